@@ -1,0 +1,60 @@
+# How to work on this project, one target each. Everything lives in .venv; nothing outside is changed.
+# Another interpreter: make test PYTHON=python3.12
+
+VENV := .venv
+BIN := $(VENV)/bin
+# -qq keeps pip to its errors
+PIP := $(BIN)/python -m pip --disable-pip-version-check -qq install
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+
+.PHONY: help demo test lint types tests bench clean
+
+# What there is (the default)
+help:
+	@awk '/^# /{text=substr($$0, 3)} /^[a-z]+:/{sub(":.*", ""); printf "make %-8s %s\n", $$0, text}' Makefile
+
+# Show it: a knowledge repository from the template, filled, searched by meaning, edited, searched again
+demo: $(VENV)/installed
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh bench/demo.sh
+
+# All that must be true before a commit: lint, types, tests. This is what CI runs
+test: lint types tests
+
+# Lint and formatting
+lint: $(VENV)/dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+# Types, strict
+types: $(VENV)/dev
+	$(BIN)/mypy
+
+# The tests; some only: make tests ARGS="tests/repository -k hooks"
+tests: $(VENV)/dev
+	$(BIN)/python -m pytest -q $(ARGS)
+
+# The bars of speed; read docs/benchmarks.md first: it takes minutes
+bench: $(VENV)/dev
+	$(BIN)/python -m bench.speed $(ARGS)
+
+# Take away what the other targets made
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or later is needed; name it: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@echo "making $(VENV) with $(PYTHON)"
+	@$(PYTHON) -m venv $(VENV) || { echo "on Debian and Ubuntu: apt-get install python3-venv" >&2; rm -rf $(VENV); exit 1; }
+
+$(VENV)/installed: $(VENV)/bin/python pyproject.toml
+	@echo "installing ai-lessons and what it needs into $(VENV) (a minute or two, once)"
+	@$(PIP) --editable .
+	@touch $@
+
+# dependency groups came with pip 25.1, and the pip of a new venv may be older: the list is read from the file instead
+$(VENV)/dev: $(VENV)/installed
+	@echo "installing the tools for tests into $(VENV)"
+	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["dev"], sep="\n")' > $(VENV)/dev.txt
+	@$(PIP) --requirement $(VENV)/dev.txt
+	@touch $@

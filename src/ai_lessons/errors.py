@@ -1,0 +1,112 @@
+"""Every error a caller may meet: what happened to which thing, the next command, and an exit code.
+
+Imports nothing of ours. Doors print `message` and `hint` and leave with `exit_code`; the library raises,
+rooms translate third-party exceptions where the package is imported.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+EXIT_BUG = 70
+EXIT_INTERRUPTED = 130
+
+
+class AiLessonsError(Exception):
+    """Root of the tree. `message` is one sentence; `hint` is the next command to try, or empty."""
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(AiLessonsError):
+    """The call itself is wrong: missing, contradictory or malformed arguments."""
+
+    exit_code = 2
+
+
+class NotFound(AiLessonsError):
+    """Something that was named does not exist."""
+
+    exit_code = 3
+
+    def __init__(self, what: str, name: str, *, suggestions: Sequence[str] = (), hint: str = "") -> None:
+        self.what, self.name, self.suggestions = what, name, tuple(suggestions)
+        if suggestions and not hint:
+            hint = "did you mean " + ", ".join(suggestions) + "?"
+        super().__init__(f"no {what} {name!r}", hint=hint)
+
+
+class AmbiguousName(NotFound):
+    """More than one entry answers to the name that was given."""
+
+    def __init__(self, name: str, candidates: Sequence[str]) -> None:
+        super().__init__("single entry for", name, suggestions=candidates, hint="one of: " + ", ".join(candidates))
+
+
+class NoRepository(NotFound):
+    """No knowledge repository at the place that was asked for."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__("knowledge repository at", path, hint=f"make one: ai-lessons --repo {path} admin init")
+
+
+class Problem(NamedTuple):
+    """One thing wrong with one file; `line` is 1-based, 0 for the whole file. `fixable` by `admin validate --fix`."""
+
+    path: str
+    message: str
+    line: int = 0
+    fixable: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.message}"
+
+
+class InvalidEntry(AiLessonsError):
+    """Entries that break the format: carries all their problems, not only the first."""
+
+    exit_code = 4
+
+    def __init__(self, problems: Sequence[Problem], *, hint: str = "") -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(map(str, problems)), hint=hint)
+
+
+class Conflict(AiLessonsError):
+    """What is there now is not what the change was based on, or the place is taken."""
+
+    exit_code = 5
+
+
+class UnsavedEdits(AiLessonsError):
+    """Going on would lose edits that are in no commit."""
+
+    exit_code = 6
+
+
+class Unreachable(AiLessonsError):
+    """A remote or a model source did not answer."""
+
+    exit_code = 7
+
+
+class Refused(AiLessonsError):
+    """A policy or a safety rule forbids it."""
+
+    exit_code = 8
+
+
+class StorageFailed(AiLessonsError):
+    """The disk or the operating system said no: full, read-only, not permitted, too many open files."""
+
+
+class UnsupportedRepository(AiLessonsError):
+    """A repository format or state that cannot be worked on; nothing was changed."""

@@ -1,0 +1,63 @@
+"""A hermetic world for every test: no real home, no user git configuration, no network by accident."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+REAL_CACHE_HOME = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+"""Where the machine keeps its caches: only the end-to-end tests look there, for the embedding model."""
+
+
+class Git(Protocol):
+    """Runs the real git program in a folder and returns its standard output, stripped."""
+
+    def __call__(self, cwd: Path, *args: str, check: bool = True) -> str: ...
+
+
+@pytest.fixture(autouse=True)
+def hermetic(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A fresh home with a git identity and nothing else; everything of ours or git's in the environment is gone."""
+    home = tmp_path_factory.mktemp("home")
+    for name in list(os.environ):
+        if name.startswith(("GIT_", "AI_LESSONS_", "XDG_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.setenv("GIT_TERMINAL_PROMPT", "0")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("NO_COLOR", "1")
+    (home / ".gitconfig").write_text(
+        "[user]\n\tname = Test Person\n\temail = person@example.com\n[init]\n\tdefaultBranch = main\n"
+        "[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n"
+    )
+    return home
+
+
+@pytest.fixture
+def git() -> Git:
+    """The git program itself, so that no test trusts the library to check the library."""
+
+    def run(cwd: Path, *args: str, check: bool = True) -> str:
+        done = subprocess.run(["git", *args], cwd=cwd, capture_output=True, text=True, check=False)
+        if check and done.returncode:
+            raise AssertionError(f"git {' '.join(args)} -> {done.returncode}\n{done.stdout}{done.stderr}")
+        return done.stdout.strip()
+
+    return run
+
+
+@pytest.fixture
+def git_repo(tmp_path: Path, git: Git) -> Path:
+    """A repository made by git, with one commit on main."""
+    root = tmp_path / "repo"
+    root.mkdir()
+    git(root, "init", "-q")
+    (root / "README.md").write_text("# Knowledge\n")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "first")
+    return root

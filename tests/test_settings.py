@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ai_lessons import settings
+from ai_lessons.errors import NotFound, StorageFailed, UsageError
+from ai_lessons.settings import load
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.skipif(sys.platform in {"darwin", "win32"}, reason="the platform's own folders are elsewhere")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "home/.config/ai-lessons").mkdir(parents=True)
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    (tmp_path / "work/deep").mkdir(parents=True)
+    return tmp_path / "work"
+
+
+def configure(home: Path, text: str) -> Path:
+    file = home / ".config/ai-lessons/config.toml"
+    file.write_text(text)
+    return file
+
+
+def test_without_any_choice_the_defaults_hold(home: Path, work: Path) -> None:
+    found = load({"HOME": str(home)}, work)
+    assert found.repo == home / ".ai/reference"
+    assert found.tier == "user"
+    assert found.folders == settings.Folders(
+        home / ".config/ai-lessons", home / ".local/state/ai-lessons", home / ".cache/ai-lessons"
+    )
+    assert (found.offline, found.agent, found.index_dir, found.model_dir) == (False, None, None, None)
+
+
+def test_nothing_is_created_by_looking(home: Path, work: Path) -> None:
+    load({"HOME": str(home)}, work)
+    assert sorted(path.name for path in home.iterdir()) == [".config"]
+
+
+def test_base_folders_come_from_the_environment_unless_relative(home: Path, work: Path) -> None:
+    environ = {"HOME": str(home), "XDG_CONFIG_HOME": "/etc/xdg", "XDG_CACHE_HOME": "relative"}
+    found = load(environ, work).folders
+    assert str(found.config) == "/etc/xdg/ai-lessons"
+    assert found.cache == home / ".cache/ai-lessons"
+
+
+def test_the_configuration_file_sets_everything(home: Path, work: Path) -> None:
+    configure(
+        home,
+        'repo = "~/knowledge"\nindex_dir = "s3://bucket/index"\nmodel_dir = "models"\n'
+        'agent = "claude"\noffline = true\n'
+        '[enterprise]\nacme = "/srv/acme"\n',
+    )
+    found = load({"HOME": str(home)}, work)
+    assert found.repo == home / "knowledge"
+    assert found.index_dir == "s3://bucket/index"
+    assert found.model_dir == home / ".config/ai-lessons/models"
+    assert (found.agent, found.offline) == ("claude", True)
+    assert str(found.enterprise["acme"]) == "/srv/acme"
+
+
+def test_the_command_line_beats_the_environment_beats_the_file(home: Path, work: Path) -> None:
+    configure(home, 'repo = "/from/file"\nagent = "file"\noffline = true\n')
+    environ = {"HOME": str(home)}
+    assert str(load(environ, work).repo) == "/from/file"
+    environ |= {"AI_LESSONS_REPO": "env/../repo", "AI_LESSONS_AGENT": "env", "AI_LESSONS_OFFLINE": "0"}
+    found = load(environ, work)
+    assert found.repo == work / "repo"
+    assert (found.agent, found.offline) == ("env", False)
+    assert load(environ, work, repo="~/mine").repo == home / "mine"
+
+
+def test_a_tier_on_the_command_line_beats_the_repository_of_the_environment(home: Path, work: Path) -> None:
+    environ = {"HOME": str(home), "AI_LESSONS_REPO": "/elsewhere"}
+    found = load(environ, work, tier="user")
+    assert (found.repo, found.tier) == (home / ".ai/reference", "user")
+
+
+def test_another_configuration_file_may_be_named(home: Path, work: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.toml"
+    other.write_text('repo = "here"\n')
+    assert load({"HOME": str(home), "AI_LESSONS_CONFIG": str(other)}, work).repo == tmp_path / "here"
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("offline = 1\n", "offline must be true or false, not 1"),
+        ("repo = 5\n", "repo must be a text in quotes, not 5"),
+        ('repo = ""\n', "repo must be a text in quotes, not ''"),
+        ("enterprise = 1\n", "enterprise must be a table"),
+        ("[enterprise]\nacme = 1\n", "acme must be a text in quotes, not 1"),
+        ("repo = \n", "not valid TOML"),
+    ],
+)
+def test_a_wrong_value_names_the_file_and_the_key(home: Path, work: Path, text: str, complaint: str) -> None:
+    file = configure(home, text)
+    with pytest.raises(UsageError) as caught:
+        load({"HOME": str(home)}, work)
+    assert caught.value.message.startswith(f"{file}: ")
+    assert complaint in caught.value.message
+
+
+def test_an_unknown_key_names_the_near_one(home: Path, work: Path) -> None:
+    configure(home, 'modeldir = "x"\n')
+    with pytest.raises(UsageError, match="unknown key 'modeldir'") as caught:
+        load({"HOME": str(home)}, work)
+    assert caught.value.hint == "did you mean model_dir?"
+
+
+def test_bytes_that_are_no_text_are_told_as_such(home: Path, work: Path) -> None:
+    (home / ".config/ai-lessons/config.toml").write_bytes(b"repo = '\xff'")
+    with pytest.raises(UsageError, match="not valid TOML"):
+        load({"HOME": str(home)}, work)
+
+
+def test_a_configuration_that_cannot_be_read_is_an_error(home: Path, work: Path) -> None:
+    (home / ".config/ai-lessons/config.toml").mkdir()
+    with pytest.raises(StorageFailed, match="Is a directory"):
+        load({"HOME": str(home)}, work)
+
+
+def test_a_flag_in_the_environment_is_one_or_zero(home: Path, work: Path) -> None:
+    with pytest.raises(UsageError, match="AI_LESSONS_OFFLINE must be 1 or 0, not 'maybe'"):
+        load({"HOME": str(home), "AI_LESSONS_OFFLINE": "maybe"}, work)
+
+
+def test_the_project_tier_is_the_nearest_one_upward(home: Path, work: Path) -> None:
+    (work / ".ai/reference").mkdir(parents=True)
+    assert load({"HOME": str(home)}, work / "deep", tier="project").repo == work / ".ai/reference"
+
+
+def test_the_project_tier_that_is_not_there_yet_belongs_to_the_top_of_the_code(home: Path, work: Path) -> None:
+    (work / ".git").mkdir()
+    assert load({"HOME": str(home)}, work / "deep", tier="project").repo == work / ".ai/reference"
+
+
+def test_the_project_tier_is_never_that_of_the_user(home: Path) -> None:
+    (home / ".ai/reference").mkdir(parents=True)
+    (home / "code").mkdir()
+    found = load({"HOME": str(home)}, home / "code", tier="project")
+    assert found.repo == home / "code/.ai/reference"
+
+
+def test_an_enterprise_tier_is_named_in_the_configuration(home: Path, work: Path) -> None:
+    configure(home, '[enterprise]\nacme = "acme"\n')
+    found = load({"HOME": str(home)}, work, tier="enterprise:acme")
+    assert (found.repo, found.tier) == (home / ".config/ai-lessons/acme", "enterprise:acme")
+    with pytest.raises(NotFound, match="no enterprise tier 'acm'") as caught:
+        load({"HOME": str(home)}, work, tier="enterprise:acm")
+    assert caught.value.hint == "did you mean acme?"
+
+
+@pytest.mark.parametrize("tier", ["global", "enterprise", "enterprise:", ""])
+def test_an_unknown_tier_is_refused(home: Path, work: Path, tier: str) -> None:
+    if not tier:
+        assert load({"HOME": str(home)}, work, tier=tier).tier == "user"
+        return
+    with pytest.raises(UsageError, match="is not a tier"):
+        load({"HOME": str(home)}, work, tier=tier)
+
+
+def test_a_folder_that_was_deleted_under_our_feet_is_told(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(UsageError, match="the current folder does not exist any more"):
+        load({"HOME": str(home)})
