@@ -1,0 +1,1 @@
+"""WHAT things are: pure values and rules. No files, git, network, clock or environment."""

@@ -1,0 +1,336 @@
+"""Everything that can be wrong with entries that could be read. Names problems and mends; repairs nothing itself.
+
+A plain file that never said it was ours (no id, no kind) has no problems: what its frontmatter means is its own
+business. Rules are the exception, because whatever lies among rules is read as one.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import datetime
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from ai_lessons.errors import Problem, Refused
+from ai_lessons.knowledge import layout, relations
+from ai_lessons.knowledge.entries import (
+    SHARED,
+    Category,
+    Confidence,
+    Entry,
+    Kind,
+    Relation,
+    Source,
+    Status,
+)
+from ai_lessons.knowledge.markdown import key_lines
+from ai_lessons.knowledge.reading import LINK_WEIGHT, stated_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+TITLE_LENGTH = 200
+"""Characters of a title that lists and commits still show."""
+
+ORIGINS = ("ai", "user")
+FACTS_OF_HISTORY = ("approved", "approved_by", "approved_at", "suggested_by")
+"""Keys that a rule must not carry: git knows, and a file that says so is a lie waiting to happen."""
+
+_KINDS = tuple(kind.value for kind in Kind)
+_RELATIONS = tuple(relation.value for relation in Relation)
+_CHOICES: Mapping[str, Sequence[str]] = {
+    "confidence": tuple(Confidence),
+    "source": tuple(Source),
+    "from": ORIGINS,
+    "status": tuple(Status),
+    "category": tuple(Category),
+}
+_LISTS = ("tags", "versions", "contexts", "applies_to")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[Tt ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:[Zz]|[+-]\d{2}:?\d{2})?)?")
+_LOOKS_LIKE_A_VERSION = re.compile(r"[vV]?\d|(?:latest|main|master|stable|lts|next|current)$")
+
+Complaint = tuple[str, str]
+"""(top-level key it is about, or empty; what is wrong)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A mend that is safe to make: move the entry's files so that the runnable or Markdown file is `path`."""
+
+    path: str
+    message: str
+
+
+def check_entry(entry: Entry, text: str = "") -> list[Problem]:
+    """Everything wrong with one entry by itself, in the order of its keys.
+
+    With `text`, the text of the file that holds its frontmatter, each problem names its line.
+    """
+    if entry.derived and not _says_kind(entry) and entry.kind is not Kind.RULE and not _misspelt_kind(entry):
+        return []
+    file = entry.side_path or entry.path
+    complaints = [complaint for check in _CHECKS for complaint in check(entry)]
+    lines = key_lines(text) if text and complaints else {}
+    found = [Problem(file, message, lines.get(key, 0)) for key, message in complaints]
+    found += [Problem(file, fix.message, 0, fixable=entry.kind is not Kind.RULE) for fix in fixes(entry)]
+    return sorted(found, key=lambda problem: problem.line)
+
+
+def _says_kind(entry: Entry) -> bool:
+    said = entry.fields.get("kind")
+    return isinstance(said, str) and said.strip().lower() in _KINDS
+
+
+def _misspelt_kind(entry: Entry) -> str:
+    """The kind that was meant by a word near it, in a folder of ours or beside an id of ours."""
+    said = entry.fields.get("kind")
+    if not isinstance(said, str) or _says_kind(entry):
+        return ""
+    return next(iter(get_close_matches(said.strip().lower(), _KINDS, n=1, cutoff=0.75)), "")
+
+
+def _check_identity(entry: Entry) -> Iterator[Complaint]:
+    said, stated = entry.fields.get("kind"), entry.fields.get("id")
+    if said is not None and not _says_kind(entry):
+        meant = _misspelt_kind(entry)
+        yield "kind", f"unknown kind {said!r}" + (f", did you mean {meant!r}?" if meant else f" ({', '.join(_KINDS)})")
+    elif entry.kind is Kind.RULE and isinstance(said, str) and said.strip().lower() != Kind.RULE:
+        yield "kind", f"says that it is a {said}, but lies among rules and is read as one"
+    if stated is not None and stated_id(stated) is None:
+        yield "id", f"id {stated!r} is not a ULID; take the line out and run `ai-lessons admin adopt`"
+
+
+def _check_title(entry: Entry) -> Iterator[Complaint]:
+    title = entry.fields.get("title")
+    if title is None or (isinstance(title, str) and not title.strip()):
+        yield "title", "title is missing" if title is None else "title is empty"
+    elif not _is_word(title):
+        yield "title", "title is not text"
+    elif len(str(title)) > TITLE_LENGTH:
+        yield "title", f"title has {len(str(title))} characters, more than {TITLE_LENGTH}"
+    elif any(unicodedata.category(character) in {"Cc", "Cs"} for character in str(title)):
+        yield "title", "title holds a line break or control character"
+
+
+def _check_choices(entry: Entry) -> Iterator[Complaint]:
+    if entry.kind is not Kind.LESSON:
+        return
+    for key, allowed in _CHOICES.items():
+        value = entry.fields.get(key)
+        if value is not None and value not in allowed:
+            yield key, f"{key} {value!r} is none of {', '.join(allowed)}"
+
+
+def _check_lists(entry: Entry) -> Iterator[Complaint]:
+    for key in _LISTS:
+        value = entry.fields.get(key)
+        if value is None:
+            continue
+        if not isinstance(value, list):
+            yield key, f"{key} is not a list, one `- value` a line"
+            continue
+        for item in value:
+            if not _is_word(item) or not str(item).strip():
+                yield key, f"{key} holds {item!r}, which is not text"
+            elif key == "applies_to" and (fault := _glob_fault(str(item))):
+                yield key, f"applies_to {item!r} is no glob: {fault}"
+
+
+def _is_word(value: object) -> bool:
+    """Text, or a whole number: those are written back as they are read."""
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+def _glob_fault(pattern: str) -> str:
+    """What keeps a text from being a glob over paths of a project; empty if nothing does."""
+    if pattern.startswith(("/", "~")) or re.match(r"[A-Za-z]:", pattern):
+        return "it must be relative to the project"
+    if ".." in pattern.split("/"):
+        return "it leads outside the project"
+    if "\\" in pattern or any(unicodedata.category(character) == "Cc" for character in pattern):
+        return "folders are divided by `/`"
+    without_sets = re.sub(r"\[!?\]?[^\]]*\]", "", pattern)
+    if "[" in without_sets:
+        return "a `[` is never closed"
+    return "a `{` is never closed" if pattern.count("{") != pattern.count("}") else ""
+
+
+def _check_created(entry: Entry) -> Iterator[Complaint]:
+    value = entry.fields.get("created")
+    if value is not None and not (isinstance(value, str) and _is_moment(value)):
+        yield "created", f"created {value!r} is not a time such as 2026-11-21T20:14:00Z"
+
+
+def _is_moment(text: str) -> bool:
+    if not _DATE.fullmatch(text):
+        return False
+    try:
+        datetime.fromisoformat(text.upper())
+    except ValueError:
+        return False
+    return True
+
+
+def _check_pattern(entry: Entry) -> Iterator[Complaint]:
+    pattern = entry.fields.get("pattern")
+    if entry.kind is not Kind.LESSON or pattern is None:
+        return
+    if not isinstance(pattern, dict):
+        yield "pattern", "pattern is not `when:`, `do:` or `dont:`, and `because:`, one a line"
+        return
+    if "do" in pattern and "dont" in pattern:
+        yield "pattern", "pattern has both do and dont"
+    action = "dont" if "dont" in pattern and "do" not in pattern else "do"
+    for part in ("when", action, "because"):
+        if part not in pattern:
+            yield "pattern", f"pattern has no {'do or dont' if part == 'do' else part}"
+    for part in ("when", "do", "dont", "because"):
+        if part in pattern and (not _is_word(pattern[part]) or not str(pattern[part]).strip()):
+            yield "pattern", f"pattern.{part} is empty"
+
+
+def _check_rule(entry: Entry) -> Iterator[Complaint]:
+    if entry.kind is not Kind.RULE:
+        return
+    rationale = entry.fields.get("rationale")
+    if not isinstance(rationale, str) or not rationale.strip():
+        yield "rationale", "a rule needs a rationale: why it is so"
+    for key in FACTS_OF_HISTORY:
+        if key in entry.fields:
+            yield key, f"a rule has no {key}: who suggested and approved it is read from git"
+
+
+def _check_links(entry: Entry) -> Iterator[Complaint]:
+    links = entry.fields.get("links")
+    if links is not None and not isinstance(links, list):
+        yield "links", "links is not a list of `- relation: id`"
+        return
+    for item in links or ():
+        yield from (("links", fault) for fault in _link_faults(item, entry.id))
+    proves = entry.fields.get("proves")
+    for target in proves if isinstance(proves, list) else [proves] if proves is not None else []:
+        if stated_id(target) is None:
+            yield "proves", f"proves {target!r}, which is not an id"
+
+
+def _link_faults(item: Any, own: str) -> Iterator[str]:
+    if not isinstance(item, dict):
+        yield f"link {item!r} is not `relation: id`"
+        return
+    edges = {key: target for key, target in item.items() if key != LINK_WEIGHT}
+    if len(edges) != 1:
+        yield f"link {item!r} must have one relation, and at most a weight beside it"
+    for relation, target in edges.items():
+        if relation not in _RELATIONS:
+            meant = get_close_matches(relation, _RELATIONS, n=1)
+            yield f"unknown relation {relation!r}" + (f", did you mean {meant[0]!r}?" if meant else "")
+        if stated_id(target) is None:
+            yield f"{relation} leads to {target!r}, which is not an id"
+        elif stated_id(target) == own:
+            yield f"{relation} leads to the entry itself"
+    weight = item.get(LINK_WEIGHT, 1)
+    if not isinstance(weight, int | float) or isinstance(weight, bool) or weight < 0:
+        yield f"weight {weight!r} is not a number from 0 up"
+
+
+def _check_name(entry: Entry) -> Iterator[Complaint]:
+    try:
+        layout.check_path(entry.path)
+    except Refused as error:
+        yield "", error.message
+
+
+_CHECKS: tuple[Callable[[Entry], Iterator[Complaint]], ...] = (
+    _check_identity, _check_title, _check_rule, _check_choices, _check_lists, _check_created, _check_pattern,
+    _check_links, _check_name,
+)  # fmt: skip
+
+
+def fixes(entry: Entry) -> list[Fix]:
+    """The move that puts an entry where its frontmatter says it belongs, if it lies elsewhere. Plain files stay."""
+    where = layout.place(entry.path if entry.kind is not Kind.SCRIPT else layout.side_of(entry.path))
+    if where is None or where.kind is None or (entry.derived and not _says_kind(entry)):
+        return []
+    if where.kind is not entry.kind:
+        target = _home(entry)
+        return [Fix(target, f"a {entry.kind} lies among {where.kind.folder}; it belongs at {target}")]
+    if not entry.kind.is_resource or _fits(where.bucket, entry.versions):
+        return []
+    target = layout.relocated(entry.path, None, entry.versions)
+    stated = ", ".join(entry.versions) or "none"
+    return [Fix(target, f"versions ({stated}) and folder ({where.bucket or 'none'}) differ; it belongs at {target}")]
+
+
+def _home(entry: Entry) -> str:
+    """Where an entry of its kind, project and versions is written."""
+    name = entry.path.rpartition("/")[2]
+    created = entry.fields.get("created")
+    if entry.kind is Kind.LESSON and isinstance(created, str) and _is_moment(created):
+        return f"{entry.project}/{entry.kind.folder}/{created[:7]}/{name}"
+    if entry.kind.is_resource:
+        return layout.resource_path(entry.kind, entry.project, entry.versions, name)
+    return f"{entry.project}/{entry.kind.folder}/{name}"
+
+
+def _fits(bucket: str | None, versions: Sequence[str]) -> bool:
+    """A folder that looks like no version is only a folder, as long as the frontmatter names none either."""
+    if bucket == layout.bucket(versions):
+        return True
+    return not versions and (bucket is None or not (bucket == SHARED or _LOOKS_LIKE_A_VERSION.match(bucket)))
+
+
+def check_together(entries: Iterable[Entry]) -> list[Problem]:
+    """What is wrong between entries: ids used twice, links that lead nowhere or round in a circle, names that clash."""
+    known = sorted(entries, key=lambda entry: entry.path)
+    by_id: dict[str, list[Entry]] = defaultdict(list)
+    for entry in known:
+        by_id[entry.id].append(entry)
+    problems = [
+        Problem(_file(entry), f"has the id of {_file(group[0])}: {entry.id}")
+        for group in by_id.values()
+        for entry in group[1:]
+    ]
+    problems += _dangling(known, by_id)
+    problems += _clashes(known)
+    problems += _circles(known, by_id)
+    return problems
+
+
+def _file(entry: Entry) -> str:
+    return entry.side_path or entry.path
+
+
+def _dangling(entries: Iterable[Entry], by_id: Mapping[str, list[Entry]]) -> Iterator[Problem]:
+    for entry in entries:
+        for link in entry.links:
+            if link.target not in by_id and stated_id(link.target) and not entry.derived:
+                yield Problem(_file(entry), f"{link.relation} leads to {link.target}, and no entry has that id")
+
+
+def _clashes(entries: Iterable[Entry]) -> Iterator[Problem]:
+    """Names that are one file where case, or the way an accent is written, does not count (macOS, Windows)."""
+    seen: dict[str, str] = {}
+    for entry in entries:
+        for path in (entry.path, entry.side_path):
+            if path is not None:
+                other = seen.setdefault(unicodedata.normalize("NFC", path).casefold(), path)
+                if other != path:
+                    yield Problem(path, f"is the same file as {other} on systems that ignore case")
+
+
+@dataclass(frozen=True, slots=True)
+class _Edge:
+    source: str
+    relation: str
+    target: str
+    weight: float | None
+
+
+def _circles(entries: Iterable[Entry], by_id: Mapping[str, list[Entry]]) -> Iterator[Problem]:
+    edges = [_Edge(entry.id, link.relation, link.target, link.weight) for entry in entries for link in entry.links]
+    for relation, ids in relations.circles(edges):
+        first, names = by_id[ids[0]][0], [_file(by_id[one][0]) for one in ids if one in by_id]
+        yield Problem(_file(first), f"{relation} leads round in a circle: {' -> '.join([*names, names[0]])}")

@@ -1,0 +1,211 @@
+"""The words of the house as values: kinds, entries, links, ids and handles. Reads nothing, knows no file system."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+HANDLE_LENGTH = 6
+"""Fewest characters of an id that a handle shows."""
+
+UNVERSIONED = "unversioned"
+SHARED = "shared"
+GLOBAL_PROJECT = "global"
+
+
+class Kind(StrEnum):
+    """What an entry is. A *resource* is a doc or a script."""
+
+    LESSON = "lesson"
+    RULE = "rule"
+    DOC = "doc"
+    SCRIPT = "script"
+
+    @property
+    def letter(self) -> str:
+        """The first letter of a handle."""
+        return self.value[0].upper()
+
+    @property
+    def folder(self) -> str:
+        """The folder below the project that holds this kind."""
+        return self.value + "s"
+
+    @property
+    def is_resource(self) -> bool:
+        """Docs and scripts carry versions and come from somewhere else."""
+        return self in {Kind.DOC, Kind.SCRIPT}
+
+
+class Confidence(StrEnum):
+    """The author's word on how sure a lesson is, weakest first."""
+
+    VERY_LOW = "very-low"
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    VERY_HIGH = "very-high"
+
+
+class Source(StrEnum):
+    """How the author of a lesson came to know it."""
+
+    TESTED = "tested"
+    DOCUMENTED = "documented"
+    OBSERVED = "observed"
+    INFERRED = "inferred"
+    HEARSAY = "hearsay"
+
+
+class Status(StrEnum):
+    """Where a lesson stands; everything but `active` leaves the results."""
+
+    ACTIVE = "active"
+    WRONG = "wrong"
+    PROMOTED = "promoted"
+
+
+class Category(StrEnum):
+    """What sort of thing a lesson teaches."""
+
+    CODE_PATTERN = "code_pattern"
+    PREFERENCE = "preference"
+    SOLUTION = "solution"
+    ERROR_RECOVERY = "error_recovery"
+    TOOL_USAGE = "tool_usage"
+    HARNESS_KNOWLEDGE = "harness_knowledge"
+
+
+class Relation(StrEnum):
+    """How one entry stands to another. `contradicts` and `related_to` hold both ways."""
+
+    RELATED_TO = "related_to"
+    DERIVED_FROM = "derived_from"
+    HAS_SCRIPT = "has_script"
+    HAS_DOC = "has_doc"
+    PROVES = "proves"
+    CONTRADICTS = "contradicts"
+    SUPERSEDES = "supersedes"
+    SPECIALIZES = "specializes"
+
+    @property
+    def symmetric(self) -> bool:
+        """True where A to B also says B to A."""
+        return self in {Relation.RELATED_TO, Relation.CONTRADICTS}
+
+
+class Link(NamedTuple):
+    """One edge of the graph, as written in the entry that carries it. `target` is a full id."""
+
+    relation: str
+    target: str
+    weight: float | None = None
+
+
+class Pattern(NamedTuple):
+    """WHEN `when` -> DO (or, if `negative`, DO NOT) `action` -> BECAUSE `because`."""
+
+    when: str
+    action: str
+    because: str
+    negative: bool = False
+
+    def __str__(self) -> str:
+        return f"WHEN {self.when} -> {'DO NOT' if self.negative else 'DO'} {self.action} -> BECAUSE {self.because}"
+
+
+class Entry(NamedTuple):
+    """One lesson, rule, doc or script, as read from its file or files.
+
+    `path` is relative to the repository, with `/`: the Markdown file, or for a script the runnable file, whose
+    `side_path` is then the Markdown beside it (None where there is none). `body` is the Markdown below the
+    frontmatter; `code` the text of a script. `fields` is the whole frontmatter, unknown keys included.
+    `derived` says that the id comes from the path because no file states one.
+    """
+
+    id: str
+    kind: Kind
+    title: str
+    path: str
+    project: str
+    tags: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()
+    links: tuple[Link, ...] = ()
+    fields: Mapping[str, Any] = MappingProxyType({})
+    body: str = ""
+    code: str = ""
+    side_path: str | None = None
+    derived: bool = False
+
+    @property
+    def file(self) -> str:
+        """The file that holds the frontmatter (for a plain script: the one that would hold it)."""
+        return self.path if self.kind is not Kind.SCRIPT else self.path + ".md"
+
+    @property
+    def status(self) -> Status:
+        """Lessons only; everything else is active."""
+        value = self.fields.get("status")
+        return Status(value) if value in set(Status) else Status.ACTIVE
+
+    @property
+    def pattern(self) -> Pattern | None:
+        """The lesson's WHEN, DO, BECAUSE, if it states all three."""
+        raw = self.fields.get("pattern")
+        if not isinstance(raw, dict) or not raw.get("when") or not raw.get("because"):
+            return None
+        negative = "dont" in raw
+        action = raw.get("dont" if negative else "do")
+        return Pattern(str(raw["when"]), str(action), str(raw["because"]), negative) if action else None
+
+
+class Light(NamedTuple):
+    """An entry as lists and results show it: what the catalog knows without opening the file.
+
+    `handle` is unique in the repository at the time it was read. `details` carries what differs by kind:
+    lessons `confidence`, `source`, `from`, `status`, `pattern`; rules `rationale`, `applies_to`. A tuple, because
+    lists hold ten thousand of them, and a frozen dataclass takes three times as long to make.
+    """
+
+    id: str
+    handle: str
+    kind: Kind
+    title: str
+    project: str
+    tags: tuple[str, ...]
+    versions: tuple[str, ...]
+    path: str
+    snippet: str = ""
+    tier: str = "user"
+    score: float | None = None
+    details: Mapping[str, Any] = MappingProxyType({})
+
+
+def handle(kind: Kind, entry_id: str, length: int = HANDLE_LENGTH) -> str:
+    """`L-8F3K2A`: kind letter and the last `length` characters of the id."""
+    return f"{kind.letter}-{entry_id[-length:]}"
+
+
+def shared_tail(one: str, other: str) -> int:
+    """How many characters at the end of two ids are the same."""
+    count = 0
+    for a, b in zip(reversed(one), reversed(other), strict=False):
+        if a != b:
+            break
+        count += 1
+    return count
+
+
+def handle_lengths(ids: Iterable[str]) -> dict[str, int]:
+    """For every id the number of last characters (at least `HANDLE_LENGTH`) that no other id here ends with."""
+    ordered = sorted({i[::-1] for i in ids})
+    lengths = {}
+    for n, reversed_id in enumerate(ordered):
+        neighbours = ordered[max(n - 1, 0) : n] + ordered[n + 1 : n + 2]
+        common = max((shared_tail(reversed_id[::-1], other[::-1]) for other in neighbours), default=0)
+        lengths[reversed_id[::-1]] = max(HANDLE_LENGTH, common + 1)
+    return lengths

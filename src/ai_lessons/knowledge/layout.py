@@ -1,0 +1,214 @@
+"""Where an entry lies: path to place, place to path, and which names are safe to write. Looks at names only.
+
+Knows no file system: whether a file exists, is a link or is readable is the repository's business. Kept free of
+slow imports, because every path of a repository passes through `place` before a list is shown.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from hashlib import sha256
+from typing import TYPE_CHECKING, NamedTuple
+
+from ai_lessons.errors import Refused
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, HANDLE_LENGTH, SHARED, UNVERSIONED, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MARKDOWN_SUFFIXES = (".md", ".markdown")
+DOC_SUFFIXES = (*MARKDOWN_SUFFIXES, ".txt", ".rst", ".adoc")
+SIDE_SUFFIX = ".md"
+CONFIG_PATH = ".ai-lessons/config.yaml"
+SLUG_LENGTH = 50
+NAME_BYTES = 255
+PATH_BYTES = 1024
+
+_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's base 32, as ULIDs are written
+_KIND_FOLDERS = {kind.folder: kind for kind in Kind}
+_NEVER_IN_ROOT = frozenset(
+    ("readme", "contributing", "changelog", "license", "security", "agents", "claude", "codeowners")
+)
+_WINDOWS_CHARACTERS = frozenset('<>:"|?*\\')
+_WINDOWS_DEVICE = re.compile(r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)(?:\..*)?", re.IGNORECASE)
+_GIT_SHORT_NAME = re.compile(r"git~[0-9]+", re.IGNORECASE)
+
+
+class Place(NamedTuple):
+    """What a path says about its entry. `kind` is None where the frontmatter decides; `bucket` only for resources."""
+
+    project: str
+    kind: Kind | None
+    bucket: str | None = None
+
+
+def place(path: str) -> Place | None:
+    """Read a repository-relative path with `/`; None if no file of that name can be an entry.
+
+    Below `scripts/` every file qualifies, side files (`X.md` beside `X`) included: telling those apart needs the
+    other names of the folder, which the caller has.
+    """
+    if path.startswith(".") or "/." in path or "__pycache__/" in path:
+        return None
+    parts = path.split("/")
+    if len(parts) == 1:
+        return _place_in_root(path)
+    kind = _KIND_FOLDERS.get(parts[1]) if len(parts) > 2 else None
+    if kind is not None:
+        return _place_below(kind, parts)
+    if not path.lower().endswith(MARKDOWN_SUFFIXES):
+        return None
+    if parts[0] == Kind.RULE.folder:  # fail closed: a `rules` folder without a project holds rules, not docs
+        return Place(GLOBAL_PROJECT, Kind.RULE)
+    return Place(parts[0], None)
+
+
+def _place_in_root(name: str) -> Place | None:
+    stem, _, suffix = name.lower().rpartition(".")
+    if "." + suffix not in MARKDOWN_SUFFIXES or stem in _NEVER_IN_ROOT:
+        return None
+    return Place(GLOBAL_PROJECT, None)
+
+
+def _place_below(kind: Kind, parts: list[str]) -> Place | None:
+    if kind is not Kind.SCRIPT:
+        suffixes = DOC_SUFFIXES if kind is Kind.DOC else MARKDOWN_SUFFIXES
+        if not parts[-1].lower().endswith(suffixes):
+            return None
+    bucket_name = parts[2] if kind.is_resource and len(parts) > 3 else None
+    return Place(parts[0], kind, bucket_name)
+
+
+def is_markdown(path: str) -> bool:
+    """True where the file may carry frontmatter."""
+    return path.lower().endswith(MARKDOWN_SUFFIXES)
+
+
+def side_of(path: str) -> str:
+    """The Markdown file beside a script that holds its frontmatter."""
+    return path + SIDE_SUFFIX
+
+
+def slug(title: str) -> str:
+    """Lower-case ASCII words joined by `-`, at most `SLUG_LENGTH` characters, cut between words; never empty."""
+    ascii_text = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode()
+    words = re.findall(r"[a-z0-9]+", ascii_text.lower())
+    kept = ""
+    for word in words:
+        longer = f"{kept}-{word}" if kept else word[:SLUG_LENGTH]
+        if len(longer) > SLUG_LENGTH:
+            break
+        kept = longer
+    return kept or "entry"
+
+
+def lesson_path(project: str, title: str, entry_id: str, created: str) -> str:
+    """A new lesson's file, in the month folder of `created` (ISO 8601): flat folders make every commit slower."""
+    return f"{project}/{Kind.LESSON.folder}/{created[:7]}/{_file_name(title, entry_id)}"
+
+
+def rule_path(project: str, title: str, entry_id: str) -> str:
+    """A new rule's file."""
+    return f"{project}/{Kind.RULE.folder}/{_file_name(title, entry_id)}"
+
+
+def _file_name(title: str, entry_id: str) -> str:
+    return f"{slug(title)}-{entry_id[-HANDLE_LENGTH:].lower()}.md"
+
+
+def resource_path(kind: Kind, project: str, versions: Sequence[str], file_name: str) -> str:
+    """A doc's or script's file; `file_name` may hold folders of its own, kept below the version bucket."""
+    return f"{project}/{kind.folder}/{bucket(versions)}/{file_name}"
+
+
+def bucket(versions: Sequence[str]) -> str:
+    """The folder that follows from the versions: the only one, `shared` for several, `unversioned` for none.
+
+    A version that cannot be a folder name (`release/1.0`) gets `-` for what does not fit.
+    """
+    if not versions:
+        return UNVERSIONED
+    if len(set(versions)) > 1:
+        return SHARED
+    name = "".join("-" if _is_odd(c) or c == "/" else c for c in versions[0]).strip(" .")
+    return name if name and not _WINDOWS_DEVICE.fullmatch(name) else f"v-{name}"
+
+
+def relocated(path: str, project: str | None, versions: Sequence[str] | None) -> str:
+    """Where the entry at `path` belongs if its project or versions become these (None: stay as they are).
+
+    Files outside the layout of kind folders stay where they are, but for a change of project.
+    """
+    parts = path.split("/")
+    where = place(path)
+    if len(parts) > 1 and project is not None:
+        parts[0] = project
+    if versions is not None and where and where.kind is not None and where.kind.is_resource:
+        parts[2 : 3 if where.bucket else 2] = [bucket(versions)]
+    return "/".join(parts)
+
+
+def derived_id(path: str) -> str:
+    """The id of a file that states none: a ULID of time zero whose random part is 10 bytes of the path's SHA-256.
+
+    Stable as long as the file stays where it is; a move makes another id, which is why `adopt` writes one down.
+    """
+    number = int.from_bytes(sha256(path.encode("utf-8", "surrogateescape")).digest()[:10], "big")
+    return "".join(_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5))
+
+
+def check_path(path: str, *, hidden: bool = False) -> None:
+    """Refuse a path that we would not write: it leads outside, hides, or looks like another one to some system.
+
+    `hidden` allows names with a leading dot (our own `.ai-lessons/`), but never git's own folder, under any of the
+    names by which a file system may know it. Says nothing about links on the way: that needs the disk.
+
+    Raises:
+        Refused: the path is absolute, has `..` or an empty part, a hidden, control, bidirectional, Windows or
+            git-lookalike name, or is too long.
+    """
+    reason = _path_fault(path) or next(filter(None, (_name_fault(n, hidden=hidden) for n in path.split("/"))), "")
+    if reason:
+        raise Refused(f"{path!r} cannot be a path in a knowledge repository: {reason}")
+
+
+def _path_fault(path: str) -> str:
+    if not path:
+        return "it is empty"
+    if path.startswith("/") or re.match(r"[A-Za-z]:", path):
+        return "it is absolute"
+    if len(path.encode("utf-8", "surrogateescape")) > PATH_BYTES:
+        return f"it is longer than {PATH_BYTES} bytes"
+    return ""
+
+
+def _name_fault(name: str, *, hidden: bool) -> str:
+    if name in {"", ".", ".."}:
+        return f"{name or 'an empty name'!r} is not a name"
+    if _has_odd(name):
+        return "it holds a character that is invisible, turns text around or is forbidden on Windows"
+    if _looks_like_git(name):
+        return f"{name!r} is git's own folder to some file systems"
+    if name.startswith(".") and not hidden:
+        return f"{name!r} is hidden"
+    if name[-1] in " ." or _WINDOWS_DEVICE.fullmatch(name):
+        return f"{name!r} cannot be a file on Windows"
+    if len(name.encode("utf-8", "surrogateescape")) > NAME_BYTES:
+        return f"a name is longer than {NAME_BYTES} bytes"
+    return ""
+
+
+def _has_odd(name: str) -> bool:
+    if name.isascii() and name.isprintable():
+        return not _WINDOWS_CHARACTERS.isdisjoint(name)
+    return any(map(_is_odd, name))
+
+
+def _is_odd(character: str) -> bool:
+    return character in _WINDOWS_CHARACTERS or unicodedata.category(character) in {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
+
+
+def _looks_like_git(name: str) -> bool:
+    folded = unicodedata.normalize("NFKC", name).casefold().rstrip(" .")
+    return folded == ".git" or _GIT_SHORT_NAME.fullmatch(folded) is not None

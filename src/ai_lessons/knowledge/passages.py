@@ -1,0 +1,283 @@
+"""An entry as the passages that are embedded and found, and a long text as sections. The home of markdown-it.
+
+The recipe is measured, not chosen: cut at headings and blocks, 256 tokens with at most 400, sections below 128 joined,
+code and tables whole, no overlap, and the path of headings beside the text. A text that fits one passage is one, and
+never meets the Markdown parser.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from markdown_it import MarkdownIt
+
+from ai_lessons.knowledge import cutting
+from ai_lessons.knowledge.code import cut_code, names, summary
+from ai_lessons.knowledge.config import Chunking
+from ai_lessons.knowledge.cutting import Span, estimate_tokens
+from ai_lessons.knowledge.entries import Kind
+from ai_lessons.knowledge.headings import may_have_headings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from markdown_it.token import Token
+
+    from ai_lessons.knowledge.entries import Entry
+
+__all__ = ["Chunking", "Passage", "Section", "estimate_tokens", "lines_of", "sections", "split"]
+
+HEADING_LENGTH = 200
+"""Characters of a heading path that are kept: it stands before every passage below it."""
+
+LONG_HEADING = 100
+"""Characters from which a heading is taken for text."""
+
+# Only blocks are looked at: leaving out the inline rules makes a parse four times faster.
+_PARSER = MarkdownIt("commonmark").enable("table").disable(["inline", "text_join"], ignoreInvalid=True)
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+_MARKUP = re.compile(r"[`*]|\[([^\]]*)\]\([^)]*\)|<[^>]*>|\\(?=\W)")
+_ATOMIC = frozenset({"fence", "code_block", "table_open"})
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One piece of an entry, as it stands in the file. `ordinal` counts from 0.
+
+    `heading` is the path of headings above it, `Section > Subsection`, without the title of the entry. `start` and
+    `end` are its first and last line (from 1) in the body, for code in the script; 0 where it is from the frontmatter.
+    """
+
+    ordinal: int
+    heading: str
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One section of a text, subsections included, numbered from 1 in the order of the headings.
+
+    `start` and `end` are its first and last line, from 1, in `lines_of` the text. The first heading of a text, if it
+    is the only one of its level, is its title, and its section ends at the next heading.
+    """
+
+    number: int
+    heading: str
+    level: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """A top-level block of Markdown by its lines (from 0, end exclusive); `level` above 0 for a heading."""
+
+    start: int
+    end: int
+    level: int = 0
+    heading: str = ""
+    atomic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """Text below one path of headings: from `opening` with its own heading line, from `start` without."""
+
+    path: tuple[str, ...]
+    opening: int
+    start: int
+    end: int
+    tokens: int
+    has_own_path: bool = True
+
+    @property
+    def is_bare(self) -> bool:
+        """A heading with nothing below; its words are in the paths of its subsections."""
+        return self.start == self.end
+
+
+def split(entry: Entry, chunking: Chunking) -> tuple[Passage, ...]:
+    """The passages of an entry, none if it has no text. Its title is not repeated in them.
+
+    A lesson begins with its pattern, a rule with its rationale; a script is its description, then its code.
+    """
+    head, body = _head(entry), entry.body
+    code = entry.code if entry.kind is Kind.SCRIPT else ""
+    whole = "\n".join(part for part in (head, body.strip("\r\n"), code.strip("\r\n")) if part.strip())
+    if not whole.strip():
+        return ()
+    if cutting.fits(whole, chunking.target):
+        alone = code if not body.strip() else body
+        end = _lines(alone)(len(alone.rstrip())) if alone.strip() else 0
+        return (Passage(0, "", whole, 1 if alone.strip() else 0, end),)
+    cut = [*_cut_body(entry.title, head, body, chunking), *_cut_script(entry, code, chunking)]
+    return tuple(Passage(n, heading, text, start, end) for n, (heading, text, start, end) in enumerate(cut))
+
+
+_Cut = tuple[str, str, int, int]
+"""Heading, text, first line, last line."""
+
+
+def _head(entry: Entry) -> str:
+    if entry.kind is Kind.LESSON:
+        return str(entry.pattern) if entry.pattern else ""
+    rationale = entry.fields.get("rationale") if entry.kind is Kind.RULE else None
+    return rationale.strip() if isinstance(rationale, str) else ""
+
+
+def _cut_body(title: str, head: str, body: str, chunking: Chunking) -> Iterator[_Cut]:
+    """The frontmatter's words stand before the first passage if both fit, else alone."""
+    cut = list(_cut_markdown(title, body, chunking))
+    if head and cut and cutting.fits(head + cut[0][1], chunking.limit):
+        heading, text, start, end = cut[0]
+        cut[0] = (heading, f"{head}\n{text}", start, end)
+    elif head:
+        spans = cutting.pieces(head, cutting.span(head, 0, len(head)), chunking.limit)
+        yield from (("", head[one.start : one.end].strip(), 0, 0) for one in spans)
+    yield from cut
+
+
+def _cut_markdown(title: str, body: str, chunking: Chunking) -> Iterator[_Cut]:
+    if not body.strip():
+        return
+    joined, line = _joined(_stretches(body, chunking), chunking), _lines(body)
+    for stretch in joined:
+        start = stretch.start if stretch.has_own_path and not stretch.is_bare else stretch.opening
+        text = body[start : stretch.end]
+        start += len(text) - len(text.lstrip("\r\n"))
+        if text := text.lstrip("\r\n").rstrip():
+            yield _path(title, stretch.path), text, line(start), line(start + len(text) - 1)
+
+
+def _cut_script(entry: Entry, code: str, chunking: Chunking) -> Iterator[_Cut]:
+    """File name and leading comment go with every stretch of code, as headings do in a text."""
+    if not code.strip():
+        return
+    name, about, line = entry.path.rpartition("/")[2], summary(code), _lines(code)
+    for one in cut_code(code, chunking):
+        text = code[one.start : one.end]
+        start = one.start + len(text) - len(text.lstrip("\r\n"))
+        if text := text.lstrip("\r\n").rstrip():
+            path = (name, about if one.start else "", names(text))
+            yield _path(entry.title, path), text, line(start), line(start + len(text) - 1)
+
+
+def _path(title: str, headings: tuple[str, ...]) -> str:
+    kept = [heading for n, heading in enumerate(headings) if heading and not (n == 0 and heading == title)]
+    return " > ".join(kept)[:HEADING_LENGTH]
+
+
+def _lines(text: str) -> Callable[[int], int]:
+    """From a position in the text to its line, from 1. Looks for the line ends once: texts have megabytes."""
+    ends = [found.start() for found in re.finditer("\n", text)]
+    return lambda position: bisect_left(ends, position) + 1
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text with their ends, as Markdown counts them: `str.splitlines` knows a dozen more line ends."""
+    return _LINE.findall(text)
+
+
+def _blocks(text: str) -> Iterator[_Block]:
+    """The top-level blocks; a list is its items."""
+    tokens = _PARSER.parse(text)
+    for place, token in enumerate(tokens):
+        is_item = token.type == "list_item_open" and token.level == 1
+        if token.map is None or token.nesting < 0 or not (token.level == 0 or is_item):
+            continue
+        if token.type in {"bullet_list_open", "ordered_list_open"}:
+            continue
+        start, end = token.map
+        if token.type == "heading_open":
+            yield _Block(start, end, int(token.tag[1:]), _heading_text(tokens[place + 1]))
+        else:
+            yield _Block(start, end, atomic=token.type in _ATOMIC)
+
+
+def _heading_text(inline: Token) -> str:
+    """A heading without its markup, on one line."""
+    return " ".join(_MARKUP.sub(lambda match: match[1] or "", inline.content).split())
+
+
+def _stretches(body: str, chunking: Chunking) -> Iterator[_Stretch]:
+    """Each section's blocks, packed, with the path of headings above them. Together they are the whole text."""
+    offsets = [0]
+    for line in lines_of(body):
+        offsets.append(offsets[-1] + len(line))
+    path: list[tuple[int, str]] = []
+    opening, starts = 0, [(0, False)]
+    for block in _blocks(body):
+        start = offsets[block.start]
+        if not block.level:
+            starts.append((start, block.atomic))
+            continue
+        yield from _section(body, tuple(text for _, text in path), opening, starts, start, chunking)
+        path = [*((level, text) for level, text in path if level < block.level), (block.level, block.heading)]
+        opening, starts = start, [(offsets[block.end], False)]
+    yield from _section(body, tuple(text for _, text in path), opening, starts, len(body), chunking)
+
+
+def _section(
+    body: str, path: tuple[str, ...], opening: int, starts: list[tuple[int, bool]], closing: int, chunking: Chunking
+) -> Iterator[_Stretch]:
+    """The stretches of one section. A block reaches to the next: what the parser skips (link targets) stays with it."""
+    own = estimate_tokens(body[opening : starts[0][0]])
+    if starts[0][0] - opening > LONG_HEADING:  # as text, because paths are cut off and passages are not
+        own, starts = 0, [(opening, False), *starts]
+    ends = [*(start for start, _ in starts[1:]), closing]
+    spans: list[Span] = []
+    for (start, atomic), end in zip(starts, ends, strict=True):
+        whole = cutting.span(body, start, end)
+        if atomic and not chunking.code_whole:
+            spans += cutting.pieces(body, whole, chunking.target)
+        elif whole.tokens:
+            spans.append(whole)
+    if own and not spans:
+        yield _Stretch(path, opening, closing, closing, own)
+    for place, one in enumerate(cutting.packed(body, spans, chunking)):
+        first = place == 0
+        yield _Stretch(path, opening if first else one.start, one.start, one.end, one.tokens + own * first)
+
+
+def _joined(stretches: Iterator[_Stretch], chunking: Chunking) -> list[_Stretch]:
+    """Sections below the minimum go together with a neighbour; what they share of their paths is the new path."""
+    result: list[_Stretch] = []
+    for stretch in stretches:
+        if result and result[-1].is_bare and result[-1].path == stretch.path[: len(result[-1].path)]:
+            bare = result.pop()
+            stretch = replace(stretch, opening=bare.opening, tokens=stretch.tokens + bare.tokens)  # noqa: PLW2901
+        last = result[-1] if result else None
+        small = last is not None and min(last.tokens, stretch.tokens) < chunking.minimum
+        if last is None or not small or last.tokens + stretch.tokens > chunking.limit:
+            result.append(stretch)
+            continue
+        shared = 0
+        while shared < min(len(last.path), len(stretch.path)) and last.path[shared] == stretch.path[shared]:
+            shared += 1
+        has_own_path = last.has_own_path and shared == len(last.path)
+        tokens = last.tokens + stretch.tokens
+        result[-1] = _Stretch(last.path[:shared], last.opening, last.start, stretch.end, tokens, has_own_path)
+    return result
+
+
+def sections(body: str) -> tuple[Section, ...]:
+    """The sections of a Markdown text, none if it has no headings. Text before the first heading is in none."""
+    if not may_have_headings(body):
+        return ()
+    headings = [block for block in _blocks(body) if block.level]
+    last_line = len(lines_of(body))
+    found = []
+    for place, block in enumerate(headings):
+        level = 6 if place == 0 and _is_title(headings) else block.level
+        following = (other.start for other in headings[place + 1 :] if other.level <= level)
+        found.append(Section(place + 1, block.heading, block.level, block.start + 1, next(following, last_line)))
+    return tuple(found)
+
+
+def _is_title(headings: list[_Block]) -> bool:
+    return all(other.level > headings[0].level for other in headings[1:]) and len(headings) > 1

@@ -1,0 +1,126 @@
+"""What hangs together: walks over links. Knows edges and ids, not where they are stored or what they lead to."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from ai_lessons.knowledge.entries import Relation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+SYMMETRIC = frozenset(relation.value for relation in Relation if relation.symmetric)
+ACYCLIC = frozenset({Relation.DERIVED_FROM.value, Relation.SUPERSEDES.value, Relation.SPECIALIZES.value})
+"""Relations that make no sense in a circle: each would hide, or be born of, itself."""
+
+
+class Edge(Protocol):
+    """A link as written: the entry `source` says that it stands in `relation` to `target`."""
+
+    @property
+    def source(self) -> str:
+        """Id of the entry whose file says so."""
+        ...
+
+    @property
+    def relation(self) -> str:
+        """One of `Relation`, or a word that we do not know."""
+        ...
+
+    @property
+    def target(self) -> str:
+        """Id of the other; it may not exist."""
+        ...
+
+    @property
+    def weight(self) -> float | None:
+        """As written, if written."""
+        ...
+
+
+class Step(NamedTuple):
+    """An entry that was reached: over which relation, from which side it was written, and how many links away."""
+
+    target: str
+    relation: str
+    outgoing: bool
+    weight: float | None
+    depth: int
+    source: str
+
+
+def reach(edges: Iterable[Edge], start: str, depth: int = 1) -> tuple[Step, ...]:
+    """Everything within `depth` links of `start`, either way, nearest first, strongest weight first.
+
+    An entry is reached at its smallest depth only, once for every relation that leads to it; circles end where they
+    began. A symmetric relation that is written on both sides is one. `start` itself is never in the answer.
+    """
+    around: Mapping[str, list[Step]] = _neighbours(edges)
+    seen, border = {start}, [start]
+    found: list[Step] = []
+    for level in range(1, depth + 1):
+        ring: dict[tuple[str, str, bool], Step] = {}
+        for source in border:
+            for step in around.get(source, ()):
+                if step.target not in seen:
+                    key = step.target, step.relation, step.outgoing or step.relation in SYMMETRIC
+                    ring.setdefault(key, Step(step.target, step.relation, step.outgoing, step.weight, level, source))
+        found += sorted(ring.values(), key=lambda s: (-(s.weight or 0.0), s.relation, not s.outgoing, s.target))
+        border = list(dict.fromkeys(step.target for step in ring.values()))
+        seen.update(border)
+    return tuple(found)
+
+
+def _neighbours(edges: Iterable[Edge]) -> dict[str, list[Step]]:
+    """For every id its links, those that it writes itself first."""
+    outgoing: dict[str, list[Step]] = defaultdict(list)
+    incoming: dict[str, list[Step]] = defaultdict(list)
+    for edge in edges:
+        if edge.source != edge.target:
+            outgoing[edge.source].append(_step(edge, outgoing=True))
+            incoming[edge.target].append(_step(edge, outgoing=False))
+    return {name: outgoing[name] + incoming[name] for name in {*outgoing, *incoming}}
+
+
+def _step(edge: Edge, *, outgoing: bool) -> Step:
+    source, target = (edge.source, edge.target) if outgoing else (edge.target, edge.source)
+    return Step(target, edge.relation, outgoing, edge.weight, 1, source)
+
+
+def circles(edges: Iterable[Edge]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """(relation, ids) for every group of entries that stand in a circle of a relation of `ACYCLIC`.
+
+    The ids of one group come in the order of a walk round the circle, the smallest first.
+    """
+    by_relation: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for edge in edges:
+        if edge.relation in ACYCLIC and edge.source != edge.target:
+            by_relation[edge.relation][edge.source].append(edge.target)
+    return tuple((name, circle) for name in sorted(by_relation) for circle in _circles(by_relation[name]))
+
+
+def _circles(targets: Mapping[str, list[str]]) -> list[tuple[str, ...]]:
+    """One circle for each way back that a depth-first walk meets; no recursion, so no depth limit."""
+    done: set[str] = set()
+    found: dict[tuple[str, ...], None] = {}
+    for root in sorted(targets):
+        path, at, branches = [root], {root: 0}, [iter(sorted(targets[root]))]
+        while path and root not in done:
+            following = next(branches[-1], None)
+            if following is None:
+                branches.pop()
+                done.add(at_end := path.pop())
+                del at[at_end]
+            elif following in at:
+                found[_turned(path[at[following] :])] = None
+            elif following not in done and following in targets:
+                at[following] = len(path)
+                path.append(following)
+                branches.append(iter(sorted(targets[following])))
+    return list(found)
+
+
+def _turned(circle: list[str]) -> tuple[str, ...]:
+    first = circle.index(min(circle))
+    return (*circle[first:], *circle[:first])

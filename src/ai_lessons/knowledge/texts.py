@@ -1,0 +1,95 @@
+"""From the bytes of a file to its texts: frontmatter, body, code. Knows where YAML stands, but not YAML itself.
+
+Loads nothing slow: showing an entry whose frontmatter the catalog knows needs no more than this.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from ai_lessons.errors import InvalidEntry, Problem
+from ai_lessons.knowledge.layout import is_markdown, side_of
+
+BOM = "\ufeff"
+
+_OPENING = re.compile(r"\ufeff?---[ \t]*\r?\n")
+_CLOSING = re.compile(r"^---[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
+
+
+class Texts(NamedTuple):
+    """What the file or files of an entry hold. `matter` is the frontmatter as written in `file`, None if it has none.
+
+    `body` is exactly what stands below the frontmatter, first blank line and all; `code` the text of a script.
+    """
+
+    file: str
+    matter: str | None
+    body: str = ""
+    code: str = ""
+
+
+class Cut(NamedTuple):
+    """A text cut at the lines around its frontmatter; together they are the text."""
+
+    opening: str
+    matter: str | None
+    closing: str
+    body: str
+
+
+def texts_of(path: str, data: bytes, side: bytes | None = None, *, script: bool) -> Texts:
+    """The texts of an entry; for a `script` give `side`, the bytes of the Markdown beside it, if there is one.
+
+    Raises:
+        InvalidEntry: not text. The file of a script that is described need not be: its code is empty then.
+    """
+    if side is not None:
+        file = side_of(path)
+        matter, body = split(decode(side, file))
+        return Texts(file, matter, body, "" if b"\0" in data else data.decode("utf-8", "replace"))
+    text = decode(data, path)
+    if script:
+        return Texts(path, None, code=text)
+    return Texts(path, *split(text)) if is_markdown(path) else Texts(path, None, text.removeprefix(BOM))
+
+
+def decode(data: bytes, path: str) -> str:
+    """Bytes of a file as text, line ends and byte order mark kept.
+
+    Raises:
+        InvalidEntry: not UTF-8, or a NUL byte (a binary file); names the line.
+    """
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InvalidEntry(
+            [Problem(path, f"not UTF-8 text (byte 0x{data[error.start]:02x})", line)],
+            hint="save it as UTF-8, or move it out of the knowledge folders",
+        ) from error
+    if "\0" in text:
+        raise InvalidEntry(
+            [Problem(path, "holds a NUL byte, so it is not text", data.count(b"\n", 0, data.index(0)) + 1)]
+        )
+    return text
+
+
+def split(text: str) -> tuple[str | None, str]:
+    """The text of the frontmatter (None if there is none) and the body, exactly as it stands.
+
+    Frontmatter opens with a `---` line at the very start and ends before the next one. A byte order mark belongs to
+    neither part.
+    """
+    parts = cut(text)
+    return parts.matter, parts.body
+
+
+def cut(text: str) -> Cut:
+    """The text in its four parts."""
+    opening = _OPENING.match(text)
+    closing = _CLOSING.search(text, opening.end()) if opening else None
+    if not opening or not closing:
+        mark = BOM if text.startswith(BOM) else ""
+        return Cut(mark, None, "", text[len(mark) :])
+    return Cut(opening[0], text[opening.end() : closing.start()], closing[0], text[closing.end() :])

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ai_lessons.knowledge.relations import circles, reach
+
+
+@dataclass(frozen=True)
+class Edge:
+    source: str
+    relation: str
+    target: str
+    weight: float | None = None
+
+
+def seen(edges: list[Edge], start: str, depth: int = 1) -> list[tuple[str, str, bool, int]]:
+    return [(step.target, step.relation, step.outgoing, step.depth) for step in reach(edges, start, depth)]
+
+
+CHAIN = [Edge("a", "has_script", "b"), Edge("c", "proves", "b"), Edge("c", "supersedes", "d")]
+
+
+def test_links_are_followed_both_ways_and_say_from_which_side_they_are_written() -> None:
+    assert seen(CHAIN, "b") == [("a", "has_script", False, 1), ("c", "proves", False, 1)]
+    assert seen(CHAIN, "a", 2) == [("b", "has_script", True, 1), ("c", "proves", False, 2)]
+    assert seen(CHAIN, "a", 9)[-1] == ("d", "supersedes", True, 3)
+    assert seen(CHAIN, "nobody") == []
+    assert seen(CHAIN, "a", 0) == []
+
+
+def test_a_circle_ends_where_it_began() -> None:
+    edges = [Edge("a", "related_to", "b"), Edge("b", "related_to", "c"), Edge("c", "related_to", "a")]
+    assert [(target, depth) for target, _, _, depth in seen(edges, "a", 10)] == [("b", 1), ("c", 1)]
+    assert seen([Edge("a", "related_to", "a")], "a") == []
+
+
+def test_a_symmetric_relation_written_twice_is_one_and_others_are_two() -> None:
+    assert seen([Edge("a", "contradicts", "b"), Edge("b", "contradicts", "a")], "a") == [("b", "contradicts", True, 1)]
+    assert seen([Edge("a", "supersedes", "b"), Edge("b", "supersedes", "a")], "a") == [
+        ("b", "supersedes", True, 1),
+        ("b", "supersedes", False, 1),
+    ]
+
+
+def test_several_relations_to_one_entry_are_all_told_and_the_strongest_comes_first() -> None:
+    edges = [Edge("a", "related_to", "b"), Edge("a", "proves", "b", 0.5), Edge("a", "has_doc", "c", 2.0)]
+    assert [(step.target, step.relation) for step in reach(edges, "a")] == [
+        ("c", "has_doc"),
+        ("b", "proves"),
+        ("b", "related_to"),
+    ]
+
+
+def test_circles_are_found_only_where_they_make_no_sense() -> None:
+    edges = [
+        Edge("a", "supersedes", "b"), Edge("b", "supersedes", "c"), Edge("c", "supersedes", "a"),
+        Edge("c", "supersedes", "d"),
+        Edge("x", "related_to", "y"), Edge("y", "related_to", "x"), Edge("x", "derived_from", "y"),
+    ]  # fmt: skip
+    assert circles(edges) == (("supersedes", ("a", "b", "c")),)
+    assert circles([Edge("n" + str(i), "supersedes", "n" + str(i + 1)) for i in range(5000)]) == ()
+
+
+edges_of = st.lists(
+    st.builds(
+        Edge, st.sampled_from("abcdef"), st.sampled_from(["supersedes", "related_to"]), st.sampled_from("abcdef")
+    ),
+    max_size=15,
+)
+
+
+@given(edges_of, st.sampled_from("abcdef"))
+def test_everything_that_hangs_together_is_reached_once_a_relation_and_from_either_end(
+    edges: list[Edge], start: str
+) -> None:
+    group = {start}
+    for _ in edges:
+        for edge in edges:
+            if {edge.source, edge.target} & group:
+                group |= {edge.source, edge.target}
+    steps = reach(edges, start, 10)
+    assert {step.target for step in steps} == group - {start}
+    assert len({(s.target, s.relation, s.outgoing) for s in steps}) == len(steps)
+    assert all(start in {back.target for back in reach(edges, step.target, 10)} for step in steps)
+
+
+@given(edges_of)
+def test_a_circle_is_a_walk_along_links_and_found_if_there_is_one(edges: list[Edge]) -> None:
+    links = {(e.source, e.target) for e in edges if e.relation == "supersedes" and e.source != e.target}
+    found = circles(edges)
+    for _, circle in found:
+        assert all(pair in links for pair in zip(circle, circle[1:] + circle[:1], strict=True))
+    left = set(links)
+    while True:  # take away what nothing supersedes; a rest is a circle
+        sources = {s for s, _ in left}
+        rest = {(s, t) for s, t in left if t in sources}
+        if rest == left:
+            break
+        left = rest
+    assert bool(found) == bool(left)
