@@ -1,0 +1,1 @@
+"""WHERE things live: the working tree, git's objects, the journal. The only importer of dulwich."""

@@ -1,0 +1,170 @@
+"""Group commit: whoever gets our commit lock commits every job that waits, one commit a job.
+
+Everything slow (reading files, making objects, a new index beside git's) happens before git's index lock is taken;
+under it, a check that nobody moved, one compare-and-swap of the branch, one rename. The result is that of
+`git commit --only`: what others have staged or left unstaged stays exactly as it was, and the committed paths are
+current in the index, without which the next `git commit` would delete them. Where somebody is in the middle of git,
+or git has no name for us, the jobs stay noted and the reason is handed back; nobody sees a lock error.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ai_lessons.errors import AiLessonsError
+from ai_lessons.repository import activity, git_locks, moves
+from ai_lessons.repository.chain import Chain, People, build, zone
+from ai_lessons.repository.files import translated
+from ai_lessons.repository.journal import Record
+from ai_lessons.repository.locks import held
+from ai_lessons.repository.moves import Later
+from ai_lessons.repository.objects import opened
+from ai_lessons.repository.store import Applied, Saved
+from ai_lessons.repository.worktree import read_head
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dulwich.repo import Repo
+
+    from ai_lessons.repository.journal import Intent
+    from ai_lessons.repository.store import Store
+    from ai_lessons.repository.worktree import Head
+
+BATCH = 100
+"""Jobs that share one move of the branch."""
+
+PATIENCE = 10.0
+"""Seconds to wait for another process of ours that is committing; it usually commits our job, too."""
+
+TRIES = 20
+"""Attempts against somebody who keeps moving the branch or the index, before the jobs are left for later."""
+
+HURRY, INSISTENCE = 0.6, 5.0
+"""Seconds to keep trying against somebody who works with git: in passing, and when a commit is what was asked for."""
+
+
+@dataclass(slots=True)
+class _Outcome:
+    """What happened so far: new commits, notes, why all waits, why single jobs wait; and when to give up."""
+
+    insist: bool
+    deadline: float
+    commits: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    waiting: str = ""
+    blocked: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def reason(self) -> str:
+        return self.waiting or next(iter(self.blocked.values()), "")
+
+
+class Committer:
+    """Makes commits of what one store's journal notes. Any number of processes may have one."""
+
+    def __init__(self, store: Store) -> None:
+        self._store, self._journal, self._worktree = store, store.journal, store.worktree
+        self._people = People(store.worktree)
+
+    def commit(self, name: str) -> Applied:
+        """Commit every noted job, and say how the named one ended."""
+        outcome = self._run(lambda: not self._journal.waits(name))
+        if self._journal.waits(name):
+            return Applied(None, outcome.blocked.get(name) or outcome.waiting or "it waits", tuple(outcome.notes))
+        return Applied(self._journal.commit_of(name), "", tuple(outcome.notes))
+
+    def save(self) -> Saved:
+        """Commit every noted job, also where git looks as if somebody had just begun something."""
+        outcome = self._run(lambda: False, insist=True)
+        return Saved(tuple(outcome.commits), outcome.reason, tuple(outcome.notes))
+
+    def _run(self, done: Callable[[], bool], *, insist: bool = False) -> _Outcome:
+        """The files are in place, so whatever goes wrong here is a reason to wait, never an error of the caller's."""
+        outcome = _Outcome(insist, 0.0)
+        try:
+            with (
+                translated(str(self._worktree.git_dir), writing=True),
+                held(self._store.state_dir / "commit.lock", patience=PATIENCE, give_up=done) as mine,
+            ):
+                outcome.deadline = time.monotonic() + (INSISTENCE if insist else HURRY)
+                if mine:
+                    self._recover()
+                    self._drain(outcome)
+                elif not done():
+                    outcome.waiting = "another process is committing"
+        except Later as later:
+            outcome.waiting = str(later)
+        except AiLessonsError as error:
+            outcome.waiting = error.message
+        return outcome
+
+    def _recover(self) -> None:
+        """Clear what a dead process left: its git locks, and jobs that it noted but did not finish."""
+        moves.recover(self._worktree)
+        if self._journal.has_orphans():
+            with held(self._store.state_dir / "write.lock", patience=0) as nobody_writes:
+                if nobody_writes:
+                    self._store.adopt_orphans()
+
+    def _drain(self, outcome: _Outcome) -> None:
+        while jobs := [job for job in self._journal.pending() if job.name not in outcome.blocked][:BATCH]:
+            self._wait_for_quiet(outcome)
+            with opened(self._worktree) as repo:
+                self._commit_batch(repo, jobs, outcome)
+
+    def _wait_for_quiet(self, outcome: _Outcome) -> None:
+        """A user between `git add` and `git commit` is waited for; one in a pull is not disturbed."""
+        while not (reason := activity.busy(self._worktree)):
+            left = (
+                0.0
+                if outcome.insist
+                else activity.unsettled(self._worktree, moves.our_index(self._worktree), time.time())
+            )
+            if left == 0.0:
+                return
+            if time.monotonic() + left > outcome.deadline:
+                raise Later("git seems to be at work in this repository; the next command commits it, or: admin save")
+            time.sleep(left)
+        raise Later(reason)
+
+    def _commit_batch(self, repo: Repo, jobs: list[Intent], outcome: _Outcome) -> None:
+        when = int(self._store.now())
+        for attempt in range(TRIES):
+            head = read_head(self._worktree)
+            if head.ref is None:
+                raise Later("HEAD is detached; check out a branch (git switch NAME), and the next command commits it")
+            mark = activity.index_mark(self._worktree)
+            chain = build(self._worktree, repo, head, jobs, self._people, when)
+            try:
+                installed = self._install(head, chain, mark)
+            except git_locks.Taken as taken:
+                moves.wait_for(taken.lock, outcome.deadline)
+                continue
+            if installed:
+                self._settle(chain, outcome)
+                return
+            if time.monotonic() > outcome.deadline:
+                break
+            time.sleep(0.01 * (attempt + 1) * random.random())  # noqa: S311 - only spreads the tries out
+        raise Later("git is busy in this repository; the next command commits it, or: admin save")
+
+    def _install(self, head: Head, chain: Chain, mark: str) -> bool:
+        """Move the branch and put the new index in place; False if either is not as it was any more."""
+        if not chain.entries:
+            return True
+        who, when = chain.committer
+        log = moves.Log(who, f"{when} {zone(when)}", chain.reflog)
+        return moves.install(self._worktree, head, chain.tip.decode() if chain.tip else None, chain.entries, mark, log)
+
+    def _settle(self, chain: Chain, outcome: _Outcome) -> None:
+        outcome.blocked |= chain.blocked
+        outcome.notes.extend(note for note in chain.notes if note not in outcome.notes)
+        made = [commit for commit in chain.jobs.values() if commit]
+        outcome.commits.extend(made)
+        blobs = {path: entry.blob.decode() if entry else None for path, entry in chain.paths.items()}
+        if chain.jobs:
+            self._journal.settle(Record(chain.tip.decode() if chain.tip else "", chain.jobs, blobs if made else {}))

@@ -1,0 +1,213 @@
+"""The git program: one function, one question. None (or a false answer) where there is no git.
+
+Every call has a time limit, no terminal to ask on, and an environment without the variables by which a surrounding
+git command (we may run inside its hook) would point us at its own repository and index.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ai_lessons.errors import StorageFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+TIMEOUT = 60.0
+SIGN_TIMEOUT = 15.0
+
+# what `git rev-parse --local-env-vars` lists, less GIT_CONFIG_PARAMETERS and GIT_CONFIG_COUNT: those two carry
+# settings that the user gave on purpose (`git -c`), and git itself passes them on
+_LOCAL = frozenset(
+    (
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+        "GIT_COMMON_DIR",
+        "GIT_CONFIG",
+        "GIT_DIR",
+        "GIT_GRAFT_FILE",
+        "GIT_IMPLICIT_WORK_TREE",
+        "GIT_INDEX_FILE",
+        "GIT_INTERNAL_SUPER_PREFIX",
+        "GIT_NAMESPACE",
+        "GIT_NO_REPLACE_OBJECTS",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_PREFIX",
+        "GIT_QUARANTINE_PATH",
+        "GIT_REPLACE_REF_BASE",
+        "GIT_SHALLOW_FILE",
+        "GIT_WORK_TREE",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How a git command ended."""
+
+    code: int
+    out: bytes
+    err: str
+
+    @property
+    def text(self) -> str:
+        """Standard output as text, without the last newline."""
+        return self.out.decode(errors="replace").rstrip("\n")
+
+
+def program() -> str | None:
+    """Where the git program is."""
+    return shutil.which("git")
+
+
+def available() -> bool:
+    """True where there is a git program."""
+    return program() is not None
+
+
+def run(
+    cwd: Path,
+    *arguments: str,
+    stdin: bytes = b"",
+    extra: Mapping[str, str] | None = None,
+    timeout: float = TIMEOUT,
+) -> Done | None:
+    """Run git in `cwd`; None if there is no git. The exit code is the caller's business.
+
+    Raises:
+        StorageFailed: it did not end within `timeout` seconds, or could not be started.
+    """
+    found = program()
+    if found is None:
+        return None
+    environment = {name: value for name, value in os.environ.items() if name not in _LOCAL}
+    # messages are compared, so they must be English; a prompt nobody sees would hang us
+    environment |= {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+    # our own hooks are for what people do with git; what we do ourselves was checked before
+    environment |= {"AI_LESSONS_NO_HOOKS": "1", **(extra or {})}
+    try:
+        done = subprocess.run(
+            [found, *arguments],
+            cwd=cwd,
+            input=stdin,
+            env=environment,
+            capture_output=True,
+            timeout=timeout,
+            check=False,
+            start_new_session=True,  # no terminal: neither git nor a passphrase prompt can wait for a key
+        )
+    except subprocess.TimeoutExpired as error:
+        raise StorageFailed(f"git {arguments[0]} did not end within {timeout:.0f} seconds") from error
+    except OSError as error:
+        raise StorageFailed(f"git could not be started: {error.strerror}") from error
+    return Done(done.returncode, done.stdout, done.stderr.decode(errors="replace").strip())
+
+
+def trusts(top: Path) -> bool:
+    """True if git agrees to work on the repository there, which honours `safe.directory`."""
+    done = run(top, "rev-parse", "--git-dir")
+    return done is not None and done.code == 0
+
+
+def identity(cwd: Path, role: str = "COMMITTER") -> str | None:
+    """`Name <email>` by git's own rules (includeIf, environment, useConfigOnly); None where git would refuse."""
+    done = run(cwd, "var", f"GIT_{role}_IDENT")
+    if done is None or done.code:
+        return None
+    return done.text[: done.text.rindex(">") + 1]
+
+
+def setting(cwd: Path, key: str, *, kind: str | None = None) -> str | None:
+    """One setting with everything that applies here, None if unset; `kind` as in `git config --type`."""
+    done = run(cwd, "config", *([f"--type={kind}"] if kind else []), "--get", key)
+    return done.text if done is not None and done.code == 0 else None
+
+
+def filtered(cwd: Path, paths: Iterable[str]) -> frozenset[str]:
+    """Those paths whose content git would change on its way in by an attribute other than line endings."""
+    names = tuple(paths)
+    asked = ("filter", "ident", "working-tree-encoding")
+    done = run(cwd, "check-attr", "-z", "--stdin", *asked, stdin=b"".join(os.fsencode(p) + b"\0" for p in names))
+    if done is None or done.code:
+        return frozenset()
+    fields = done.out.split(b"\0")[:-1]
+    triples = zip(fields[::3], fields[2::3], strict=True)
+    return frozenset(os.fsdecode(path) for path, value in triples if value not in {b"unspecified", b"unset"})
+
+
+def blobs_of(cwd: Path, paths: Iterable[str]) -> dict[str, bytes]:
+    """Store files as git would on `git add` (line endings, filters); object ids by path, empty where git said no."""
+    names = tuple(paths)
+    done = run(cwd, "hash-object", "-w", "--stdin-paths", stdin=b"".join(_quoted(name) + b"\n" for name in names))
+    ids = done.out.split() if done is not None and not done.code else []
+    return dict(zip(names, ids, strict=True)) if len(ids) == len(names) else {}
+
+
+def _quoted(path: str) -> bytes:
+    """A path for a line of its own: git unquotes what begins with a quotation mark."""
+    raw = os.fsencode(path)
+    return b'"' + raw.replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"' if raw.startswith(b'"') else raw
+
+
+def unmerged(cwd: Path, paths: Iterable[str]) -> tuple[str, ...]:
+    """Those of the paths (relative to `cwd`) that are in conflict in git's index."""
+    done = run(cwd, "ls-files", "-u", "-z")
+    wanted = frozenset(paths)
+    if done is None or not done.out:
+        return ()
+    found = {os.fsdecode(row.partition(b"\t")[2]) for row in done.out.split(b"\0")[:-1]}
+    return tuple(sorted(found & wanted))
+
+
+def staged(cwd: Path, paths: Iterable[str]) -> dict[str, tuple[int, str]]:
+    """Mode and blob id of those paths (relative to `cwd`) that git's index holds; of a conflict any side."""
+    names = tuple(sorted(paths))
+    done = run(cwd, "ls-files", "-s", "-z", "--", *names, extra={"GIT_LITERAL_PATHSPECS": "1"})
+    found = {}
+    for row in done.out.split(b"\0")[:-1] if done is not None else ():
+        entry, _, path = row.partition(b"\t")
+        mode, blob, _ = entry.split(b" ")
+        found[os.fsdecode(path)] = (int(mode, 8), blob.decode())
+    return {path: found[path] for path in names if path in found}
+
+
+def left_out(cwd: Path, paths: Iterable[str]) -> frozenset[str]:
+    """Those paths (relative to `cwd`) that a sparse checkout leaves out of the working tree."""
+    names = tuple(sorted(paths))
+    done = run(cwd, "ls-files", "-t", "-z", "--", *names, extra={"GIT_LITERAL_PATHSPECS": "1"}) if names else None
+    rows = done.out.split(b"\0")[:-1] if done is not None else ()
+    return frozenset(os.fsdecode(row[2:]) for row in rows if row.startswith(b"S "))
+
+
+def checked_out(cwd: Path, path: str, blob: str) -> bytes | None:
+    """A blob as git would write it to `path` (line endings, filters); None where git said no."""
+    done = run(cwd, "cat-file", "--filters", f"--path={path}", blob)
+    return done.out if done is not None and not done.code else None
+
+
+def update_index(cwd: Path, index: Path, rows: bytes) -> Done | None:
+    """Apply `--index-info` rows to an index file that is not git's own (a copy)."""
+    return run(
+        cwd,
+        "-c",
+        "core.fsmonitor=false",
+        "update-index",
+        "--add",
+        "--replace",
+        "-z",
+        "--index-info",
+        stdin=rows,
+        extra={"GIT_INDEX_FILE": str(index)},
+    )
+
+
+def signed_commit(
+    cwd: Path, tree: str, parents: Iterable[str], message: bytes, people: Mapping[str, str]
+) -> Done | None:
+    """Make a commit object signed by whatever the user configured; `people` is GIT_AUTHOR_NAME and its like."""
+    flags = [flag for parent in parents for flag in ("-p", parent)]
+    return run(cwd, "commit-tree", "-S", tree, *flags, stdin=message, extra=people, timeout=SIGN_TIMEOUT)

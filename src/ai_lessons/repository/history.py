@@ -1,0 +1,202 @@
+"""The past of files: who changed them when, what they said then, what differs. Writes nothing.
+
+Asks the git program where there is one, because it follows renames a hundred times faster; else dulwich.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING
+
+from dulwich.objects import Blob, ObjectID
+from dulwich.objectspec import parse_commit
+
+from ai_lessons.errors import NotFound
+from ai_lessons.repository import files, git
+from ai_lessons.repository.objects import Draft, opened
+from ai_lessons.repository.worktree import read_head
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dulwich.repo import Repo
+    from dulwich.walk import WalkEntry
+
+    from ai_lessons.repository.worktree import Worktree
+
+# no message can hold the two NUL that every record begins with, so no message can pass for a record
+_FORMAT = "%x01%H%x00%x01%x00%an%x00%ae%x00%aI%x00%B%x00"
+_RECORD = re.compile("\x01([0-9a-f]{40})\0\x01\0")
+_LITERAL = {"GIT_LITERAL_PATHSPECS": "1"}  # a file may be called `*.md` or `:(top)x.md`
+_TRAILER = re.compile(r"([A-Za-z][A-Za-z0-9-]*): (.+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """One commit that touched a file. `when` is ISO 8601 with offset; `path` is the file's name in that commit."""
+
+    commit: str
+    author: str
+    email: str
+    when: str
+    subject: str
+    path: str
+    trailers: tuple[tuple[str, str], ...] = ()
+
+
+class History:
+    """The past of one knowledge repository. Paths are relative to its root, today's and yesterday's alike."""
+
+    def __init__(self, worktree: Worktree) -> None:
+        self._worktree = worktree
+
+    def log(self, path: str, limit: int | None = None) -> tuple[Revision, ...]:
+        """The commits that touched a file, newest first, through renames; empty if there is none."""
+        files.inside(path)
+        if read_head(self._worktree).commit is None:
+            return ()
+        if git.available():
+            return self._log_with_git(path, limit)
+        with opened(self._worktree) as repo:
+            return tuple(self._log_alone(repo, path, limit))
+
+    def resolve(self, rev: str) -> str:
+        """The full id of a commit.
+
+        Raises:
+            NotFound: nothing, or nothing unambiguous, of that name.
+        """
+        done = git.run(self._worktree.top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}")
+        if done is not None and done.code == 0:
+            return done.text
+        if done is None:
+            with opened(self._worktree) as repo:
+                return self._parse(repo, rev)
+        raise NotFound("revision", rev)
+
+    def text_at(self, rev: str, path: str) -> bytes:
+        """The file as it was in a commit, as git stores it (line endings and filters not applied).
+
+        Raises:
+            NotFound: no such revision, or no such file in it.
+        """
+        files.inside(path)
+        commit = self.resolve(rev)
+        if git.available():
+            # a partial clone fetches what is missing: only git can
+            done = git.run(self._worktree.top, "cat-file", "blob", f"{commit}:{self._worktree.prefix}{path}")
+            if done is not None and done.code == 0:
+                return done.out
+            raise NotFound(f"file in {rev}", path)
+        with opened(self._worktree) as repo:
+            return self._blob(repo, commit, path, rev)
+
+    def diff(self, path: str, rev: str = "HEAD", other: str | None = None) -> str:
+        """A unified diff of the file from `rev` to `other` (None: as it is on disk); empty if they are the same.
+
+        A side on which there is no file counts as empty. Renames are not followed: `log` tells the older name.
+        """
+        before, after = self._side(rev, path), self._on_disk(path) if other is None else self._side(other, path)
+        return unified(path, before, after)
+
+    def dirty(self, path: str) -> bool:
+        """True if the file on disk is not what HEAD holds, as git judges it."""
+        files.inside(path)
+        if git.available():
+            done = git.run(
+                self._worktree.root, "status", "--porcelain", "-z", "-uall", "--ignored", "--", path, extra=_LITERAL
+            )
+            return done is not None and bool(done.out)
+        return self._on_disk(path) != (self._side("HEAD", path) if read_head(self._worktree).commit else None)
+
+    def _side(self, rev: str, path: str) -> bytes | None:
+        try:
+            return self.text_at(rev, path)
+        except NotFound as error:
+            if error.what == "revision":
+                raise
+            return None
+
+    def _on_disk(self, path: str) -> bytes | None:
+        try:
+            return files.read_file(self._worktree.root, path)[0]
+        except NotFound:
+            return None
+
+    def _log_with_git(self, path: str, limit: int | None) -> tuple[Revision, ...]:
+        count = [] if limit is None else [f"--max-count={limit}"]
+        flags = ["--follow", f"--format={_FORMAT}", "--name-only", "-z", "--no-color", "--no-ext-diff", *count]
+        done = git.run(self._worktree.root, "log", *flags, "--", path, extra=_LITERAL)
+        if done is None or done.code:
+            return ()
+        _, *parts = _RECORD.split(done.out.decode(errors="surrogateescape"))
+        return tuple(self._revision(commit, rest) for commit, rest in zip(parts[::2], parts[1::2], strict=True))
+
+    def _revision(self, commit: str, rest: str) -> Revision:
+        author, email, when, message, *names = rest.split("\0")
+        name = "".join(names).lstrip("\n")  # --follow shows the one name that it follows
+        return _revision(commit, author, email, when, message, name.removeprefix(self._worktree.prefix))
+
+    def _log_alone(self, repo: Repo, path: str, limit: int | None) -> Iterator[Revision]:
+        name = os.fsencode(self._worktree.prefix + path)
+        for entry in repo.get_walker(paths=[name], follow=True, max_entries=limit):
+            commit = entry.commit
+            author, _, email = commit.author.decode(errors="replace").rpartition(" <")
+            zone = timezone(timedelta(seconds=commit.author_timezone))
+            when = datetime.fromtimestamp(commit.author_time, zone).isoformat()
+            here = os.fsdecode(name).removeprefix(self._worktree.prefix)
+            text = commit.message.decode(errors="replace")
+            yield _revision(commit.id.decode(), author, email.rstrip(">"), when, text, here)
+            name = _name_before(entry, name)
+
+    def _parse(self, repo: Repo, rev: str) -> str:
+        try:
+            return parse_commit(repo, rev.encode() or b"?").id.decode()
+        except (KeyError, ValueError) as error:
+            raise NotFound("revision", rev) from error
+
+    def _blob(self, repo: Repo, commit: str, path: str, rev: str) -> bytes:
+        draft = Draft(repo)
+        name = os.fsencode(self._worktree.prefix + path)
+        found = draft.lookup(draft.tree_of(ObjectID(commit.encode())), name)
+        blob = repo.object_store[found[1]] if found else None
+        if not isinstance(blob, Blob):
+            raise NotFound(f"file in {rev}", path)
+        return blob.data
+
+
+def unified(path: str, before: bytes | None, after: bytes | None) -> str:
+    """A unified diff as git writes it, three lines of context; None is no file, and what is no UTF-8 is replaced."""
+    old, new = _lines(before), _lines(after)
+    names = ("/dev/null" if before is None else f"a/{path}", "/dev/null" if after is None else f"b/{path}")
+    lines = difflib.unified_diff(old, new, *names)
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def _lines(data: bytes | None) -> list[str]:
+    return (data or b"").decode(errors="replace").splitlines(keepends=True)
+
+
+def _revision(commit: str, author: str, email: str, when: str, message: str, path: str) -> Revision:
+    subject = message.strip().partition("\n")[0]
+    return Revision(commit, author, email, when, subject, path, trailers_of(message))
+
+
+def trailers_of(message: str) -> tuple[tuple[str, str], ...]:
+    """The `Key: value` lines of a message's last paragraph, if that is all it holds and not the subject."""
+    paragraphs = message.strip().split("\n\n")
+    found = [_TRAILER.fullmatch(line) for line in paragraphs[-1].splitlines()] if len(paragraphs) > 1 else []
+    return tuple((match[1], match[2]) for match in found if match) if all(found) else ()
+
+
+def _name_before(entry: WalkEntry, name: bytes) -> bytes:
+    """The file's name before this commit."""
+    for change in entry.changes():
+        for one in change if isinstance(change, list) else [change]:
+            if one and one.new and one.old and one.new.path == name and one.old.path:
+                return one.old.path
+    return name

@@ -1,0 +1,184 @@
+"""The journal: which files were written and wait for a commit, and which commit each job got.
+
+One JSON file a job in the state folder. It says *which* paths a job wrote, not what: what is committed is what is on
+disk when the commit is made. A job is noted before its files are written (`begin`) and made committable when they
+are in place (`ready`); a process that dies in between leaves a note that whoever comes next takes up (`orphans`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ai_lessons.repository.files import translated, write_all
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+_WRITING, _READY, _DAMAGED = ".writing", ".json", ".damaged"
+KEEP_RECORDS = 200
+"""Batches whose outcome is remembered at most."""
+
+
+class Noted(NamedTuple):
+    """One path of a job. `gone`: the job removed it. `executable` as the job asked, None: as it was."""
+
+    path: str
+    gone: bool = False
+    executable: bool | None = None
+
+
+class Intent(NamedTuple):
+    """One job that waits for its commit. `when` in seconds since 1970, `zone` in seconds east of UTC.
+
+    `author` is `Name <email>`, or None for whoever git says is working here. `message` is complete, trailers included.
+    """
+
+    name: str
+    message: str
+    when: int
+    zone: int
+    paths: tuple[Noted, ...]
+    author: str | None = None
+
+    @property
+    def subject(self) -> str:
+        """The first line of the message."""
+        return self.message.partition("\n")[0]
+
+
+class Record(NamedTuple):
+    """One batch that was committed: the branch tip it made, the commit of each job, the blob (or None) of each path."""
+
+    head: str
+    jobs: Mapping[str, str]
+    paths: Mapping[str, str | None]
+
+
+class Journal:
+    """The notes below one state folder. Callers hold the locks that the methods name."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self._folder = state_dir / "journal"
+        self._records = state_dir / "committed"
+
+    def begin(self, intent: Intent) -> None:
+        """Note a job whose files are about to be written. Under the write lock."""
+        paths = [noted._asdict() for noted in intent.paths]
+        _write(self._folder / (intent.name + _WRITING), {**intent._asdict(), "paths": paths})
+
+    def ready(self, name: str) -> None:
+        """The job's files are in place: from now on it is committable."""
+        self._rename(name, _WRITING, _READY)
+
+    def drop(self, name: str) -> None:
+        """Take back a job that was only begun: no file of it is in place, or nobody is to commit them."""
+        _unlink(self._folder / (name + _WRITING))
+
+    def has_orphans(self) -> bool:
+        """True if the files of some job are being written, or its process died doing so."""
+        return bool(self._names(_WRITING))
+
+    def orphans(self) -> list[Intent]:
+        """Jobs whose process died while it wrote their files. Only under the write lock is that the reason."""
+        return self._read(_WRITING)
+
+    def pending(self) -> list[Intent]:
+        """Every committable job, oldest first. A note that cannot be read is put aside: its files are still there."""
+        return self._read(_READY)
+
+    def _read(self, suffix: str) -> list[Intent]:
+        intents = []
+        for name in self._names(suffix):
+            try:
+                intents.append(_intent((self._folder / (name + suffix)).read_bytes()))
+            except FileNotFoundError:
+                continue
+            except (ValueError, KeyError, TypeError):
+                self._rename(name, suffix, _DAMAGED)
+        return intents
+
+    def waits(self, name: str) -> bool:
+        """True while the job has no commit."""
+        return (self._folder / (name + _READY)).exists()
+
+    def damaged(self) -> list[str]:
+        """Names of notes that could not be read."""
+        return self._names(_DAMAGED)
+
+    def settle(self, record: Record) -> None:
+        """Remember how a batch ended, then forget its jobs. Under the commit lock."""
+        _write(self._records / (new_name() + _READY), record._asdict())
+        for name in record.jobs:
+            _unlink(self._folder / (name + _READY))
+        for old in _listed(self._records, _READY)[:-KEEP_RECORDS]:
+            _unlink(self._records / (old + _READY))
+
+    def commit_of(self, name: str) -> str | None:
+        """The commit that a job got, as long as it is remembered."""
+        for record in self.records():
+            if name in record.jobs:
+                return record.jobs[name] or None
+        return None
+
+    def records(self) -> list[Record]:
+        """Remembered batches, newest first."""
+        found = []
+        for name in reversed(_listed(self._records, _READY)):
+            try:
+                found.append(Record(**json.loads((self._records / (name + _READY)).read_bytes())))
+            except (FileNotFoundError, ValueError, TypeError):
+                continue  # forgotten meanwhile, or lost with the power: only a memory
+        return found
+
+    def _names(self, suffix: str) -> list[str]:
+        return _listed(self._folder, suffix)
+
+    def _rename(self, name: str, old: str, new: str) -> None:
+        try:
+            os.rename(self._folder / (name + old), self._folder / (name + new))
+        except FileNotFoundError:
+            return  # another process did it first
+
+
+def new_name() -> str:
+    """A name that sorts by time and that no two processes share."""
+    return f"{time.time_ns():020d}-{os.urandom(4).hex()}"
+
+
+def _intent(data: bytes) -> Intent:
+    raw = json.loads(data)
+    return Intent(**{**raw, "paths": tuple(Noted(**noted) for noted in raw["paths"])})
+
+
+def _listed(folder: Path, suffix: str) -> list[str]:
+    with translated(str(folder), writing=True):
+        try:
+            names: Iterable[str] = os.listdir(folder)
+        except FileNotFoundError:
+            return []
+    return sorted(name.removesuffix(suffix) for name in names if name.endswith(suffix))
+
+
+def _write(path: Path, value: dict[str, Any]) -> None:
+    """Write JSON in one step; a reader sees all of it or nothing."""
+    temporary = path.with_suffix(".tmp")
+    with translated(str(path), writing=True):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+            try:
+                write_all(fd, json.dumps(value).encode())
+            finally:
+                os.close(fd)
+            os.rename(temporary, path)
+        except BaseException:
+            _unlink(temporary)
+            raise
+
+
+def _unlink(path: Path) -> None:
+    path.unlink(missing_ok=True)

@@ -1,0 +1,45 @@
+"""Locks between our own processes: `flock` on a file in the state folder, freed by the system when its holder dies."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ai_lessons.repository.files import translated
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+_STEP = 0.005
+
+
+@contextmanager
+def held(path: Path, *, patience: float, give_up: Callable[[], bool] = lambda: False) -> Iterator[bool]:
+    """Hold the lock at `path` for the block; yields False without it after `patience` seconds.
+
+    `give_up` is asked between tries: whoever waits for a lock only to see a job done need not wait on when it is.
+    The file is never removed: removing a locked file lets two processes hold two different files of one name.
+    """
+    with translated(str(path), writing=True):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        yield _take(fd, time.monotonic() + patience, give_up)
+    finally:
+        os.close(fd)
+
+
+def _take(fd: int, deadline: float, give_up: Callable[[], bool]) -> bool:
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline or give_up():
+                return False
+            time.sleep(_STEP)
+        else:
+            return True

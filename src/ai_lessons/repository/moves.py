@@ -1,0 +1,97 @@
+"""Moves the branch that is checked out, together with git's index, or not at all.
+
+Under our commit lock. What the index shall say is made beforehand (`git_index`); here git's lock is held for a look,
+one compare-and-swap of the branch and one rename.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from ai_lessons.repository import activity, git_index, git_locks
+from ai_lessons.repository.worktree import read_head, read_ref
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from ai_lessons.repository.git_index import Tracked
+    from ai_lessons.repository.worktree import Head, Worktree
+
+_OURS = "our-index"
+
+
+class Later(Exception):
+    """Nothing can be committed now; says why."""
+
+
+class Log(NamedTuple):
+    """A line of the reflog: who (`Name <email>`), when (seconds and zone as git writes them), what."""
+
+    who: str
+    when: str
+    message: str
+
+
+def install(
+    worktree: Worktree, head: Head, tip: str | None, entries: Mapping[bytes, Tracked | None], mark: str, log: Log
+) -> bool:
+    """Move the branch of `head` to `tip` and put an index with these entries in place.
+
+    False if HEAD, or the index by its `mark`, is not as it was any more, or somebody began to merge. With `tip` where
+    the branch is already, only the index changes.
+
+    Raises:
+        Taken: git holds a lock.
+    """
+    index = git_index.changed(worktree, entries)
+    with git_locks.locked(worktree, git_index.index_file(worktree), index) as lock:
+        if activity.busy(worktree) or read_head(worktree) != head:
+            return False
+        if activity.index_mark(worktree) != mark:
+            return False
+        try:
+            return tip == head.commit or _move(worktree, head, tip, log)
+        finally:
+            # whatever interrupts us: once the branch has moved, an index that has not would delete the files
+            if (read_ref(worktree, head.ref) if head.ref else head.commit) == tip:
+                lock.install()
+                _remember(worktree)
+
+
+def recover(worktree: Worktree) -> None:
+    """Clear the git locks that a dead process of ours left. Under our commit lock."""
+    ref = read_head(worktree).ref
+    targets = [git_index.index_file(worktree)]
+    git_locks.clear_stale(worktree, [*targets, git_locks.ref_file(worktree, ref)] if ref else targets)
+
+
+def _move(worktree: Worktree, head: Head, tip: str | None, log: Log) -> bool:
+    if head.ref is None or tip is None:
+        return False
+    return git_locks.move_branch(worktree, head.ref, head.commit, tip, who=log.who, when=log.when, message=log.message)
+
+
+def wait_for(lock: Path, deadline: float) -> None:
+    """Wait until somebody's lock is gone.
+
+    Raises:
+        Later: it is still there at the deadline (by `time.monotonic`).
+    """
+    while lock.exists():
+        if time.monotonic() > deadline:
+            raise Later(f"git holds {lock}; if no git command is running, remove that file")
+        time.sleep(0.01)
+
+
+def our_index(worktree: Worktree) -> str:
+    """The mark of the index that we installed last (see `activity.index_mark`); empty if we never did."""
+    try:
+        return (worktree.state_dir / _OURS).read_text()
+    except FileNotFoundError:
+        return ""
+
+
+def _remember(worktree: Worktree) -> None:
+    (worktree.state_dir / _OURS).write_text(activity.index_mark(worktree))

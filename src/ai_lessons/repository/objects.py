@@ -1,0 +1,266 @@
+"""Git objects by way of dulwich: look up, build trees and commits, bring them to the disk.
+
+The engine only: no porcelain, no refs, no index, because dulwich's own ways of committing lose commits and staged
+edits under load (see docs). Objects are written as git does, each under a temporary name and then renamed, so that
+two processes may write the same one.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import secrets
+import stat
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from dulwich.errors import NotGitRepository, ObjectFormatException
+from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
+from dulwich.pack import write_pack_index_v2, write_pack_objects
+from dulwich.repo import Repo, UnsupportedExtension, UnsupportedVersion
+
+from ai_lessons.errors import Conflict, UnsupportedRepository
+from ai_lessons.repository.files import translated, write_all
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from ai_lessons.repository.worktree import Worktree
+
+PLAIN, EXECUTABLE, FOLDER = 0o100644, 0o100755, 0o040000
+PACK_FROM = 200
+"""Batches of this many objects become one pack: two files to bring to the disk instead of hundreds."""
+
+_TEMPORARY = "tmp_obj_"  # git gc removes what is left over under this name
+_SYNC_THREADS = 32  # the file system brings files to the disk together: 30 at once take 15 ms, one by one 100
+
+
+@contextmanager
+def opened(worktree: Worktree) -> Iterator[Repo]:
+    """The repository as dulwich sees it.
+
+    Raises:
+        UnsupportedRepository: dulwich cannot read it, or an object is missing or damaged.
+    """
+    try:
+        with Repo(os.fspath(worktree.top)) as repo:
+            yield repo
+    except (NotGitRepository, UnsupportedExtension, UnsupportedVersion) as error:
+        raise UnsupportedRepository(f"the repository at {worktree.top} cannot be read: {error}") from error
+    except (KeyError, ObjectFormatException, zlib.error) as error:
+        raise UnsupportedRepository(
+            f"an object of the repository at {worktree.top} is missing or damaged: {error}",
+            hint=f"look closer: git -C {worktree.top} fsck",
+        ) from error
+
+
+class Draft:
+    """New objects in the making, on top of those that the repository has. Nothing is on disk before `save`."""
+
+    def __init__(self, repo: Repo) -> None:
+        self._store = repo.object_store
+        self._folder = os.fspath(repo.object_store.path)
+        self._new: dict[ObjectID, ShaFile] = {}
+        self._trees: dict[ObjectID, Tree] = {}  # as they were read: edits are made to copies
+
+    def blob(self, data: bytes) -> ObjectID:
+        """A new content."""
+        return self._add(Blob.from_string(data))
+
+    def tree_of(self, commit: ObjectID) -> ObjectID:
+        """The tree of a commit."""
+        found = self._get(commit)
+        if not isinstance(found, Commit):
+            raise KeyError(commit)
+        return ObjectID(found.tree)
+
+    def lookup(self, tree: ObjectID | None, path: bytes) -> tuple[int, ObjectID] | None:
+        """Mode and id of what lies at `path` in a tree."""
+        mode = FOLDER
+        for part in path.split(b"/"):
+            if tree is None or not stat.S_ISDIR(mode):
+                return None
+            try:
+                mode, tree = self._tree(tree)[part]
+            except KeyError:
+                return None
+        return None if tree is None else (mode, tree)
+
+    def edit(self, tree: ObjectID | None, changes: Mapping[bytes, tuple[int, ObjectID] | None]) -> ObjectID:
+        """The tree with these paths set or (None) removed; only trees on the changed paths are read and made.
+
+        Raises:
+            Conflict: a path leads into a submodule.
+        """
+        return self._edit(tree, changes) or self._add(Tree())
+
+    def _edit(self, tree: ObjectID | None, changes: Mapping[bytes, tuple[int, ObjectID] | None]) -> ObjectID | None:
+        edited = _copied(self._tree(tree)) if tree else Tree()
+        below: dict[bytes, dict[bytes, tuple[int, ObjectID] | None]] = {}
+        for path, value in changes.items():
+            name, _, rest = path.partition(b"/")
+            if rest:
+                below.setdefault(name, {})[rest] = value
+            elif value is not None:
+                edited[name] = value
+            elif name in edited:
+                del edited[name]
+        for name, inner in below.items():
+            self._edit_folder(edited, name, inner)
+        return self._add(edited) if len(edited) else None
+
+    def _edit_folder(self, tree: Tree, name: bytes, inner: Mapping[bytes, tuple[int, ObjectID] | None]) -> None:
+        mode, old = tree[name] if name in tree else (FOLDER, None)  # noqa: SIM401 - a dulwich Tree has no get
+        if stat.S_IFMT(mode) == 0o160000:
+            raise Conflict(f"{os.fsdecode(name)} is a repository of its own; nothing is committed into it")
+        made = self._edit(old if stat.S_ISDIR(mode) else None, inner)
+        if made is not None:
+            tree[name] = (FOLDER, made)
+        elif name in tree and stat.S_ISDIR(mode):
+            del tree[name]
+
+    def commit(
+        self,
+        tree: ObjectID,
+        parents: Sequence[ObjectID],
+        message: str,
+        *,
+        author: tuple[str, int, int],
+        committer: tuple[str, int, int],
+    ) -> ObjectID:
+        """A new commit; people are (`Name <email>`, seconds since 1970, seconds east of UTC)."""
+        made = Commit()
+        made.tree, made.parents, made.message = tree, list(parents), message.encode()
+        made.author, made.author_time, made.author_timezone = author[0].encode(), author[1], author[2]
+        made.committer, made.commit_time, made.commit_timezone = committer[0].encode(), committer[1], committer[2]
+        return self._add(made)
+
+    def save(self) -> None:
+        """Bring every new object to the disk, surely there when this returns.
+
+        A branch that survives a power cut while its objects do not is a broken repository, so nothing may point to
+        them before this is done.
+
+        Raises:
+            StorageFailed: no space, no permission, and so on; what was written is never half an object.
+        """
+        missing = [made for made in self._new.values() if not self._has(made.id)]
+        with translated(self._folder, writing=True):
+            if len(missing) >= PACK_FROM:
+                _write_pack(self._folder, missing)
+            else:
+                _write_loose(self._folder, missing)
+        self._new.clear()
+
+    def _add(self, made: ShaFile) -> ObjectID:
+        self._new[made.id] = made
+        return made.id
+
+    def _get(self, name: ObjectID) -> ShaFile:
+        return self._new[name] if name in self._new else self._store[name]
+
+    def _tree(self, name: ObjectID) -> Tree:
+        if name not in self._trees:
+            found = self._get(name)
+            if not isinstance(found, Tree):
+                raise KeyError(name)
+            self._trees[name] = found
+        return self._trees[name]
+
+    def _has(self, name: ObjectID) -> bool:
+        hexed = name.decode()
+        with suppress(FileNotFoundError):
+            # after a power cut git's own objects may be empty files, and writing them again is what mends that
+            return os.stat(f"{self._folder}/{hexed[:2]}/{hexed[2:]}").st_size > 0
+        return name in self._store
+
+
+def _copied(tree: Tree) -> Tree:
+    made = Tree()
+    for name, mode, sha in tree.iteritems():
+        made.add(name, mode, sha)
+    return made
+
+
+def _write_loose(folder: str, objects: Iterable[ShaFile]) -> None:
+    everything = list(objects)
+    for start in range(0, len(everything), _SYNC_THREADS):
+        _write_some(folder, everything[start : start + _SYNC_THREADS])
+
+
+def _write_some(folder: str, objects: Sequence[ShaFile]) -> None:
+    waiting: list[tuple[int, str, str]] = []
+    try:
+        for made in objects:
+            hexed = made.id.decode()
+            place = _fan_out(folder, hexed[:2])
+            temporary = f"{place}/{_TEMPORARY}{secrets.token_hex(8)}"
+            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o444)
+            waiting.append((fd, temporary, f"{place}/{hexed[2:]}"))
+            raw = made.as_raw_string()
+            write_all(fd, zlib.compress(b"%s %d\0" % (made.type_name, len(raw)) + raw, 1))
+        _sync([fd for fd, _, _ in waiting])
+        for _, temporary, final in waiting:
+            os.rename(temporary, final)
+    finally:
+        for fd, temporary, _ in waiting:
+            os.close(fd)
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)
+
+
+def _fan_out(folder: str, name: str) -> str:
+    place = f"{folder}/{name}"
+    if not os.path.isdir(place):
+        with suppress(FileExistsError):
+            os.mkdir(place)
+            # a repository that a group shares says so by the mode of its folders
+            os.chmod(place, stat.S_IMODE(os.stat(folder).st_mode))
+    return place
+
+
+def _sync(descriptors: Sequence[int]) -> None:
+    if len(descriptors) == 1:
+        os.fsync(descriptors[0])
+    elif descriptors:
+        with ThreadPoolExecutor(len(descriptors)) as pool:
+            list(pool.map(os.fsync, descriptors))
+
+
+def _write_pack(folder: str, objects: Sequence[ShaFile]) -> None:
+    """One pack and its index, the index last: git sees the pack only once it is complete."""
+    data, index = io.BytesIO(), io.BytesIO()
+    entries, checksum = write_pack_objects(
+        data, [(made, None) for made in objects], objects[0].object_format, deltify=False, compression_level=1
+    )
+    rows = sorted((name, offset, crc) for name, (offset, crc) in entries.items())
+    write_pack_index_v2(index, rows, checksum)
+    os.makedirs(f"{folder}/pack", exist_ok=True)
+    stem = f"{folder}/pack/pack-{checksum.hex()}"
+    for content, suffix in ((data, ".pack"), (index, ".idx")):
+        temporary = f"{folder}/pack/tmp_pack_{secrets.token_hex(8)}"
+        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o444)
+        try:
+            write_all(fd, content.getvalue())
+            os.fsync(fd)
+            os.rename(temporary, stem + suffix)
+        finally:
+            os.close(fd)
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)
+
+
+def identity_without_git(repo: Repo, role: str) -> str | None:
+    """`Name <email>` as far as the environment and plain settings tell; includeIf and the like need git itself."""
+    settings = repo.get_config_stack()
+    found = []
+    for key in ("name", "email"):
+        value = os.environ.get(f"GIT_{role}_{key.upper()}")
+        if value is None:
+            with suppress(KeyError):
+                value = settings.get((b"user",), key.encode()).decode(errors="replace")
+        found.append(value)
+    name, email = found
+    return f"{name} <{email}>" if name and email else None

@@ -1,0 +1,90 @@
+"""Files of the caller's, outside the repository: what a path, folder or glob names, and reading them.
+
+Never follows a link found inside a folder, never writes.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from glob import glob, has_magic
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ai_lessons.errors import InvalidEntry, NotFound, Problem, UsageError
+from ai_lessons.repository.files import READ_LIMIT, translated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_NEVER_ENTERED = frozenset(("node_modules", "__pycache__"))
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """A file to import. `name` is its path below the folder that was asked for, with `/`: what it will be called."""
+
+    path: Path
+    name: str
+
+
+def expand(patterns: Sequence[str], cwd: Path, *, recursive: bool) -> list[Outside]:
+    """Every regular file that the patterns name, each once, in the order given and sorted within a folder.
+
+    Hidden files and folders inside a folder are left out, as are links there and other projects' installed parts.
+
+    Raises:
+        NotFound: a pattern names nothing; UsageError: a folder without `recursive`.
+    """
+    found: dict[Path, Outside] = {}
+    for pattern in patterns:
+        for path in _named(pattern, cwd):
+            if path.is_dir():
+                if not recursive:
+                    raise UsageError(f"{pattern} is a folder", hint="add --recursive to take every file in it")
+                for file in _below(path):
+                    found.setdefault(file, Outside(file, file.relative_to(path).as_posix()))
+            else:
+                found.setdefault(path, Outside(path, path.name))
+    return list(found.values())
+
+
+def _named(pattern: str, cwd: Path) -> list[Path]:
+    expanded = cwd / Path(pattern).expanduser()
+    if expanded.exists():
+        return [Path(os.path.abspath(expanded))]
+    matches = sorted(glob(str(expanded), recursive=True)) if has_magic(pattern) else []
+    if not matches:
+        raise NotFound("file", pattern, hint="give a file, a folder with --recursive, or a quoted glob")
+    return [Path(os.path.abspath(match)) for match in matches]
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    with translated(str(folder)):
+        for place, folders, names in os.walk(folder, onerror=_raise):
+            folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in _NEVER_ENTERED)
+            for name in sorted(names):
+                path = Path(place, name)
+                if not name.startswith(".") and stat.S_ISREG(path.lstat().st_mode):
+                    yield path
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def read(path: Path, limit: int = READ_LIMIT) -> tuple[bytes, bool]:
+    """The bytes of a file and whether its owner may execute it.
+
+    Raises:
+        InvalidEntry: not a regular file, or larger than `limit` bytes; NotFound: gone; StorageFailed: unreadable.
+    """
+    with translated(str(path)), os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+        # non-blocking, because opening a named pipe would otherwise wait for a writer for ever
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise InvalidEntry([Problem(str(path), "not a regular file")])
+        if status.st_size > limit:
+            raise InvalidEntry([Problem(str(path), f"{status.st_size} bytes, more than {limit}")])
+        return file.read(), bool(status.st_mode & stat.S_IXUSR)

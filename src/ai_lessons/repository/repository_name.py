@@ -1,0 +1,78 @@
+"""What a repository is called in signed records: the first commit of its approval branch, which every clone has.
+
+Reading asks often and must not walk the history, so what was found is noted beside what approval remembers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from ai_lessons.errors import Refused
+from ai_lessons.repository.approval_stamp import cut_off, folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ai_lessons.repository.worktree import Worktree
+
+_FILE: Final = "first-commits.json"
+
+
+def noted(worktree: Worktree, ref: str) -> str:
+    """The name as it was found last for this branch; empty if nobody asked before. Light."""
+    return _all(worktree).get(ref, ("", ""))[1]
+
+
+def find(worktree: Worktree, ref: str, tip: str) -> str:
+    """The name of the repository whose approval branch `ref` is at `tip`.
+
+    Raises:
+        Refused: a shallow clone does not have that commit. UnsupportedRepository: the history cannot be read.
+    """
+    known = _all(worktree)
+    if known.get(ref, ("", ""))[0] == tip:
+        return known[ref][1]
+    if cut_off(worktree):
+        raise Refused("a shallow clone cannot tell which repository this is", hint="git fetch --unshallow")
+    name = _first(worktree, tip)
+    _note(worktree, {**known, ref: (tip, name)})
+    return name
+
+
+def _first(worktree: Worktree, tip: str) -> str:
+    from ai_lessons.repository import git  # noqa: PLC0415  # it loads subprocess, which a read with nothing new spares
+
+    done = git.run(worktree.top, "rev-list", "--first-parent", "--max-parents=0", tip, "--")
+    if done is not None and done.code == 0 and done.text:
+        return done.text.split()[-1]
+    from ai_lessons.repository.approval import Reading  # noqa: PLC0415  # it loads dulwich, only for who has no git
+
+    parents = {commit.id: commit.parents for commit in Reading(worktree).commits([tip], [])}
+    while before := parents[tip]:
+        tip = before[0]
+    return tip
+
+
+def _place(worktree: Worktree) -> Path:
+    return folder(worktree.state_dir) / _FILE
+
+
+def _all(worktree: Worktree) -> dict[str, tuple[str, str]]:
+    try:
+        raw = json.loads(_place(worktree).read_bytes())
+        return {str(ref): (str(tip), str(name)) for ref, (tip, name) in raw.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
+
+
+def _note(worktree: Worktree, found: dict[str, tuple[str, str]]) -> None:
+    """Where nothing can be written it is looked for again next time."""
+    place = _place(worktree)
+    temporary = place.with_name(f"{place.name}.{os.getpid()}")
+    with suppress(OSError):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(json.dumps(found))
+        temporary.replace(place)

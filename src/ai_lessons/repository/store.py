@@ -1,0 +1,359 @@
+"""The store: one knowledge repository's files, and jobs that change them.
+
+A job is checked whole, then its files are put in place, then it is noted in the journal; only then is a commit
+tried. Committing is the other half (`commits.py`), handed in by whoever wires the parts, because it needs slow
+imports that reading does not. The store holds no copy of anything: every call looks at the disk.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from hashlib import sha1
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, Self
+
+from ai_lessons.errors import Conflict, NotFound, Refused, StorageFailed, UsageError
+from ai_lessons.knowledge.layout import check_path
+from ai_lessons.repository import files
+from ai_lessons.repository.files import READ_LIMIT, Row, Staging
+from ai_lessons.repository.folders import Folders
+from ai_lessons.repository.journal import Intent, Journal, Noted, new_name
+from ai_lessons.repository.locks import held
+from ai_lessons.repository.worktree import Head, Worktree, locate, read_head
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+    from types import TracebackType
+
+WRITE_PATIENCE = 60.0
+"""Seconds to wait for another process of ours that is putting files in place."""
+
+DURABLE_FILES = 16
+"""Jobs of more files leave it to the commit to bring the content to the disk: 3 ms a file would add up."""
+
+
+class _Marker:
+    """A value that means something by being itself."""
+
+    def __init__(self, meaning: str) -> None:
+        self._meaning = meaning
+
+    def __repr__(self) -> str:
+        return self._meaning
+
+
+ANY: Final = _Marker("ANY")
+"""`Change.expect`: whatever is there now may be replaced."""
+
+AS_IT_IS: Final = _Marker("AS_IT_IS")
+"""`Change.data`: the file is there already; only commit it."""
+
+
+class Change(NamedTuple):
+    """What shall be at `path`: these bytes, nothing (None), or what is there (`AS_IT_IS`).
+
+    `executable` None keeps the bit of the file that is there (a new file gets none). `expect` is the `blob_id` of
+    the content that the caller read, None if it saw no file, `ANY` if that does not matter.
+    """
+
+    path: str
+    data: bytes | _Marker | None
+    executable: bool | None = None
+    expect: str | _Marker | None = ANY
+
+
+class Actor(NamedTuple):
+    """Who makes a commit. Without a name, whoever git says is working here; agent and session become trailers."""
+
+    name: str | None = None
+    email: str | None = None
+    agent: str | None = None
+    session: str | None = None
+
+
+class Job(NamedTuple):
+    """Changes that belong in one commit. `trailers` are (key, value) pairs; the actor's own are added."""
+
+    subject: str
+    changes: Sequence[Change]
+    trailers: Sequence[tuple[str, str]] = ()
+    actor: Actor = Actor()
+
+
+class Applied(NamedTuple):
+    """How a job ended. The files are in place in every case.
+
+    `commit` is None if there is none (yet): `waiting` then says why, or is empty where nothing was to be committed
+    (no change, or a repository that does not commit by itself). `notes` is what the user should know.
+    """
+
+    commit: str | None
+    waiting: str = ""
+    notes: tuple[str, ...] = ()
+
+
+class Saved(NamedTuple):
+    """What `save` did: new commits, oldest first, and why any job still waits."""
+
+    commits: tuple[str, ...]
+    waiting: str = ""
+    notes: tuple[str, ...] = ()
+
+
+class Committing(Protocol):
+    """The half that makes commits of what the journal notes."""
+
+    def commit(self, name: str) -> Applied:
+        """Commit every noted job, and say how the named one ended."""
+
+    def save(self) -> Saved:
+        """Commit every noted job."""
+
+
+class Store:
+    """The files of one knowledge repository, which may be a folder of a bigger git repository.
+
+    Safe for use by several threads and processes at once. Does not know what an entry is.
+    """
+
+    def __init__(
+        self,
+        worktree: Worktree,
+        *,
+        autocommit: bool | None = None,
+        committing: Callable[[Store], Committing] | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.worktree = worktree
+        self.journal = Journal(worktree.state_dir)
+        self.autocommit = not self.is_folder_of_bigger_repo if autocommit is None else autocommit
+        self._connect = committing
+        self._committer: Committing | None = None
+        self._clock = clock
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        *,
+        autocommit: bool | None = None,
+        committing: Callable[[Store], Committing] | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> Self:
+        """The repository whose folder is exactly `path` (a git worktree, or any folder of one).
+
+        `autocommit` None: commit, unless the folder belongs to a bigger repository. `committing` makes the half that
+        commits when it is first needed; without it jobs are noted and wait.
+
+        Raises:
+            NoRepository, Refused, UnsupportedRepository: see `worktree.locate`.
+        """
+        return cls(locate(path), autocommit=autocommit, committing=committing, clock=clock)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of what is held open; the store may be used again."""
+        self._committer = None
+
+    @property
+    def root(self) -> Path:
+        """The folder of the knowledge repository; links resolved."""
+        return self.worktree.root
+
+    @property
+    def git_dir(self) -> Path:
+        """The git directory of this worktree."""
+        return self.worktree.git_dir
+
+    @property
+    def state_dir(self) -> Path:
+        """Where projections live: inside the git directory, one for each folder that is a knowledge repository."""
+        return self.worktree.state_dir
+
+    @property
+    def prefix(self) -> str:
+        """`root` relative to the top of the git worktree, with a trailing slash, or empty."""
+        return self.worktree.prefix
+
+    @property
+    def is_folder_of_bigger_repo(self) -> bool:
+        """True where git's worktree begins above our root."""
+        return bool(self.worktree.prefix)
+
+    def now(self) -> float:
+        """Seconds since 1970 by the store's clock."""
+        return self._clock()
+
+    def head(self) -> Head:
+        """The branch that is checked out, and its commit."""
+        return read_head(self.worktree)
+
+    def scan(self, skipped: list[str] | None = None) -> Iterator[tuple[str, list[Row]]]:
+        """Every file with its stat signature; see `files.walk`."""
+        return files.walk(self.root, skipped)
+
+    def read(self, path: str, limit: int = READ_LIMIT) -> bytes:
+        """The file as it is on disk; see `files.read_file` for what is raised."""
+        return files.read_file(self.root, path, limit)[0]
+
+    def exists(self, path: str) -> bool:
+        """True if something has that name (a link or a folder, too)."""
+        return files.status_of(self.root, path) is not None
+
+    def pending(self) -> tuple[Intent, ...]:
+        """Jobs whose files are in place and that wait for their commit, oldest first."""
+        return tuple(self.journal.pending())
+
+    def apply(self, job: Job) -> Applied:
+        """Put the job's files in place, note it, and try to commit it together with all others that wait.
+
+        All or nothing up to the last step: if a check or the disk says no, no file has changed.
+
+        Raises:
+            Conflict: a file is not what the job expects, or its place is taken. Refused: a path leads out, through
+                a link, or has a name that we do not create. StorageFailed: no space, no permission, and so on.
+            NotFound: a file to be committed as it is is not there. UsageError: the job names a path twice.
+        """
+        name = self._put(job)
+        if name is None:
+            return Applied(None)
+        committer = self._committing()
+        return committer.commit(name) if committer else Applied(None, "nothing here makes commits")
+
+    def save(self) -> Saved:
+        """Commit every job that waits."""
+        committer = self._committing()
+        return committer.save() if committer else Saved((), "nothing here makes commits" if self.pending() else "")
+
+    def _committing(self) -> Committing | None:
+        if self._committer is None and self._connect is not None:
+            self._committer = self._connect(self)
+        return self._committer
+
+    def _put(self, job: Job) -> str | None:
+        """The name under which the job is noted; None if there is nothing to commit."""
+        with held(self.state_dir / "write.lock", patience=WRITE_PATIENCE) as mine:
+            if not mine:
+                raise StorageFailed(
+                    f"another process has been writing to {self.root} for {WRITE_PATIENCE:.0f} seconds",
+                    hint="wait for it, or end it, and repeat the command",
+                )
+            self.adopt_orphans()
+            self._check(job)
+            intent = _intent(job, self.now())
+            self.journal.begin(intent)
+            with Staging(self.root, durable=len(job.changes) <= DURABLE_FILES) as staging:
+                try:
+                    self._write(job, staging)
+                finally:
+                    # however it ends: what is in place is noted and gets its commit, and if nothing is, nothing is
+                    self._finish(intent.name, committable=staging.begun and bool(job.changes))
+            return intent.name if self.autocommit and job.changes else None
+
+    def _write(self, job: Job, staging: Staging) -> None:
+        """Renames first, removals last: a move that is cut short leaves two copies, never none."""
+        for change in job.changes:
+            if isinstance(change.data, bytes):
+                staging.add(change.path, change.data, executable=change.executable)
+        staging.publish()
+        for change in job.changes:
+            if change.data is None:
+                files.remove_file(self.root, change.path)
+
+    def _finish(self, name: str, *, committable: bool) -> None:
+        if committable and self.autocommit:
+            self.journal.ready(name)
+        else:
+            self.journal.drop(name)
+
+    def adopt_orphans(self) -> None:
+        """Take up jobs whose process died while it wrote their files. Under the write lock: so nobody is writing."""
+        for intent in self.journal.orphans():
+            for noted in intent.paths:
+                files.sweep(self.root, noted.path)
+            self._finish(intent.name, committable=True)
+
+    def _check(self, job: Job) -> None:
+        """Everything that can be known before the first write."""
+        seen: set[str] = set()
+        known: set[str] = set()
+        with Folders(self.root) as folders:
+            for change in job.changes:
+                if change.path in seen:
+                    raise UsageError(f"a job cannot change {change.path} twice")
+                seen.add(change.path)
+                there = files.status_in(folders, change.path)
+                if there is None and isinstance(change.data, bytes):
+                    check_path(change.path, hidden=True)
+                elif there is None and change.data is AS_IT_IS:
+                    raise NotFound("file", change.path)
+                self._refuse_nested(change.path, known)
+                self._expect(change, there=there is not None)
+
+    def _refuse_nested(self, path: str, known: set[str]) -> None:
+        """A submodule's files belong to the submodule; `known` are folders that were looked at already."""
+        folder = path.rpartition("/")[0]
+        while folder and folder not in known:
+            known.add(folder)
+            if os.path.lexists(self.root / folder / ".git"):
+                raise Refused(f"{folder} is a repository of its own; nothing is written into it")
+            folder = folder.rpartition("/")[0]
+
+    def _expect(self, change: Change, *, there: bool) -> None:
+        if isinstance(change.expect, _Marker):
+            return
+        if change.expect is None:
+            if there:
+                raise Conflict(
+                    f"{change.path} is there already", hint="choose another title or project, or edit that one"
+                )
+            return
+        if not there:
+            raise Conflict(f"{change.path} was removed meanwhile; nothing was written")
+        if blob_id(self.read(change.path)) != change.expect:
+            raise Conflict(
+                f"{change.path} was changed meanwhile; nothing was written",
+                hint="look at it again, then repeat the change",
+            )
+
+
+def blob_id(data: bytes) -> str:
+    """Git's name for a content: SHA-1 of `blob`, its length and the bytes."""
+    return sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+
+def _intent(job: Job, now: float) -> Intent:
+    actor = job.actor
+    return Intent(
+        name=new_name(),
+        message=message_of(job.subject, job.trailers, job.actor),
+        when=int(now),
+        zone=time.localtime(now).tm_gmtoff,
+        paths=tuple(Noted(c.path, c.data is None, c.executable) for c in job.changes),
+        author=f"{_name(actor.name)} <{_name(actor.email or '')}>" if actor.name else None,
+    )
+
+
+def message_of(subject: str, trailers: Sequence[tuple[str, str]], actor: Actor) -> str:
+    """A commit message: the subject, and a line for each trailer, agent and session of the actor last."""
+    every = [*trailers, *(("Agent", actor.agent), ("Session", actor.session))]
+    lines = [f"{_line(key)}: {_line(value)}" for key, value in every if value]
+    return "\n".join([_line(subject), *([""] if lines else []), *lines]) + "\n"
+
+
+def _line(text: str) -> str:
+    """One line without control characters."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def _name(text: str) -> str:
+    """A line without the signs that end a name in git's commit header."""
+    return _line(text.replace("<", " ").replace(">", " "))

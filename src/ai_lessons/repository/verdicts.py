@@ -1,0 +1,174 @@
+"""The words of approval as values: people, commits, evidence, verdicts. Decides nothing, imports nothing slow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+How = Literal["merge", "squash", "rebase", "direct", "evil-merge", "self-merge", "signed"]
+ON_BRANCH, MERGED, SIGNED = 1, 2, 3
+"""Levels of evidence. 0 is a text that is on no approval branch at all, which is nothing to judge."""
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody as git knows them. Two with the same address (in any case) are one."""
+
+    name: str
+    email: str
+
+    def same(self, other: Person) -> bool:
+        """True for the same address."""
+        return self.email.casefold() == other.email.casefold()
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a commit did to a path against one parent: blob ids, None for no text. Only this rule's texts are named."""
+
+    path: str
+    old: str | None
+    new: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit that changed texts of rules. `node` and `parents` are numbers for the ancestry, -1 for nothing before.
+
+    `committed` is in seconds since 1970. `branches` is what it says it merged (`merges.merged_branches`, completed from
+    known tips), None if it says nothing; `rules` are all rules that it changed against its first parent; `cut` says
+    that parents are missing (a shallow clone).
+    """
+
+    id: str
+    node: int
+    parents: tuple[int, ...]
+    author: Person
+    committer: Person
+    committed: int
+    message: str
+    branches: tuple[str, ...] | None = None
+    rules: frozenset[str] = frozenset()
+    cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A commit as far as one rule is concerned: its changes against each parent (one list, empty tree, for a root)."""
+
+    commit: Commit
+    changes: tuple[tuple[Change, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A text (None: the removal) of a rule that was seen on a proposal branch, perhaps one that is gone by now."""
+
+    branch: str
+    commit: str
+    rule: str
+    path: str
+    blob: str | None
+    author: Person
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """How a text came to where it is. `at` is in seconds since 1970; `reason` is for people."""
+
+    level: int
+    how: How
+    by: Person | None
+    at: int
+    suggested_by: tuple[Person, ...]
+    commit: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """Something on the branch that has not enough evidence: a text, or (blob None) a removal."""
+
+    path: str
+    blob: str | None
+    evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer for one rule. `path` and `blob` name the text in force, None if there is none.
+
+    `evidence` belongs to that text; if nothing is in force, to what is on the branch, or to the removal.
+    `unapproved` lists what stands on the branch instead of it or beside it.
+    """
+
+    rule: str
+    in_force: bool
+    path: str | None
+    blob: str | None
+    evidence: Evidence
+    unapproved: tuple[Arrival, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Proposals that this clone knows: by (rule, blob), and the branches by their tips."""
+
+    texts: Mapping[tuple[str, str | None], tuple[Proposal, ...]] = field(default_factory=dict)
+    tips: Mapping[str, str] = field(default_factory=dict)
+
+
+Require = Literal["merge", "forge", "signed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the approval branch itself asks for. `distinct`: somebody else than the proposer has to approve.
+
+    `threshold` is how many people have to sign, where records have to be signed.
+    """
+
+    require: Require = "merge"
+    distinct: bool = False
+    threshold: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """Something about the approval branch as a whole that a person has to look at; it stays until acknowledged.
+
+    `rewritten`: the branch no longer holds the commit that this clone saw last. `weakened`: its policy asks for less
+    than this clone has seen. `shallow`: the history is cut off, so older approvals cannot be found. `settings`: the
+    settings on the branch cannot be read, and the strictest policy is assumed. `rolled-back`: signed records that were
+    there are gone.
+    """
+
+    kind: Literal["rewritten", "weakened", "shallow", "settings", "rolled-back"]
+    message: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The approval branch as judged: its tip (None: no such branch), the policy there, and the verdict on every rule.
+
+    `files` are the rule files and the files of approval itself (settings, records, signers) on the branch, by path,
+    with their blob ids. `fresh` says that it was worked out now and not merely remembered.
+    """
+
+    ref: str
+    tip: str | None
+    policy: Policy
+    verdicts: Mapping[str, Verdict]
+    files: Mapping[str, str]
+    alarms: tuple[Alarm, ...] = ()
+    fresh: bool = False
+
+
+def project_of(path: str) -> str:
+    """The first folder, which is part of what a rule means: it says where the rule applies."""
+    return path.partition("/")[0]

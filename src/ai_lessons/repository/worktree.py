@@ -1,0 +1,239 @@
+"""Find the git worktree that a folder belongs to, and where its branch stands, without git and without dulwich.
+
+Reading knowledge must not pay for starting a program or for a slow import, so the few files that answer these two
+questions are read here. Formats that we could only half support are refused by name. Environment variables such as
+GIT_DIR are not looked at: inside a hook they name the repository of the hook, not ours.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from hashlib import sha256
+from typing import TYPE_CHECKING, NamedTuple
+
+from ai_lessons.errors import NoRepository, Refused, UnsupportedRepository
+from ai_lessons.repository.files import translated
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+STATE_FOLDER = "ai-lessons"
+
+_EXTENSIONS = frozenset(("noop", "preciousobjects", "partialclone", "worktreeconfig", "relativeworktrees"))
+_COMMIT = re.compile("[0-9a-f]{40}")
+_SECTION = re.compile(r'\[\s*([\w.-]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]')
+
+
+class Worktree(NamedTuple):
+    """One folder of one git worktree.
+
+    `root` is the knowledge repository, the only folder we touch; `top` the worktree's top folder, `root` or above it;
+    `prefix` is `root` relative to `top` with a trailing slash, or empty. `git_dir` is this worktree's own, and
+    `common_dir` the one with objects, branches and config (the same unless the worktree is a linked one).
+    """
+
+    root: Path
+    top: Path
+    git_dir: Path
+    common_dir: Path
+    prefix: str
+
+    @property
+    def state_dir(self) -> Path:
+        """Where projections and the journal live: never committed, gone with the clone."""
+        base = self.git_dir / STATE_FOLDER
+        return base / sha256(os.fsencode(self.prefix)).hexdigest()[:12] if self.prefix else base
+
+
+class Head(NamedTuple):
+    """`ref` is the checked-out branch in full, None when detached; `commit` None before the first commit."""
+
+    ref: str | None
+    commit: str | None
+
+
+def locate(path: Path) -> Worktree:
+    """The worktree around `path`, which need not be its top.
+
+    Raises:
+        NoRepository: no such folder, or no git repository around it. Refused: somebody else's repository.
+        UnsupportedRepository: bare, SHA-256, reftable, a separate worktree setting or an unknown extension.
+        StorageFailed: a folder on the way cannot be read.
+    """
+    with translated(str(path)):
+        return _locate(path)
+
+
+def _locate(path: Path) -> Worktree:
+    try:
+        root = path.expanduser().resolve(strict=True)
+    except (FileNotFoundError, NotADirectoryError, RuntimeError):
+        raise NoRepository(str(path)) from None
+    if not root.is_dir():
+        raise NoRepository(str(path))
+    if _is_git_dir(root):
+        raise UnsupportedRepository(
+            f"{root} is a git directory or a bare repository: there are no files in it to read or edit",
+            hint="clone it: ai-lessons admin init --from " + str(root),
+        )
+    for top in (root, *root.parents):
+        git_dir = _git_dir_of(top)
+        if git_dir is not None:
+            prefix = "" if root == top else root.relative_to(top).as_posix() + "/"
+            found = Worktree(root, top, git_dir, _common_dir(git_dir), prefix)
+            _refuse_strangers(found)
+            _refuse_formats(found)
+            return found
+    raise NoRepository(str(path))
+
+
+def _git_dir_of(top: Path) -> Path | None:
+    """The git directory that `top/.git` is or names, if it is one."""
+    dot_git = top / ".git"
+    if dot_git.is_file():
+        text = dot_git.read_text(errors="surrogateescape")
+        if not text.startswith("gitdir: "):
+            return None
+        dot_git = (top / text.removeprefix("gitdir: ").rstrip("\n")).resolve()
+    return dot_git if _is_git_dir(dot_git) else None
+
+
+def _is_git_dir(folder: Path) -> bool:
+    if not (folder / "HEAD").exists():
+        return False
+    common = _common_dir(folder)
+    return (common / "objects").is_dir() and (common / "refs").is_dir()
+
+
+def _common_dir(git_dir: Path) -> Path:
+    try:
+        text = (git_dir / "commondir").read_text(errors="surrogateescape")
+    except (FileNotFoundError, NotADirectoryError):
+        return git_dir
+    return (git_dir / text.rstrip("\n")).resolve()
+
+
+def _refuse_strangers(found: Worktree) -> None:
+    """Git's own rule: whoever may write the git directory decides which programs run on it (hooks, filters)."""
+    mine = {os.geteuid()}
+    if os.geteuid() == 0 and os.environ.get("SUDO_UID", "").isdecimal():
+        mine.add(int(os.environ["SUDO_UID"]))
+    places = {found.top, found.top / ".git", found.git_dir, found.common_dir}
+    strangers = [place for place in sorted(places) if place.lstat().st_uid not in mine]
+    if not strangers:
+        return
+    from ai_lessons.repository import git  # noqa: PLC0415  # it loads subprocess and shutil, which no reader needs
+
+    if not git.trusts(found.top):
+        raise Refused(
+            f"{strangers[0]} belongs to another user, so the repository is not opened",
+            hint=f"if you trust it: git config --global --add safe.directory {found.top}",
+        )
+
+
+def _refuse_formats(found: Worktree) -> None:
+    settings = read_settings(found.common_dir / "config")
+    linked = found.git_dir != found.common_dir
+    fault = format_fault(settings, linked=linked)
+    elsewhere = "" if linked else settings.get("core.worktree", "")
+    if not fault and elsewhere and (found.git_dir / elsewhere).resolve() != found.top:
+        fault = f"its files are elsewhere (core.worktree is {elsewhere})"
+    if fault:
+        raise UnsupportedRepository(f"the repository at {found.top} cannot be worked on: {fault}")
+
+
+def format_fault(settings: Mapping[str, str], *, linked: bool = False) -> str:
+    """What in a repository's own settings we cannot work with, or an empty string.
+
+    A bare repository's linked worktree is fine: `core.bare` says nothing about it.
+    """
+    if settings.get("core.bare", "false").lower() in {"true", "yes", "on", "1"} and not linked:
+        return "it is bare"
+    if settings.get("core.repositoryformatversion", "0") not in {"0", "1"}:
+        return f"its format version {settings['core.repositoryformatversion']} is unknown"
+    for key, value in settings.items():
+        section, _, name = key.partition(".")
+        if section != "extensions" or name in _EXTENSIONS:
+            continue
+        if (name, value.lower()) not in {("objectformat", "sha1"), ("refstorage", "files")}:
+            return f"it uses the git extension {name} = {value}"
+    return ""
+
+
+def read_settings(config: Path) -> dict[str, str]:
+    """The plain settings of one git config file, `section.key` in lower case. Subsections and includes are left out."""
+    try:
+        lines = config.read_text(errors="surrogateescape").splitlines()
+    except FileNotFoundError:
+        return {}
+    settings: dict[str, str] = {}
+    section: str | None = None
+    for line in lines:
+        text = line.strip()
+        if heading := _SECTION.match(text):
+            section = heading[1].lower() if heading[2] is None else None
+            text = text[heading.end() :].strip()
+        if section is None or not text or text[0] in "#;":
+            continue
+        key, equals, value = text.partition("=")
+        settings[f"{section}.{key.strip().lower()}"] = _plain(value) if equals else "true"
+    return settings
+
+
+def _plain(value: str) -> str:
+    """A config value without comment and quotes; the settings read here need no more of git's syntax."""
+    value = value.strip()
+    if value.startswith('"'):
+        return value[1:].partition('"')[0]
+    return re.split(r"[#;]", value, maxsplit=1)[0].rstrip()
+
+
+def read_head(worktree: Worktree) -> Head:
+    """Where HEAD stands now.
+
+    Raises:
+        UnsupportedRepository: HEAD or its branch is damaged. StorageFailed: not to be read.
+    """
+    with translated(str(worktree.git_dir)):
+        return _read_head(worktree)
+
+
+def _read_head(worktree: Worktree) -> Head:
+    text = (worktree.git_dir / "HEAD").read_text(errors="surrogateescape").strip()
+    if not text.startswith("ref:"):
+        if not _COMMIT.fullmatch(text):
+            raise UnsupportedRepository(f"HEAD of {worktree.top} is damaged: {text[:60]!r}")
+        return Head(None, text)
+    ref = text.removeprefix("ref:").strip()
+    return Head(ref, read_ref(worktree, ref))
+
+
+def read_ref(worktree: Worktree, ref: str) -> str | None:
+    """The commit that a branch (full name) points to, loose or packed; None if there is no such branch.
+
+    Raises:
+        UnsupportedRepository: the branch is damaged or an alias of another one. An empty file, as a power cut leaves
+            it, must not pass for a branch without commits.
+    """
+    for _ in range(2):  # a ref may be packed, and its own file removed, between the two looks
+        try:
+            text = (worktree.common_dir / ref).read_text(errors="surrogateescape").strip()
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+            packed = _packed(worktree.common_dir, ref)
+            if packed:
+                return packed
+            continue
+        if not _COMMIT.fullmatch(text):
+            raise UnsupportedRepository(f"{ref} of {worktree.top} is no commit: {text[:60]!r}")
+        return text
+    return None
+
+
+def _packed(common_dir: Path, ref: str) -> str | None:
+    try:
+        lines = (common_dir / "packed-refs").read_text(errors="surrogateescape").splitlines()
+    except FileNotFoundError:
+        return None
+    return next((line[:40] for line in lines if line[41:] == ref and line[:1] not in "#^"), None)

@@ -1,0 +1,143 @@
+"""A small world for the tests of approval: a hub, clones, people and agents, and the git program doing everything."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ai_lessons.repository.approval import derive
+from ai_lessons.repository.worktree import locate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from ai_lessons.repository.verdicts import Verdict, View
+
+RULE = "01JD3Z8QK5W7M2X9V4T68F3K2A"
+OTHER = "01JD3Z8QK5W7M2X9V4T6ZZZZZZ"
+PATH = "jira/rules/use-x-8f3k2a.md"
+OTHER_PATH = "jira/rules/other-zzzzzz.md"
+BRANCH = "rules/R-8F3K2A-use-x"
+OTHER_BRANCH = "rules/R-ZZZZZZ-other"
+
+Who = tuple[str, str]
+AGENT: Who = ("Agent", "agent@x")
+HUMAN: Who = ("Human", "human@x")
+SECOND: Who = ("Second", "second@x")
+GITHUB: Who = ("GitHub", "noreply@github.com")
+
+
+def text(words: str, rule: str = RULE) -> str:
+    return f"---\nid: {rule}\nkind: rule\ntitle: Use X\nrationale: because\n---\n{words}\n"
+
+
+@dataclass
+class Clone:
+    """One clone; `run` is git there as some person, with a clock that ticks a minute for every command."""
+
+    root: Path
+    clock: list[int] = field(default_factory=lambda: [1_760_000_000])
+
+    def run(self, *arguments: str, by: Who = HUMAN, committer: Who | None = None, ok: bool = True) -> str:
+        self.clock[0] += 60
+        environment = os.environ | {"GIT_EDITOR": "true"}
+        for role, (name, email) in (("AUTHOR", by), ("COMMITTER", committer or by)):
+            environment |= {f"GIT_{role}_NAME": name, f"GIT_{role}_EMAIL": email}
+            environment[f"GIT_{role}_DATE"] = f"{self.clock[0]} +0000"
+        done = subprocess.run(
+            ["git", *arguments], cwd=self.root, env=environment, capture_output=True, text=True, check=False
+        )
+        if ok and done.returncode:
+            raise AssertionError(f"git {arguments} -> {done.returncode}\n{done.stdout}{done.stderr}")
+        return done.stdout.strip()
+
+    def write(self, path: str, content: str) -> None:
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content)
+
+    def commit(
+        self,
+        message: str,
+        files: Mapping[str, str | None],
+        by: Who = HUMAN,
+        committer: Who | None = None,
+    ) -> str:
+        for path, content in files.items():
+            if content is None:
+                (self.root / path).unlink()
+            else:
+                self.write(path, content)
+        self.run("add", "-A")
+        self.run("commit", "-q", "--allow-empty", "-m", message, by=by, committer=committer)
+        return self.head()
+
+    def head(self, name: str = "HEAD") -> str:
+        return self.run("rev-parse", name)
+
+    def other_work(self, by: Who = HUMAN) -> None:
+        self.commit("Add lesson: something", {f"jira/lessons/2026-01/{self.clock[0]}.md": f"{self.clock[0]}\n"}, by)
+
+    def propose(
+        self,
+        files: Mapping[str, str | None] | None = None,
+        *,
+        branch: str = BRANCH,
+        by: Who = AGENT,
+        base: str = "main~1",
+        message: str = "Propose rule: Use X",
+    ) -> str:
+        """A proposal branch, as `suggest-rule` makes it: one commit, based behind the tip."""
+        self.run("switch", "-q", "-c", branch, base)
+        made = self.commit(message, {PATH: text("Use X")} if files is None else files, by)
+        self.run("switch", "-q", "main")
+        return made
+
+    def merge(self, *branches: str, by: Who = HUMAN, message: str | None = None, options: tuple[str, ...] = ()) -> None:
+        self.run("merge", "-q", *(("-m", message) if message else ("--no-edit",)), *options, *branches, by=by)
+
+    def approved(self, words: str = "Use X", by: Who = HUMAN, branch: str = BRANCH) -> None:
+        """A rule proposed by the agent and merged by a person."""
+        self.propose({PATH: text(words)}, branch=branch)
+        self.merge(branch, by=by)
+        self.run("branch", "-D", branch)
+
+    def view(self, ref: str = "refs/heads/main") -> View:
+        return derive(locate(self.root), ref)
+
+    def verdict(self, rule: str = RULE, ref: str = "refs/heads/main") -> Verdict | None:
+        return self.view(ref).verdicts.get(rule)
+
+    def served(self, rule: str = RULE, ref: str = "refs/heads/main") -> str | None:
+        """The words in force."""
+        verdict = self.verdict(rule, ref)
+        if verdict is None or verdict.blob is None:
+            return None
+        return self.run("cat-file", "blob", verdict.blob).splitlines()[-1]
+
+
+@dataclass
+class World:
+    """The hub and whoever cloned it."""
+
+    folder: Path
+    clock: list[int] = field(default_factory=lambda: [1_760_000_000])
+
+    def clone(self, name: str) -> Clone:
+        subprocess.run(["git", "clone", "-q", "hub.git", name], cwd=self.folder, check=True, capture_output=True)
+        return Clone(self.folder / name, self.clock)
+
+
+def world(folder: Path) -> tuple[World, Clone]:
+    """A hub with two commits on main, and the first clone of it."""
+    subprocess.run(["git", "init", "-q", "--bare", "hub.git"], cwd=folder, check=True)
+    made = World(folder)
+    first = made.clone("mine")
+    first.run("switch", "-q", "-C", "main")
+    first.commit("first", {"README.md": "knowledge\n"})
+    first.commit("second", {"jira/lessons/2026-01/a.md": "a\n"})
+    first.run("push", "-q", "-u", "origin", "main")
+    return made, first

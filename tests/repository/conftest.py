@@ -1,0 +1,72 @@
+"""Real repositories and stores that commit into them, with and without the git program in sight."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import pytest
+
+from ai_lessons.repository.commits import Committer
+from ai_lessons.repository.store import Store
+from repository.proposal_world import Desk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from conftest import Git
+
+
+class Opened(Protocol):
+    """Opens a store that commits."""
+
+    def __call__(self, path: Path, *, autocommit: bool | None = None) -> Store: ...
+
+
+@pytest.fixture
+def opened() -> Opened:
+    def make(path: Path, *, autocommit: bool | None = None) -> Store:
+        return Store.open(path, autocommit=autocommit, committing=Committer)
+
+    return make
+
+
+@pytest.fixture
+def store(git_repo: Path, opened: Opened) -> Store:
+    """A store on a repository with one commit."""
+    return opened(git_repo)
+
+
+@pytest.fixture
+def without_git(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Call it to hide the git program from the library; the test itself still has it."""
+    return lambda: monkeypatch.setattr("ai_lessons.repository.git.program", lambda: None)
+
+
+@pytest.fixture(params=["with git", "without git"])
+def engine(request: pytest.FixtureRequest, without_git: Callable[[], None]) -> str:
+    """Runs a test twice: with the git program, and without."""
+    if request.param == "without git":
+        without_git()
+    return str(request.param)
+
+
+@pytest.fixture
+def be(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
+    """Call it to be somebody else to git."""
+
+    def become(name: str, email: str) -> None:
+        for role in ("AUTHOR", "COMMITTER"):
+            monkeypatch.setenv(f"GIT_{role}_NAME", name)
+            monkeypatch.setenv(f"GIT_{role}_EMAIL", email)
+
+    return become
+
+
+@pytest.fixture
+def desk(git_repo: Path, git: Git, be: Callable[[str, str], None]) -> Desk:
+    """A repository with two commits and a person at it, for proposals."""
+    made = Desk(git_repo, git, be)
+    be("Human", "human@x")
+    made.commit("global/docs/unversioned/a.md")
+    return made

@@ -1,0 +1,119 @@
+"""Proposals as the library makes and ends them, on a repository of git's, for the tests of this room."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ai_lessons.repository import deciding, landing, proposals, proposing, rule_edits, trunk
+from ai_lessons.repository.commits import Committer
+from ai_lessons.repository.objects import opened
+from ai_lessons.repository.rejections import Rejection
+from ai_lessons.repository.store import Actor, Store
+from repository.approval_world import PATH, RULE, text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from ai_lessons.repository.deciding import Decided
+    from ai_lessons.repository.proposals import Waiting
+    from ai_lessons.repository.proposing import Made
+    from ai_lessons.repository.verdicts import Verdict
+    from conftest import Git
+
+MAIN = "refs/heads/main"
+STEM = "R-8F3K2A-use-x"
+RECORD = "01JD3Z8QK5W7M2X9V4T6RRRRRR"
+
+
+@dataclass
+class Desk:
+    """One clone and whoever works in it."""
+
+    root: Path
+    git: Git
+    be: Callable[[str, str], None]
+
+    @property
+    def store(self) -> Store:
+        return Store.open(self.root, committing=Committer)
+
+    def run(self, *arguments: str) -> str:
+        return self.git(self.root, *arguments)
+
+    def propose(self, files: dict[str, str | None] | None = None, stem: str = STEM, agent: str | None = None) -> Made:
+        wanted = {PATH: text("Use X")} if files is None else files
+        data = {path: None if words is None else words.encode() for path, words in wanted.items()}
+        store = self.store
+        with opened(store.worktree) as repo:
+            wish = proposing.Wish(RULE, stem, "Propose rule: Use X", data, [("Rule", RULE)], Actor(agent=agent))
+            return proposing.propose(store, repo, trunk.look(store.worktree, MAIN), wish)
+
+    def waiting(self) -> list[Waiting]:
+        store = self.store
+        with opened(store.worktree) as repo:
+            seen = trunk.look(store.worktree, MAIN)
+            return proposals.waiting(repo, seen, {one.commit for one in deciding.rejected(seen)})
+
+    def open(self, branch: str = "") -> Waiting:
+        return next(one for one in self.waiting() if one.branch.endswith(branch))
+
+    def approve(self, branch: str = "", one: Waiting | None = None) -> Decided:
+        store = self.store
+        proposal = one or self.open(branch)
+        with opened(store.worktree) as repo:
+            return deciding.approve(store, repo, trunk.look(store.worktree, MAIN), proposal, "Use X")
+
+    def reject(self, branch: str = "", reason: str = "no") -> Decided:
+        store = self.store
+        one = self.open(branch)
+        with opened(store.worktree) as repo:
+            words = proposals.text_of(repo, one.piece.new).decode() if one.piece.new else ""
+            record = Rejection(
+                one.rule, "Use X", reason, one.name, one.commit, one.piece.path, "A", "2026-11-21T20:14:00Z", words
+            )
+            return deciding.reject(store, repo, trunk.look(store.worktree, MAIN), one, record, RECORD)
+
+    def edits(self, *paths: str) -> list[rule_edits.Edited]:
+        store = self.store
+        with opened(store.worktree) as repo:
+            return rule_edits.edited(store, repo, paths)
+
+    def put_back(self) -> tuple[str, ...]:
+        store = self.store
+        with opened(store.worktree) as repo:
+            found = rule_edits.edited(store, repo)
+            return landing.put_back(store, repo, {path: pair for one in found for path, pair in one.blobs.items()})
+
+    def verdict(self, rule: str = RULE) -> Verdict | None:
+        return trunk.look(self.store.worktree, MAIN).view.verdicts.get(rule)
+
+    def served(self, rule: str = RULE) -> str | None:
+        verdict = self.verdict(rule)
+        return self.run("cat-file", "blob", verdict.blob).splitlines()[-1] if verdict and verdict.blob else None
+
+    def write(self, path: str, words: str) -> Path:
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(words)
+        return file
+
+    def commit(self, path: str, words: str | None = "x\n", message: str = "by hand") -> None:
+        if words is None:
+            (self.root / path).unlink()
+        else:
+            self.write(path, words)
+        self.run("add", "-A", "--", path)
+        self.run("commit", "-qm", message, "--", path)
+
+    def status(self) -> str:
+        return self.run("status", "--porcelain", "-uall")
+
+    def approved(self, words: str = "Use X") -> None:
+        """A rule that an agent proposed and a person took, with main a commit further."""
+        self.be("Agent", "agent@x")
+        self.propose({PATH: text(words)})
+        self.be("Human", "human@x")
+        self.approve()
+        self.commit(f"global/docs/unversioned/{words.rsplit(maxsplit=1)[-1]}.md")

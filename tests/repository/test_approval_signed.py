@@ -1,0 +1,158 @@
+"""The policy `signed` on real histories: records on the branch decide, and history only says how texts got there."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ai_lessons.repository.records import NAMESPACE, Record, text_digest
+from ai_lessons.repository.signed import record_paths, with_signatures
+from ai_lessons.repository.signers import Signer, parse_signers
+from ai_lessons.repository.signing import sign
+from ai_lessons.repository.worktree import locate
+from repository.approval_world import AGENT, BRANCH, PATH, RULE, Clone, text, world
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ai_lessons.repository.verdicts import Verdict, View
+
+CONFIG = {".ai-lessons/config.yaml": "format: 1\napproval:\n  require: signed\n"}
+REPOSITORY = "the one"
+MOVED = "jira/rules/moved.md"
+
+
+@dataclass
+class Signing:
+    """A clone whose rules are approved with alice's key."""
+
+    clone: Clone
+    key: Path
+    signers: tuple[Signer, ...]
+    last: Record | None = None
+    count: int = 0
+
+    def decide(self, words: str, decision: str = "approve", path: str = PATH) -> dict[str, str]:
+        """A record's files about a text."""
+        self.count += 1
+        previous = self.last.digest if self.last else None
+        at = f"2026-01-{self.count:02d}T00:00:00Z"
+        record = Record(REPOSITORY, RULE, path, text_digest(text(words).encode()), decision, previous, at)  # type: ignore[arg-type]
+        self.last = record
+        paths = record_paths(RULE, f"01JD3Z8QK5W7M2X9V4T68F3K{self.count:02d}", "alice")
+        signature = sign(record.canonical(), str(self.key), NAMESPACE)
+        return dict(zip(paths, (record.canonical().decode(), signature), strict=True))
+
+    def view(self, threshold: int = 1) -> View:
+        worktree = locate(self.clone.root)
+        return with_signatures(worktree, self.clone.view(), self.signers, repository=REPOSITORY, threshold=threshold)
+
+    def verdict(self) -> Verdict:
+        return self.view().verdicts[RULE]
+
+    def served(self) -> str | None:
+        verdict = self.verdict()
+        return self.clone.run("cat-file", "blob", verdict.blob).splitlines()[-1] if verdict.blob else None
+
+
+@pytest.fixture
+def signing(tmp_path: Path) -> Signing:
+    _, mine = world(tmp_path)
+    mine.commit("settings", dict(CONFIG))
+    key = tmp_path / "alice"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    return Signing(mine, key, parse_signers(f"alice@x {key.with_suffix('.pub').read_text()}")[0])
+
+
+def test_a_merge_alone_puts_nothing_in_force(signing: Signing) -> None:
+    signing.clone.approved()
+    assert signing.clone.served() is None
+    verdict = signing.verdict()
+    assert (verdict.in_force, verdict.evidence.reason) == (False, "there is no signed record")
+    assert [arrival.path for arrival in verdict.unapproved] == [PATH]
+
+
+def test_a_signed_record_does_and_says_who_and_when(signing: Signing) -> None:
+    signing.clone.approved()
+    signing.clone.commit("Approve rule: Use X", signing.decide("Use X"))
+    verdict = signing.verdict()
+    assert signing.served() == "Use X"
+    evidence = verdict.evidence
+    assert (evidence.level, evidence.how, evidence.by and evidence.by.email) == (3, "signed", "alice@x")
+    assert (evidence.at, verdict.unapproved) == (1767225600, ())
+
+
+def test_it_survives_squash_and_a_rewritten_history(signing: Signing) -> None:
+    mine = signing.clone
+    mine.propose({PATH: text("Use X"), **signing.decide("Use X")})
+    mine.run("merge", "-q", "--squash", BRANCH)
+    mine.commit("squashed", {})
+    mine.run("branch", "-D", BRANCH)
+    assert signing.served() == "Use X"
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [({PATH: text("Use Z")}, PATH), ({PATH: None, MOVED: text("Use X")}, MOVED), ({PATH: None}, PATH)],
+    ids=["edited", "moved", "removed"],
+)
+def test_the_text_that_was_signed_stays_in_force(signing: Signing, change: dict[str, str | None], path: str) -> None:
+    mine = signing.clone
+    mine.commit("rule", {PATH: text("Use X"), **signing.decide("Use X")})
+    mine.commit("tidy", change, AGENT)
+    verdict = signing.verdict()
+    assert (signing.served(), verdict.path) == ("Use X", PATH)
+    assert [(one.path, one.evidence.level) for one in verdict.unapproved] == [(path, 1)]
+
+
+def test_a_second_signed_text_replaces_the_first_and_the_first_put_back_does_not_count(signing: Signing) -> None:
+    mine = signing.clone
+    mine.commit("rule", {PATH: text("Use X"), **signing.decide("Use X")})
+    mine.commit("rule", {PATH: text("Use Y"), **signing.decide("Use Y")})
+    assert signing.served() == "Use Y"
+    mine.commit("downgrade", {PATH: text("Use X")}, AGENT)
+    assert signing.served() == "Use Y"
+
+
+def test_revoked_is_out_of_force(signing: Signing) -> None:
+    mine = signing.clone
+    mine.commit("rule", {PATH: text("Use X"), **signing.decide("Use X")})
+    mine.commit("revoke", dict(signing.decide("Use X", "revoke")))
+    assert signing.served() is None
+    assert "revoked by alice@x" in signing.verdict().evidence.reason
+
+
+def test_taking_the_last_record_away_is_an_alarm_and_stays_one(signing: Signing) -> None:
+    mine = signing.clone
+    mine.commit("rule", {PATH: text("Use X"), **signing.decide("Use X")})
+    second = signing.decide("Use Y")
+    mine.commit("rule", {PATH: text("Use Y"), **second})
+    assert signing.served() == "Use Y"
+    mine.commit("downgrade", {PATH: text("Use X"), **dict.fromkeys(second)}, AGENT)
+    for _ in range(2):
+        assert signing.served() is None
+        assert [alarm.kind for alarm in signing.view().alarms] == ["rolled-back"]
+
+
+def test_a_key_that_is_taken_away_takes_its_approvals_along(signing: Signing) -> None:
+    signing.clone.commit("rule", {PATH: text("Use X"), **signing.decide("Use X")})
+    assert signing.served() == "Use X"
+    signing.signers = ()
+    assert signing.served() is None
+
+
+def test_more_people_asked_for_than_signed(signing: Signing) -> None:
+    signing.clone.commit("rule", {PATH: text("Use X"), **signing.decide("Use X")})
+    assert not signing.view(threshold=2).verdicts[RULE].in_force
+
+
+def test_asking_again_gives_the_same_without_checking_again(signing: Signing, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ai_lessons.repository import signed
+
+    signing.clone.commit("rule", {PATH: text("Use X"), **signing.decide("Use X")})
+    first = signing.view()
+    monkeypatch.setattr(signed, "chains", None)
+    assert signing.view() == first

@@ -1,0 +1,147 @@
+"""Where a repository lies, in which format git keeps its index, and who signs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ai_lessons.repository.store import Job, Store
+from repository.steps import add, clean, dirty_everything, note_only
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from conftest import Git
+    from repository.conftest import Opened
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_folder_of_a_bigger_repository_is_written_but_not_committed(git_repo: Path, git: Git, opened: Opened) -> None:
+    (git_repo / ".ai/reference").mkdir(parents=True)
+    store = opened(git_repo / ".ai/reference")
+    assert store.is_folder_of_bigger_repo
+    done = store.apply(add("a.md"))
+    assert (done.commit, done.waiting) == (None, "")
+    assert store.pending() == ()
+    assert git(git_repo, "status", "--porcelain", "-uall") == "?? .ai/reference/a.md"
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_folder_of_a_bigger_repository_commits_only_its_own_paths_if_asked(
+    git_repo: Path, git: Git, opened: Opened
+) -> None:
+    dirty_everything(git_repo, git)
+    before = git(git_repo, "status", "--porcelain=v2")
+    (git_repo / "kb").mkdir()
+    store = opened(git_repo / "kb", autocommit=True)
+    assert store.apply(add("p/lessons/a.md")).commit
+    assert git(git_repo, "show", "--format=", "--name-only", "HEAD") == "kb/p/lessons/a.md"
+    assert git(git_repo, "status", "--porcelain=v2") == before
+    assert store.state_dir.parent == git_repo / ".git/ai-lessons"
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_linked_worktree_commits_to_its_own_branch(git_repo: Path, git: Git, opened: Opened, tmp_path: Path) -> None:
+    git(git_repo, "worktree", "add", "-q", "-b", "side", str(tmp_path / "linked"))
+    store = opened(tmp_path / "linked")
+    assert store.apply(add("a.md")).commit == git(git_repo, "rev-parse", "side")
+    assert git(store.root, "status", "--porcelain") == ""
+    assert git(git_repo, "status", "--porcelain") == ""
+    assert git(git_repo, "rev-list", "--count", "main") == "1"
+    assert "Add a.md" in git(store.root, "reflog", "-1", "HEAD")
+    clean(git, git_repo)
+
+
+def test_a_submodule_is_not_written_into(git_repo: Path, git: Git, opened: Opened) -> None:
+    git(git_repo, "init", "-q", "sub")
+    git(git_repo / "sub", "commit", "-q", "--allow-empty", "-m", "x")
+    git(git_repo, "add", "sub")
+    git(git_repo, "commit", "-qm", "submodule")
+    store = opened(git_repo)
+    note_only(store, Job("Adopt", []))
+    assert [folder for folder, _ in store.scan()] == [""]
+
+
+def test_index_versions_and_options_of_gits_are_kept(git_repo: Path, git: Git, opened: Opened) -> None:
+    git(git_repo, "config", "index.skipHash", "true")
+    for version in ("2", "3", "4"):
+        git(git_repo, "update-index", "--index-version", version)
+        assert opened(git_repo).apply(add(f"v{version}.md")).commit
+        assert git(git_repo, "status", "--porcelain") == ""
+    clean(git, git_repo)
+
+
+def test_a_split_index_works_with_git(git_repo: Path, git: Git, opened: Opened) -> None:
+    git(git_repo, "update-index", "--split-index")
+    (git_repo / "mine.md").write_text("user\n")
+    git(git_repo, "add", "mine.md")
+    assert opened(git_repo).apply(add("a.md")).commit
+    assert git(git_repo, "status", "--porcelain") == "A  mine.md"
+    clean(git, git_repo)
+
+
+def test_a_split_index_without_git_waits_and_says_what_is_missing(
+    git_repo: Path, git: Git, opened: Opened, without_git: Callable[[], None]
+) -> None:
+    git(git_repo, "update-index", "--split-index")
+    without_git()
+    done = opened(git_repo).apply(add("a.md"))
+    assert done.commit is None
+    assert "without the git program" in done.waiting
+    assert (git_repo / "a.md").exists()
+    assert "a.md" not in git(git_repo, "ls-tree", "-r", "--name-only", "HEAD")
+
+
+def test_a_sparse_index_works_with_git(git_repo: Path, git: Git, opened: Opened) -> None:
+    for folder in ("in", "out"):
+        (git_repo / folder).mkdir()
+        (git_repo / folder / "x.md").write_text("x\n")
+    git(git_repo, "add", "-A")
+    git(git_repo, "commit", "-qm", "folders")
+    git(git_repo, "sparse-checkout", "set", "--cone", "--sparse-index", "in")
+    store = opened(git_repo)
+    assert store.apply(add("in/a.md")).commit
+    assert store.apply(add("out/b.md")).commit
+    assert git(git_repo, "ls-tree", "-r", "--name-only", "HEAD").split() == [
+        "README.md", "in/a.md", "in/x.md", "out/b.md", "out/x.md",
+    ]  # fmt: skip
+    assert git(git_repo, "status", "--porcelain") == ""
+    clean(git, git_repo)
+
+
+def with_signing(root: Path, git: Git, program: str, tmp_path: Path) -> None:
+    script = tmp_path / "signer"
+    script.write_text(program)
+    script.chmod(0o755)
+    git(root, "config", "commit.gpgsign", "true")
+    git(root, "config", "gpg.program", str(script))
+
+
+def test_commits_are_signed_where_the_user_asked_git_for_it(store: Store, git: Git, tmp_path: Path) -> None:
+    with_signing(
+        store.root, git, '#!/bin/sh\ncat >/dev/null\necho "[GNUPG:] SIG_CREATED " >&2\necho "SIGNED"\n', tmp_path
+    )
+    done = store.apply(add("a.md"))
+    assert done.notes == ()
+    assert "gpgsig SIGNED" in git(store.root, "cat-file", "commit", "HEAD")
+    assert git(store.root, "log", "-1", "--format=%an %s") == "Test Person Add a.md"
+    clean(git, store.root)
+
+
+def test_a_signature_that_cannot_be_had_is_named_and_the_commit_is_made(store: Store, git: Git, tmp_path: Path) -> None:
+    with_signing(store.root, git, "#!/bin/sh\necho no secret key >&2\nexit 2\n", tmp_path)
+    done = store.apply(add("a.md"))
+    assert done.commit
+    assert done.notes[0].startswith("unsigned: ")
+
+
+def test_a_signer_that_asks_for_something_does_not_hang_us(
+    store: Store, git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ai_lessons.repository.git.SIGN_TIMEOUT", 0.3)
+    with_signing(store.root, git, "#!/bin/sh\nexec sleep 30\n", tmp_path)
+    done = store.apply(add("a.md"))
+    assert done.commit
+    assert "did not end within" in done.notes[0]

@@ -1,0 +1,73 @@
+"""Notes that survive their process, and memories that do not grow without end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ai_lessons.repository import journal
+from ai_lessons.repository.journal import Intent, Journal, Noted, Record, new_name
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+
+def intent(subject: str = "Add") -> Intent:
+    return Intent(new_name(), f"{subject}\n\nId: 1\n", 1, 3600, (Noted("a.md"), Noted("b", gone=True, executable=True)))
+
+
+def test_a_note_is_pending_from_ready_on_and_reads_back_as_it_was_written(tmp_path: Path) -> None:
+    notes, one = Journal(tmp_path), intent()
+    notes.begin(one)
+    assert (notes.pending(), notes.orphans(), notes.has_orphans()) == ([], [one], True)
+    notes.ready(one.name)
+    assert (notes.pending(), notes.has_orphans()) == ([one], False)
+    assert one.subject == "Add"
+
+
+def test_notes_come_oldest_first(tmp_path: Path) -> None:
+    notes = Journal(tmp_path)
+    written = [intent(str(n)) for n in range(5)]
+    for one in reversed(written):
+        notes.begin(one)
+        notes.ready(one.name)
+    assert notes.pending() == written
+
+
+def test_a_dropped_note_is_gone(tmp_path: Path) -> None:
+    notes, one = Journal(tmp_path), intent()
+    notes.begin(one)
+    notes.drop(one.name)
+    assert (notes.pending(), notes.has_orphans()) == ([], False)
+
+
+def test_a_settled_job_is_forgotten_but_its_commit_is_remembered(tmp_path: Path) -> None:
+    notes, one, empty = Journal(tmp_path), intent(), intent()
+    for each in (one, empty):
+        notes.begin(each)
+        notes.ready(each.name)
+    notes.settle(Record("tip", {one.name: "commit", empty.name: ""}, {"a.md": "blob"}))
+    assert notes.pending() == []
+    assert (notes.commit_of(one.name), notes.commit_of(empty.name), notes.commit_of("?")) == ("commit", None, None)
+    assert not notes.waits(one.name)
+
+
+def test_only_so_many_records_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "KEEP_RECORDS", 3)
+    notes = Journal(tmp_path)
+    for n in range(6):
+        notes.settle(Record(str(n), {f"job{n}": "c"}, {}))
+    assert [record.head for record in notes.records()] == ["5", "4", "3"]
+
+
+def test_damaged_notes_and_records_are_put_aside(tmp_path: Path) -> None:
+    notes, one = Journal(tmp_path), intent()
+    notes.begin(one)
+    notes.ready(one.name)
+    notes.settle(Record("tip", {}, {}))
+    for folder in ("journal", "committed"):
+        (tmp_path / folder / "0.json").write_text('{"half')
+    assert notes.pending() == [one]
+    assert notes.damaged() == ["0"]
+    assert [record.head for record in notes.records()] == ["tip"]

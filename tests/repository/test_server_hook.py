@@ -1,0 +1,679 @@
+"""Pushes by the git program to a bare hub with the hook installed; two tables say what is taken and what is not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ai_lessons.errors import NoRepository, Refused
+from ai_lessons.repository import pushed, scaffold
+from ai_lessons.repository.hooks import install_server_hook, server_hook_status, uninstall_server_hook
+from ai_lessons.repository.server_hook import Added, Update, parse_updates, refused_files, refused_refs
+from doors.world import environment
+from repository.approval_world import (
+    AGENT,
+    BRANCH,
+    GITHUB,
+    HUMAN,
+    OTHER,
+    OTHER_BRANCH,
+    OTHER_PATH,
+    PATH,
+    RULE,
+    SECOND,
+    Clone,
+    World,
+    text,
+    world,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+CONFIG = ".ai-lessons/config.yaml"
+RECORD = f".ai-lessons/approvals/{RULE}/01K0000000000000000000000A.json"
+REJECTED = ".ai-lessons/rejected/2026/01K0000000000000000000000A-use-x.md"
+
+
+@pytest.fixture(scope="session")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An `ai-lessons` on the path of the hub."""
+    file = tmp_path_factory.mktemp("bin") / "ai-lessons"
+    start = "from ai_lessons.doors.cli import main; main()"
+    file.write_text(
+        f"#!/bin/sh\nPYTHONPATH={environment()['PYTHONPATH']}\nexport PYTHONPATH\n"
+        f'exec {sys.executable} -c "{start}" "$@"\n'
+    )
+    file.chmod(0o755)
+    return file
+
+
+@pytest.fixture
+def hub(tmp_path: Path, program: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[World, Clone]:
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    w, mine = world(tmp_path)
+    install(tmp_path / "hub.git")
+    return w, mine
+
+
+def install(git_dir: Path) -> str:
+    return "\n".join(install_server_hook(git_dir, scaffold.hooks_dir()))
+
+
+def push(clone: Clone, *what: str) -> str:
+    """Nothing if the push was taken, else what the hub said; the hub then has nothing of it."""
+    before = clone.run("ls-remote", "origin")
+    command = ["git", "push", "origin", *(what or ("main",))]
+    said = subprocess.run(command, cwd=clone.root, stderr=subprocess.PIPE, text=True, check=False).stderr
+    if clone.run("ls-remote", "origin") != before:
+        return ""
+    assert said, "nothing to push"
+    return said
+
+
+# --- plain work
+
+
+def a_lesson(w: World, mine: Clone) -> None:
+    mine.other_work(by=AGENT)
+
+
+def a_pull_merge(w: World, mine: Clone) -> None:
+    other = w.clone("other")
+    other.other_work()
+    assert push(other) == ""
+    mine.other_work()
+    mine.run("pull", "-q", "--no-rebase", "--no-edit")
+
+
+def a_merge_of_an_ordinary_branch(w: World, mine: Clone) -> None:
+    mine.run("switch", "-qc", "notes")
+    mine.other_work()
+    mine.run("switch", "-q", "main")
+    mine.other_work()
+    mine.merge("notes")
+
+
+# --- rules that somebody took
+
+
+def a_merged_proposal(w: World, mine: Clone) -> None:
+    mine.propose()
+    mine.merge(BRANCH)
+
+
+def two_merged_at_once(w: World, mine: Clone) -> None:
+    mine.propose()
+    mine.propose({OTHER_PATH: text("Other", OTHER)}, branch=OTHER_BRANCH)
+    mine.merge(BRANCH, OTHER_BRANCH)
+
+
+def a_merged_proposal_and_a_pull_after_it(w: World, mine: Clone) -> None:
+    a_merged_proposal(w, mine)
+    a_pull_merge(w, mine)
+
+
+def a_squash_of_a_pushed_proposal(w: World, mine: Clone) -> None:
+    mine.propose()
+    assert push(mine, BRANCH) == ""
+    mine.run("merge", "-q", "--squash", BRANCH)
+    mine.run("commit", "-qm", "Use X")
+
+
+def a_squash_of_a_proposal_that_was_deleted_meanwhile(w: World, mine: Clone) -> None:
+    mine.propose()
+    assert push(mine, BRANCH) == ""
+    assert push(mine, f":{BRANCH}") == ""
+    mine.run("merge", "-q", "--squash", BRANCH)
+    mine.run("commit", "-qm", "Use X")
+
+
+def a_squash_pushed_together_with_its_proposal(w: World, mine: Clone) -> tuple[str, ...]:
+    mine.propose()
+    mine.run("merge", "-q", "--squash", BRANCH)
+    mine.run("commit", "-qm", "Use X")
+    return ("main", BRANCH)
+
+
+def a_rollback_to_an_older_approved_text(w: World, mine: Clone) -> None:
+    mine.approved()
+    mine.propose({PATH: text("Use Y")}, base="main")
+    mine.other_work()
+    mine.merge(BRANCH)
+    assert push(mine) == ""
+    mine.commit("Back to X", {PATH: text("Use X")}, by=AGENT)
+
+
+def a_merge_under_a_forged_name(w: World, mine: Clone) -> None:
+    mine.propose(by=AGENT)
+    mine.merge(BRANCH, by=HUMAN)  # typed by the agent: nothing in the commit tells
+
+
+def a_pull_request_mirrored_from_a_forge(w: World, mine: Clone) -> None:
+    mine.commit("Use X (#7)", {PATH: text("Use X")}, by=AGENT, committer=GITHUB)
+
+
+def an_approved_rule_moved_inside_its_project(w: World, mine: Clone) -> None:
+    mine.approved()
+    mine.run("mv", PATH, "jira/rules/renamed.md")
+    mine.run("commit", "-qm", "Rename")
+
+
+def an_edit_that_was_taken_back_before_the_push(w: World, mine: Clone) -> None:
+    mine.approved()
+    mine.commit("tidy", {PATH: text("Use Y")}, by=AGENT)
+    mine.run("revert", "--no-edit", "HEAD")
+
+
+# --- rules that nobody took
+
+
+def a_direct_commit(w: World, mine: Clone) -> None:
+    mine.commit("Add rule", {PATH: text("Use X")}, by=AGENT)
+
+
+def a_direct_commit_by_a_person(w: World, mine: Clone) -> None:
+    mine.commit("Add rule", {PATH: text("Use X")}, by=HUMAN)
+
+
+def a_direct_commit_hidden_in_a_pull_merge(w: World, mine: Clone) -> None:
+    other = w.clone("other")
+    other.other_work()
+    assert push(other) == ""
+    a_direct_commit(w, mine)
+    mine.run("pull", "-q", "--no-rebase", "--no-edit")
+
+
+def an_edit_of_an_approved_rule(w: World, mine: Clone) -> None:
+    mine.approved()
+    mine.commit("tidy", {PATH: text("Use X and evil")}, by=AGENT)
+
+
+def a_removal_of_an_approved_rule(w: World, mine: Clone) -> None:
+    mine.approved()
+    mine.commit("tidy", {PATH: None}, by=AGENT)
+
+
+def a_rule_moved_to_another_project(w: World, mine: Clone) -> None:
+    mine.approved()
+    (mine.root / "global" / "rules").mkdir(parents=True)
+    mine.run("mv", PATH, "global/rules/use-x.md")
+    mine.run("commit", "-qm", "Move")
+
+
+def a_text_changed_inside_the_merge(w: World, mine: Clone) -> None:
+    mine.propose()
+    mine.run("merge", "-q", "--no-commit", BRANCH)
+    mine.commit(f"Merge branch '{BRANCH}'", {PATH: text("Use X and evil")})
+
+
+def a_proposal_copied_to_main_by_its_own_author(w: World, mine: Clone) -> tuple[str, ...]:
+    mine.propose(by=AGENT)
+    mine.commit("Add rule", {PATH: text("Use X")}, by=AGENT)
+    return ("main", BRANCH)
+
+
+def a_second_rule_smuggled_in_the_proposal(w: World, mine: Clone) -> None:
+    mine.propose({PATH: text("Use X"), OTHER_PATH: text("Evil", OTHER)})
+    mine.merge(BRANCH)
+
+
+def a_rule_hidden_in_a_merge_of_an_ordinary_branch(w: World, mine: Clone) -> None:
+    mine.propose(branch="feature")
+    mine.merge("feature")
+
+
+def a_rule_hidden_in_the_proposal_of_another(w: World, mine: Clone) -> None:
+    mine.propose({OTHER_PATH: text("Evil", OTHER)})
+    mine.merge(BRANCH)
+
+
+def a_fast_forwarded_proposal(w: World, mine: Clone) -> None:
+    mine.propose(base="main")
+    mine.merge(BRANCH)
+
+
+def a_squash_of_a_proposal_that_the_hub_never_saw(w: World, mine: Clone) -> None:
+    mine.propose()
+    mine.run("merge", "-q", "--squash", BRANCH)
+    mine.run("commit", "-qm", "Use X")
+
+
+def a_merge_that_an_agent_made(w: World, mine: Clone) -> None:
+    mine.propose()
+    mine.merge(BRANCH, message=f"Merge branch '{BRANCH}'\n\nAgent: claude\nSession: 1")
+
+
+def an_old_text_put_back_after_its_approved_removal(w: World, mine: Clone) -> None:
+    mine.approved()
+    mine.propose({PATH: None}, base="main")
+    mine.other_work()
+    mine.merge(BRANCH)
+    mine.commit("put it back", {PATH: text("Use X")}, by=AGENT)
+
+
+# --- the branch, the settings, the records
+
+
+def a_rewrite(w: World, mine: Clone) -> tuple[str, ...]:
+    mine.run("reset", "-q", "--hard", "HEAD~1")
+    mine.other_work()
+    return ("+main",)
+
+
+def a_deletion(w: World, mine: Clone) -> tuple[str, ...]:
+    return (":main",)
+
+
+def another_branch_deleted(w: World, mine: Clone) -> tuple[str, ...]:
+    mine.propose()
+    assert push(mine, BRANCH) == ""
+    return (f":{BRANCH}",)
+
+
+def another_branch_rewritten(w: World, mine: Clone) -> tuple[str, ...]:
+    mine.propose()
+    assert push(mine, BRANCH) == ""
+    mine.run("branch", "-D", BRANCH)
+    mine.propose({PATH: text("Use Y")})
+    return ("+" + BRANCH,)
+
+
+def a_branch_that_is_main_on_a_mac(w: World, mine: Clone) -> tuple[str, ...]:
+    return ("main:refs/heads/Main",)
+
+
+def a_replacement_of_commits(w: World, mine: Clone) -> tuple[str, ...]:
+    mine.run("replace", "HEAD", "HEAD~1")
+    return (f"refs/replace/{mine.run('rev-parse', 'HEAD')}",)
+
+
+def settings(w: World, mine: Clone, **approval: str) -> None:
+    rows = "".join(f"  {key}: {value}\n" for key, value in approval.items())
+    mine.commit("Set", {CONFIG: f"format: 1\napproval:\n{rows}" if rows else "format: 1\n"})
+
+
+def a_stricter_policy(w: World, mine: Clone) -> None:
+    settings(w, mine, distinct="true")
+
+
+def a_weaker_policy(w: World, mine: Clone) -> None:
+    settings(w, mine, distinct="true")
+    assert push(mine) == ""
+    settings(w, mine)
+
+
+def the_settings_removed(w: World, mine: Clone) -> None:
+    settings(w, mine, distinct="true")
+    assert push(mine) == ""
+    mine.commit("tidy", {CONFIG: None})
+
+
+def settings_that_cannot_be_read(w: World, mine: Clone) -> None:
+    mine.commit("Set", {CONFIG: "approval: [\n"})
+
+
+def a_self_merge_where_two_are_asked_for(w: World, mine: Clone) -> None:
+    a_stricter_policy(w, mine)
+    mine.propose(by=HUMAN)
+    mine.merge(BRANCH, by=HUMAN)
+
+
+def a_self_merge_where_one_is_enough(w: World, mine: Clone) -> None:
+    mine.propose(by=HUMAN)
+    mine.merge(BRANCH, by=HUMAN)
+
+
+def a_merge_by_another_where_two_are_asked_for(w: World, mine: Clone) -> None:
+    a_stricter_policy(w, mine)
+    mine.propose(by=HUMAN)
+    mine.merge(BRANCH, by=SECOND)
+
+
+def a_direct_commit_where_the_branch_is_protected(w: World, mine: Clone) -> None:
+    settings(w, mine, require="forge")
+    a_direct_commit(w, mine)
+
+
+def a_merge_where_the_branch_is_protected(w: World, mine: Clone) -> None:
+    settings(w, mine, require="forge")
+    a_merged_proposal(w, mine)
+
+
+def a_merge_without_a_record_where_records_are_asked_for(w: World, mine: Clone) -> None:
+    settings(w, mine, require="signed")
+    a_merged_proposal(w, mine)
+
+
+def a_merge_with_a_record_where_records_are_asked_for(w: World, mine: Clone) -> None:
+    settings(w, mine, require="signed")
+    mine.propose({PATH: text("Use X"), RECORD: "{}"})
+    mine.merge(BRANCH)
+
+
+def a_rejection(w: World, mine: Clone) -> None:
+    mine.commit("Reject rule: Use X", {REJECTED: "# Use X\n"})
+
+
+def a_rejection_removed(w: World, mine: Clone) -> None:
+    a_rejection(w, mine)
+    assert push(mine) == ""
+    mine.commit("tidy", {REJECTED: None})
+
+
+def a_record_changed(w: World, mine: Clone) -> None:
+    mine.commit("Approve", {RECORD: "{}"})
+    assert push(mine) == ""
+    mine.commit("Approve", {RECORD: '{"v":1}'})
+
+
+# --- files that no clone should be given
+
+
+def file(path: str, content: str = "x\n") -> Callable[[World, Clone], None]:
+    def prepare(w: World, mine: Clone) -> None:
+        mine.commit("Add", {path: content})
+
+    return prepare
+
+
+def a_link(w: World, mine: Clone) -> None:
+    (mine.root / "jira" / "link.md").symlink_to("/etc/passwd")
+    mine.commit("Add", {})
+
+
+def a_link_on_a_branch_of_its_own(w: World, mine: Clone) -> tuple[str, ...]:
+    mine.run("switch", "-qc", "topic")
+    a_link(w, mine)
+    return ("topic",)
+
+
+def a_submodule(w: World, mine: Clone) -> None:
+    mine.run("update-index", "--add", "--cacheinfo", f"160000,{mine.head()},vendor")
+    mine.run("commit", "-qm", "Add")
+
+
+def an_executable_outside_scripts(w: World, mine: Clone) -> None:
+    mine.write("jira/lessons/run.md", "x\n")
+    (mine.root / "jira/lessons/run.md").chmod(0o755)
+    mine.commit("Add", {})
+
+
+def an_executable_script(w: World, mine: Clone) -> None:
+    mine.write("jira/scripts/unversioned/run.sh", "#!/bin/sh\n")
+    (mine.root / "jira/scripts/unversioned/run.sh").chmod(0o755)
+    mine.commit("Add", {})
+
+
+def names_that_differ_by_case(w: World, mine: Clone) -> None:
+    mine.commit("Add", {"jira/docs/A.md": "1\n", "jira/docs/a.md": "2\n"})
+
+
+def folders_that_differ_by_case(w: World, mine: Clone) -> None:
+    mine.commit("Add", {"Jira/docs/other.md": "1\n"})
+
+
+def names_that_differ_by_composition(w: World, mine: Clone) -> None:
+    mine.commit("Add", {"jira/docs/\u00fc.md": "1\n", "jira/docs/u\u0308.md": "2\n"})
+
+
+TAKEN: dict[str, Callable[[World, Clone], tuple[str, ...] | None]] = {
+    "a lesson": a_lesson,
+    "a pull merge": a_pull_merge,
+    "a merge of an ordinary branch": a_merge_of_an_ordinary_branch,
+    "a merged proposal": a_merged_proposal,
+    "two merged at once": two_merged_at_once,
+    "a merged proposal, and a pull after it": a_merged_proposal_and_a_pull_after_it,
+    "a squash of a pushed proposal": a_squash_of_a_pushed_proposal,
+    "a squash of a proposal deleted meanwhile": a_squash_of_a_proposal_that_was_deleted_meanwhile,
+    "a squash pushed together with its proposal": a_squash_pushed_together_with_its_proposal,
+    "a rollback to an older approved text": a_rollback_to_an_older_approved_text,
+    "a merge under a forged name: the known limit": a_merge_under_a_forged_name,
+    "a pull request mirrored from a forge": a_pull_request_mirrored_from_a_forge,
+    "an approved rule moved inside its project": an_approved_rule_moved_inside_its_project,
+    "an edit taken back before the push": an_edit_that_was_taken_back_before_the_push,
+    "another branch deleted": another_branch_deleted,
+    "another branch rewritten": another_branch_rewritten,
+    "a stricter policy": a_stricter_policy,
+    "a self-merge where one is enough": a_self_merge_where_one_is_enough,
+    "distinct: a merge by another": a_merge_by_another_where_two_are_asked_for,
+    "forge: a merge": a_merge_where_the_branch_is_protected,
+    "signed: a merge with a record": a_merge_with_a_record_where_records_are_asked_for,
+    "a rejection": a_rejection,
+    "an executable script": an_executable_script,
+    "a name with spaces and umlauts": file("jira/docs/\u00dcber uns (2).md"),
+}
+
+REFUSED: dict[str, tuple[Callable[[World, Clone], tuple[str, ...] | None], str]] = {
+    "a direct commit by an agent": (a_direct_commit, "committed without a proposal"),
+    "a direct commit by a person": (a_direct_commit_by_a_person, "ai-lessons contribute propose"),
+    "a direct commit hidden in a pull merge": (a_direct_commit_hidden_in_a_pull_merge, "without a proposal"),
+    "an edit of an approved rule": (an_edit_of_an_approved_rule, "committed without a proposal"),
+    "a removal of an approved rule": (a_removal_of_an_approved_rule, f"the removal of {PATH}"),
+    "an approved rule moved to another project": (a_rule_moved_to_another_project, "global/rules/use-x.md"),
+    "a text changed inside the merge": (a_text_changed_inside_the_merge, "changed inside the merge"),
+    "a proposal copied to main by its author": (a_proposal_copied_to_main_by_its_own_author, "by its own author"),
+    "a second rule smuggled in the proposal": (a_second_rule_smuggled_in_the_proposal, OTHER),
+    "a rule in a merge of an ordinary branch": (a_rule_hidden_in_a_merge_of_an_ordinary_branch, "without a proposal"),
+    "a rule in the proposal of another": (a_rule_hidden_in_the_proposal_of_another, "proposal of another rule"),
+    "a fast-forwarded proposal": (a_fast_forwarded_proposal, RULE),
+    "a squash of a proposal the hub never saw": (a_squash_of_a_proposal_that_the_hub_never_saw, "without a proposal"),
+    "a merge that an agent made": (a_merge_that_an_agent_made, "an agent made this merge"),
+    "a text put back after its removal": (an_old_text_put_back_after_its_approved_removal, RULE),
+    "distinct: a self-merge": (a_self_merge_where_two_are_asked_for, "somebody else has to approve it"),
+    "forge: a direct commit": (a_direct_commit_where_the_branch_is_protected, "committed without a proposal"),
+    "signed: a merge without a record": (a_merge_without_a_record_where_records_are_asked_for, "approve-rule --sign"),
+    "a rewrite": (a_rewrite, "cannot be rewritten"),
+    "a deletion": (a_deletion, "cannot be deleted"),
+    "a branch that is main on a Mac": (a_branch_that_is_main_on_a_mac, "'Main' is 'main'"),
+    "a replacement of commits": (a_replacement_of_commits, "other commits than those that were approved"),
+    "a weaker policy": (a_weaker_policy, "asks for less than before"),
+    "the settings removed": (the_settings_removed, "asks for less than before"),
+    "settings that cannot be read": (settings_that_cannot_be_read, "cannot be read"),
+    "a rejection removed": (a_rejection_removed, "never removed"),
+    "a record changed": (a_record_changed, "never changed"),
+    "a link": (a_link, "symbolic links"),
+    "a link on a branch of its own": (a_link_on_a_branch_of_its_own, "symbolic links"),
+    "a submodule": (a_submodule, "submodules"),
+    "an executable outside scripts": (an_executable_outside_scripts, "only files below scripts/"),
+    "names that differ by case": (names_that_differ_by_case, "capitals"),
+    "folders that differ by case": (folders_that_differ_by_case, "'jira'"),
+    "names that differ by composition": (names_that_differ_by_composition, "systems"),
+    "a Windows device": (file("jira/docs/con.md"), "Windows"),
+    "a Windows character": (file("jira/docs/a:b.md"), "Windows"),
+    "a name that ends in a dot": (file("jira/docs/a."), "Windows"),
+    "a bidirectional override": (file("jira/docs/x\u202egpj.md"), "turns text around"),
+    "a control character": (file("jira/docs/x\x1b[31m.md"), "invisible"),
+    "a line break": (file("jira/docs/x\ny.md"), "invisible"),
+    "another name of git's folder": (file("jira/.g\u200cit/x.md"), "invisible"),
+}
+
+
+@pytest.mark.parametrize("prepare", TAKEN.values(), ids=TAKEN)
+def test_the_hub_takes(hub: tuple[World, Clone], prepare: Callable[[World, Clone], tuple[str, ...] | None]) -> None:
+    what = prepare(*hub)
+
+    assert push(hub[1], *(what or ())) == ""
+
+
+@pytest.mark.parametrize(("prepare", "because"), REFUSED.values(), ids=REFUSED)
+def test_the_hub_refuses(
+    hub: tuple[World, Clone], prepare: Callable[[World, Clone], tuple[str, ...] | None], because: str
+) -> None:
+    what = prepare(*hub)
+
+    assert because in push(hub[1], *(what or ()))
+
+
+def test_what_was_there_before_the_hook_is_not_held_against_a_push(
+    tmp_path: Path, program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    w, mine = world(tmp_path)
+    a_direct_commit(w, mine)
+    a_link(w, mine)
+    mine.run("push", "-q", "origin", "main")
+    install(tmp_path / "hub.git")
+
+    mine.other_work()
+
+    assert push(mine) == ""
+
+
+def test_the_first_push_of_all_is_taken_but_for_its_files(
+    tmp_path: Path, program: Path, monkeypatch: pytest.MonkeyPatch, hub: tuple[World, Clone]
+) -> None:
+    w, mine = hub
+    mine.run("init", "-q", "--bare", "../empty.git")
+    install(tmp_path / "empty.git")
+    mine.run("remote", "set-url", "origin", "../empty.git")
+    a_direct_commit(w, mine)
+    assert push(mine) == ""
+
+    mine.run("init", "-q", "--bare", "../another.git")
+    install(tmp_path / "another.git")
+    mine.run("remote", "set-url", "origin", "../another.git")
+    a_link(w, mine)
+    assert "symbolic links" in push(mine)
+
+
+def test_whoever_runs_the_hub_can_permit_a_weaker_policy_once(hub: tuple[World, Clone], tmp_path: Path) -> None:
+    w, mine = hub
+    a_weaker_policy(w, mine)
+    assert "ai-lessons.allowPolicyChange" in push(mine)
+
+    mine.run("-C", "../hub.git", "config", "ai-lessons.allowPolicyChange", "true")
+    assert push(mine) == ""
+    mine.run("-C", "../hub.git", "config", "--unset", "ai-lessons.allowPolicyChange")
+
+    mine.propose(by=HUMAN)
+    mine.merge(BRANCH, by=HUMAN)
+    assert push(mine) == ""
+
+
+def test_an_approval_branch_of_another_name_is_protected(
+    tmp_path: Path, program: Path, monkeypatch: pytest.MonkeyPatch, hub: tuple[World, Clone]
+) -> None:
+    w, mine = hub
+    mine.run("init", "-q", "--bare", "-b", "trunk", "../other.git")
+    install(tmp_path / "other.git")
+    mine.run("remote", "set-url", "origin", "../other.git")
+    settings(w, mine, branch="trunk")
+    assert push(mine, "main:trunk") == ""
+
+    a_direct_commit(w, mine)
+
+    assert "without a proposal" in push(mine, "main:trunk")
+    assert "cannot be deleted" in push(mine, ":trunk")
+
+
+def test_a_push_that_is_refused_leaves_nothing_in_the_memory_of_the_hub(hub: tuple[World, Clone]) -> None:
+    w, mine = hub
+    a_direct_commit(w, mine)
+    assert push(mine) != ""
+    a_merged = w.clone("other")
+    a_merged.propose()
+    a_merged.merge(BRANCH)
+
+    assert push(a_merged) == ""
+
+
+def test_nobody_can_push_where_the_program_is_missing(
+    hub: tuple[World, Clone], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = hub[1]
+    without = [part for part in os.environ["PATH"].split(":") if not os.path.exists(f"{part}/ai-lessons")]
+    monkeypatch.setenv("PATH", ":".join(without))
+    mine.other_work()
+
+    assert "does not find ai-lessons" in push(mine)
+
+
+def test_the_hub_can_name_its_program(hub: tuple[World, Clone], program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = hub[1]
+    without = [part for part in os.environ["PATH"].split(":") if not os.path.exists(f"{part}/ai-lessons")]
+    monkeypatch.setenv("PATH", ":".join(without))
+    mine.run("-C", "../hub.git", "config", "ai-lessons.program", str(program))
+    mine.other_work()
+
+    assert push(mine) == ""
+
+
+class TestTheHookFile:
+    @pytest.fixture
+    def folder(self, hub: tuple[World, Clone], tmp_path: Path) -> Path:  # noqa: ARG002  # the hub has to be there
+        uninstall_server_hook(tmp_path / "hub.git", scaffold.hooks_dir())
+        return tmp_path / "hub.git" / "hooks"
+
+    def test_comes_and_goes_without_a_trace(self, folder: Path) -> None:
+        before = sorted(folder.iterdir())
+
+        assert install(folder.parent) == "pre-receive: installed"
+        assert install(folder.parent) == "pre-receive: already installed"
+        assert server_hook_status(folder.parent, scaffold.hooks_dir()) == ("pre-receive: installed",)
+        assert uninstall_server_hook(folder.parent, scaffold.hooks_dir()) == ("pre-receive: removed",)
+        assert sorted(folder.iterdir()) == before
+
+    def test_lets_the_hook_that_was_there_read_the_same_and_have_its_say(
+        self, folder: Path, hub: tuple[World, Clone]
+    ) -> None:
+        mine = hub[1]
+        text = f"#!/bin/sh -e\nread old new ref\necho $ref >{folder}/seen\n[ ! -e {folder}/closed ]\n"
+        (folder / "pre-receive").write_text(text)
+        (folder / "pre-receive").chmod(0o750)
+        assert "before what was there" in install(folder.parent)
+
+        mine.other_work()
+        assert push(mine) == ""
+        assert (folder / "seen").read_text() == "refs/heads/main\n"
+        (folder / "closed").touch()
+        mine.other_work()
+        assert "pre-receive hook declined" in push(mine)
+
+        uninstall_server_hook(folder.parent, scaffold.hooks_dir())
+        assert (folder / "pre-receive").read_text() == text
+        assert (folder / "pre-receive").stat().st_mode & 0o777 == 0o750
+
+    def test_leaves_a_hook_alone_that_is_no_shell_script(self, folder: Path) -> None:
+        (folder / "pre-receive").write_text("#!/usr/bin/env python3\n")
+        (folder / "pre-receive").chmod(0o755)
+
+        assert "not a shell script: have it run, with its standard input" in install(folder.parent)
+
+    def test_is_not_put_where_hooks_of_other_repositories_lie(self, folder: Path, hub: tuple[World, Clone]) -> None:
+        hub[1].run("-C", str(folder.parent), "config", "core.hooksPath", "/srv/hooks")
+
+        assert "left alone, core.hooksPath is /srv/hooks" in install(folder.parent)
+
+    def test_is_for_repositories(self, tmp_path: Path) -> None:
+        with pytest.raises(NoRepository):
+            pushed.git_dir_of(tmp_path / "nowhere")
+
+
+class TestTheDecisionAlone:
+    def test_reads_what_git_says_and_nothing_else(self) -> None:
+        zero, one = "0" * 40, "1" * 40
+
+        assert parse_updates([f"{zero} {one} refs/heads/main", ""]) == (Update("refs/heads/main", None, one),)
+        assert parse_updates([f"{one} {zero} refs/heads/x"]) == (Update("refs/heads/x", one, None),)
+        for lines in ([], [""], ["hello"], [f"{zero} {one}"]):
+            with pytest.raises(Refused):
+                parse_updates(lines)
+
+    def test_names_the_file_that_came_and_not_the_one_that_was_there(self) -> None:
+        said = list(
+            refused_files("refs/heads/main", [Added(0o100644, "a/B.md")], ["a/B.md", "a/b.md", "c/D.md", "c/d.md"])
+        )
+
+        assert len(said) == 1
+        assert said[0].startswith("main: 'a/B.md': it is the same as 'a/b.md'")
+
+    def test_lets_other_branches_be_rewritten(self) -> None:
+        updates = (Update("refs/heads/topic", "1" * 40, "2" * 40),)
+
+        assert list(refused_refs(updates, "refs/heads/main", ["refs/heads/topic"])) == []

@@ -1,0 +1,262 @@
+"""What signed records say about a rule: every attack and every honest case, with the verdict beside it."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ai_lessons.repository.records import (
+    NAMESPACE,
+    SIGNERS_NAMESPACE,
+    Finding,
+    Record,
+    SignedRecord,
+    Text,
+    chains,
+    judge,
+    parse_record,
+    remember,
+    text_digest,
+    trusted_signers,
+)
+from ai_lessons.repository.signers import Signer, parse_signers
+from ai_lessons.repository.signing import sign
+from ai_lessons.repository.sshsig import NotVerified
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+RULE = "01JD3Z8QK5W7M2X9V4T68F3K2A"
+PATH = "jira/rules/use-x-8f3k2a.md"
+HERE = "one repository"
+V1, V2, V3 = (f"---\nid: {RULE}\n---\nUse X{n}\n".encode() for n in ("", " v2", " v3"))
+PEOPLE = ("alice", "bob", "mallory")
+
+
+@dataclass(frozen=True)
+class World:
+    """Keys of three people, of whom alice and bob are trusted, and a cache of signatures (they cost a process)."""
+
+    keys: Path
+    signers: tuple[Signer, ...]
+    made: dict[tuple[bytes, str, str], str]
+
+    def signed(self, record: Record, *people: str, namespace: str = NAMESPACE) -> SignedRecord:
+        return SignedRecord(record.canonical(), tuple(self.signature(record.canonical(), p, namespace) for p in people))
+
+    def signature(self, data: bytes, person: str, namespace: str) -> str:
+        if (data, person, namespace) not in self.made:
+            self.made[data, person, namespace] = sign(data, str(self.keys / person), namespace)
+        return self.made[data, person, namespace]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    folder = tmp_path_factory.mktemp("people")
+    lines = []
+    for person in (*PEOPLE, "alice-laptop"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / person)], check=True)
+        public = (folder / f"{person}.pub").read_text().split()[:2]
+        if person != "mallory":
+            lines.append(f'{person.partition("-")[0]}@x namespaces="ai-lessons-*" {" ".join(public)}')
+    return World(folder, parse_signers("\n".join(lines))[0], {})
+
+
+def approve(text: bytes, after: Record | None = None, **other: str) -> Record:
+    first = Record(HERE, RULE, PATH, text_digest(text), "approve", None, "2026-01-01T00:00:00Z")
+    if after is not None:
+        first = replace(first, previous=after.digest, at=after.at.replace("01T", "02T"))
+    return replace(first, **other)  # type: ignore[arg-type]  # only text fields are named
+
+
+FIRST = approve(V1)
+SECOND = approve(V2, FIRST)
+SIDEWAYS = approve(V3, FIRST)
+REVOKED = approve(V2, SECOND, decision="revoke")
+REJECTED = approve(V3, SECOND, decision="reject")
+
+
+def by_alice(*records: Record) -> Callable[[World], Sequence[SignedRecord]]:
+    return lambda world: [world.signed(record, "alice") for record in records]
+
+
+def by(*people: str) -> Callable[[World], Sequence[SignedRecord]]:
+    return lambda world: [world.signed(FIRST, *people)]
+
+
+CASES = [
+    # what happened, the files, the records, how many people are needed, the verdict
+    ("approved by alice", {PATH: V1}, by_alice(FIRST), 1, "approved"),
+    ("checked out with CRLF", {PATH: V1.replace(b"\n", b"\r\n")}, by_alice(FIRST), 1, "approved"),
+    ("edited text", {PATH: V1 + b"evil\n"}, by_alice(FIRST), 1, "stale"),
+    ("one space at the end of a line", {PATH: V1.replace(b"X\n", b"X \n")}, by_alice(FIRST), 1, "stale"),
+    ("moved file", {"jira/rules/other.md": V1}, by_alice(FIRST), 1, "moved"),
+    ("a copy with the same id", {PATH: V1, "jira/rules/copy.md": V1}, by_alice(FIRST), 1, "duplicate"),
+    ("signed with a key nobody trusts", {PATH: V1}, by("mallory"), 1, "unapproved"),
+    (
+        "record of another repository",
+        {PATH: V1},
+        lambda world: [world.signed(replace(FIRST, repository="another"), "alice")],
+        1,
+        "unapproved",
+    ),
+    (
+        "signature of a commit used again",
+        {PATH: V1},
+        lambda world: [world.signed(FIRST, "alice", namespace="git")],
+        1,
+        "unapproved",
+    ),
+    (
+        "record changed after signing",
+        {PATH: V1},
+        lambda world: [SignedRecord(replace(FIRST, path="b.md").canonical(), world.signed(FIRST, "alice").signatures)],
+        1,
+        "unapproved",
+    ),
+    (
+        "second text approved by bob",
+        {PATH: V2},
+        lambda world: [world.signed(FIRST, "alice"), world.signed(SECOND, "bob")],
+        1,
+        "approved",
+    ),
+    ("downgrade: the first text put back", {PATH: V1}, by_alice(FIRST, SECOND), 1, "stale"),
+    ("downgrade: and the second record removed", {PATH: V1}, by_alice(FIRST), 1, "approved"),  # memory is needed, below
+    ("revoked", {PATH: V2}, by_alice(FIRST, SECOND, REVOKED), 1, "revoked"),
+    ("two approvals side by side", {PATH: V2}, by_alice(FIRST, SECOND, SIDEWAYS), 1, "conflict"),
+    ("two people needed, one signed", {PATH: V1}, by("alice"), 2, "unapproved"),
+    ("two people needed, one signed with two keys", {PATH: V1}, by("alice", "alice-laptop"), 2, "unapproved"),
+    ("two people needed, two signed", {PATH: V1}, by("alice", "bob"), 2, "approved"),
+    # beyond the eighteen
+    ("two people needed, one trusted and one not", {PATH: V1}, by("alice", "mallory"), 2, "unapproved"),
+    ("no signature at all", {PATH: V1}, by(), 1, "unapproved"),
+    ("the file is gone without a decision", {}, by_alice(FIRST), 1, "stale"),
+    ("an edit rejected leaves what was approved", {PATH: V2}, by_alice(FIRST, SECOND, REJECTED), 1, "approved"),
+    ("rejected before anything was approved", {PATH: V1}, by_alice(approve(V1, decision="reject")), 1, "unapproved"),
+    ("the first record is gone, the last one stands", {PATH: V2}, by_alice(SECOND), 1, "approved"),
+    (
+        "dated before the record it follows",
+        {PATH: V2},
+        by_alice(FIRST, approve(V2, FIRST, at="2025-01-01T00:00:00Z")),
+        1,
+        "stale",
+    ),
+]
+
+
+@pytest.mark.parametrize(("what", "files", "records", "threshold", "expected"), CASES, ids=[case[0] for case in CASES])
+def test_the_verdict(
+    world: World,
+    what: str,
+    files: dict[str, bytes],
+    records: Callable[[World], Sequence[SignedRecord]],
+    threshold: int,
+    expected: str,
+) -> None:
+    assert verdict(world, files, records(world), threshold).state == expected
+
+
+def verdict(
+    world: World, files: dict[str, bytes], records: Sequence[SignedRecord], threshold: int = 1, **memory: str
+) -> Finding:
+    judged = chains(records, world.signers, repository=HERE, threshold=threshold)
+    texts = {path: Text(RULE, text_digest(data)) for path, data in files.items()}
+    return judge(texts, judged, remembered=memory)[RULE]
+
+
+def test_an_approval_says_who_and_when_and_which_text(world: World) -> None:
+    found = verdict(world, {PATH: V1}, by("alice", "bob")(world))
+    assert (found.by, found.at) == (("alice@x", "bob@x"), FIRST.at)
+    assert (found.approved_digest, found.approved_path) == (text_digest(V1), PATH)
+
+
+def test_a_text_that_went_stale_still_names_the_one_that_is_approved(world: World) -> None:
+    found = verdict(world, {PATH: V1 + b"more"}, by_alice(FIRST)(world))
+    assert (found.state, found.approved_digest) == ("stale", text_digest(V1))
+
+
+def test_a_clone_that_saw_the_second_record_notices_that_it_is_gone(world: World) -> None:
+    seen = remember({}, chains(by_alice(FIRST, SECOND)(world), world.signers, repository=HERE))
+    assert seen == {RULE: SECOND.digest}
+    rolled_back = chains(by_alice(FIRST)(world), world.signers, repository=HERE)
+    found = judge({PATH: Text(RULE, text_digest(V1))}, rolled_back, remembered=seen)[RULE]
+    assert found.state == "rolled-back"
+    assert remember(seen, rolled_back) == seen, "an alarm does not silence itself"
+
+
+def test_a_chain_that_disappears_whole_is_noticed_too() -> None:
+    assert judge({}, {}, remembered={RULE: FIRST.digest})[RULE].state == "rolled-back"
+
+
+def test_a_chain_that_grew_is_remembered_anew(world: World) -> None:
+    grown = chains(by_alice(FIRST, SECOND)(world), world.signers, repository=HERE)
+    assert remember({RULE: FIRST.digest}, grown) == {RULE: SECOND.digest}
+
+
+def test_an_expired_key_signs_nothing_new(world: World) -> None:
+    expired = tuple(replace(signer, valid_before=FIRST.seconds + 1) for signer in world.signers)
+    judged = chains(by_alice(FIRST, SECOND)(world), expired, repository=HERE)
+    assert list(judged[RULE].records) == [FIRST.digest]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b"null",
+        b"[" * 4000,
+        b"\xff",
+        FIRST.canonical() + b"\n",
+        FIRST.canonical().replace(b'"v":1', b'"v":2'),
+        FIRST.canonical().replace(b'"v":1', b'"v":1,"w":1'),
+        FIRST.canonical().replace(b'"approve"', b'"bless"'),
+        FIRST.canonical().replace(b'"previous":null', b'"previous":1'),
+        FIRST.canonical().replace(b"2026-01-01T00:00:00Z", b"yesterday"),
+        FIRST.canonical().replace(b"2026-01-01T00:00:00Z", b"2026-13-01T00:00:00Z"),
+        FIRST.canonical().replace(b",", b", "),
+        b" " * 5000,
+    ],
+)
+def test_a_record_that_is_not_canonical_is_not_a_record(data: bytes) -> None:
+    with pytest.raises(NotVerified):
+        parse_record(data)
+
+
+@given(st.binary(max_size=300))
+def test_no_bytes_crash_the_reader_of_records(data: bytes) -> None:
+    with pytest.raises(NotVerified):
+        parse_record(data)
+
+
+@given(
+    st.builds(
+        Record, *[st.text(max_size=20)] * 4, st.just("approve"), st.none() | st.text(max_size=9), st.just(FIRST.at)
+    )
+)
+def test_every_record_reads_back(record: Record) -> None:
+    assert parse_record(record.canonical()) == record
+
+
+def test_the_list_in_the_repository_counts_only_if_a_pinned_key_signed_it(world: World) -> None:
+    alice, bob = world.signers[:2]
+    text = b"bob@x ..."
+    good = world.signature(text, "alice", SIGNERS_NAMESPACE)
+    assert trusted_signers([alice], [bob], text, good, at=0) == ((alice, bob), "")
+    for signature, why in [
+        (None, "not signed"),
+        (world.signature(text, "mallory", SIGNERS_NAMESPACE), "not pinned"),
+        (world.signature(text, "alice", NAMESPACE), "was made for"),
+        (world.signature(b"other", "alice", SIGNERS_NAMESPACE), "does not match"),
+    ]:
+        trusted, reason = trusted_signers([alice], [bob], text, signature, at=0)
+        assert trusted == (alice,)
+        assert why in reason
