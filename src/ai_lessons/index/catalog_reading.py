@@ -1,0 +1,275 @@
+"""Questions to the catalog. Entries are read from the view `shown`, so no rule of the working tree is ever returned."""
+
+from __future__ import annotations
+
+import json
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ai_lessons.errors import Problem, UsageError
+from ai_lessons.index.catalog_records import SEPARATOR
+from ai_lessons.knowledge.entries import Kind, Light, Status
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Mapping, Sequence
+
+_KINDS = {kind.value: kind for kind in Kind}
+_ORDERS = {
+    "newest": "created DESC, id DESC",
+    "created": "created, id",
+    "title": "title COLLATE NOCASE, id",
+    "path": "path, id",
+}
+_CONDITIONS = {
+    "kinds": "kind IN (SELECT value FROM json_each(:kinds))",
+    "project": "project = :project",
+    "status": "status = :status",
+    "tags": """key IN (
+        SELECT key FROM tags WHERE tag IN (SELECT value FROM json_each(:tags))
+        GROUP BY key HAVING count(*) = json_array_length(:tags))""",
+    "versions": """key IN (
+        SELECT key FROM versions WHERE version IN (SELECT value FROM json_each(:versions))
+        GROUP BY key HAVING count(*) = json_array_length(:versions))""",
+}
+_SELECT = "SELECT id, handle, kind, title, project, tags, versions, path, snippet, details FROM shown WHERE "
+_COUNT = "SELECT count(*) FROM counted WHERE "
+# a look at the text leaves few rows to parse; the details tell for certain
+_LIKELY_GLOBS = """
+status = 'active' AND instr(details, '"applies_to":') AND NOT instr(details, '"applies_to":null')
+AND kind IN (SELECT value FROM json_each(?))
+"""
+_BY_IDS = "id IN (SELECT value FROM json_each(?))"
+
+
+class Filter(NamedTuple):
+    """Which entries, in which order. `tags` and `versions` must all be there; `status` None shows every status."""
+
+    kinds: frozenset[Kind] = frozenset()
+    project: str | None = None
+    tags: Sequence[str] = ()
+    versions: Sequence[str] = ()
+    status: Status | None = Status.ACTIVE
+    sort: str = "newest"
+    limit: int | None = None
+    offset: int = 0
+
+
+class Location(NamedTuple):
+    """The files of an entry and git's blob ids of what they held. `hash` is None for a script kept elsewhere.
+
+    `approved` says that it is a rule in force: its text is the blob, whatever the file at `path` holds.
+    """
+
+    id: str
+    path: str
+    side_path: str | None
+    hash: str | None
+    side_hash: str | None
+    derived: bool
+    approved: bool = False
+
+
+class Tally(NamedTuple):
+    """How many entries carry a tag or version or lie in a project, by kind."""
+
+    name: str
+    total: int
+    by_kind: Mapping[str, int]
+
+
+class Edge(NamedTuple):
+    """A link as written: `source` is the entry whose file says so. `target` may not exist."""
+
+    source: str
+    relation: str
+    target: str
+    weight: float | None
+
+
+class Sizes(NamedTuple):
+    """Counts for statistics. `files` and `bytes` are entry files, readable or not; `working_rules` are not shown."""
+
+    entries: Mapping[str, int] = MappingProxyType({})
+    projects: int = 0
+    tags: int = 0
+    files: int = 0
+    bytes: int = 0
+    unreadable: int = 0
+    working_rules: int = 0
+    catalog_bytes: int = 0
+    oldest: str | None = None
+    newest: str | None = None
+
+
+def select(db: sqlite3.Connection, wanted: Filter, tier: str) -> list[Light]:
+    """The entries that pass the filter, in its order.
+
+    Raises:
+        UsageError: an order that we do not know.
+    """
+    if wanted.sort not in _ORDERS:
+        raise UsageError(f"no order {wanted.sort!r}", hint="one of: " + ", ".join(_ORDERS))
+    values = _values(wanted)
+    query = f"{_SELECT}{_passes(values)} ORDER BY {_ORDERS[wanted.sort]} LIMIT :limit OFFSET :offset"
+    bounds = {"limit": -1 if wanted.limit is None else wanted.limit, "offset": wanted.offset}
+    return _lights(db.execute(query, values | bounds).fetchall(), tier)
+
+
+def count(db: sqlite3.Connection, wanted: Filter) -> int:
+    """How many entries pass the filter, whatever its limit."""
+    values = _values(wanted)
+    (number,) = db.execute(_COUNT + _passes(values), values).fetchone()
+    return int(number)
+
+
+def _passes(values: Mapping[str, str | int]) -> str:
+    """The conditions that these values ask for, and no others: each costs every row its moment."""
+    return " AND ".join(_CONDITIONS[name] for name in values) or "TRUE"
+
+
+def _values(wanted: Filter) -> dict[str, str | int]:
+    """What a filter asks for, by the name of its condition."""
+    values = {
+        "kinds": _array(wanted.kinds),
+        "project": wanted.project,
+        "status": wanted.status,
+        "tags": _array(wanted.tags),
+        "versions": _array(wanted.versions),
+    }
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _array(values: Iterable[str]) -> str | None:
+    distinct = sorted(set(values))
+    return json.dumps(distinct) if distinct else None
+
+
+def _lights(rows: Sequence[tuple[Any, ...]], tier: str) -> list[Light]:
+    # One JSON text for all rows: half the time of one parse a row, and lists of 10,000 must be quick.
+    details = json.loads(f"[{','.join(row[9] for row in rows)}]")
+    return [
+        Light(
+            row[0], row[1], _KINDS[row[2]], row[3], row[4],
+            tuple(row[5].split(SEPARATOR)) if row[5] else (), tuple(row[6].split(SEPARATOR)) if row[6] else (),
+            row[7], row[8], tier, None, detail,
+        )
+        for row, detail in zip(rows, details, strict=True)
+    ]  # fmt: skip
+
+
+def by_ids(db: sqlite3.Connection, ids: Iterable[str], tier: str) -> dict[str, Light]:
+    """Those of the ids that exist."""
+    rows = db.execute(_SELECT + _BY_IDS, (json.dumps(list(ids)),)).fetchall()
+    return {light.id: light for light in _lights(rows, tier)}
+
+
+def locations(db: sqlite3.Connection, ids: Iterable[str] | None) -> list[Location]:
+    """Where the entries with these ids lie, or all of them."""
+    query = "SELECT id, path, side_path, hash, side_hash, derived, source = 'approved' FROM shown"
+    rows = db.execute(query) if ids is None else db.execute(f"{query} WHERE {_BY_IDS}", (json.dumps(list(ids)),))
+    return [
+        Location(id_, path, side_path, blob, side_blob, bool(derived), bool(approved))
+        for id_, path, side_path, blob, side_blob, derived, approved in rows
+    ]
+
+
+def fields(db: sqlite3.Connection, entry_id: str) -> dict[str, Any]:
+    """The whole frontmatter of an entry; empty where there is none, or no such entry."""
+    row = db.execute("SELECT fields FROM shown JOIN fields USING (key) WHERE id = ?", (entry_id,)).fetchone()
+    found: dict[str, Any] = json.loads(row[0]) if row else {}
+    return found
+
+
+def approved(db: sqlite3.Connection) -> dict[str, tuple[str, str]]:
+    """(path, blob id) of every rule in force, by id."""
+    query = "SELECT id, path, hash FROM shown WHERE source = 'approved'"
+    return {entry_id: (path, blob) for entry_id, path, blob in db.execute(query)}
+
+
+def with_globs(db: sqlite3.Connection, kinds: Iterable[str], tier: str) -> list[Light]:
+    """The shown, active entries of these kinds that state `applies_to`."""
+    rows = db.execute(_SELECT + _LIKELY_GLOBS, (_array(kinds) or "[]",))
+    return [light for light in _lights(rows.fetchall(), tier) if light.details.get("applies_to")]
+
+
+def tag_tallies(db: sqlite3.Connection) -> list[Tally]:
+    """Every tag of a shown, active entry."""
+    query = "SELECT tag, kind, count(*) FROM shown JOIN tags USING (key) WHERE status = 'active' GROUP BY tag, kind"
+    return _tallies(db.execute(query))
+
+
+def version_tallies(db: sqlite3.Connection) -> list[Tally]:
+    """Every version of a shown, active entry."""
+    query = "SELECT version, kind, count(*) FROM shown JOIN versions USING (key) WHERE status = 'active' GROUP BY 1, 2"
+    return _tallies(db.execute(query))
+
+
+def project_tallies(db: sqlite3.Connection) -> list[Tally]:
+    """Every project that holds a shown, active entry."""
+    query = "SELECT project, kind, count(*) FROM shown WHERE status = 'active' GROUP BY project, kind"
+    return _tallies(db.execute(query))
+
+
+def _tallies(rows: Iterable[tuple[str, str, int]]) -> list[Tally]:
+    by_name: dict[str, dict[str, int]] = {}
+    for name, kind, number in rows:
+        by_name.setdefault(name, {})[kind] = number
+    tallies = [Tally(name, sum(kinds.values()), kinds) for name, kinds in by_name.items()]
+    return sorted(tallies, key=lambda tally: (-tally.total, tally.name))
+
+
+def edges(db: sqlite3.Connection, entry_id: str | None) -> list[Edge]:
+    """All links, or those that start or end at one entry, as they are written."""
+    query = "SELECT id, relation, target, weight FROM links JOIN shown USING (key)"
+    order = " ORDER BY id, relation, target"
+    if entry_id is None:
+        return [Edge(*row) for row in db.execute(query + order)]
+    outgoing = db.execute(f"{query} WHERE id = ?{order}", (entry_id,)).fetchall()
+    incoming = db.execute(f"{query} WHERE target = ? AND id <> ?{order}", (entry_id, entry_id)).fetchall()
+    return [Edge(*row) for row in outgoing + incoming]
+
+
+def fingerprints(db: sqlite3.Connection) -> list[tuple[str, str, str]]:
+    """(id, text hash, meta hash) of every shown entry, by id: read from an index alone."""
+    return db.execute("SELECT id, text_hash, meta_hash FROM shown ORDER BY id").fetchall()
+
+
+def problems(db: sqlite3.Connection) -> list[Problem]:
+    """Why files give no entry: unreadable, invalid, or their id belongs to another file."""
+    found = [Problem(*row) for row in db.execute("SELECT path, message, line FROM problems")]
+    taken = """
+        SELECT e.path, e.id, min(w.path) FROM entries e JOIN entries w ON w.id = e.id AND w.standing <> 2
+        WHERE e.standing = 2 GROUP BY e.key
+    """
+    for path, entry_id, winner in db.execute(taken):
+        found.append(Problem(path, f"has the id {entry_id} of {winner}, so it is left out: give it an id of its own"))
+    return sorted(found, key=lambda problem: (problem.path, problem.line, problem.message))
+
+
+def unreadable_files(db: sqlite3.Connection) -> int:
+    """How many entries are left out, each once however many problems it has."""
+    query = "SELECT (SELECT count(DISTINCT file) FROM problems) + (SELECT count(*) FROM entries WHERE standing = 2)"
+    return int(db.execute(query).fetchone()[0])
+
+
+def sizes(db: sqlite3.Connection) -> Sizes:
+    """Counts for statistics."""
+    files, size = db.execute("SELECT count(*), coalesce(sum(size), 0) FROM files").fetchone()
+    oldest, newest = db.execute("SELECT min(created), max(created) FROM shown WHERE created <> ''").fetchone()
+    return Sizes(
+        entries=dict(db.execute("SELECT kind, count(*) FROM shown GROUP BY kind")),
+        projects=_one(db, "SELECT count(DISTINCT project) FROM shown"),
+        tags=_one(db, "SELECT count(DISTINCT tag) FROM shown JOIN tags USING (key)"),
+        files=files,
+        bytes=size,
+        unreadable=unreadable_files(db),
+        working_rules=_one(db, "SELECT count(*) FROM entries WHERE standing = 1"),
+        catalog_bytes=_one(db, "PRAGMA page_count") * _one(db, "PRAGMA page_size"),
+        oldest=oldest,
+        newest=newest,
+    )
+
+
+def _one(db: sqlite3.Connection, query: str) -> int:
+    return int(db.execute(query).fetchone()[0])

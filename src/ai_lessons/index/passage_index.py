@@ -1,0 +1,339 @@
+"""Keeps the table of passages equal to what the catalog says, and answers from it. A projection, never the truth.
+
+Text first: all changed entries are searchable at once, their vectors follow in batches. Interrupted at any point, the
+next refresh goes on. One writer at a time (file locks of ours); readers are never blocked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from ai_lessons.errors import StorageFailed
+from ai_lessons.index.filling import PATIENCE, Filling, slices
+from ai_lessons.index.refresh_state import BUILD, WRITE, RefreshState
+from ai_lessons.index.rows import (
+    Candidates,
+    EntryRows,
+    Filter,
+    IndexStatus,
+    Refreshed,
+    condition,
+    question,
+    rows_of,
+)
+from ai_lessons.index.table import LANCE_ERRORS, Tables, made_with
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from ai_lessons.index.embedding import Embedder
+    from ai_lessons.index.model_sources import Progress
+    from ai_lessons.index.ranking import RawHit
+    from ai_lessons.index.rows import Row
+    from ai_lessons.index.table import Passages
+    from ai_lessons.index.vectors import VectorCache
+
+    Load = Callable[[Sequence[str]], Iterable[EntryRows]]
+    Hits = tuple[RawHit, ...]
+
+ENTRIES_AT_ONCE = 500
+EMBED_FIRST = 8
+"""Texts up to which vectors are computed before the rows are written: one commit instead of two."""
+
+FEW = 200
+"""Missing vectors that a search with little time still completes at once; a fresh import has more."""
+
+FIRST = "there was none"
+BUSY = "another process is updating the index; the latest changes may be missing"
+BUILDING = "another process is building the index; results may be incomplete"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What one refresh was asked to bring about."""
+
+    generation: str
+    fingerprints: Callable[[], Mapping[str, str]]
+    load: Load
+    progress: Progress
+    again: frozenset[str]
+    embed: bool
+
+
+class IndexDamaged(StorageFailed):
+    """The table cannot be read. The next refresh rebuilds it."""
+
+
+def silent(_what: str, _done: int, _total: int) -> None:
+    """Progress for callers that show none."""
+
+
+class Index:
+    """The search index of one repository. Opens nothing until it is asked something.
+
+    `uri` is a folder or what LanceDB takes (`s3://…`); `state_dir` a local folder for locks and notes. `embedder` is
+    called when a vector is first needed, and may raise ModelUnavailable: then search works on text alone. One thread
+    at a time.
+    """
+
+    def __init__(
+        self,
+        uri: str | Path,
+        state_dir: Path,
+        vectors: VectorCache,
+        *,
+        model: str,
+        dimensions: int,
+        embedder: Callable[[], Embedder] | None,
+        storage_options: Mapping[str, str] | None = None,
+    ) -> None:
+        self._uri, self._storage_options = str(uri), storage_options
+        self._state = RefreshState(state_dir)
+        self._vectors = vectors
+        self._model = model
+        self._made = made_with(model, dimensions)
+        self._filling = Filling(vectors, self._state, self._newest, embedder)
+        self._connected: Tables | None = None
+        self._asked: tuple[str, list[float]] | None = None
+        self._text_alone = False
+
+    def close(self) -> None:
+        """Let go of the table. The embedding cache belongs to the caller."""
+        self._connected = None
+
+    def current(self, generation: str) -> Refreshed | None:
+        """The state of the index if it holds exactly this generation of the catalog, else None. Reads no rows."""
+        table = self._newest()
+        if table is None or self._why_rebuild(table):
+            return None
+        missing = self._state.missing_at(generation, table.number, table.version)
+        return None if missing is None else Refreshed(missing=missing)
+
+    def refresh(
+        self,
+        generation: str,
+        fingerprints: Callable[[], Mapping[str, str]],
+        load: Load,
+        *,
+        progress: Progress = silent,
+        seconds: float | None = None,
+        wait: float = 2.0,
+        full: bool = False,
+        again: Collection[str] = (),
+    ) -> Refreshed:
+        """Bring the index to `generation`, whose entries have these `fingerprints` (id -> hash).
+
+        `load` gives the rows of entries; what it leaves out is not found. `seconds` bounds the time for embedding
+        (None: until complete, 0: text only); where more than half of many vectors are missing, a bounded refresh
+        embeds nothing, and `candidates` answers from text: the answer comes first. Waits at most `wait` seconds for
+        another process that writes, and then
+        leaves the work to it and says so in `notes`. `again` entries are written whatever their fingerprint; `full`
+        makes everything anew, with vectors from the cache.
+
+        Raises:
+            StorageFailed: the index cannot be written (full disk).
+        """
+        embed = seconds != 0 and self._filling.possible
+        job = Job(generation, fingerprints, load, progress, frozenset(again), embed)
+        try:
+            done = None if full or again else self.current(generation)
+            if done is None:
+                done = self._refresh_text(job, wait, full=full)
+            self._text_alone = self._lacks_most(done.missing)
+            if done.missing and not done.notes and embed and not (seconds is not None and self._text_alone):
+                few = done.missing <= FEW
+                done = self._filling.fill(done, progress, None if few else seconds)
+                self._text_alone = self._lacks_most(done.missing)
+        except LANCE_ERRORS as error:
+            self._tables().forget_open()
+            raise StorageFailed(f"the index at {self._uri} cannot be written: {_first_line(error)}") from error
+        return (
+            replace(done, notes=(*done.notes, self._filling.no_model))
+            if done.missing and self._filling.no_model
+            else done
+        )
+
+    def candidates(self, text: str, wanted: Filter | None = None, depth: int = 100) -> Candidates:
+        """The best passages by full text and by vector. No letter or digit in the question: nothing.
+
+        Raises:
+            IndexDamaged: the table cannot be read, even after opening it anew.
+        """
+        asked = question(text)
+        table = self._newest() if asked else None
+        if table is None:
+            return Candidates(depth=depth)
+        embedder = None if self._text_alone else self._filling.embedder()
+        vector = self._vector(asked, embedder) if embedder else None
+        where = condition(wanted or Filter())
+        try:
+            text_hits, vector_hits = self._ask(table, asked, vector, where, depth)
+        except LANCE_ERRORS:
+            # A rebuild or a clean-up by another process took the files of an older version away.
+            self._tables().forget_open()
+            try:
+                text_hits, vector_hits = self._ask(self._newest(), asked, vector, where, depth)
+            except LANCE_ERRORS as error:
+                self._state.report_damage(f"it could not be read ({_first_line(error)})")
+                raise IndexDamaged(f"the index at {self._uri} is damaged: {_first_line(error)}") from error
+        return Candidates(text_hits, vector_hits, depth, "" if embedder else self._filling.no_model)
+
+    def _vector(self, asked: str, embedder: Embedder) -> list[float]:
+        """The question's vector. The last one is kept: one search asks twice, for rules apart."""
+        if self._asked is None or self._asked[0] != asked:
+            self._asked = asked, [float(x) for x in embedder.embed_query(asked)]
+        return self._asked[1]
+
+    def _ask(
+        self, table: Passages | None, asked: str, vector: list[float] | None, where: str, depth: int
+    ) -> tuple[Hits, Hits]:
+        if table is None:
+            return (), ()
+        comparable = vector is not None and table.dimensions == len(vector) and table.made_with["model"] == self._model
+        near = table.by_vector(vector, where, depth) if vector is not None and comparable else ()
+        return table.by_text(asked, where, depth), near
+
+    def status(self) -> IndexStatus:
+        """Sizes, all zero where there is no index yet."""
+        table = self._newest()
+        if table is None:
+            return IndexStatus(model=self._model)
+        try:
+            passages = table.count()
+            return IndexStatus(
+                entries=len(table.fingerprints()),
+                passages=passages,
+                vectors=passages - table.missing(),
+                bytes=table.size(),
+                unindexed=table.unindexed(),
+                table=f"passages_{table.number}",
+                version=table.version,
+                model=table.made_with.get("model", ""),
+            )
+        except LANCE_ERRORS as error:
+            raise IndexDamaged(f"the index at {self._uri} is damaged: {_first_line(error)}") from error
+
+    def _refresh_text(self, job: Job, wait: float, *, full: bool = False) -> Refreshed:
+        reason = "it was asked for" if full else self._why_rebuild(self._newest())
+        if reason:
+            return self._rebuild(job, wait, reason)
+        if job.embed and self._few_changed(job):
+            self._filling.embedder()  # before the lock: it may have to be downloaded
+        with self._state.locked(WRITE, wait) as mine:
+            table = self._newest()
+            if not mine:
+                return Refreshed(missing=table.missing() if table else 0, notes=(self._state.trouble or BUSY,))
+            try:
+                known = table.fingerprints() if table else {}
+            except LANCE_ERRORS as error:
+                reason = f"it could not be read ({_first_line(error)})"
+            else:
+                if table:
+                    return self._update(job, table, known)
+        return self._rebuild(job, wait, reason or FIRST)
+
+    def _few_changed(self, job: Job) -> bool:
+        """Whether so little changed that vectors are computed before the rows are written."""
+        table = self._newest()
+        if table is None:
+            return False
+        try:
+            known = table.fingerprints()
+        except LANCE_ERRORS:
+            return False
+        changed = (entry for entry, hash_ in job.fingerprints().items() if known.get(entry) != hash_)
+        return 0 < sum(1 for _ in islice(changed, EMBED_FIRST + 1)) <= EMBED_FIRST
+
+    def _update(self, job: Job, table: Passages, known: Mapping[str, str]) -> Refreshed:
+        wanted = job.fingerprints()
+        changed = [entry for entry, hash_ in wanted.items() if known.get(entry) != hash_ or entry in job.again]
+        gone = set(known.keys() - wanted.keys())
+        passages = entries = embedded = 0
+        for part, rows in self._loaded(changed, job):
+            vectors = self._vectors.get(row.text_key for row in rows)
+            new = {row.text_key: row.embedded_text for row in rows if row.text_key not in vectors}
+            if job.embed and len(new) <= EMBED_FIRST:
+                vectors |= self._filling.embed(new)
+                embedded += sum(row.text_key in new and row.text_key in vectors for row in rows)
+            if rows:
+                table.replace(rows, vectors)
+            loaded = {row.entry_id for row in rows}
+            # Entries that can no longer be loaded leave the index with the ones that are gone.
+            gone |= (set(part) & known.keys()) - loaded
+            passages, entries = passages + len(rows), entries + len(loaded)
+        for part in slices(sorted(gone), ENTRIES_AT_ONCE):
+            table.remove(part)
+        table.tidy()
+        missing = table.missing()
+        self._state.remember(job.generation, table.number, table.version, missing)
+        return Refreshed(entries, len(gone), passages, embedded, missing)
+
+    def _rebuild(self, job: Job, wait: float, reason: str) -> Refreshed:
+        before = self._newest()
+        with self._state.locked(BUILD, 0.0 if before else wait) as mine:
+            if not mine:
+                return Refreshed(notes=(self._state.trouble or BUILDING,))
+            if (after := self._newest()) and (before is None or after.number != before.number):
+                # Another process finished one while we waited: only the differences are left.
+                return self._refresh_text(job, wait)
+            table, entries = self._build(job)
+            missing = table.missing()
+            self._state.remember(job.generation, table.number, table.version, missing)
+            said = "" if reason == FIRST else f"the index was rebuilt: {reason}"
+            return Refreshed(entries, 0, table.count(), 0, missing, said)
+
+    def _build(self, job: Job) -> tuple[Passages, int]:
+        tables = self._tables()
+        table = tables.begin(self._made)
+        written = 0
+        for _, rows in self._loaded(list(job.fingerprints()), job):
+            table.add(rows, self._vectors.get(row.text_key for row in rows))
+            written += len({row.entry_id for row in rows})
+        table.finish()
+        # Whoever is writing to the old table finishes first; what they wrote is found again by its fingerprint.
+        with self._state.locked(WRITE, PATIENCE):
+            tables.drop_others(table)
+        return table, written
+
+    def _loaded(self, ids: Sequence[str], job: Job) -> Iterator[tuple[Sequence[str], list[Row]]]:
+        """The ids in parts, each with the rows of those entries that could be loaded."""
+        show = job.progress if len(ids) > ENTRIES_AT_ONCE else silent
+        for number, part in enumerate(slices(ids, ENTRIES_AT_ONCE)):
+            show("Indexing text", number * ENTRIES_AT_ONCE, len(ids))
+            asked = set(part)
+            entries = {entry.id: entry for entry in job.load(part) if entry.id in asked}
+            yield part, [row for entry in entries.values() for row in rows_of(entry, self._model)]
+        show("Indexing text", len(ids), len(ids))
+
+    def _lacks_most(self, missing: int) -> bool:
+        """Whether the vectors that are there say little: more than half of many are missing."""
+        table = self._newest() if missing > FEW else None
+        return table is not None and 2 * missing > table.count()
+
+    def _why_rebuild(self, table: Passages | None) -> str:
+        """Why the table in use, if there is one, will not do, or ""."""
+        if reason := self._state.damage():
+            return reason
+        if table is None:
+            return "its last build was not finished" if self._tables().any() else FIRST
+        differing = [name for name, value in self._made.items() if table.made_with.get(name) != value]
+        return f"it was made with another {' and '.join(differing)}" if differing else ""
+
+    def _newest(self) -> Passages | None:
+        try:
+            return self._tables().newest()
+        except LANCE_ERRORS as error:
+            raise StorageFailed(f"the index at {self._uri} cannot be opened: {_first_line(error)}") from error
+
+    def _tables(self) -> Tables:
+        if self._connected is None:
+            self._connected = Tables(self._uri, self._storage_options)
+        return self._connected
+
+
+def _first_line(error: BaseException) -> str:
+    text = str(error).strip()
+    return text.splitlines()[0][:200] if text else type(error).__name__

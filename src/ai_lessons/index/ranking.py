@@ -1,0 +1,253 @@
+"""From two lists of passages to one list of entries with a score that can be explained. Pure: knows no database.
+
+Score of an entry = match x version x context x standing, where match is the mix of full text and vectors for its
+best passage. It decides nothing about what is hidden (the caller leaves such entries out of `facts`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ai_lessons.knowledge.versions import score as version_score
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+
+VECTOR_WEIGHT = 0.5
+"""Share of the vectors in the mix. Measured over twelve judged sets: .4 .546, .5 .550, .6 .538 nDCG@10."""
+
+MATCH_BONUS = 0.1
+"""What a context tag of weight 1 adds to the factor of an entry that carries it."""
+
+DEFAULT_CONTEXT_WEIGHT = 1.5
+"""Weight of context tags where none has an explicit one."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawHit:
+    """A passage that one of the two searches found. `score`: BM25, or cosine similarity (-1 to 1); higher is better."""
+
+    entry_id: str
+    ordinal: int
+    score: float
+    heading: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """An entry with its best passage; `score` is the mix, 0 to 1."""
+
+    entry_id: str
+    ordinal: int
+    score: float
+    heading: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of an entry besides its text. `standing` is a factor, 1.0 where nothing was learned."""
+
+    id: str
+    tags: frozenset[str] = frozenset()
+    versions: frozenset[str] = frozenset()
+    standing: float = 1.0
+    versioned: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """An entry in its place. The product of `factors` (match, version, context, standing) is `score`."""
+
+    match: Match
+    score: float
+    factors: Mapping[str, float] = field(default_factory=dict)
+
+
+def normalised(hits: Sequence[RawHit], depth: int, floor: float | None = None) -> dict[tuple[str, int], float]:
+    """Scores moved to 0..1, the best of them at 1 (min-max).
+
+    A list shorter than `depth` is complete, so that its last hit is not the worst there is: `floor`, if given,
+    stands for what was not found.
+    """
+    if not hits:
+        return {}
+    scores = [hit.score for hit in hits]
+    high, low = max(scores), min(scores)
+    if floor is not None and len(hits) < depth:
+        low = min(low, floor)
+    width = high - low
+    return {(hit.entry_id, hit.ordinal): (hit.score - low) / width if width else 1.0 for hit in hits}
+
+
+def fuse(
+    text: Sequence[RawHit], vectors: Sequence[RawHit], depth: int = 100, weight: float = VECTOR_WEIGHT
+) -> tuple[Match, ...]:
+    """The mix of both lists, best passage per entry, best entry first (equal scores: by id).
+
+    A passage that a list does not have counts 0 there. With one list empty the other decides alone. `depth` is the
+    limit with which both lists were asked for.
+    """
+    weight = 0.0 if not vectors else weight if text else 1.0
+    by_text = normalised(text, depth, floor=0.0)
+    by_vector = normalised(vectors, depth)
+    best: dict[str, Match] = {}
+    for hit in (*text, *vectors):
+        key = (hit.entry_id, hit.ordinal)
+        score = (1 - weight) * by_text.get(key, 0.0) + weight * by_vector.get(key, 0.0)
+        known = best.get(hit.entry_id)
+        if known is None or (-score, hit.ordinal) < (-known.score, known.ordinal):
+            best[hit.entry_id] = Match(hit.entry_id, hit.ordinal, score, hit.heading, hit.text)
+    return tuple(sorted(best.values(), key=lambda match: (-match.score, match.entry_id)))
+
+
+def context_weights(context: Mapping[str, float | None], aliases: Mapping[str, str]) -> dict[str, float]:
+    """The weight of every context tag, aliases resolved first.
+
+    A tag without one gets the mean of the explicit weights, or 1.5 if there are none. Two names of one tag: the
+    explicit weight wins, of two explicit ones the greater.
+    """
+    given: dict[str, float | None] = {}
+    for name, weight in context.items():
+        tag = aliases.get(name, name)
+        known = given.get(tag)
+        given[tag] = weight if known is None else known if weight is None else max(known, weight)
+    explicit = [weight for weight in given.values() if weight is not None]
+    default = sum(explicit) / len(explicit) if explicit else DEFAULT_CONTEXT_WEIGHT
+    return {tag: default if weight is None else weight for tag, weight in given.items()}
+
+
+def context_boost(weights: Mapping[str, float], tags: AbstractSet[str], aliases: Mapping[str, str]) -> float:
+    """1 + sum of (weight x 0.1) over the context tags that the entry carries."""
+    carried = {aliases.get(tag, tag) for tag in tags}
+    return 1.0 + sum(weight * MATCH_BONUS for tag, weight in weights.items() if tag in carried)
+
+
+def rank(
+    matches: Sequence[Match],
+    facts: Mapping[str, Facts],
+    *,
+    versions: AbstractSet[str] = frozenset(),
+    context: Mapping[str, float | None] | None = None,
+    aliases: Mapping[str, str] | None = None,
+    limit: int | None = None,
+) -> tuple[Ranked, ...]:
+    """The entries that may be shown, best first; equal scores by id.
+
+    Left out: entries without facts, and versioned entries that have none of the versions asked for.
+    """
+    aliases = aliases or {}
+    weights = context_weights(context or {}, aliases)
+    ranked = []
+    for match in matches:
+        known = facts.get(match.entry_id)
+        version = version_score(versions, known.versions) if known and known.versioned else 1.0
+        if known is None or version is None:
+            continue
+        boost = context_boost(weights, known.tags, aliases)
+        factors = {"match": match.score, "version": version, "context": boost, "standing": known.standing}
+        ranked.append(Ranked(match, match.score * version * boost * known.standing, factors))
+    ranked.sort(key=lambda one: (-one.score, one.match.entry_id))
+    return tuple(ranked[:limit])
+
+
+QUERY_WORD = re.compile(r"\w+")
+SUFFIX = re.compile(r"(?:ing|ed|es|s)$")
+SHORT_WORD = 3
+LEAD_IN = 30
+"""Characters of a snippet before the first word that matched."""
+
+
+def snippet(text: str, query: str, width: int = 150) -> str:
+    """About `width` characters of the text where most words of the query stand together, on one line.
+
+    Cut ends are marked with an ellipsis. Compares words without their common endings; knows no meaning, so that a
+    passage found by its vector alone gives its beginning.
+    """
+    flat = " ".join(text.split())
+    if len(flat) <= width:
+        return flat
+    stems = {stem(word) for word in QUERY_WORD.findall(query.lower()) if len(word) >= SHORT_WORD}
+    found = [(m.start(), word) for m in QUERY_WORD.finditer(flat.lower()) if (word := stem(m.group())) in stems]
+    start = _word_start(flat, min(_densest(found, width), len(flat) - width))
+    end = start + width
+    if end < len(flat):
+        end = flat.rfind(" ", start + width // 2, end + 1)
+        end = end if end > 0 else start + width
+    return ("…" if start else "") + flat[start:end].rstrip() + ("…" if end < len(flat) else "")
+
+
+def stem(word: str) -> str:
+    """The word without its common English endings: enough to tell that two words may be one."""
+    return SUFFIX.sub("", word) if len(word) > SHORT_WORD + 1 else word
+
+
+def _densest(found: Sequence[tuple[int, str]], width: int) -> int:
+    """Where to start so that most different words of the query are inside; long words count more."""
+    best, place = 0, 0
+    for n, (at, _) in enumerate(found):
+        inside = {stem for position, stem in found[n:] if position < at + width - LEAD_IN}
+        weight = sum(map(len, inside))
+        if weight > best:
+            best, place = weight, at
+    return max(0, place - LEAD_IN)
+
+
+def _word_start(text: str, at: int) -> int:
+    if at <= 0:
+        return 0
+    space = text.find(" ", at, at + LEAD_IN)
+    return space + 1 if space >= 0 else at
+
+
+GAPS: Mapping[frozenset[str], str] = {
+    frozenset(): (
+        "Nothing is stored on this yet. If you find the answer by trying, add a lesson; "
+        "if it took a command sequence, add the script too."
+    ),
+    frozenset({"docs"}): (
+        "Only docs cover this. If you had to try things out to make them work, add what you learned as a lesson "
+        "and what worked as a script."
+    ),
+    frozenset({"scripts"}): (
+        "Only scripts cover this. If one failed or surprised you, add a lesson that says why; "
+        "if its interface is documented somewhere, add the doc."
+    ),
+    frozenset({"lessons"}): (
+        "Only lessons cover this. If you turn one into working steps, add them as a script and link it (has_script)."
+    ),
+    frozenset({"rules"}): "Only rules cover this. If following one taught you how or why, add a lesson and link it.",
+    frozenset({"docs", "lessons"}): (
+        "Docs and lessons cover this, but nothing that runs. If you write a script for it, add it and link it."
+    ),
+    frozenset({"docs", "scripts"}): (
+        "Docs and scripts cover this, but no experience. If something did not work at once, add a lesson."
+    ),
+    frozenset({"lessons", "scripts"}): (
+        "Lessons and scripts cover this. If you used reference material to go further, add it as a doc; "
+        "if a way of working should always hold, suggest a rule."
+    ),
+    frozenset({"lessons", "rules"}): (
+        "Rules and lessons cover this, but nothing that runs. If you carry a rule out in steps that can be repeated, "
+        "add them as a script and link it to the rule."
+    ),
+}
+"""What to contribute, by the groups that were found; what is missing here is named group by group."""
+
+COMPLETE = "This is well covered. If something here was wrong or out of date, say so: update it or add a lesson."
+
+
+def gap_prompt(rules: int, scripts: int, lessons: int, docs: int) -> str:
+    """One sentence or two on what to contribute, from how many of each group an answer holds."""
+    counts = {"rules": rules, "scripts": scripts, "lessons": lessons, "docs": docs}
+    present = frozenset(group for group, count in counts.items() if count)
+    if len(present) == len(counts):
+        return COMPLETE
+    if present in GAPS:
+        return GAPS[present]
+    missing = [group for group in counts if group not in present]
+    return f"No {' and no '.join(missing)} here yet. If you had to find that out, add what is missing."

@@ -1,0 +1,99 @@
+"""What processes on this machine tell each other about one index: locks, and which generation a table holds.
+
+All of it may be deleted at any time; the index is then compared with the catalog once more.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from filelock import FileLock, Timeout
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+WRITE = "write"
+"""Held for every commit to the table in use: short."""
+
+BUILD = "build"
+"""Held while a new table is made beside it: seconds to minutes."""
+
+EMBED = "embed"
+"""Held while vectors are computed, so that two processes do not compute the same ones."""
+
+
+class RefreshState:
+    """Locks and notes in one folder. `trouble` says why the folder cannot be used, if so."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.trouble = ""
+
+    @contextmanager
+    def locked(self, name: str, wait: float) -> Iterator[bool]:
+        """Hold a lock; False if another process holds it for longer than `wait` seconds, or it cannot be made.
+
+        The operating system frees it when its process dies, however that happens.
+        """
+        lock = FileLock(self._folder / f"{name}.lock")
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            lock.acquire(timeout=wait)
+        except Timeout:
+            yield False
+            return
+        except OSError as error:
+            self.trouble = f"the index cannot be updated: {error.strerror or error}"
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            lock.release()
+
+    def missing_at(self, generation: str, table: int, version: int) -> int | None:
+        """How many vectors are missing, if this version of the table is known to hold this generation."""
+        state = self._read()
+        if (state.get("generation"), state.get("table"), state.get("version")) != (generation, table, version):
+            return None
+        missing = state.get("missing")
+        return missing if isinstance(missing, int) else None
+
+    def remember(self, generation: str, table: int, version: int, missing: int) -> None:
+        """This version of the table holds exactly this generation."""
+        self._write({"generation": generation, "table": table, "version": version, "missing": missing})
+
+    def advance(self, table: int, before: int, after: int, missing: int) -> None:
+        """The table moved on without a change of what it says (vectors were filled in). Call under WRITE."""
+        state = self._read()
+        if (state.get("table"), state.get("version")) == (table, before):
+            self._write({**state, "version": after, "missing": missing})
+
+    def report_damage(self, reason: str) -> None:
+        """Let the next refresh rebuild the index."""
+        self._write({"damaged": reason})
+
+    def damage(self) -> str:
+        """Why the index must be rebuilt, or ""."""
+        return str(self._read().get("damaged", ""))
+
+    def _read(self) -> dict[str, object]:
+        try:
+            state = json.loads((self._folder / "state.json").read_text("utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return state if isinstance(state, dict) else {}
+
+    def _write(self, state: dict[str, object]) -> None:
+        path = self._folder / "state.json"
+        part = path.with_name(f"state.{os.getpid()}.part")
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            part.write_text(json.dumps(state), "utf-8")
+            os.replace(part, path)
+        except OSError as error:
+            self.trouble = f"the index cannot be updated: {error.strerror or error}"

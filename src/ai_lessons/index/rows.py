@@ -1,0 +1,208 @@
+"""What goes into the index and what comes out of it, as values; and the pure functions between them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from ai_lessons.index.identifiers import with_parts
+from ai_lessons.index.vectors import vector_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ai_lessons.index.ranking import RawHit
+
+LONGEST_QUERY = 2000
+"""Characters of a question that are looked at; the model reads fewer."""
+
+
+class PassageText(Protocol):
+    """What is used of a passage. `heading` is its path of headings, without the title of the entry."""
+
+    @property
+    def ordinal(self) -> int:
+        """Place in the entry, from 0; different for each passage of an entry."""
+        ...
+
+    @property
+    def heading(self) -> str:
+        """`Section > Subsection`, or empty."""
+        ...
+
+    @property
+    def text(self) -> str:
+        """The passage as it stands in the file."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class EntryRows:
+    """One entry as it is to be found. `fingerprint` changes whenever anything else here does."""
+
+    id: str
+    fingerprint: str
+    kind: str
+    project: str
+    title: str
+    tags: Sequence[str] = ()
+    versions: Sequence[str] = ()
+    status: str = "active"
+    passages: Sequence[PassageText] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of the table. `text_key` names the vector of the passage in the embedding cache."""
+
+    id: str
+    entry_id: str
+    ordinal: int
+    kind: str
+    project: str
+    tags: Sequence[str]
+    versions: Sequence[str]
+    status: str
+    title: str
+    heading: str
+    text: str
+    fts_text: str
+    row_hash: str
+    text_key: str
+
+    @property
+    def embedded_text(self) -> str:
+        """What its vector is made of."""
+        return embedded_text(self.title, self.heading, self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Unembedded:
+    """A row that has no vector yet, with what is needed to make one."""
+
+    id: str
+    text_key: str
+    title: str
+    heading: str
+    text: str
+
+    @property
+    def embedded_text(self) -> str:
+        """What its vector is made of."""
+        return embedded_text(self.title, self.heading, self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which passages may be found. Empty fields ask for nothing; of `tags` an entry must carry all.
+
+    `versions`, unless None: entries that carry none of these spellings, but carry others, are left out.
+    """
+
+    kinds: frozenset[str] = frozenset()
+    project: str | None = None
+    tags: Sequence[str] = ()
+    versions: frozenset[str] | None = None
+    ids: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Both lists, best first, each at most `depth` long. `note` says why there are no vectors, if so."""
+
+    text: tuple[RawHit, ...] = ()
+    vectors: tuple[RawHit, ...] = ()
+    depth: int = 100
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshed:
+    """What a refresh did. `missing` passages have no vector yet; `rebuilt` says in one line why all was made anew."""
+
+    entries: int = 0
+    removed: int = 0
+    passages: int = 0
+    embedded: int = 0
+    missing: int = 0
+    rebuilt: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStatus:
+    """Sizes of the table in use: `vectors` passages have one, `unindexed` passages are not in the full-text index."""
+
+    entries: int = 0
+    passages: int = 0
+    vectors: int = 0
+    bytes: int = 0
+    unindexed: int = 0
+    table: str = ""
+    version: int = 0
+    model: str = ""
+
+
+def embedded_text(title: str, heading: str, text: str) -> str:
+    """A passage as the model and the full-text index see it: `Title > Section > Subsection`, then the text."""
+    if not heading or heading == title:
+        head = title
+    else:
+        head = heading if heading.startswith(title + " > ") else f"{title} > {heading}"
+    return f"{head}\n{text}"
+
+
+def rows_of(entry: EntryRows, model: str) -> Iterator[Row]:
+    """The rows of an entry, at least one: an entry without text is found by its title."""
+    passages = {passage.ordinal: (passage.heading, passage.text) for passage in entry.passages} or {0: ("", "")}
+    for place, ordinal in enumerate(sorted(passages)):
+        heading, text = passages[ordinal]
+        whole = embedded_text(entry.title, heading, text)
+        yield Row(
+            id=f"{entry.id}:{place}",
+            entry_id=entry.id,
+            ordinal=ordinal,
+            kind=entry.kind,
+            project=entry.project,
+            tags=entry.tags,
+            versions=entry.versions,
+            status=entry.status,
+            title=entry.title,
+            heading=heading,
+            text=text,
+            fts_text=with_parts(whole),
+            row_hash=entry.fingerprint,
+            text_key=vector_key(model, whole),
+        )
+
+
+def quoted(value: str) -> str:
+    """A string literal of SQL."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def one_of(column: str, values: Sequence[str]) -> str:
+    """A condition that holds for no row if there are no values."""
+    return f"{column} IN ({', '.join(map(quoted, values))})" if values else "false"
+
+
+def condition(wanted: Filter) -> str:
+    """A filter as SQL, or "" if it lets everything pass."""
+    parts = [one_of("kind", sorted(wanted.kinds))] if wanted.kinds else []
+    if wanted.project is not None:
+        parts.append(f"project = {quoted(wanted.project)}")
+    parts += [f"array_has(tags, {quoted(tag)})" for tag in wanted.tags]
+    if wanted.versions is not None:
+        spellings = ", ".join(map(quoted, sorted(wanted.versions)))
+        fits = f" OR array_has_any(versions, [{spellings}])" if wanted.versions else ""
+        parts.append(f"(array_length(versions) IS NULL OR array_length(versions) = 0{fits})")
+    if wanted.ids is not None:
+        parts.append(one_of("entry_id", sorted(wanted.ids)))
+    return " AND ".join(parts)
+
+
+def question(text: str) -> str:
+    """What to search for, on one line, or "" if there is no letter or digit in it."""
+    cut = " ".join(text[:LONGEST_QUERY].split())
+    return cut if re.search(r"[^\W_]", cut) else ""

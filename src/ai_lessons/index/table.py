@@ -1,0 +1,255 @@
+"""The LanceDB side of the index: one table of passages, searchable by text and by vector. Home of lancedb and pyarrow.
+
+Takes no locks (two processes that upsert the same new keys both insert them, so callers must), embeds nothing and
+decides nothing about what is stale.
+
+A rebuild writes a new table beside the old one. A table counts from the moment that it has its full-text index, which
+is made last; so readers see the old one or the new one, never a half, also on object storage.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, cast
+
+import lancedb
+import pyarrow as pa  # type: ignore[import-untyped]  # it ships no stubs
+from lancedb.index import FTS
+from lancedb.query import MatchQuery
+
+from ai_lessons.index.identifiers import with_parts
+from ai_lessons.index.ranking import RawHit
+from ai_lessons.index.rows import Unembedded, one_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ai_lessons.index.rows import Row
+
+FORMAT = 1
+"""Raised when the columns or what is written into them change: older tables are rebuilt."""
+
+NAME = "passages_"
+FTS_COLUMN = "fts_text"
+FTS_INDEX = "fts_text_idx"
+KEEP_VERSIONS = timedelta(hours=1)
+"""A reader that is this far behind is gone; removing younger versions breaks open readers ("Not found")."""
+
+TAIL = 400
+"""Rows outside the full-text index from which on it is brought up to date: each costs a query 0.03 ms."""
+
+FRAGMENTS = 24
+"""Data files from which on they are merged."""
+
+INDEX_CACHE = 96 << 20
+METADATA_CACHE = 32 << 20
+"""Bytes of the table that are kept in memory. 10,000 passages with their full-text index take about 12 MB."""
+
+LANCE_ERRORS = (RuntimeError, ValueError, OSError)
+"""What lancedb raises for trouble with a table; it has no errors of its own."""
+
+
+def made_with(model: str, dimensions: int) -> dict[str, str]:
+    """What a table must have been made with to be used. An FTS index of an older lancedb may make it panic."""
+    return {"format": str(FORMAT), "model": model, "dimensions": str(dimensions), "lancedb": version("lancedb")}
+
+
+def schema(made: Mapping[str, str]) -> pa.Schema:
+    """Columns of the table. A passage without a vector yet has null there."""
+    texts = ("project", "status", "title", "heading", "text", FTS_COLUMN, "row_hash", "text_key")
+    return pa.schema(
+        [
+            pa.field("id", pa.string(), nullable=False),
+            pa.field("entry_id", pa.string(), nullable=False),
+            pa.field("ordinal", pa.int32(), nullable=False),
+            pa.field("kind", pa.string(), nullable=False),
+            pa.field("tags", pa.list_(pa.string())),
+            pa.field("versions", pa.list_(pa.string())),
+            *(pa.field(name, pa.string(), nullable=False) for name in texts),
+            pa.field("vector", pa.list_(pa.float32(), int(made["dimensions"]))),
+        ],
+        metadata={"ai-lessons": json.dumps(dict(made))},
+    )
+
+
+def vector_column(vectors: Sequence[bytes | None], dimensions: int) -> pa.Array:
+    """Packed vectors (little-endian float16) as a column of float32; anything of another length becomes null."""
+    good = [vector if vector is not None and len(vector) == 2 * dimensions else None for vector in vectors]
+    data = b"".join(vector or bytes(2 * dimensions) for vector in good)
+    values = pa.Array.from_buffers(pa.float16(), len(good) * dimensions, [None, pa.py_buffer(data)])
+    mask = pa.array([vector is None for vector in good], type=pa.bool_())
+    return pa.FixedSizeListArray.from_arrays(values.cast(pa.float32()), dimensions, mask=mask)
+
+
+class Tables:
+    """The tables of one index: the newest complete one is in use, the others are leftovers or being built."""
+
+    def __init__(self, uri: str, storage_options: Mapping[str, str] | None = None) -> None:
+        options = dict(storage_options) if storage_options else None
+        # Lance would keep up to 7 GB of what it has read; every small commit adds to it.
+        session = lancedb.Session(index_cache_size_bytes=INDEX_CACHE, metadata_cache_size_bytes=METADATA_CACHE)
+        # Without an interval of zero an open table never sees what other processes commit.
+        self._db: Any = lancedb.connect(
+            uri, read_consistency_interval=timedelta(0), storage_options=options, session=session
+        )
+        self._open: Passages | None = None
+
+    def newest(self) -> Passages | None:
+        """The table in use, or None if there is none that is complete. A table that cannot be opened is passed over."""
+        for number in sorted(self._numbers(), reverse=True):
+            if self._open is not None and self._open.number == number:
+                return self._open
+            try:
+                table = self._db.open_table(f"{NAME}{number}")
+                if any(index.name == FTS_INDEX for index in table.list_indices()):
+                    self._open = Passages(table, number)
+                    return self._open
+            except LANCE_ERRORS:
+                continue
+        return None
+
+    def forget_open(self) -> None:
+        """Open the table anew at the next use: its files may be gone."""
+        self._open = None
+
+    def any(self) -> bool:
+        """Is there any table, complete or not?"""
+        return bool(self._numbers())
+
+    def begin(self, made: Mapping[str, str]) -> Passages:
+        """A new, empty table that nobody sees until it is finished."""
+        number = max(self._numbers(), default=0) + 1
+        return Passages(self._db.create_table(f"{NAME}{number}", schema=schema(made)), number)
+
+    def drop_others(self, keep: Passages) -> None:
+        """Remove every table but this. Readers of an older one reopen once."""
+        for number in self._numbers() - {keep.number}:
+            self._db.drop_table(f"{NAME}{number}", ignore_missing=True)
+
+    def _numbers(self) -> set[int]:
+        names = self._db.list_tables(limit=10_000).tables
+        return {int(name[len(NAME) :]) for name in names if name.startswith(NAME) and name[len(NAME) :].isdigit()}
+
+
+class Passages:
+    """One table. Every method is one question or one commit; raises what lancedb raises (LANCE_ERRORS)."""
+
+    def __init__(self, table: Any, number: int) -> None:
+        self._table, self.number = table, number
+        made = (table.schema.metadata or {}).get(b"ai-lessons", b"{}")
+        self.made_with: dict[str, str] = json.loads(made)
+        self.dimensions = int(self.made_with.get("dimensions", 0))
+
+    @property
+    def version(self) -> int:
+        """Grows with every commit of anybody."""
+        return int(self._table.version)
+
+    def add(self, rows: Sequence[Row], vectors: Mapping[str, bytes]) -> None:
+        """Append rows of entries that the table does not have. Vectors by text key."""
+        if rows:
+            self._table.add(self._arrow(rows, vectors), on_bad_vectors="null")
+
+    def finish(self) -> None:
+        """Make the full-text index: from now on the table is the one in use."""
+        # Positions serve phrase queries only and cost a third more; tokens over the limit are silently not indexed.
+        self._table.create_index(FTS_COLUMN, config=FTS(with_position=False, max_token_length=100))
+        self.tidy(thorough=True)
+
+    def replace(self, rows: Sequence[Row], vectors: Mapping[str, bytes]) -> None:
+        """Put these rows in the place of all rows of their entries, in one commit."""
+        entries = sorted({row.entry_id for row in rows})
+        merge = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
+        merge = merge.when_not_matched_by_source_delete(one_of("entry_id", entries))
+        merge.execute(self._arrow(rows, vectors), on_bad_vectors="null")
+
+    def remove(self, entries: Iterable[str]) -> None:
+        """Remove all rows of these entries, in one commit."""
+        self._table.delete(one_of("entry_id", sorted(entries)))
+
+    def set_vectors(self, vectors: Sequence[tuple[str, str, bytes]]) -> None:
+        """Fill in (row id, text key, packed vector), in one commit. Rows whose text changed meanwhile stay."""
+        ids, keys, packed = zip(*vectors, strict=True)
+        column = vector_column(packed, self.dimensions)
+        source = pa.table({"id": pa.array(ids), "text_key": pa.array(keys), "vector": column})
+        merge = self._table.merge_insert("id").when_matched_update_all(where="target.text_key = source.text_key")
+        merge.execute(source, on_bad_vectors="null")
+
+    def fingerprints(self) -> dict[str, str]:
+        """The fingerprint that every entry was indexed with. Reads two columns of the whole table."""
+        columns = self._rows("true", ["entry_id", "row_hash"])
+        return dict(zip(columns["entry_id"], columns["row_hash"], strict=True))
+
+    def without_vector(self, limit: int) -> list[Unembedded]:
+        """Up to `limit` rows that have no vector yet."""
+        names = ["id", "text_key", "title", "heading", "text"]
+        columns = self._rows("vector IS NULL", names, limit)
+        return [Unembedded(*values) for values in zip(*(columns[name] for name in names), strict=True)]
+
+    def count(self, where: str | None = None) -> int:
+        """How many rows there are, or how many fulfil a condition."""
+        return int(self._table.count_rows(where))
+
+    def missing(self) -> int:
+        """How many rows have no vector yet."""
+        return self.count("vector IS NULL")
+
+    def by_text(self, text: str, where: str, depth: int) -> tuple[RawHit, ...]:
+        """Passages by BM25, best first. `text` is data, never a query language."""
+        query = MatchQuery(with_parts(text), column=FTS_COLUMN)  # type: ignore[call-arg]  # pydantic's defaults
+        return self._hits(self._table.search(query, query_type="fts"), "_score", where, depth)
+
+    def by_vector(self, vector: Sequence[float], where: str, depth: int) -> tuple[RawHit, ...]:
+        """Passages by cosine similarity, best first."""
+        search = self._table.search(vector, vector_column_name="vector", query_type="vector").distance_type("cosine")
+        return self._hits(search, "_distance", where, depth)
+
+    def tidy(self, *, thorough: bool = False) -> bool:
+        """Merge files, bring the full-text index up to date and forget old versions, if it is time for it."""
+        statistics = self._table.stats()
+        tail = self.unindexed()
+        if not thorough and tail <= TAIL and statistics["fragment_stats"]["num_fragments"] <= FRAGMENTS:
+            return False
+        self._table.optimize(cleanup_older_than=KEEP_VERSIONS)
+        return True
+
+    def unindexed(self) -> int:
+        """Rows that the full-text index does not cover; they are found all the same, by reading them."""
+        return int(self._table.index_stats(FTS_INDEX).num_unindexed_rows)
+
+    def size(self) -> int:
+        """Bytes of the newest version with its indices."""
+        return int(self._table.stats()["total_bytes"])
+
+    def _rows(self, where: str, columns: Sequence[str], limit: int | None = None) -> dict[str, list[str]]:
+        search = self._table.search().where(where).select(list(columns))
+        found = search.limit(limit if limit is not None else max(1, self.count())).to_arrow()
+        return cast("dict[str, list[str]]", found.select(list(columns)).to_pydict())
+
+    def _hits(self, search: Any, score: str, where: str, depth: int) -> tuple[RawHit, ...]:
+        if where:
+            search = search.where(where, prefilter=True)
+        # The score must be among the columns: lance prints a warning per query otherwise.
+        found = search.select(["entry_id", "ordinal", "heading", "text", score]).limit(depth).to_list()
+        sign, base = (-1.0, 1.0) if score == "_distance" else (1.0, 0.0)
+        hits = [
+            RawHit(one["entry_id"], one["ordinal"], base + sign * one[score], one["heading"], one["text"])
+            for one in found
+        ]
+        return tuple(sorted(hits, key=lambda hit: (-hit.score, hit.entry_id, hit.ordinal)))
+
+    def _arrow(self, rows: Sequence[Row], vectors: Mapping[str, bytes]) -> pa.Table:
+        kinds = schema(self.made_with)
+        columns = [
+            vector_column([vectors.get(row.text_key) for row in rows], self.dimensions)
+            if column.name == "vector"
+            else pa.array([_value(getattr(row, column.name)) for row in rows], type=column.type)
+            for column in kinds
+        ]
+        return pa.Table.from_arrays(columns, schema=kinds)
+
+
+def _value(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple | list | frozenset | set) else value

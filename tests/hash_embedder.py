@@ -1,0 +1,41 @@
+"""A tiny embedder for tests: the same words give near vectors, without a model. Counts what it was asked."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ai_lessons.index.embedding import Vector
+
+DIMENSIONS = 32
+
+
+class HashEmbedder:
+    """Every word adds its own fixed random direction. `asked` collects the texts that were embedded."""
+
+    name = "hash"
+    dimensions = DIMENSIONS
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def embed(self, texts: Sequence[str]) -> Iterator[Vector]:
+        for text in texts:
+            self.asked.append(text)
+            yield self._vector(text)
+
+    def embed_query(self, text: str) -> Vector:
+        return self._vector(text)
+
+    def _vector(self, text: str) -> Vector:
+        total = np.full(self.dimensions, 1e-3, dtype=np.float32)
+        for word in re.findall(r"\w+", text.lower()):
+            seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:4], "big")
+            total += np.random.default_rng(seed).standard_normal(self.dimensions).astype(np.float32)
+        return (total / np.linalg.norm(total)).astype(np.float32)

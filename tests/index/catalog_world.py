@@ -1,0 +1,104 @@
+"""A folder of real files and the catalog over it, for the tests of the catalog."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from ai_lessons.index.catalog import Catalog
+from ai_lessons.index.catalog_reading import Filter
+from ai_lessons.knowledge.reading import read_entry
+from ai_lessons.repository.files import read_file, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from ai_lessons.index.catalog import Refreshed
+    from ai_lessons.index.plan import Row
+    from ai_lessons.knowledge.entries import Entry
+
+A = "01JD3Z8QK5W7M2X9V4T68F3K2A"
+B = "01JD3Z8QK5W7M2X9V4T68F3K2B"
+C = "01JD3Z8QK5W7M2X9V4T6ZZZZZC"
+EVERY = Filter(status=None)
+
+
+def lesson(entry_id: str = A, title: str = "PUT replaces all", *, kind: str = "lesson", extra: str = "") -> str:
+    """The text of an entry; `extra` are more lines of frontmatter."""
+    return f"---\nid: {entry_id}\nkind: {kind}\ntitle: {title}\n{extra}---\nFree text.\n"
+
+
+class World:
+    """Files below `root`, a catalog, and what the last refresh read and parsed."""
+
+    def __init__(self, folder: Path, *, catalog: Path | None = None) -> None:
+        self.root = folder / "repo"
+        self.root.mkdir(parents=True, exist_ok=True)
+        self.path = catalog or folder / "state" / "catalog.sqlite"
+        self.ahead = 0
+        self.read: list[str] = []
+        self.parsed: list[str] = []
+        self.catalog = self.open()
+
+    def open(self) -> Catalog:
+        """Another catalog on the same file."""
+        return Catalog(self.path, clock=lambda: time.time_ns() + self.ahead)
+
+    def reopen(self) -> Catalog:
+        """What the next process does."""
+        self.catalog.close()
+        self.catalog = self.open()
+        return self.catalog
+
+    def write(self, path: str, text: str | bytes) -> Path:
+        """A file as an editor saves it."""
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(text.encode() if isinstance(text, str) else text)
+        return file
+
+    def settle(self) -> None:
+        """Refresh when all stamps so far are too old for a later edit to repeat them."""
+        time.sleep(0.02)  # more than a tick of the file system's clock
+        self.ahead += 10_000_000_000
+        self.refresh()
+        self.refresh()
+
+    def scan(self) -> Iterable[tuple[str, list[Row]]]:
+        """Walk the real folder."""
+        return walk(self.root)
+
+    def load(self, path: str) -> bytes:
+        """Read a real file, and remember it."""
+        self.read.append(path)
+        return read_file(self.root, path)[0]
+
+    def parse(self, path: str, data: bytes, side: bytes | None) -> Entry:
+        """Parse for real, and remember it."""
+        self.parsed.append(path)
+        return read_entry(path, data, side)
+
+    def refresh(self, catalog: Catalog | None = None) -> Refreshed:
+        """Bring the catalog up to date; `read` and `parsed` then tell what that took."""
+        self.read, self.parsed = [], []
+        return (catalog or self.catalog).refresh(self.scan, self.load, lambda: self.parse)
+
+    def titles(self) -> list[str]:
+        """The titles of everything shown, whatever its status."""
+        return sorted(light.title for light in self.catalog.select(EVERY))
+
+
+def everything(catalog: Catalog) -> dict[str, Any]:
+    """All that a catalog says, to compare two of them."""
+    sizes = catalog.sizes()
+    return {
+        "entries": catalog.select(Filter(status=None, sort="path")),
+        "locations": sorted(map(repr, catalog.locations())),
+        "fingerprints": catalog.fingerprints(),
+        "edges": catalog.edges(),
+        "tags": catalog.tags(),
+        "projects": catalog.projects(),
+        "problems": catalog.unreadable(),
+        "sizes": (sizes.entries, sizes.files, sizes.bytes, sizes.unreadable, sizes.working_rules),
+    }

@@ -1,0 +1,114 @@
+"""A catalog in memory and an index on it, for the tests of the index; also run as a program by those with children."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ai_lessons.index.passage_index import Index
+from ai_lessons.index.rows import EntryRows, Filter, Refreshed
+from ai_lessons.index.vectors import VectorCache
+from hash_embedder import DIMENSIONS, HashEmbedder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from ai_lessons.index.embedding import Embedder
+
+
+@dataclass(frozen=True)
+class Text:
+    ordinal: int
+    heading: str
+    text: str
+
+
+def entry(name: str, *texts: str, mark: str = "1", **metadata: object) -> EntryRows:
+    passages = tuple(Text(n, f"Part {n}" if n else "", text) for n, text in enumerate(texts))
+    stated = {"kind": "doc", "project": "global", "title": f"Title of {name}", **metadata}
+    return EntryRows(name, f"{mark}|{stated}|{texts}", passages=passages, **stated)  # type: ignore[arg-type]
+
+
+@dataclass
+class World:
+    """Entries by id, and an index that follows them."""
+
+    folder: Path
+    embedder: HashEmbedder = field(default_factory=HashEmbedder)
+    make: Callable[[], Embedder] | None = None
+    entries: dict[str, EntryRows] = field(default_factory=dict)
+    loaded: list[str] = field(default_factory=list)
+    generation: int = 0
+    model: str = "hash"
+
+    def __post_init__(self) -> None:
+        self.vectors = VectorCache(self.folder / "cache" / "vectors.sqlite")
+        self.index = self.open()
+
+    def open(self, *, text_only: bool = False) -> Index:
+        make = None if text_only else self.make or (lambda: self.embedder)
+        return Index(
+            self.folder / "index",
+            self.folder / "state",
+            self.vectors,
+            model=self.model,
+            dimensions=DIMENSIONS,
+            embedder=make,
+        )
+
+    def put(self, *entries: EntryRows) -> None:
+        self.entries |= {one.id: one for one in entries}
+        self.generation += 1
+
+    def remove(self, *names: str) -> None:
+        for name in names:
+            del self.entries[name]
+        self.generation += 1
+
+    def load(self, ids: Sequence[str]) -> Iterable[EntryRows]:
+        self.loaded += ids
+        return [self.entries[name] for name in ids if name in self.entries]
+
+    def fingerprints(self) -> dict[str, str]:
+        return {name: one.fingerprint for name, one in self.entries.items()}
+
+    def refresh(self, index: Index | None = None, **options: object) -> Refreshed:
+        self.loaded.clear()
+        target = index or self.index
+        return target.refresh(str(self.generation), self.fingerprints, self.load, **options)  # type: ignore[arg-type]
+
+    def found(self, text: str, wanted: Filter | None = None) -> list[str]:
+        """Ids by full text, best first, each once."""
+        return list(dict.fromkeys(hit.entry_id for hit in self.index.candidates(text, wanted).text))
+
+    def near(self, text: str, wanted: Filter | None = None) -> list[str]:
+        """Ids by vector, best first, each once."""
+        return list(dict.fromkeys(hit.entry_id for hit in self.index.candidates(text, wanted).vectors))
+
+
+def many(count: int, mark: str = "1") -> list[EntryRows]:
+    return [entry(f"e{n:05}", f"number {n} says word{n} and {mark}", f"again word{n}", mark=mark) for n in range(count)]
+
+
+def main(folder: str, mark: str, count: str, pause: str) -> None:
+    """Child: bring an index to `count` entries of this mark."""
+    world = World(Path(folder))
+    world.put(*many(int(count), mark))
+    embed = world.embedder.embed
+
+    def slowly(texts: Sequence[str]) -> object:
+        time.sleep(float(pause))
+        return embed(texts)
+
+    world.embedder.embed = slowly  # type: ignore[method-assign, assignment]
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    done = world.index.refresh(mark, world.fingerprints, world.load, wait=30)
+    sys.stdout.write(f"{done}\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

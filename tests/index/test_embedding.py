@@ -1,0 +1,113 @@
+"""The real model: pulled once into the cache of this machine, then found there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ai_lessons.errors import StorageFailed, UsageError
+from ai_lessons.index.embedding import BATCH, FastEmbedder, batches, dimensions_of, load_named, load_pinned
+from ai_lessons.index.model_files import ModelUnavailable, pull
+from ai_lessons.index.model_spec import PINNED
+from ai_lessons.index.passage_index import Index
+from ai_lessons.index.ranking import fuse
+from ai_lessons.index.vectors import VectorCache
+from conftest import REAL_CACHE_HOME
+from index.index_world import entry
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="session")
+def model() -> FastEmbedder:
+    try:
+        found = pull(REAL_CACHE_HOME / "ai-lessons")
+    except ModelUnavailable as error:
+        pytest.skip(f"no embedding model to be had here: {error.message}")
+    return load_pinned(found.path, threads=1)
+
+
+@given(st.lists(st.integers(0, 5000)))
+def test_every_text_goes_through_once_and_batches_stay_small(lengths: list[int]) -> None:
+    groups = batches(lengths)
+    assert sorted(n for group in groups for n in group) == list(range(len(lengths)))
+    assert all(len(group) == 1 or len(group) * max(lengths[n] for n in group) <= BATCH for group in groups)
+
+
+def test_vectors_are_normal_in_order_and_of_the_stated_size(model: FastEmbedder) -> None:
+    texts = ["a long passage about git " * 40, "short", "git rebase", "", "bread and butter " * 60]
+    vectors = list(model.embed(texts))
+    assert [vector.shape for vector in vectors] == [(PINNED.dimensions,)] * len(texts)
+    assert all(vector.dtype == np.float32 for vector in vectors)
+    assert np.allclose([np.linalg.norm(vector) for vector in vectors], 1, atol=1e-5)
+    alone = [next(model.embed([text])) for text in texts]
+    assert all(float(one @ other) > 0.98 for one, other in zip(vectors, alone, strict=True))
+    assert np.array_equal(vectors[0], alone[0])
+
+
+def test_no_texts_no_vectors(model: FastEmbedder) -> None:
+    assert list(model.embed([])) == []
+
+
+def test_a_question_is_nearest_to_its_answer(model: FastEmbedder) -> None:
+    passages = ["Undo the last commit with git reset --soft HEAD~1", "Bake bread at 230 degrees", "List files with ls"]
+    question = model.embed_query("how do I take back a commit I just made?")
+    assert int(np.argmax([question @ vector for vector in model.embed(passages)])) == 0
+
+
+def test_a_huge_text_is_cut_not_refused(model: FastEmbedder) -> None:
+    assert next(model.embed(["word " * 1_000_000])).shape == (PINNED.dimensions,)
+
+
+def test_the_whole_way_finds_by_meaning(model: FastEmbedder, tmp_path: Path) -> None:
+    entries = {
+        one.id: one
+        for one in (
+            entry(
+                "a", "PUT replaces the whole resource: statuses that the payload omits are deleted.", title="Workflows"
+            ),
+            entry("b", "Use a virtual environment for every project.", title="Python packaging"),
+            entry("c", "Tail the logs of a pod with kubectl logs -f.", title="Kubernetes"),
+        )
+    }
+    with VectorCache(tmp_path / "vectors.sqlite") as vectors:
+        index = Index(
+            tmp_path / "index",
+            tmp_path / "state",
+            vectors,
+            model=model.name,
+            dimensions=model.dimensions,
+            embedder=lambda: model,
+        )
+        fingerprints = {one.id: one.fingerprint for one in entries.values()}
+        done = index.refresh("1", lambda: fingerprints, lambda ids: [entries[name] for name in ids])
+        assert (done.embedded, done.missing) == (3, 0)
+        for question, expected in (
+            ("updating it lost my data", "a"),
+            ("isolate dependencies", "b"),
+            ("show container output", "c"),
+        ):
+            found = index.candidates(question)
+            assert fuse(found.text, found.vectors)[0].entry_id == expected
+
+
+def test_a_folder_without_a_model_is_an_error_of_ours(tmp_path: Path) -> None:
+    with pytest.raises(StorageFailed, match="cannot be loaded"):
+        load_pinned(tmp_path)
+    (tmp_path / PINNED.files[0].name).write_bytes(b"no graph")
+    with pytest.raises(StorageFailed, match="cannot be loaded"):
+        load_pinned(tmp_path)
+
+
+def test_other_models_go_by_name(tmp_path: Path) -> None:
+    assert dimensions_of("sentence-transformers/all-MiniLM-L6-v2") == 384
+    with pytest.raises(UsageError, match="no embedding model"):
+        dimensions_of("nobody/nothing")
+    with pytest.raises(ModelUnavailable) as caught:
+        load_named("sentence-transformers/all-MiniLM-L6-v2", tmp_path, offline=True)
+    assert [source for source, _ in caught.value.tried] == ["cache", "model hub"]

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ai_lessons.index.ranking import RawHit
+from ai_lessons.index.surfacing import MOST, SIMILARITY, Rule, Work, belongs, near, surfaced
+
+NO_WORK = Work({})
+
+
+def hit(rule: str, score: float, text: str = "") -> RawHit:
+    return RawHit(rule, 0, score, text=text)
+
+
+def ids(
+    *rules: Rule,
+    close: dict[str, float] | None = None,
+    linked: set[str] | None = None,
+    work: Work = NO_WORK,
+    **aliases: str,
+) -> list[str]:
+    found = near("anything", (), [hit(rule, score) for rule, score in (close or {}).items()], {}, complete=True)
+    return [one.match.entry_id for one in surfaced(found, rules, linked or set(), work, aliases)]
+
+
+JIRA = Rule("r", "jira", frozenset({"workflows"}))
+CLOSE, FAR = {"r": SIMILARITY}, {"r": SIMILARITY - 0.01}
+
+
+@pytest.mark.parametrize(
+    ("close", "linked", "work", "surfaces"),
+    [
+        (CLOSE, False, Work({"workflows": None}), True),
+        (CLOSE, False, Work({"workflows": 0.5}), True),
+        (CLOSE, False, Work({"workflows": 0.0}), False),
+        (CLOSE, False, Work({"jira": None}), True),  # the name of its project is a tag of it
+        (CLOSE, False, Work({}, project="jira"), True),
+        (CLOSE, False, Work({}, project="workflows"), True),  # it carries the project as a tag
+        (CLOSE, False, Work({}, tags={"workflows"}), True),
+        (CLOSE, False, Work({}), False),
+        (CLOSE, False, Work({"other": None}, {"more"}, "elsewhere"), False),
+        (FAR, False, Work({"workflows": None}, project="jira"), False),
+        ({}, False, Work({"workflows": None}, project="jira"), False),
+        (FAR, True, Work({}), True),
+        ({}, True, Work({}), True),
+    ],
+)
+def test_a_rule_surfaces_if_it_is_near_and_belongs_or_if_it_is_linked(
+    close: dict[str, float], linked: bool, work: Work, surfaces: bool
+) -> None:
+    assert ids(JIRA, close=close, linked={"r"} if linked else set(), work=work) == (["r"] if surfaces else [])
+
+
+def test_aliases_are_resolved_on_both_sides() -> None:
+    assert ids(JIRA, close=CLOSE, work=Work({"wf": None}), wf="workflows") == ["r"]
+    assert ids(JIRA, close=CLOSE, work=Work({"workflows": None}), workflows="wf") == ["r"]
+    assert ids(JIRA, close=CLOSE, work=Work({}, project="wf"), workflows="wf") == ["r"]
+
+
+def test_at_most_a_few_surface_and_the_best_come_first() -> None:
+    rules = [Rule(f"r{n}", "p", frozenset({"t"})) for n in range(9)]
+    close = {rule.id: 0.9 - n / 100 for n, rule in enumerate(rules)}
+    assert ids(*rules, close=close, work=Work({}, project="p")) == [f"r{n}" for n in range(MOST)]
+    near_tag = Rule("x", "p", frozenset({"t", "hot"}))
+    assert ids(*rules, near_tag, close=close | {"x": 0.85}, work=Work({"hot": 2.0}, project="p"))[0] == "x"
+
+
+def test_a_linked_rule_counts_as_just_close_enough() -> None:
+    others = [Rule("a", "p"), Rule("b", "p")]
+    close = {"a": 0.9, "b": SIMILARITY - 0.2}
+    assert ids(*others, close=close, linked={"b"}, work=Work({}, project="p")) == ["a", "b"]
+    found = near("q", (), [hit("b", 0.1)], {}, complete=True)
+    (one,) = surfaced(found, others[1:], {"b"}, Work({}), {})
+    assert (one.score, dict(one.factors)) == (SIMILARITY, {"match": SIMILARITY, "context": 1.0})
+
+
+def test_without_vectors_words_decide() -> None:
+    text = [hit("half", 3.0, "rotate the signing key"), hit("third", 9.0, "a key")]
+    found = near("how do I rotate the signing key of production", text, (), {}, complete=False)
+    assert {rule: one.enough for rule, one in found.items()} == {"half": True, "third": False}
+
+
+def test_the_title_has_words_too() -> None:
+    found = near("rotate keys", [hit("r", 1.0, "every month")], (), {"r": "Rotate all keys"}, complete=False)
+    assert found["r"].enough
+
+
+def test_a_rule_far_away_by_its_vector_is_not_saved_by_some_words() -> None:
+    text = [hit("r", 9.0, "rotate the key")]
+    query = "rotate the key of production"
+    assert not near(query, text, [hit("r", 0.3)], {}, complete=True)["r"].enough
+    assert not near(query, text, [hit("r", 0.3)], {}, complete=False)["r"].enough
+    assert near(query, text, [hit("x", 0.3)], {}, complete=True).keys() == {"x"}
+    assert near(query, text, [hit("x", 0.3)], {}, complete=False)["r"].enough
+
+
+def test_a_rule_that_has_every_word_is_near_whatever_its_vector_says() -> None:
+    assert near("ERR_4711", [hit("r", 1.0, "on err_4711 restart")], [hit("r", 0.2)], {}, complete=True)["r"].enough
+
+
+def test_the_best_passage_stands_for_the_rule() -> None:
+    hits = [RawHit("r", 0, 0.5, "One", "first"), RawHit("r", 1, 0.9, "Two", "second")]
+    assert near("q", (), hits, {}, complete=True)["r"].match.heading == "Two"
+
+
+WORDS = st.sampled_from(["a", "b", "c", "d"])
+
+
+@given(
+    st.sets(WORDS),
+    WORDS,
+    st.dictionaries(WORDS, st.none() | st.floats(0.1, 3)),
+    st.none() | WORDS,
+    st.dictionaries(WORDS, WORDS),
+)
+def test_belonging_is_one_name_in_common(
+    tags: set[str], project: str, context: dict[str, float | None], asked: str | None, aliases: dict[str, str]
+) -> None:
+    own = {aliases.get(tag, tag) for tag in {*tags, project}}
+    wanted = {aliases.get(tag, tag) for tag in {*context, *([asked] if asked else [])}}
+    assert belongs(Rule("r", project, frozenset(tags)), Work(context, project=asked), aliases) == bool(own & wanted)
