@@ -1,0 +1,300 @@
+"""Jobs of upkeep: making a repository, checking it, its settings, its projections, the model, hooks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ai_lessons.errors import NotFound, UsageError
+from ai_lessons.knowledge.entries import Kind
+from ai_lessons.library.reports import Initialised, ModelState, Stale
+from ai_lessons.repository.store import Change, blob_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+    from pathlib import Path
+
+    from ai_lessons.index.model_files import Found
+    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.reports import Check, Indexed, Report, Stats
+    from ai_lessons.library.rule_answers import Approved, Audit, Pending, Rejected, Revoked, Suggested, TrustedKeys
+    from ai_lessons.library.wiring import Options
+    from ai_lessons.library.writes import Written
+
+
+class Admin:
+    """Nothing here is needed for daily use: what these jobs do by hand also happens by itself."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def validate(self, paths: Sequence[str] = (), *, fix: bool = False) -> Report:
+        """Every problem of every file, or of the files (and below the folders) named; `fix` mends what is safe to.
+
+        Raises:
+            NotFound: a path that does not exist.
+        """
+        from ai_lessons.library.validating import validate
+
+        return validate(self._parts, paths, fix=fix)
+
+    def doctor(self) -> tuple[Check, ...]:
+        """The state of everything the tool stands on, worst problems included, each with what to do. Writes nothing."""
+        from ai_lessons.library.health import doctor
+
+        return doctor(self._parts)
+
+    def stats(self) -> Stats:
+        """Counts and sizes."""
+        from ai_lessons.library.health import stats
+
+        return stats(self._parts)
+
+    def reindex(
+        self,
+        refs: Sequence[str] = (),
+        *,
+        full: bool = False,
+        kinds: Collection[Kind] = (),
+        seconds: float | None = None,
+    ) -> Indexed:
+        """Bring the index up to date now, until every vector is there (or for `seconds` of embedding).
+
+        `refs` or `kinds`: write those entries anew; `full`: build everything anew (vectors come from the cache).
+        """
+        from ai_lessons.index.catalog_reading import Filter
+        from ai_lessons.library.indexing import indexed
+
+        catalog = self._parts.current()
+        again = [self._parts.resolve(ref).id for ref in refs]
+        if kinds:
+            again += [light.id for light in catalog.select(Filter(kinds=frozenset(kinds), status=None))]
+        return indexed(self._parts.indexing.refresh(seconds=seconds, full=full, again=again))
+
+    def stale(self) -> tuple[Stale, ...]:
+        """Scripts kept outside the repository whose file changed since the side file was written, or is gone."""
+        from ai_lessons.library.health import stale
+
+        return stale(self._parts)
+
+    def config_get(self, key: str | None = None) -> dict[str, object]:
+        """The repository's settings in force, defaults included, by dotted key.
+
+        Raises:
+            NotFound: no such key.
+        """
+        from ai_lessons.knowledge.config import values_of
+
+        values = values_of(self._parts.config)
+        if key is None:
+            return values
+        if key not in values:
+            raise NotFound("setting", key, suggestions=[k for k in values if key.rpartition(".")[2] in k][:3])
+        return {key: values[key]}
+
+    def config_set(self, key: str, value: str) -> str | None:
+        """Change one setting in `.ai-lessons/config.yaml`, keeping its comments; the commit, or None if it waits.
+
+        Raises:
+            UsageError: no such key, or not a value for it.
+        """
+        from ai_lessons.knowledge.config import set_value
+        from ai_lessons.knowledge.layout import CONFIG_PATH
+        from ai_lessons.knowledge.texts import decode
+
+        store = self._parts.store
+        data = store.read(CONFIG_PATH) if store.exists(CONFIG_PATH) else b""
+        new = set_value(decode(data, CONFIG_PATH), key, value).encode()
+        if new == data:
+            return None
+        expect = blob_id(data) if store.exists(CONFIG_PATH) else None
+        return self._parts.write(f"Set {key}", [Change(CONFIG_PATH, new, expect=expect)]).commit
+
+    def hooks_install(self) -> tuple[str, ...]:
+        """Put our part into the repository's client hooks; a line for each hook."""
+        from ai_lessons.repository import hooks, scaffold
+
+        return hooks.install_hooks(self._parts.store.root, scaffold.hooks_dir())
+
+    def hooks_uninstall(self) -> tuple[str, ...]:
+        """Take our part out again, byte for byte; a line for each hook."""
+        from ai_lessons.repository import hooks, scaffold
+
+        return hooks.uninstall_hooks(self._parts.store.root, scaffold.hooks_dir())
+
+    def hooks_status(self) -> tuple[str, ...]:
+        """Which hooks carry our part; a line for each."""
+        from ai_lessons.repository import hooks, scaffold
+
+        return hooks.hooks_status(self._parts.store.root, scaffold.hooks_dir())
+
+    def adopt(self, paths: Sequence[str]) -> tuple[Written, ...]:
+        """Write id, kind and title into plain files (or those below folders) that state none, in one commit.
+
+        Raises:
+            NotFound: nothing there to adopt.
+        """
+        from ai_lessons.library.validating import adopt
+
+        return adopt(self._parts, paths)
+
+    def model_status(self) -> ModelState:
+        """Whether the embedding model is on this machine, and from where. Asks no network."""
+        from ai_lessons.index import model_files
+        from ai_lessons.knowledge.config import DEFAULT_MODEL
+
+        name = self._parts.reading_config.model
+        options = self._parts.options
+        if name != DEFAULT_MODEL:
+            return ModelState(name, present=True, path=None, source="fastembed, by name")
+        return _state(name, model_files.find(options.cache_dir, options.model_dir))
+
+    def model_pull(self) -> ModelState:
+        """Get the embedding model now, whatever failed before.
+
+        Raises:
+            Unreachable: no source has it; says what was tried.
+        """
+        from ai_lessons.index import model_files
+
+        options = self._parts.options
+        status = self.model_status()
+        if status.present:
+            return status
+        found = model_files.pull(
+            options.cache_dir, options.model_dir, offline=options.offline, again=True, progress=options.progress
+        )
+        return _state(status.name, found)
+
+    def save(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Commit every write that waits: the commits made, and notes on what still waits and why."""
+        saved = self._parts.store.save()
+        return saved.commits, (*saved.notes, *([f"waiting: {saved.waiting}"] if saved.waiting else ()))
+
+    def pending_rules(self) -> tuple[Pending, ...]:
+        """Every proposal that waits for a person, of branches here and on remotes, oldest first."""
+        from ai_lessons.library.rule_review import pending
+
+        return pending(self._parts)
+
+    def pending_count(self) -> int:
+        """How many wait; with nothing new since the last question it reads a few small files."""
+        from ai_lessons.library.rule_count import pending_count
+
+        return pending_count(self._parts)
+
+    def approve_rule(self, ref: str, *, sign: bool = False) -> Approved:
+        """Merge a proposal (named by branch, handle, id or path) into the approval branch: its rule is in force.
+
+        Where that branch is checked out, files and git's index come along; nobody's own edits are touched. `sign` adds
+        a record signed with the user's SSH key; where approvals have to be signed, a rule that is on the branch and
+        lacks signatures can be named, too.
+
+        Raises:
+            NotFound, AmbiguousName: not one proposal of that name. Refused: an agent is calling, the proposal changes
+            other files, the policy asks for somebody else, or git or the key have no name for the user. Conflict: the
+            rule was changed meanwhile, or somebody is in the middle of git. InvalidEntry: the text breaks the format.
+        """
+        from ai_lessons.library.rule_review import approve
+
+        return approve(self._parts, ref, sign=sign)
+
+    def reject_rule(self, ref: str, *, reason: str = "") -> Rejected:
+        """Turn a proposal down: a record with reason and text on the approval branch, and its branch is deleted.
+
+        Raises:
+            NotFound, AmbiguousName: not one proposal of that name. Refused: an agent is calling. Conflict: somebody
+            is in the middle of git.
+        """
+        from ai_lessons.library.rule_review import reject
+
+        return reject(self._parts, ref, reason=reason)
+
+    def edit_proposal(self, ref: str, editor: Callable[[str, str], str | None]) -> Suggested | None:
+        """Let `editor(text, suffix)` change a proposal: a second commit on its branch. None if nothing was changed.
+
+        Raises:
+            InvalidEntry: what came back breaks the format.
+        """
+        from ai_lessons.library.rule_review import edit_proposal
+
+        return edit_proposal(self._parts, ref, editor)
+
+    def unsigned_rules(self) -> tuple[Pending, ...]:
+        """What is on the approval branch already and lacks signatures; nothing where none are asked for."""
+        from ai_lessons.library.rule_signing import unsigned
+
+        return unsigned(self._parts)
+
+    def revoke_rule(self, ref: str) -> Revoked:
+        """Take a rule out of force by a signed record, where approvals are signed; its file stays where it is.
+
+        Raises:
+            NotFound, AmbiguousName: not one rule of that name. Refused: an agent is calling, nothing is signed here,
+            or there is no key. Conflict: somebody decided meanwhile, or is in the middle of git.
+        """
+        from ai_lessons.library.rule_signing import revoke
+
+        return revoke(self._parts, ref)
+
+    def trust_keys(self, ask: Callable[[str, list[str]], bool] | None) -> TrustedKeys:
+        """Trust exactly the keys that the list of signers on the approval branch names, once `ask` has shown them.
+
+        Raises:
+            NotFound: there is no list, or no key in it. Refused: an agent is calling, or the answer is no.
+            StorageFailed: the user's folder cannot be written.
+        """
+        from ai_lessons.library.rule_trust import trust_keys
+
+        return trust_keys(self._parts, ask)
+
+    def acknowledge(self, ask: Callable[[str], bool] | None) -> Audit:
+        """Take the approval branch as it is now for what was seen last, once `ask` has shown the alarms about it.
+
+        Raises:
+            Refused: an agent is calling, or the answer is no. StorageFailed: the memory cannot be written.
+        """
+        from ai_lessons.library.rule_trust import acknowledge
+
+        return acknowledge(self._parts, ask)
+
+    def audit(self) -> Audit:
+        """Who approved which rule, when, by which commit and evidence; and all that violates the policy."""
+        from ai_lessons.library.rule_audit import audit
+
+        return audit(self._parts)
+
+    def trust_script(self, ref: str) -> str:
+        """Allow this machine to run the script with the content that it has now; its path.
+
+        Raises:
+            UsageError: not a script.
+        """
+        from ai_lessons.library.running import trust
+
+        self._parts.current()
+        light = self._parts.resolve(ref)
+        if light.kind is not Kind.SCRIPT:
+            raise UsageError(f"{light.handle} is a {light.kind}, not a script")
+        return trust(self._parts, light)
+
+
+def _state(name: str, found: Found | None) -> ModelState:
+    return ModelState(name, found is not None, str(found.path) if found else None, found.source if found else None)
+
+
+def init(path: Path, options: Options, *, from_url: str | None, hooks: bool, team: bool) -> Initialised:
+    """See `wiring.init_repository`."""
+    from ai_lessons.library.parts import Parts
+    from ai_lessons.repository import hooks as client_hooks
+    from ai_lessons.repository import scaffold
+
+    made = scaffold.clone(from_url, path) if from_url else scaffold.init(path, team=team, person=options.agent is None)
+    parts = Parts(made.root, options)
+    try:
+        bigger = parts.store.is_folder_of_bigger_repo
+        lines = client_hooks.install_hooks(made.root, scaffold.hooks_dir()) if hooks and not bigger else ()
+        parts.current()
+        notes = (*made.notes, *parts.notes())
+    finally:
+        parts.close()
+    return Initialised(str(made.root), made.created, made.adopted, lines, made.commit, notes)

@@ -1,0 +1,175 @@
+"""What jobs that read take and give: frozen values that doors build from arguments and render. No behaviour.
+
+Those of the other jobs are in `writes` and `reports`, because making a class costs every start half a millisecond.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from ai_lessons.knowledge.entries import Kind, Light
+
+Progress = Callable[[str, int, int], None]
+"""Called as `progress(what, done, total)`; a door draws it. Called from the thread that does the work."""
+
+
+def silent(_what: str, _done: int, _total: int) -> None:
+    """Progress for callers that show none."""
+
+
+class Query(NamedTuple):
+    """A search. `kinds` empty means all; `context_tags` maps a tag to its weight or None for the default."""
+
+    text: str
+    kinds: frozenset[Kind] = frozenset()
+    versions: Sequence[str] = ()
+    project: str | None = None
+    tags: Sequence[str] = ()
+    context_tags: Mapping[str, float | None] = MappingProxyType({})
+    limit: int = 10
+    explain: bool = False
+
+
+class Hit(NamedTuple):
+    """One result: the entry (with `score` and `snippet` set) and, if asked for, the factors of the score."""
+
+    entry: Light
+    heading: str = ""
+    factors: Mapping[str, float] = MappingProxyType({})
+
+
+class Answer(NamedTuple):
+    """What a search found, in the four groups. `notes` is what the user should know about this answer."""
+
+    query: str
+    rules: tuple[Hit, ...] = ()
+    scripts: tuple[Hit, ...] = ()
+    lessons: tuple[Hit, ...] = ()
+    docs: tuple[Hit, ...] = ()
+    prompt: str = ""
+    notes: tuple[str, ...] = ()
+
+
+class Section(NamedTuple):
+    """One section of a long text, numbered from 1; `level` as in Markdown headings."""
+
+    number: int
+    heading: str
+    level: int
+    lines: int
+
+
+class Related(NamedTuple):
+    """An entry reached over the graph. `outgoing` is the direction in which the link was written."""
+
+    entry: Light | None
+    target: str
+    relation: str
+    outgoing: bool
+    weight: float | None = None
+    depth: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """By whose hand a rule is in force. Times are ISO 8601 in UTC, people `Name <address>`.
+
+    `evidence` is the level (1 a commit on the branch, 2 a merge of its proposal, 3 signed), `how` the way in one word.
+    `unapproved_change` is a unified diff from the text in force to what stands in the working tree, else to what stands
+    on the approval branch; empty where both are as approved.
+    """
+
+    in_force: bool
+    since: str
+    approved_by: str
+    approved_at: str
+    suggested_by: str
+    commit: str
+    evidence: int
+    how: str
+    unapproved_change: str = ""
+
+
+class Why(NamedTuple):
+    """Where an entry comes from. `lines` say it all in sentences; the rest is the same as data.
+
+    `said_by` and `said_at` are of the first commit (empty while there is none), for a rule of its proposal. `source`
+    holds what the entry itself states: (key, value). `derived_from` is the whole chain, nearest first; `evidence` what
+    it is linked with otherwise.
+    """
+
+    entry: Light
+    said_by: str
+    said_at: str
+    source: tuple[tuple[str, str], ...]
+    derived_from: tuple[Related, ...]
+    evidence: tuple[Related, ...]
+    approval: Approval | None
+    lines: tuple[str, ...]
+
+
+class ContextQuery(NamedTuple):
+    """What one is about to do. `paths` are files about to be edited; `budget` is how many entries may come back."""
+
+    project: str | None = None
+    context_tags: Mapping[str, float | None] = MappingProxyType({})
+    paths: Sequence[str] = ()
+    query: str = ""
+    budget: int = 10
+
+
+class Context(NamedTuple):
+    """What to know before doing it, most important first: rules to follow, and lessons."""
+
+    rules: tuple[Light, ...] = ()
+    lessons: tuple[Light, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class Shown(NamedTuple):
+    """Everything about one entry. With a section asked for, `body` is only that section and `section` its number.
+
+    `approval` is there for rules only.
+    """
+
+    entry: Light
+    body: str
+    raw: str
+    frontmatter: Mapping[str, Any]
+    code: str = ""
+    related: tuple[Related, ...] = ()
+    sections: tuple[Section, ...] = ()
+    section: int | None = None
+    notes: tuple[str, ...] = ()
+    approval: Approval | None = None
+
+
+class Listing(NamedTuple):
+    """Entries of a list, and what was left out (unreadable files)."""
+
+    entries: tuple[Light, ...]
+    total: int
+    notes: tuple[str, ...] = ()
+
+
+class Count(NamedTuple):
+    """A tag, version or project, with the number of entries of each kind that carry it."""
+
+    name: str
+    total: int
+    by_kind: Mapping[str, int]
+
+
+class Revision(NamedTuple):
+    """One commit that touched an entry. `when` is ISO 8601 with offset; `trailers` as git prints them."""
+
+    commit: str
+    author: str
+    when: str
+    subject: str
+    path: str
+    trailers: Mapping[str, str] = MappingProxyType({})

@@ -1,0 +1,303 @@
+"""Jobs that write: lessons, resources, changes, links. Each is one commit, made or waiting when the job returns."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from ai_lessons.errors import NotFound, UsageError
+from ai_lessons.knowledge import drafts, layout, markdown
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Kind, Relation
+from ai_lessons.library import importing, refreshing
+from ai_lessons.library.checking import checked, project_name
+from ai_lessons.repository.store import Applied, Change, blob_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ai_lessons.index.catalog import Catalog
+    from ai_lessons.knowledge.entries import Entry, Light
+    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.rule_answers import RuleDraft, Suggested
+    from ai_lessons.library.writes import Imported, LessonDraft, PassagePreview, Refreshed, ResourceDraft, Written
+
+_LINK_TO = {Kind.SCRIPT: Relation.HAS_SCRIPT, Kind.DOC: Relation.HAS_DOC}
+
+
+class Contribute:
+    """Nothing here approves a rule: rules are proposed, and a person merges them."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def add_lesson(self, draft: LessonDraft) -> Written:
+        """A new lesson.
+
+        Raises:
+            InvalidEntry: it breaks the format (every problem is named); NotFound: a linked entry does not exist.
+        """
+        parts = self._parts
+        if not draft.title.strip():
+            raise UsageError("the lesson has no title", hint="say in one line what was observed: --title …")
+        created = parts.options.now()
+        entry_id = drafts.new_id(created)
+        links = self._links(draft.links)
+        said = {name: value for name, value in asdict(draft).items() if name not in {"links", "content", "project"}}
+        fields = drafts.lesson_fields(entry_id, drafts.stamp(created), links=links, **said)
+        project = project_name(draft.project) if draft.project else GLOBAL_PROJECT
+        path = layout.lesson_path(project, draft.title, entry_id, drafts.stamp(created))
+        return self._new(path, fields, drafts.body_of(draft.content), f"Add lesson: {draft.title}")
+
+    def _links(self, wanted: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+        """(relation, reference) pairs with the reference resolved; no relation: the one that fits the kind."""
+        if not wanted:
+            return []
+        self._parts.current()
+        resolved = []
+        for relation, ref in wanted:
+            target = self._parts.resolve(ref)
+            resolved.append((relation or _LINK_TO.get(target.kind, Relation.RELATED_TO), target.id))
+        return resolved
+
+    def _new(self, path: str, fields: Mapping[str, Any], body: str, subject: str) -> Written:
+        data = markdown.render(fields, body).encode()
+        entry = checked(path, data)
+        applied = self._parts.write(subject, [Change(path, data, expect=None)], [("Entry", entry.id)])
+        return self._parts.written([entry.id], applied)[0]
+
+    def add_resources(self, draft: ResourceDraft) -> Imported:
+        """Snapshots of docs, or scripts, in one commit. Files inside the repository are described where they are.
+
+        A doc that was imported from the same place before is brought up to date. Text is indexed at once where a
+        search asks for it; see `importing` for what is skipped.
+        """
+        return importing.add(self._parts, draft)
+
+    def preview(self, draft: ResourceDraft) -> tuple[PassagePreview, ...]:
+        """How `add_resources` would cut the files into passages. Writes nothing."""
+        return importing.preview(self._parts, draft)
+
+    def refresh(self, refs: Sequence[str], *, every: bool = False) -> tuple[Refreshed, ...]:
+        """Read docs again from where they came, in one commit; `every` means all that name a source."""
+        return refreshing.refresh(self._parts, refs, every=every)
+
+    def update(
+        self,
+        ref: str,
+        *,
+        title: str | None = None,
+        tags: Sequence[str] | None = None,
+        add_tags: Sequence[str] = (),
+        remove_tags: Sequence[str] = (),
+        versions: Sequence[str] | None = None,
+        project: str | None = None,
+        confidence: str | None = None,
+        source: str | None = None,
+        category: str | None = None,
+        status: str | None = None,
+        contexts: Sequence[str] | None = None,
+        applies_to: Sequence[str] | None = None,
+        content: str | None = None,
+    ) -> Written:
+        """Change what is given and nothing else; None leaves a key alone, an empty list removes it.
+
+        New versions or another project move the file; its id stays.
+        """
+        self._parts.current()
+        light = self._parts.resolve(ref)
+        new_tags = None
+        if tags is not None or add_tags or remove_tags:
+            kept = set(light.tags if tags is None else tags) | set(add_tags)
+            new_tags = sorted(kept - set(remove_tags))
+        plain = [v for v in versions if v != UNVERSIONED] if versions is not None else None
+        scalars = {
+            "title": title, "confidence": confidence, "source": source, "category": category, "status": status,
+        }  # fmt: skip
+        lists = {"tags": new_tags, "versions": plain, "contexts": contexts, "applies_to": applies_to}
+        changes: dict[str, Any] = {key: value for key, value in scalars.items() if value is not None}
+        changes |= {k: list(v) if v else markdown.REMOVE for k, v in lists.items() if v is not None}
+        if not changes and project is None and content is None:
+            raise UsageError("nothing to change", hint="give at least one of --title, --tags, --version, …")
+        return self._change(light, changes, content, project, plain, f"Update {light.kind}: {title or light.title}")
+
+    def _change(
+        self,
+        light: Light,
+        changes: Mapping[str, Any],
+        content: str | None,
+        project: str | None,
+        versions: Sequence[str] | None,
+        subject: str,
+    ) -> Written:
+        parts = self._parts
+        entry, text = parts.load(light.id)
+        identity: dict[str, Any] = drafts.identity(entry) if entry.derived else {}
+        body = None if content is None else drafts.body_of(content)
+        if body is not None and text:
+            parts.keep_edits([entry.file])
+        new_text = markdown.edit(text, {**identity, **changes}, body)
+        moved = layout.relocated(entry.path, project_name(project) if project else None, versions)
+        return self._rewrite(entry, text, new_text, moved, subject)
+
+    def _rewrite(self, entry: Entry, text: str, new_text: str, path: str, subject: str) -> Written:
+        """Put the new text of an entry's frontmatter file in place, under another path if it moves.
+
+        Of a rule a proposal is made: what is in force changes only by a person's hand.
+        """
+        parts = self._parts
+        if entry.kind is Kind.RULE:
+            if new_text == text and path == entry.path:
+                return parts.written([entry.id], Applied(None), ("nothing changed",))[0]
+            from ai_lessons.library.rules import propose_text
+
+            return propose_text(parts, entry, path, new_text)
+        is_script = entry.kind is Kind.SCRIPT
+        old_file, new_file = entry.file, layout.side_of(path) if is_script else path
+        code = parts.store.read(entry.path) if is_script and entry.code else b""
+        data = new_text.encode()
+        written = checked(path, code if is_script else data, data if is_script else None, was=entry)
+        has_file = bool(text) or not is_script
+        expect = blob_id(text.encode()) if has_file else None  # of what was read, not of what is there by now
+        changes = []
+        if new_file != old_file:
+            changes.append(Change(new_file, data, expect=None))
+            if has_file:
+                changes.append(Change(old_file, None, expect=expect))
+            if is_script and entry.code:
+                changes.append(Change(path, code, executable=parts.executable(entry.path), expect=None))
+                changes.append(Change(entry.path, None, expect=blob_id(code)))
+        elif new_text != text:
+            changes.append(Change(new_file, data, expect=expect))
+        applied = parts.write(subject, changes, [("Entry", written.id)])
+        return parts.written([written.id], applied, () if changes else ("nothing changed",))[0]
+
+    def edit(self, ref: str, editor: Callable[[str, str], str | None]) -> Written | None:
+        """Let `editor(text, suffix)` change the file's text; None if it gave up or changed nothing.
+
+        An invalid result is not written.
+
+        Raises:
+            InvalidEntry: what came back breaks the format. Conflict: the file changed meanwhile.
+        """
+        self._parts.current()
+        light = self._parts.resolve(ref)
+        entry, text = self._parts.load(light.id)
+        start = text or markdown.render(drafts.identity(entry), "")
+        new_text = editor(start, ".md")
+        if new_text is None or new_text == start:
+            return None
+        return self._rewrite(entry, text, new_text, entry.path, f"Edit {light.kind}: {light.title}")
+
+    def delete(self, refs: Sequence[str]) -> tuple[Written, ...]:
+        """Remove entries, all in one commit. Git keeps their history, edits that were in no commit included.
+
+        The removal of a rule is a proposal.
+        """
+        parts = self._parts
+        catalog = parts.current()
+        every = list({light.id: light for light in map(parts.resolve, refs)}.values())
+        if not every:
+            raise NotFound("entry", "", hint="name at least one")
+        lights = [light for light in every if light.kind is not Kind.RULE]
+        rules = tuple(self._removal(light) for light in every if light.kind is Kind.RULE)
+        return (*rules, *(self._delete(catalog, lights) if lights else ()))
+
+    def _removal(self, rule: Light) -> Written:
+        from ai_lessons.library.rules import propose_removal, told
+
+        return told(propose_removal(self._parts, rule.id))
+
+    def _delete(self, catalog: Catalog, lights: Sequence[Light]) -> tuple[Written, ...]:
+        parts = self._parts
+        files = [
+            path
+            for place in catalog.locations([light.id for light in lights])
+            for path, there in ((place.path, place.hash), (place.side_path, place.side_hash))
+            if path and there
+        ]
+        what = f"{lights[0].kind}: {lights[0].title}" if len(lights) == 1 else f"{len(lights)} entries"
+        trailers = [("Entry", light.id) for light in lights]
+        files = list(dict.fromkeys(files))
+        parts.keep_edits(files)
+        applied = parts.write(f"Delete {what}", [Change(path, None) for path in files], trailers)
+        return importing.told(lights, applied)
+
+    def suggest_rule(self, draft: RuleDraft) -> Suggested:
+        """A new rule as a proposal: one commit on a branch of its own. Files, git's index and HEAD stay as they are.
+
+        Raises:
+            UsageError: no title or rationale. InvalidEntry: it breaks the format. NotFound: a linked entry does not
+            exist. Refused: git has no name for the user.
+        """
+        from ai_lessons.library.rules import suggest
+
+        return suggest(self._parts, draft)
+
+    def propose(self, paths: Sequence[str] = ()) -> tuple[Suggested, ...]:
+        """Make proposals of rules that were edited, made or removed in the working tree (or of those at `paths`).
+
+        Then the working tree and git's index hold what is checked out again.
+
+        Raises:
+            InvalidEntry: a text breaks the format, or took another rule's id; then nothing was proposed.
+        """
+        from ai_lessons.library.rules import propose
+
+        return propose(self._parts, paths)
+
+    def propose_removal(self, ref: str) -> Suggested:
+        """The removal of a rule in force as a proposal.
+
+        Raises:
+            NotFound: no such rule in force. UsageError: not a rule.
+        """
+        from ai_lessons.library.rules import propose_removal
+
+        return propose_removal(self._parts, ref)
+
+    def link(self, a: str, b: str, relation: str, weight: float | None = None) -> Written:
+        """Write an edge from `a` to `b` into `a`. The same edge again only changes its weight.
+
+        A symmetric relation that `b` states already is the same edge.
+
+        Raises:
+            UsageError: no such relation, or both are the same entry.
+        """
+        if relation not in set(Relation):
+            raise UsageError(f"no relation {relation!r}", hint="one of: " + ", ".join(Relation))
+        start, end = self._pair(a, b)
+        if Relation(relation).symmetric and self._says(end, relation, start):
+            start, end = end, start
+        entry, _ = self._parts.load(start.id)
+        kept = [x for x in entry.links if (x.relation, x.target) != (relation, end.id)]
+        links = drafts.link_items(kept, add=(relation, end.id, weight))
+        subject = f"Link: {start.title} {relation} {end.title}"
+        return self._change(start, {"links": links}, None, None, None, subject)
+
+    def _says(self, here: Light, relation: str, there: Light) -> bool:
+        entry, _ = self._parts.load(here.id)
+        return any((x.relation, x.target) == (relation, there.id) for x in entry.links)
+
+    def unlink(self, a: str, b: str, relation: str | None = None) -> Written:
+        """Take the edges between two entries away (of one relation, or all), in whichever of the two they stand.
+
+        Raises:
+            NotFound: there is none.
+        """
+        start, end = self._pair(a, b)
+        for here, there in ((start, end), (end, start)):
+            entry, _ = self._parts.load(here.id)
+            edges = entry.links
+            kept = [x for x in edges if x.target != there.id or relation not in {None, x.relation}]
+            if len(kept) != len(edges):
+                links = drafts.link_items(kept) or markdown.REMOVE
+                subject = f"Unlink: {here.title} and {there.title}"
+                return self._change(here, {"links": links}, None, None, None, subject)
+        raise NotFound(f"link between {start.handle} and", end.handle, hint=f"ai-lessons recall related {start.handle}")
+
+    def _pair(self, a: str, b: str) -> tuple[Light, Light]:
+        self._parts.current()
+        start, end = self._parts.resolve(a), self._parts.resolve(b)
+        if start.id == end.id:
+            raise UsageError("an entry cannot be linked to itself")
+        return start, end

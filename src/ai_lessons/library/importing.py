@@ -1,0 +1,301 @@
+"""Bringing docs and scripts in: which file goes where, what its frontmatter says, one commit for all of them.
+
+`Planner` decides what one file becomes; the rest reads, writes and counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ai_lessons.errors import AiLessonsError, Conflict, InvalidEntry, Problem, UsageError
+from ai_lessons.index.catalog_reading import Filter
+from ai_lessons.knowledge import drafts, layout, markdown
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Entry, Kind
+from ai_lessons.knowledge.passages import estimate_tokens, split
+from ai_lessons.knowledge.reading import read_entry
+from ai_lessons.knowledge.texts import decode
+from ai_lessons.library.checking import checked, project_name
+from ai_lessons.library.incoming import as_doc, take
+from ai_lessons.library.refreshing import refreshed_text
+from ai_lessons.library.running import interpreter_of
+from ai_lessons.library.writes import Imported, PassagePreview, Written
+from ai_lessons.repository import outside
+from ai_lessons.repository.sources import Sources
+from ai_lessons.repository.store import Change, blob_id
+from ai_lessons.repository.trust import Trust, fingerprint
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ai_lessons.knowledge.entries import Light
+    from ai_lessons.library.incoming import Incoming
+    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.writes import ResourceDraft
+    from ai_lessons.repository.outside import Outside
+    from ai_lessons.repository.store import Applied
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What one file becomes: the entry, and the changes that put it in place (none: it is there already)."""
+
+    entry: Entry
+    changes: tuple[Change, ...]
+
+
+def add(parts: Parts, draft: ResourceDraft) -> Imported:
+    """Import every file of the draft in one commit; see `Contribute.add_resources`.
+
+    Skipped, each with its reason: what cannot be read, is not text, too large, or breaks the format. One file alone
+    is not skipped: its error is raised.
+    """
+    files = _files(parts, draft)
+    planned: dict[str, Planned] = {}
+    skipped: list[tuple[str, str]] = []
+    with Sources() as sources:
+        planner = Planner(parts, draft, sources)
+        for number, file in enumerate(files):
+            parts.options.progress("reading", number, len(files))
+            try:
+                one = planner.plan(file)
+            except AiLessonsError as error:
+                if len(files) == 1:
+                    raise
+                skipped.append((str(file.path), error.message))
+            else:
+                planned[one.entry.id] = one
+    parts.options.progress("reading", len(files), len(files))
+    return _import(parts, draft, planned, skipped, planner.parsed)
+
+
+def _files(parts: Parts, draft: ResourceDraft) -> list[Outside]:
+    if not draft.kind.is_resource:
+        raise UsageError(f"a {draft.kind} cannot be imported from a file", hint="--type doc or --type script")
+    if draft.in_place and draft.kind is not Kind.SCRIPT:
+        raise UsageError("only a script can stay where it is: a doc is a snapshot", hint="leave --in-place out")
+    if draft.project:
+        project_name(draft.project)
+    files = outside.expand(draft.paths, parts.options.cwd, recursive=draft.recursive)
+    if not files:
+        raise UsageError(f"no files in {', '.join(draft.paths)}", hint="hidden files and links are not taken")
+    if draft.title and len(files) > 1:
+        raise UsageError(f"one title for {len(files)} files", hint="leave --title out: each file has its own")
+    return files
+
+
+def _import(
+    parts: Parts,
+    draft: ResourceDraft,
+    planned: Mapping[str, Planned],
+    skipped: Sequence[tuple[str, str]],
+    parsed: Mapping[str, tuple[bytes, Entry]],
+) -> Imported:
+    fresh = [one for one in planned.values() if one.changes]
+    if not fresh:
+        return Imported((), len(planned), tuple(skipped), None)
+    what = f"{draft.kind}: {fresh[0].entry.title}" if len(fresh) == 1 else f"{len(fresh)} {draft.kind}s"
+    trailers = [("Entry", fresh[0].entry.id)] if len(fresh) == 1 else []
+    changes = [change for one in fresh for change in one.changes]
+    parts.options.progress("writing", 0, len(fresh))
+    parts.keep_edits([change.path for change in changes if isinstance(change.expect, str)])
+    applied = parts.write(f"Add {what}", changes, trailers)
+    parts.options.progress("writing", len(fresh), len(fresh))
+    if draft.kind is Kind.SCRIPT:
+        marks = (
+            (e.path, fingerprint(_script_bytes(parts, e), interpreter_of(e))) for e in (one.entry for one in fresh)
+        )
+        Trust(parts.options.state_dir).add_all(marks)
+    written = parts.written([one.entry.id for one in fresh], applied, parsed=parsed)
+    return Imported(written, len(planned) - len(fresh), tuple(skipped), applied.commit, told_of(applied))
+
+
+def _script_bytes(parts: Parts, entry: Entry) -> bytes:
+    where = entry.fields.get("path")
+    if where and not parts.store.exists(entry.path):
+        return outside.read(Path(str(where)).expanduser())[0]
+    return parts.store.read(entry.path)
+
+
+class Planner:
+    """Decides for one import what each file becomes. Asks each source repository once."""
+
+    def __init__(self, parts: Parts, draft: ResourceDraft, sources: Sources) -> None:
+        self._parts, self._draft, self._sources = parts, draft, sources
+        self._versions = tuple(sorted({v for v in draft.versions if v != UNVERSIONED}))
+        self._now = parts.options.now()
+        self._taken: set[str] = set()
+        self._inside: dict[Path, bool] = {}
+        self.parsed: dict[str, tuple[bytes, Entry]] = {}
+        docs = parts.current().select(Filter(kinds=frozenset({Kind.DOC}), status=None))
+        self._known = {
+            (str(light.details["source_path"]), frozenset(light.versions)): light
+            for light in docs
+            if light.details.get("source_path")
+        }
+
+    def plan(self, file: Outside) -> Planned:
+        """What the file becomes.
+
+        Raises:
+            AiLessonsError: it cannot become an entry, or cannot be read.
+        """
+        inside = self._parts.inside(str(file.path)) if self._is_inside(file.path.parent) else None
+        if inside is not None:
+            return self._describe(inside)
+        came = take(file, self._sources)
+        return self._script(came) if self._draft.kind is Kind.SCRIPT else self._doc(came)
+
+    def _is_inside(self, folder: Path) -> bool:
+        if folder not in self._inside:
+            root = self._parts.store.root
+            self._inside[folder] = any(path.is_relative_to(root) for path in (folder, folder.resolve()))
+        return self._inside[folder]
+
+    def _project(self, came: Incoming) -> str:
+        return self._draft.project or self._sources.project(came.file.path) or GLOBAL_PROJECT
+
+    def _doc(self, came: Incoming) -> Planned:
+        known = self._known.get((came.source_path, frozenset(self._versions)))
+        if known is not None:
+            return self._again(known, came)
+        source = as_doc(came.file.path, came.data)
+        foreign = {k: v for k, v in source.fields.items() if k not in drafts.OWN_KEYS}
+        fields = drafts.doc_fields(
+            drafts.new_id(self._now), drafts.stamp(self._now), title=self._draft.title or source.title,
+            source_path=came.source_path, source_ref=came.source_ref, content_hash=came.hash,
+            versions=self._versions, tags=sorted({*self._draft.tags, *source.tags}),
+        )  # fmt: skip
+        name = came.file.name if layout.is_markdown(came.file.name) else came.file.name + ".md"
+        path = self._place(Kind.DOC, came, name)
+        data = markdown.render(fields | foreign, source.body).encode()
+        entry = checked(path, data)
+        self.parsed[path] = (data, entry)
+        return Planned(entry, (Change(path, data, expect=None),))
+
+    def _again(self, known: Light, came: Incoming) -> Planned:
+        """A doc whose source was imported before: it is brought up to date, its identity stays."""
+        entry, old = self._parts.load(known.id)
+        said = self._new_words(entry)
+        new = markdown.edit(old, said) if said else old
+        if entry.fields.get("content_hash") != came.hash:
+            new = refreshed_text(new, came, as_doc(came.file.path, came.data).body)
+        if new == old:
+            return Planned(entry, ())
+        return Planned(entry, (Change(entry.path, new.encode(), expect=blob_id(old.encode())),))
+
+    def _new_words(self, entry: Entry) -> dict[str, Any]:
+        """Title and tags of the draft as far as the entry does not have them yet."""
+        changes: dict[str, Any] = {}
+        if self._draft.title and self._draft.title != entry.title:
+            changes["title"] = self._draft.title
+        if set(self._draft.tags) - set(entry.tags):
+            changes["tags"] = sorted({*entry.tags, *self._draft.tags})
+        return changes
+
+    def _script(self, came: Incoming) -> Planned:
+        if b"\0" in came.data and not came.executable:
+            raise InvalidEntry([Problem(str(came.file.path), "holds a NUL byte and is not executable: not a script")])
+        fields = drafts.script_fields(
+            drafts.new_id(self._now), drafts.stamp(self._now), title=self._draft.title or came.file.path.name,
+            source_ref=came.source_ref, path=came.source_path if self._draft.in_place else None,
+            versions=self._versions, tags=sorted(set(self._draft.tags)),
+        )  # fmt: skip
+        there = self._script_there(came)
+        if there is not None:
+            return there
+        path = self._place(Kind.SCRIPT, came, came.file.name)
+        side = markdown.render(fields, drafts.body_of(drafts.description(came.data))).encode()
+        if self._draft.in_place:
+            side_path = layout.side_of(path)
+            return Planned(checked(side_path, side), (Change(side_path, side, expect=None),))
+        return Planned(
+            checked(path, came.data, side),
+            (
+                Change(path, came.data, executable=came.executable or came.data.startswith(b"#!"), expect=None),
+                Change(layout.side_of(path), side, expect=None),
+            ),
+        )
+
+    def _script_there(self, came: Incoming) -> Planned | None:
+        """The script itself, if it was imported before and has not changed since."""
+        path = layout.resource_path(Kind.SCRIPT, self._project(came), self._versions, came.file.name)
+        if path in self._taken or layout.place(path) is None:
+            return None
+        where, side = (layout.side_of(path), None) if self._draft.in_place else (path, layout.side_of(path))
+        if not self._parts.store.exists(where) or (side and not self._parts.store.exists(side)):
+            return None
+        data = self._parts.store.read(where)
+        entry = read_entry(where, data, self._parts.store.read(side) if side else None)
+        same = entry.fields.get("path") == came.source_path if self._draft.in_place else data == came.data
+        return Planned(entry, ()) if same else None
+
+    def _place(self, kind: Kind, came: Incoming, name: str) -> str:
+        path = layout.resource_path(kind, self._project(came), self._versions, name)
+        layout.check_path(path)
+        mine = {path, layout.side_of(path)} if kind is Kind.SCRIPT else {path}
+        if mine & self._taken:
+            raise Conflict(f"{path} is taken by another file of this import", hint="import them one folder at a time")
+        if any(map(self._parts.store.exists, mine)):
+            raise Conflict(
+                f"{path} is there already, with another content or from another source",
+                hint="update it with `ai-lessons contribute edit`, or choose another --project or --version",
+            )
+        self._taken |= mine
+        return path
+
+    def _describe(self, path: str) -> Planned:
+        """A file that lies in the repository: its frontmatter is written down where it is, its text stays."""
+        if layout.place(path) is None:
+            raise UsageError(f"{path} is no place for an entry", hint="see `docs/file-format.md` for the folders")
+        store, is_script = self._parts.store, self._draft.kind is Kind.SCRIPT
+        data = store.read(path)
+        side_path = layout.side_of(path) if is_script else None
+        side = store.read(side_path) if side_path and store.exists(side_path) else None
+        entry = read_entry(path, data, side)
+        if entry.kind is not self._draft.kind:
+            raise Conflict(f"{path} is a {entry.kind}, not a {self._draft.kind}", hint=f"--type {entry.kind}")
+        changes = self._adopted(entry)
+        if not changes:
+            return Planned(entry, ())
+        target, old = (side_path, side) if side_path else (path, data)
+        new = markdown.edit(decode(old or b"", target), changes).encode()
+        changed = checked(path, data, new) if is_script else checked(path, new)
+        return Planned(changed, (Change(target, new, expect=None if old is None else blob_id(old)),))
+
+    def _adopted(self, entry: Entry) -> dict[str, Any]:
+        changes: dict[str, Any] = drafts.identity(entry) if entry.derived else {}
+        versions = self._versions or (() if self._draft.versions else drafts.versions_of_place(entry.path))
+        if versions and set(versions) != set(entry.versions):
+            changes["versions"] = list(versions)
+        return changes | self._new_words(entry)
+
+
+def preview(parts: Parts, draft: ResourceDraft) -> tuple[PassagePreview, ...]:
+    """How the files would be cut; see `Contribute.preview`."""
+    found = []
+    for file in _files(parts, draft):
+        data, _ = outside.read(file.path)
+        if draft.kind is Kind.SCRIPT:
+            path = layout.resource_path(Kind.SCRIPT, GLOBAL_PROJECT, (), file.path.name)
+            side = markdown.render({}, drafts.body_of(drafts.description(data))).encode()
+            entry = read_entry(path, data, side)
+        else:
+            entry = as_doc(file.path, data)
+        found += [
+            PassagePreview(file.name, passage.heading, estimate_tokens(passage.text), passage.text)
+            for passage in split(entry, parts.reading_config.chunking)
+        ]
+    return tuple(found)
+
+
+def told_of(applied: Applied) -> tuple[str, ...]:
+    """What a job's end leaves to be said."""
+    return (*applied.notes, *([f"waiting: {applied.waiting}"] if applied.waiting else ()))
+
+
+def told(lights: Sequence[Light], applied: Applied) -> tuple[Written, ...]:
+    """What to tell of entries that are gone."""
+    notes = told_of(applied)
+    return tuple(Written(x.id, x.handle, x.kind, x.title, x.path, applied.commit, notes) for x in lights)

@@ -1,0 +1,132 @@
+"""The search index of an opened repository: what goes into it, from which model, and how long that may take now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ai_lessons.errors import AiLessonsError
+from ai_lessons.index import model_files
+from ai_lessons.index.catalog_reading import Filter
+from ai_lessons.index.model_spec import PINNED
+from ai_lessons.index.passage_index import Index, IndexDamaged
+from ai_lessons.index.rows import EntryRows
+from ai_lessons.index.vectors import VectorCache
+from ai_lessons.knowledge.config import DEFAULT_MODEL
+from ai_lessons.knowledge.entries import Status
+from ai_lessons.knowledge.passages import split
+from ai_lessons.library.reports import Indexed
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from ai_lessons.index import rows
+    from ai_lessons.index.embedding import Embedder
+    from ai_lessons.index.rows import Candidates, Refreshed
+    from ai_lessons.library.parts import Parts
+
+_HIDDEN = tuple(status for status in Status if status is not Status.ACTIVE)
+
+SEARCH_SECONDS = 1.5
+"""Embedding time that one search may spend on what is missing; the rest waits for the next one or for `reindex`."""
+
+
+class Indexing:
+    """Index and embedding cache, opened together. Vectors are shared by all repositories of this user."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        options, config = parts.options, parts.reading_config
+        self._named = None if config.model == DEFAULT_MODEL else config.model
+        self.vectors = VectorCache(options.cache_dir / "vectors.sqlite")
+        self.index = Index(
+            options.index_dir or config.index_uri or parts.store.state_dir / "index",
+            parts.store.state_dir,
+            self.vectors,
+            model=self._named or PINNED.name,
+            dimensions=self._dimensions(),
+            embedder=self._embedder,
+        )
+
+    def close(self) -> None:
+        """Let go of files."""
+        self.index.close()
+        self.vectors.close()
+
+    def _dimensions(self) -> int:
+        if self._named is None:
+            return PINNED.dimensions
+        from ai_lessons.index.embedding import dimensions_of
+
+        return dimensions_of(self._named)
+
+    def _embedder(self) -> Embedder:
+        options = self._parts.options
+        if self._named is not None:
+            from ai_lessons.index.embedding import load_named
+
+            return load_named(self._named, options.cache_dir, offline=options.offline)
+        found = model_files.pull(
+            options.cache_dir, options.model_dir, offline=options.offline, progress=options.progress
+        )
+        from ai_lessons.index.embedding import load_pinned
+
+        return load_pinned(found.path)
+
+    def refresh(
+        self, *, seconds: float | None = SEARCH_SECONDS, full: bool = False, again: Collection[str] = ()
+    ) -> Refreshed:
+        """Bring the index up to date with the catalog (refresh that first).
+
+        `seconds` of embedding at most (None: until complete, 0: text only); `full` builds it anew; `again` names
+        entries to write anew whatever is known of them.
+        """
+        return self.index.refresh(
+            self.generation, self._fingerprints, self._rows, progress=self._parts.options.progress,
+            seconds=seconds, full=full, again=again,
+        )  # fmt: skip
+
+    def candidates(self, text: str, wanted: rows.Filter, depth: int) -> Candidates:
+        """What the index finds; a damaged one is made anew first."""
+        try:
+            return self.index.candidates(text, wanted, depth)
+        except IndexDamaged:
+            self.refresh()
+            return self.index.candidates(text, wanted, depth)
+
+    @property
+    def generation(self) -> str:
+        """Names what the index must hold: the catalog's state and the way texts are cut."""
+        return f"{self._parts.catalog.generation} {self._parts.reading_config.chunking}"
+
+    def _fingerprints(self) -> Mapping[str, str]:
+        cut, catalog = str(self._parts.reading_config.chunking), self._parts.catalog
+        # what must not be found is not indexed: else it would take the places of what should be
+        hidden = {light.id for status in _HIDDEN for light in catalog.select(Filter(status=status))}
+        prints = catalog.fingerprints()
+        return {entry: f"{text} {meta} {cut}" for entry, text, meta in prints if entry not in hidden}
+
+    def _rows(self, ids: Sequence[str]) -> Iterator[EntryRows]:
+        prints, cut = self._fingerprints(), self._parts.reading_config.chunking
+        lights = self._parts.catalog.many(ids)
+        self._parts.expect(ids)
+        for entry_id, light in lights.items():
+            try:
+                entry, _ = self._parts.load(entry_id)
+            except AiLessonsError:
+                continue  # removed or broken since the catalog looked: the next look at it says which
+            yield EntryRows(
+                id=entry_id,
+                fingerprint=prints[entry_id],
+                kind=light.kind.value,
+                project=light.project,
+                title=light.title,
+                tags=light.tags,
+                versions=light.versions,
+                status=entry.status.value,
+                passages=split(entry, cut),
+            )
+
+
+def indexed(done: Refreshed) -> Indexed:
+    """The index's report in the library's words."""
+    return Indexed(done.entries, done.passages, done.embedded, done.missing, done.rebuilt, done.notes)

@@ -1,0 +1,270 @@
+"""The parts of one opened knowledge repository, each opened when a job first needs it, and what jobs share."""
+
+from __future__ import annotations
+
+import os
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from ai_lessons.errors import AmbiguousName, InvalidEntry, NotFound
+from ai_lessons.index.catalog import Catalog
+from ai_lessons.knowledge.layout import CONFIG_PATH
+from ai_lessons.library.in_force import RulesInForce
+from ai_lessons.library.signatures import Signatures
+from ai_lessons.repository.store import AS_IT_IS, Actor, Applied, Change, Job, Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from ai_lessons.index.catalog import Refreshed
+    from ai_lessons.index.passage_index import Index
+    from ai_lessons.knowledge.config import RepositoryConfig
+    from ai_lessons.knowledge.entries import Entry, Light
+    from ai_lessons.library.indexing import Indexing
+    from ai_lessons.library.wiring import Options
+    from ai_lessons.library.writes import Written
+    from ai_lessons.repository.commits import Committer
+    from ai_lessons.repository.history import History
+
+    Parse = Callable[[str, bytes, bytes | None], Entry]
+
+CATALOG_FILE = "catalog.sqlite"
+
+
+def _parser(parsed: Mapping[str, tuple[bytes, Entry]] = MappingProxyType({})) -> Parse:
+    """What reads an entry; files whose bytes are those of `parsed` were read a moment ago."""
+    from ai_lessons.knowledge.reading import read_entry
+
+    def read(path: str, data: bytes, side: bytes | None) -> Entry:
+        known = parsed.get(path)
+        return known[1] if known and known[0] == data and side is None else read_entry(path, data, side)
+
+    return read if parsed else read_entry
+
+
+def _committer(store: Store) -> Committer:
+    from ai_lessons.repository.commits import Committer
+
+    return Committer(store)
+
+
+class Parts:
+    """Store, catalog, index, history and settings of one repository. For one thread at a time."""
+
+    def __init__(self, root: Path, options: Options) -> None:
+        self.options = options
+        self.store = Store.open(root, committing=_committer)
+        self._catalog: Catalog | None = None
+        self._refreshed: Refreshed | None = None
+        self._skipped: list[str] = []
+        self._config: tuple[bytes, RepositoryConfig] | None = None
+        self._history: History | None = None
+        self._indexing: Indexing | None = None
+        self.signatures = Signatures(self.store.worktree, options)
+        self.rules = RulesInForce(self.store, self.signatures)
+
+    def close(self) -> None:
+        """Let go of everything that was opened."""
+        for part in (self._indexing, self._catalog, self.store):
+            if part is not None:
+                part.close()
+
+    @property
+    def catalog(self) -> Catalog:
+        """The catalog as it was at the last refresh."""
+        if self._catalog is None:
+            path = self.store.state_dir / CATALOG_FILE
+            self._catalog = Catalog(path, tier=self.options.tier)
+        return self._catalog
+
+    def current(self, parsed: Mapping[str, tuple[bytes, Entry]] = MappingProxyType({})) -> Catalog:
+        """The catalog, brought up to date with the files on disk and the rules in force.
+
+        `parsed` may hold, by path, the bytes of new files and the entries that they were found to be.
+        """
+        self._skipped.clear()
+        self._refreshed = self.catalog.refresh(
+            self._scan, self.store.read, lambda: _parser(parsed), self.options.progress
+        )
+        self.rules.bring(self.catalog)
+        return self.catalog
+
+    def _scan(self) -> Iterator[tuple[str, list[tuple[str, int, int, int, int, int]]]]:
+        self._skipped.clear()
+        return self.store.scan(self._skipped)
+
+    def notes(self) -> list[str]:
+        """What a reader should know about the last refresh; one line each."""
+        notes = []
+        if self._refreshed and self._refreshed.rebuilt:
+            notes.append(self._refreshed.rebuilt)
+        left_out = (self._refreshed.unreadable if self._refreshed else 0) + len(self._skipped)
+        if left_out:
+            files = "1 file is" if left_out == 1 else f"{left_out} files are"
+            notes.append(f"{files} left out as unreadable: `ai-lessons admin validate` names them")
+        return [*notes, *self.rules.notes]
+
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        """Folders and names that the last walk could not read, with the reason."""
+        return tuple(self._skipped)
+
+    @property
+    def config(self) -> RepositoryConfig:
+        """The repository's own settings as they are on disk now.
+
+        Raises:
+            InvalidEntry: the file cannot be read. UnsupportedRepository: it is of a newer program.
+        """
+        from ai_lessons.knowledge.config import parse_config
+
+        try:
+            data = self.store.read(CONFIG_PATH)
+        except NotFound:
+            data = b""
+        if self._config is None or self._config[0] != data:
+            try:
+                self._config = (data, parse_config(data.decode("utf-8", "replace")))
+            except InvalidEntry as error:
+                raise InvalidEntry(
+                    error.problems, hint="mend the file; nothing is written until it is valid"
+                ) from error
+        return self._config[1]
+
+    @property
+    def reading_config(self) -> RepositoryConfig:
+        """The settings for a job that only reads: the defaults where the file is broken, because it may be pulled."""
+        from ai_lessons.knowledge.config import RepositoryConfig
+
+        try:
+            return self.config
+        except InvalidEntry:
+            return RepositoryConfig()
+
+    def config_notes(self) -> list[str]:
+        """What a reader should know about the settings; one line, or none."""
+        try:
+            self.config  # noqa: B018 - asked only for its error
+        except InvalidEntry:
+            return [f"{CONFIG_PATH} is invalid, so the default settings hold: `ai-lessons admin validate` says why"]
+        return []
+
+    @property
+    def history(self) -> History:
+        """Git's history of the files."""
+        if self._history is None:
+            from ai_lessons.repository.history import History
+
+            self._history = History(self.store.worktree)
+        return self._history
+
+    @property
+    def indexing(self) -> Indexing:
+        """The search index; opening it costs the import of LanceDB."""
+        if self._indexing is None:
+            from ai_lessons.library.indexing import Indexing
+
+            self._indexing = Indexing(self)
+        return self._indexing
+
+    @property
+    def has_index(self) -> bool:
+        """Whether this process has opened the search index already, so that asking it costs little."""
+        return self._indexing is not None
+
+    @property
+    def index(self) -> Index:
+        """The index itself, as it was at the last refresh."""
+        return self.indexing.index
+
+    def resolve(self, ref: str) -> Light:
+        """The entry that a handle, id, end of an id, or path names. Call `current` first.
+
+        A path may be relative to the repository or to where the caller stands, or absolute.
+
+        Raises:
+            NotFound, AmbiguousName. InvalidEntry: it is the path of a file that gives no entry; says why.
+        """
+        try:
+            return self.catalog.resolve(ref)
+        except AmbiguousName:
+            raise
+        except NotFound:
+            inside = self.inside(ref)
+            reasons = [problem for problem in self.catalog.unreadable() if problem.path in {ref, inside}]
+            if reasons:
+                raise InvalidEntry(reasons, hint="mend the file, then repeat the command") from None
+            if inside is None or inside == ref:
+                raise
+            return self.catalog.resolve(inside)
+
+    def inside(self, ref: str) -> str | None:
+        """A path of the caller's file system as one relative to the repository; None if it lies elsewhere."""
+        from pathlib import Path
+
+        given = self.options.cwd / Path(ref).expanduser()
+        for path in (given, given.parent.resolve() / given.name):
+            if path.is_relative_to(self.store.root):
+                relative = path.relative_to(self.store.root).as_posix()
+                return None if relative == "." else relative
+        return None
+
+    def load(self, entry_id: str) -> tuple[Entry, str]:
+        """The entry as its files are on disk, and the text of the file that holds its frontmatter.
+
+        A rule is read from the approval branch, whatever the file at its path holds. The text is empty for a script
+        without a side file.
+        """
+        place = self.catalog.locate(entry_id)
+        if place.approved and place.hash:
+            approved = self.rules.text(entry_id, place.hash)
+            return _parser()(place.path, approved, None), approved.decode("utf-8", "replace")
+        side = self.store.read(place.side_path) if place.side_path else None
+        outside = place.hash is None
+        data = b"" if outside else self.store.read(place.path)
+        entry = _parser()(place.path, data, side)
+        own = side if side is not None else b"" if entry.code else data
+        return entry, own.decode("utf-8", "replace")
+
+    def expect(self, ids: Iterable[str]) -> None:
+        """Say that these entries will be loaded one after the other."""
+        self.rules.expect(place.hash for place in self.catalog.locations(ids) if place.approved and place.hash)
+
+    def executable(self, path: str) -> bool:
+        """Whether the file at `path` has its owner's execute bit."""
+        return os.access(self.store.root / path, os.X_OK)
+
+    def write(self, subject: str, changes: Sequence[Change], trailers: Sequence[tuple[str, str]] = ()) -> Applied:
+        """One job: the files are in place when this returns, committed or waiting."""
+        if self.config.autocommit is not None:
+            self.store.autocommit = self.config.autocommit
+        actor = Actor(agent=self.options.agent, session=self.options.session)
+        return self.store.apply(Job(subject, changes, trailers, actor))
+
+    def keep_edits(self, paths: Sequence[str]) -> None:
+        """Commit edits of these files that are in no commit yet, because the next job replaces or removes them.
+
+        Where commits are the user's to make, the edits are theirs to keep, too, and nothing happens.
+        """
+        if self.config.autocommit is False or not self.store.autocommit:
+            return
+        edited = [path for path in paths if self.store.exists(path) and self.history.dirty(path)]
+        if edited:
+            what = edited[0] if len(edited) == 1 else f"{len(edited)} files"
+            self.write(f"Save edits: {what}", [Change(path, AS_IT_IS) for path in edited])
+
+    def written(
+        self,
+        ids: Sequence[str],
+        applied: Applied,
+        notes: Sequence[str] = (),
+        parsed: Mapping[str, tuple[bytes, Entry]] = MappingProxyType({}),
+    ) -> tuple[Written, ...]:
+        """What to tell of entries that were just written; ids that cannot be read back are left out."""
+        from ai_lessons.library.writes import Written
+
+        lights = self.current(parsed).many(ids)
+        said = (*notes, *applied.notes, *([f"waiting: {applied.waiting}"] if applied.waiting else ()))
+        found = (lights[one] for one in dict.fromkeys(ids) if one in lights)
+        return tuple(Written(x.id, x.handle, x.kind, x.title, x.path, applied.commit, said) for x in found)

@@ -1,0 +1,221 @@
+"""Where an entry comes from and by whose hand it holds, read from git's history and from the links."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from difflib import unified_diff
+from typing import TYPE_CHECKING
+
+from ai_lessons.errors import AiLessonsError
+from ai_lessons.knowledge import relations
+from ai_lessons.knowledge.entries import Kind, Relation
+from ai_lessons.library.answers import Approval, Related, Why
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ai_lessons.index.catalog_reading import Edge
+    from ai_lessons.knowledge.entries import Light
+    from ai_lessons.library.parts import Parts
+    from ai_lessons.repository.history import Revision
+    from ai_lessons.repository.verdicts import Person, Verdict, View
+
+CHAIN = 20
+"""Steps back over `derived_from`: longer chains are mistakes."""
+
+_STATED = ("confidence", "source", "from", "rationale", "source_path", "source_ref", "path")
+_WAYS = {
+    "merge": "by a merge of the proposal",
+    "squash": "by a squash merge",
+    "rebase": "by a rebase merge",
+    "direct": "by a commit on the branch itself",
+    "evil-merge": "by a text changed inside a merge",
+    "self-merge": "by a merge of the proposer's own",
+    "signed": "by a signed record",
+}
+
+
+def approval_of(parts: Parts, rule: Light) -> Approval | None:
+    """By whose hand this rule is in force; None if it stopped being so since the catalog looked. Call `current` first.
+
+    Raises:
+        NotFound: the text is missing in git.
+    """
+    view = parts.rules.view()
+    verdict = view.verdicts.get(rule.id) if view else None
+    if view is None or verdict is None or not verdict.in_force or verdict.blob is None or verdict.path is None:
+        return None
+    evidence = verdict.evidence
+    at = _moment(evidence.at)
+    return Approval(
+        in_force=True,
+        since=at,
+        approved_by=_name(evidence.by),
+        approved_at=at,
+        suggested_by=", ".join(map(_name, evidence.suggested_by)),
+        commit=evidence.commit,
+        evidence=evidence.level,
+        how=evidence.how,
+        unapproved_change=_unapproved_change(parts, view, verdict, verdict.path, verdict.blob),
+    )
+
+
+def _name(person: Person | None) -> str:
+    if person is None:
+        return ""
+    return f"{person.name} <{person.email}>" if person.email and person.email != person.name else person.name
+
+
+def _moment(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if seconds else ""
+
+
+def _unapproved_change(parts: Parts, view: View, verdict: Verdict, path: str, blob: str) -> str:
+    """The diff to the working tree if somebody edited the rule there, else to the branch."""
+    approved = parts.rules.text(verdict.rule, blob).decode("utf-8", "replace")
+    there = _in_tree(parts, path)
+    if there != _unix(approved) and _is_edit(parts, view, path, there):
+        return _diff(path, approved, there, "working tree")
+    for arrival in verdict.unapproved:
+        if arrival.blob == blob:
+            continue  # another copy of the same text
+        text = parts.rules.text(verdict.rule, arrival.blob).decode("utf-8", "replace") if arrival.blob else None
+        return _diff(path, approved, text, "approval branch")
+    return ""
+
+
+def _in_tree(parts: Parts, path: str) -> str | None:
+    try:
+        return _unix(parts.store.read(path).decode("utf-8", "replace"))
+    except AiLessonsError:
+        return None  # gone, or replaced by what is no plain file
+
+
+def _is_edit(parts: Parts, view: View, path: str, there: str | None) -> bool:
+    """Whether somebody made the difference here; a tree at another commit may simply have another text."""
+    head = parts.store.head().commit
+    if head is None or head == view.tip:
+        return head is not None
+    try:
+        committed: str | None = _unix(parts.history.text_at("HEAD", path).decode("utf-8", "replace"))
+    except AiLessonsError:
+        committed = None
+    return committed != there
+
+
+def _unix(text: str) -> str:
+    """As git would store it where it changes line ends on checkout."""
+    return text.replace("\r\n", "\n")
+
+
+def _diff(path: str, approved: str, other: str | None, where: str) -> str:
+    lines = unified_diff(
+        _unix(approved).splitlines(keepends=True),
+        _unix(other or "").splitlines(keepends=True),
+        f"{path} (in force)",
+        f"{path} ({where})" if other is not None else f"removed from the {where}",
+    )
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def why(parts: Parts, light: Light) -> Why:
+    """See `Recall.why`. The catalog is up to date."""
+    entry, _ = parts.load(light.id)
+    revisions = _revisions(parts, light)
+    approval = approval_of(parts, light) if light.kind is Kind.RULE else None
+    source = tuple((key, str(entry.fields[key])) for key in _STATED if entry.fields.get(key) not in {None, ""})
+    chain, others = _linked(parts, light)
+    first = revisions[-1] if revisions else None
+    said_by = approval.suggested_by if approval else _who(first)
+    said_at = approval.approved_at if approval and not first else first.when if first else ""
+    return Why(
+        entry=light,
+        said_by=said_by,
+        said_at=said_at,
+        source=source,
+        derived_from=chain,
+        evidence=others,
+        approval=approval,
+        lines=(
+            *_said(said_by, said_at, revisions),
+            *(f"{key}: {value}" for key, value in source),
+            *(f"derived from {_title(one)}" for one in chain),
+            *(f"{_word(one)} {_title(one)}" for one in others),
+            *_approved(approval),
+        ),
+    )
+
+
+def _revisions(parts: Parts, light: Light) -> Sequence[Revision]:
+    place = parts.catalog.locate(light.id)
+    path = place.path if place.hash is not None else place.side_path or place.path
+    return parts.history.log(path)
+
+
+def _who(revision: Revision | None) -> str:
+    if revision is None:
+        return ""
+    trailers = dict(revision.trailers)
+    by = f"{revision.author} <{revision.email}>"
+    return f"{by}, agent {trailers['Agent']}" if trailers.get("Agent") else by
+
+
+def _linked(parts: Parts, light: Light) -> tuple[tuple[Related, ...], tuple[Related, ...]]:
+    """The chain of what it derives from, and its other neighbours."""
+    derived = Relation.DERIVED_FROM.value
+    origins = _origins([edge for edge in parts.catalog.edges() if edge.relation == derived], light.id)
+    near = [
+        step
+        for step in relations.reach(parts.catalog.edges(light.id), light.id)
+        if not (step.relation == derived and step.outgoing)
+    ]
+    lights = parts.catalog.many(step.target for step in (*origins, *near))
+    chain, others = (
+        tuple(Related(lights.get(s.target), s.target, s.relation, s.outgoing, s.weight, s.depth) for s in several)
+        for several in (origins, near)
+    )
+    return chain, others
+
+
+def _origins(derived: Sequence[Edge], start: str) -> list[relations.Step]:
+    """What the entry was made from, and what that was made from; never back to where it came by another way."""
+    found: list[relations.Step] = []
+    seen, border = {start}, [start]
+    for depth in range(1, CHAIN + 1):
+        edges = [edge for edge in derived if edge.source in border]
+        ring = [relations.Step(e.target, e.relation, True, e.weight, depth, e.source) for e in edges]  # noqa: FBT003
+        ring = [step for step in {step.target: step for step in ring}.values() if step.target not in seen]
+        found += ring
+        border = [step.target for step in ring]
+        seen.update(border)
+    return found
+
+
+def _said(by: str, at: str, revisions: Sequence[Revision]) -> Iterator[str]:
+    if not by and not revisions:
+        yield "not committed yet: git does not know who said it"
+        return
+    yield f"said by {by or 'somebody unknown'}" + (f" on {at}" if at else "")
+    if len(revisions) > 1:
+        last = revisions[0]
+        times = "once" if len(revisions) == 2 else f"{len(revisions) - 1} times"
+        yield f"changed {times} since, last by {last.author} on {last.when}"
+
+
+def _word(one: Related) -> str:
+    word = one.relation.replace("_", " ")
+    return word if one.outgoing else f"{word} (said there):"
+
+
+def _title(one: Related) -> str:
+    return f"{one.entry.handle} {one.entry.title}" if one.entry else f"{one.target} (not here)"
+
+
+def _approved(approval: Approval | None) -> Iterator[str]:
+    if approval is None:
+        return
+    by = f" by {approval.approved_by}" if approval.approved_by else ""
+    way = _WAYS.get(approval.how, approval.how)
+    yield f"approved{by} on {approval.approved_at}, {way} (evidence {approval.evidence}), commit {approval.commit[:10]}"
+    if approval.unapproved_change:
+        yield "an unapproved change of it exists; the approved text is in force"

@@ -1,0 +1,241 @@
+"""Jobs that read: search, show, list, the graph, history, and running a script."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from ai_lessons.errors import NotFound, UsageError
+from ai_lessons.index.catalog_reading import Filter
+from ai_lessons.knowledge.entries import UNVERSIONED, Kind, Status
+from ai_lessons.knowledge.headings import may_have_headings
+from ai_lessons.library.answers import Answer, Count, Listing, Query, Related, Revision, Section, Shown
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from pathlib import Path
+
+    from ai_lessons.index.catalog import Catalog
+    from ai_lessons.index.catalog_reading import Tally
+    from ai_lessons.knowledge.entries import Light
+    from ai_lessons.knowledge.passages import Section as Cut
+    from ai_lessons.library.answers import Approval, Context, ContextQuery, Why
+    from ai_lessons.library.parts import Parts
+
+
+class Recall:
+    """Every job brings the catalog up to date first: what is on disk now is what it answers from."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    def search(self, query: Query) -> Answer:
+        """Entries that fit the query, best first, in their four groups.
+
+        With no embedding model, or while vectors are still missing, full text answers and `notes` says so.
+        """
+        from ai_lessons.index.ranking import gap_prompt
+        from ai_lessons.library.searching import find
+
+        hits, notes = find(self._parts, query)
+        groups = {kind: tuple(hit for hit in hits if hit.entry.kind is kind) for kind in Kind}
+        return Answer(
+            query=query.text,
+            rules=groups[Kind.RULE],
+            scripts=groups[Kind.SCRIPT],
+            lessons=groups[Kind.LESSON],
+            docs=groups[Kind.DOC],
+            prompt=gap_prompt(*(len(groups[k]) for k in (Kind.RULE, Kind.SCRIPT, Kind.LESSON, Kind.DOC))),
+            notes=tuple(notes),
+        )
+
+    def show(self, ref: str, *, section: int | None = None, heading: str | None = None) -> Shown:
+        """One entry whole, or one section of it by number (from 1) or heading (first that holds the words).
+
+        Raises:
+            NotFound: no such entry or section; AmbiguousName: several entries answer to `ref`.
+        """
+        from ai_lessons.library.showing import contents_of
+
+        parts = self._parts
+        catalog = parts.current()
+        light = parts.resolve(ref)
+        entry = contents_of(parts, light)
+        text = entry.body if light.kind is not Kind.SCRIPT else entry.body or entry.code
+        found = _sections(text)
+        chosen = None
+        if section is not None or heading is not None:
+            chosen = _choose(found, section, heading, light.title)
+            text = _cut_out(text, chosen)
+        return Shown(
+            entry=light,
+            body=text,
+            raw=entry.raw,
+            frontmatter=entry.fields,
+            code=entry.code,
+            related=_neighbours(catalog, light.id, 1),
+            sections=tuple(Section(s.number, s.heading, s.level, s.end - s.start + 1) for s in found),
+            section=chosen.number if chosen else None,
+            notes=parts.rules.notes if light.kind is Kind.RULE else (),
+            approval=self._approval(light) if light.kind is Kind.RULE else None,
+        )
+
+    def _approval(self, rule: Light) -> Approval | None:
+        from ai_lessons.library.provenance import approval_of
+
+        return approval_of(self._parts, rule)
+
+    def list(
+        self,
+        *,
+        kinds: Collection[Kind] = (),
+        project: str | None = None,
+        tag: str | None = None,
+        versions: Sequence[str] = (),
+        status: str | None = "active",
+        sort: str = "newest",
+        limit: int | None = None,
+    ) -> Listing:
+        """Entries that pass the filters. `status` None means every status; `sort` newest, title, path or created."""
+        catalog = self._parts.current()
+        wanted = Filter(
+            kinds=frozenset(kinds),
+            project=project,
+            tags=(tag,) if tag else (),
+            versions=tuple(versions),
+            status=_status(status),
+            sort=sort,
+            limit=limit,
+        )
+        entries = tuple(catalog.select(wanted))
+        total = len(entries) if limit is None else catalog.count(wanted)
+        return Listing(entries, total, tuple(self._parts.notes()))
+
+    def tags(self) -> tuple[Count, ...]:
+        """Every tag with its entries counted, most used first."""
+        return _counts(self._parts.current().tags())
+
+    def versions(self) -> tuple[Count, ...]:
+        """Every version, `unversioned` included, with its docs and scripts counted."""
+        catalog = self._parts.current()
+        resources = catalog.select(Filter(kinds=frozenset(kind for kind in Kind if kind.is_resource)))
+        plain = Counter(light.kind.value for light in resources if not light.versions)
+        rest = (Count(UNVERSIONED, plain.total(), dict(plain)),) if plain else ()
+        return tuple(sorted((*_counts(catalog.versions()), *rest), key=lambda count: (-count.total, count.name)))
+
+    def projects(self) -> tuple[Count, ...]:
+        """Every project with its entries counted."""
+        return _counts(self._parts.current().projects())
+
+    def related(self, ref: str, depth: int = 1) -> tuple[Related, ...]:
+        """Entries reached over links within `depth` steps, either way, nearest first; each once."""
+        catalog = self._parts.current()
+        return _neighbours(catalog, self._parts.resolve(ref).id, depth)
+
+    def context(self, query: ContextQuery) -> Context:
+        """Rules in force and lessons for what one is about to do. Without words to search for it loads no index."""
+        from ai_lessons.library.contexts import context
+
+        return context(self._parts, query)
+
+    def why(self, ref: str) -> Why:
+        """Who said it, from what, by whose hand it holds.
+
+        Raises:
+            NotFound: no such entry; AmbiguousName: several entries answer to `ref`.
+        """
+        from ai_lessons.library.provenance import why
+
+        self._parts.current()
+        return why(self._parts, self._parts.resolve(ref))
+
+    def log(self, ref: str) -> tuple[Revision, ...]:
+        """The commits that touched the entry's file, newest first, followed through renames."""
+        found = self._parts.history.log(self._file(ref))
+        return tuple(Revision(r.commit, r.author, r.when, r.subject, r.path, dict(r.trailers)) for r in found)
+
+    def diff(self, ref: str, rev: str | None = None) -> str:
+        """Unified diff of the entry: the file on disk against its last commit, or against `rev`."""
+        path, store = self._file(ref), self._parts.store
+        if rev is None and store.head().commit is None:
+            from ai_lessons.repository.history import unified
+
+            return unified(path, None, store.read(path))
+        return self._parts.history.diff(path, rev or "HEAD")
+
+    def run(self, ref: str, args: Sequence[str], *, cwd: Path | None = None, timeout: float | None = None) -> int:
+        """Run a script with the caller's terminal and return its exit code (124: timed out after `timeout` seconds).
+
+        Raises:
+            Refused: its content was never added or run on this machine and nobody could be asked.
+            NotFound: not a script, or its file or interpreter is gone.
+        """
+        from ai_lessons.library.running import run_script
+
+        self._parts.current()
+        return run_script(self._parts, self._parts.resolve(ref), args, cwd=cwd, timeout=timeout)
+
+    def complete(self, prefix: str, what: str) -> Sequence[tuple[str, str]]:
+        """Completions of `prefix` with a word of help each; `what` is id, project, tag or version."""
+        return self._parts.current().complete(what, prefix)
+
+    def _file(self, ref: str) -> str:
+        catalog = self._parts.current()
+        place = catalog.locate(self._parts.resolve(ref).id)
+        return place.path if place.hash is not None else place.side_path or place.path
+
+
+def _sections(text: str) -> tuple[Cut, ...]:
+    if not may_have_headings(text):
+        return ()
+    from ai_lessons.knowledge.passages import sections
+
+    return sections(text)
+
+
+def _cut_out(text: str, section: Cut) -> str:
+    from ai_lessons.knowledge.passages import lines_of
+
+    return "".join(lines_of(text)[section.start - 1 : section.end])
+
+
+def _status(name: str | None) -> Status | None:
+    if name is not None and name not in set(Status):
+        raise UsageError(f"no status {name!r}", hint="one of: " + ", ".join(Status))
+    return Status(name) if name is not None else None
+
+
+def _choose(found: Sequence[Cut], number: int | None, heading: str | None, title: str) -> Cut:
+    """The section of that number, or the first whose heading is, else holds, the words."""
+    if number is not None:
+        fitting = [cut for cut in found if cut.number == number]
+    else:
+        words = (heading or "").casefold().strip()
+        fitting = sorted(
+            (cut for cut in found if words in cut.heading.casefold()), key=lambda c: c.heading.casefold() != words
+        )
+    if fitting:
+        return fitting[0]
+    known = ", ".join(f"{cut.number} {cut.heading}" for cut in found[:12])
+    raise NotFound(
+        f"section of {title!r}", str(number if number is not None else heading),
+        hint=f"it has: {known}" if known else "it has no headings: show it whole",
+    )  # fmt: skip
+
+
+def _counts(tallies: Sequence[Tally]) -> tuple[Count, ...]:
+    return tuple(Count(tally.name, tally.total, tally.by_kind) for tally in tallies)
+
+
+def _neighbours(catalog: Catalog, start: str, depth: int) -> tuple[Related, ...]:
+    edges = catalog.edges(None if depth > 1 else start)
+    if not edges:
+        return ()
+    from ai_lessons.knowledge import relations
+
+    reached = relations.reach(edges, start, depth)
+    lights = catalog.many(step.target for step in reached)
+    return tuple(
+        Related(lights.get(step.target), step.target, step.relation, step.outgoing, step.weight, step.depth)
+        for step in reached
+    )

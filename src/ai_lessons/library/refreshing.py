@@ -1,0 +1,111 @@
+"""Reading docs again from where they came: what changed there, and one commit for all that did."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ai_lessons.errors import AiLessonsError, NotFound, UsageError
+from ai_lessons.index.catalog_reading import Filter
+from ai_lessons.knowledge import markdown
+from ai_lessons.knowledge.entries import Kind
+from ai_lessons.library.incoming import as_doc, take
+from ai_lessons.library.writes import Refreshed
+from ai_lessons.repository.outside import Outside
+from ai_lessons.repository.sources import Sources
+from ai_lessons.repository.store import Change, blob_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from ai_lessons.knowledge.entries import Light
+    from ai_lessons.library.incoming import Incoming
+    from ai_lessons.library.parts import Parts
+
+
+def refresh(parts: Parts, refs: Sequence[str], *, every: bool) -> tuple[Refreshed, ...]:
+    """Read docs again from their source; see `Contribute.refresh`.
+
+    Raises:
+        UsageError: neither names nor `every`; NotFound: a named doc has no source, or it is gone.
+    """
+    catalog = parts.current()
+    if every == bool(refs):
+        raise UsageError("say which docs to refresh", hint="name them, or give --all alone")
+    if every:
+        docs = catalog.select(Filter(kinds=frozenset({Kind.DOC}), status=None))
+        lights = [light for light in docs if light.details.get("source_path")]
+    else:
+        lights = list({light.id: light for light in map(parts.resolve, refs)}.values())
+    looked = list(_look(parts, lights, strict=not every))
+    changes = [change for _, change in looked if change]
+    if not changes:
+        return tuple(answer for answer, _ in looked)
+    title = next(answer.title for answer, change in looked if change)
+    parts.keep_edits([change.path for change in changes])
+    applied = parts.write(f"Refresh {f'doc: {title}' if len(changes) == 1 else f'{len(changes)} docs'}", changes)
+    late = f"waiting: {applied.waiting}" if applied.waiting else ""
+    return tuple(_warned(answer, late) if answer.changed else answer for answer, _ in looked)
+
+
+def _moved(old: str, new: str) -> bool:
+    """Whether HEAD is another commit; uncommitted changes there (`-dirty`) are no move."""
+    return bool(old and new) and old.partition("-")[0] != new.partition("-")[0]
+
+
+def _warned(answer: Refreshed, more: str) -> Refreshed:
+    return replace(answer, warning="; ".join(filter(None, (answer.warning, more))))
+
+
+def _look(parts: Parts, lights: Sequence[Light], *, strict: bool) -> Iterator[tuple[Refreshed, Change | None]]:
+    with Sources() as sources:
+        for number, light in enumerate(lights):
+            parts.options.progress("refreshing", number, len(lights))
+            try:
+                yield _look_at(parts, sources, light)
+            except AiLessonsError as error:
+                if strict:
+                    raise
+                yield _answer(light, None, None, error.message), None
+    parts.options.progress("refreshing", len(lights), len(lights))
+
+
+def _answer(light: Light, old_ref: str | None, new_ref: str | None, warning: str = "") -> Refreshed:
+    return Refreshed(
+        light.handle, light.title, light.path, changed=False, old_ref=old_ref, new_ref=new_ref, warning=warning
+    )
+
+
+def _look_at(parts: Parts, sources: Sources, light: Light) -> tuple[Refreshed, Change | None]:
+    entry, old = parts.load(light.id)
+    source = entry.fields.get("source_path")
+    if not source or light.kind is not Kind.DOC:
+        raise NotFound("source of", light.handle, hint="only docs added from a file can be refreshed")
+    path = Path(str(source)).expanduser()
+    came = take(Outside(path, path.name), sources, str(source))
+    old_ref = entry.fields.get("source_ref")
+    warning = "its source's repository has moved on" if _moved(str(old_ref or ""), came.source_ref or "") else ""
+    answer = _answer(light, old_ref, came.source_ref, warning)
+    if entry.fields.get("content_hash") == came.hash:
+        return answer, None
+    body = as_doc(path, came.data).body
+    new = refreshed_text(old, came, body)
+    diff, added, removed = _difference(entry.body, body, light.path)
+    answer = replace(answer, changed=True, added=added, removed=removed, diff=diff)
+    return answer, Change(entry.path, new.encode(), expect=blob_id(old.encode()))
+
+
+def refreshed_text(old: str, came: Incoming, body: str) -> str:
+    """The text of a snapshot brought up to date: its body, and what it says of its source."""
+    changes: dict[str, Any] = {"content_hash": came.hash, "source_ref": came.source_ref or markdown.REMOVE}
+    return markdown.edit(old, changes, body)
+
+
+def _difference(old: str, new: str, path: str) -> tuple[str, int, int]:
+    """Unified diff, lines added, lines removed."""
+    lines = list(difflib.unified_diff(old.split("\n"), new.split("\n"), f"a/{path}", f"b/{path}", lineterm=""))
+    added = sum(line.startswith("+") for line in lines[2:])
+    removed = sum(line.startswith("-") for line in lines[2:])
+    return "\n".join(lines), added, removed

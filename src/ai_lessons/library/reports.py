@@ -1,0 +1,95 @@
+"""What jobs of upkeep give. Frozen values, no behaviour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ai_lessons.errors import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Initialised:
+    """What `init` did. `created` False means the repository was already there and complete."""
+
+    path: str
+    created: bool
+    adopted: int
+    hooks: tuple[str, ...]
+    commit: str | None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Outcome of `validate`: every problem left, what `--fix` mended, and how many files were read."""
+
+    problems: tuple[Problem, ...]
+    fixed: tuple[str, ...]
+    files: int
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line of `doctor`: `state` is ok, warning or error; `remedy` the command or action that mends it."""
+
+    name: str
+    state: str
+    detail: str
+    remedy: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Sizes and counts of one repository. Sizes in bytes."""
+
+    entries: Mapping[str, int]
+    projects: int
+    tags: int
+    files: int
+    unreadable: int
+    bytes: int
+    catalog_bytes: int
+    index_bytes: int
+    passages: int
+    vectors: int
+    pending: int
+    commits_30_days: int
+    oldest: str | None
+    newest: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """What a refresh of the index did, and what is still without a vector."""
+
+    entries: int
+    passages: int
+    embedded: int
+    missing: int
+    rebuilt: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """A script whose external file is newer than what was indexed, or gone."""
+
+    handle: str
+    title: str
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelState:
+    """Where the embedding model is, if anywhere, and what was tried."""
+
+    name: str
+    present: bool
+    path: str | None
+    source: str | None
+    tried: tuple[tuple[str, str], ...] = ()

@@ -1,0 +1,67 @@
+"""Running a script: which file, whether it is trusted, how it is started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ai_lessons.errors import NotFound, Refused, UsageError
+from ai_lessons.knowledge.entries import Kind
+from ai_lessons.repository import outside, scripts
+from ai_lessons.repository.trust import Trust
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ai_lessons.knowledge.entries import Entry, Light
+    from ai_lessons.library.parts import Parts
+
+
+def run_script(parts: Parts, light: Light, args: Sequence[str], *, cwd: Path | None, timeout: float | None) -> int:
+    """See `Recall.run`."""
+    if light.kind is not Kind.SCRIPT:
+        raise UsageError(f"{light.handle} is a {light.kind}: only scripts can be run")
+    entry, _ = parts.load(light.id)
+    file, data = _content(parts, entry)
+    by = interpreter_of(entry)
+    known = Trust(parts.options.state_dir)
+    if not known.knows(data, by):
+        ask = parts.options.ask_trust
+        if ask is None or not ask(str(file), data.decode("utf-8", "replace")):
+            named = light.path if parts.store.exists(light.path) else file
+            raise Refused(
+                f"{named} has never been run on this machine with this content",
+                hint=f"read it (`ai-lessons recall show {light.handle}`), "
+                f"then allow it: ai-lessons admin trust-script {light.handle}",
+            )
+        known.add(entry.path, data, by)
+    argv = scripts.command(file, args, interpreter=by)
+    return scripts.run(argv, cwd=cwd or parts.options.cwd, timeout=timeout)
+
+
+def interpreter_of(entry: Entry) -> str:
+    """The interpreter that the side file names: it decides what runs as much as the code does. Empty if none."""
+    return str(entry.fields.get("interpreter") or "")
+
+
+def trust(parts: Parts, light: Light) -> str:
+    """Remember the script's content as allowed; the path of its file."""
+    entry, _ = parts.load(light.id)
+    file, data = _content(parts, entry)
+    Trust(parts.options.state_dir).add(entry.path, data, interpreter_of(entry))
+    return str(file)
+
+
+def _content(parts: Parts, entry: Entry) -> tuple[Path, bytes]:
+    """Where the runnable file is, and its bytes.
+
+    Raises:
+        NotFound: it is gone.
+    """
+    if parts.store.exists(entry.path):
+        return parts.store.root / entry.path, parts.store.read(entry.path)
+    where = entry.fields.get("path")
+    if not where:
+        raise NotFound("script file", entry.path)
+    file = Path(str(where)).expanduser()
+    return file, outside.read(file)[0]

@@ -1,0 +1,30 @@
+"""A world for every test: a repository that git made, and a library on it with no network and no model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from library.world import CountingEmbedder, World, options
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from conftest import Git
+
+
+@pytest.fixture
+def world(git_repo: Path, git: Git, tmp_path: Path) -> Iterator[World]:
+    made = World(git_repo, git, options(tmp_path))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def embedder(monkeypatch: pytest.MonkeyPatch) -> CountingEmbedder:
+    """Stands in for the pinned model and collects the texts that were embedded."""
+    fake = CountingEmbedder()
+    monkeypatch.setattr("ai_lessons.library.indexing.Indexing._embedder", lambda _: fake)
+    return fake

@@ -1,0 +1,339 @@
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ai_lessons.errors import InvalidEntry, NotFound, Unreachable, UsageError
+from ai_lessons.knowledge.entries import Kind
+from ai_lessons.library.wiring import init_repository, open_library
+from library.world import DOC, LESSON, OTHER, SCRIPT, lesson, rule
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Git
+    from library.world import CountingEmbedder, World
+
+
+def problems(world: World, *paths: str) -> list[str]:
+    return [str(problem) for problem in world.library.admin.validate(paths).problems]
+
+
+def states(world: World) -> dict[str, str]:
+    return {check.name: check.state for check in world.library.admin.doctor()}
+
+
+def test_init_makes_a_repository_with_a_starter_set_once(world: World, git: Git, tmp_path: Path) -> None:
+    made = init_repository(tmp_path / "kb", world.options)
+    assert made.created
+    assert made.commit == git(tmp_path / "kb", "rev-parse", "HEAD")
+    assert made.hooks
+    again = init_repository(tmp_path / "kb", world.options)
+    assert (again.created, again.commit) == (False, None)
+    assert git(tmp_path / "kb", "status", "--porcelain") == ""
+    with open_library(tmp_path / "kb", world.options) as library:
+        assert library.admin.stats().entries["lesson"] >= 12
+        assert library.admin.validate().problems == ()
+        assert {check.state for check in library.admin.doctor()} <= {"ok", "warning"}
+
+
+def test_init_takes_a_full_folder_as_it_is(world: World, git: Git, tmp_path: Path) -> None:
+    home = tmp_path / "reference"
+    (home / "docs").mkdir(parents=True)
+    (home / "docs" / "a.md").write_bytes(b"# A\r\ntext")
+    made = init_repository(home, world.options, hooks=False)
+    assert (made.created, made.adopted, made.hooks) == (True, 1, ())
+    assert (home / "docs" / "a.md").read_bytes() == b"# A\r\ntext"
+    assert git(home, "status", "--porcelain") == ""
+    with open_library(home, world.options) as library:
+        assert [light.title for light in library.recall.list().entries] == ["A"]
+
+
+def test_init_of_a_folder_of_a_bigger_repository_commits_nothing(world: World, git: Git) -> None:
+    place = world.root / ".ai" / "reference"
+    made = init_repository(place, world.options)
+    assert made.commit is None
+    assert made.hooks == ()
+    assert world.commits() == ["first"]
+    with open_library(place, world.options) as library:
+        from ai_lessons.library.writes import LessonDraft
+
+        written = library.contribute.add_lesson(LessonDraft("Beside the code"))
+        assert written.commit is None
+        assert written.notes == ()
+        assert library.recall.show(written.handle).entry.title == "Beside the code"
+        library.contribute.delete([written.id])
+    assert world.commits() == ["first"]
+
+
+def test_init_from_a_url_clones(world: World, tmp_path: Path) -> None:
+    world.write("p/lessons/a.md", lesson())
+    world.commit()
+    made = init_repository(tmp_path / "clone", world.options, from_url=str(world.root))
+    assert made.created
+    with open_library(tmp_path / "clone", world.options) as library:
+        assert [light.id for light in library.recall.list().entries] == [LESSON]
+    with pytest.raises(Unreachable) as error:
+        init_repository(tmp_path / "other", world.options, from_url=str(tmp_path / "nothing"))
+    assert error.value.hint
+
+
+def test_validate_names_file_line_and_problem(world: World) -> None:
+    world.write("p/lessons/a.md", lesson(confidence="sure", links=f"[{{likes: {OTHER}}}]"))
+    world.write("p/lessons/b.md", "---\ntitle: [open\n---\n")
+    world.write("p/lessons/c.md", lesson())
+    world.write("p/rules/r.md", rule().replace("rationale: zanzibar knows\n", "approved: true\n"))
+    world.write("p/docs/binary.md", b"\x00\xff")
+    world.write(".ai-lessons/config.yaml", "format: 1\ngit:\n  autocomit: false\n")
+    found = problems(world)
+    for pattern in (
+        r"^p/lessons/a\.md:5: confidence 'sure'",
+        r"^p/lessons/a\.md:6: unknown relation 'likes'",
+        r"^p/lessons/b\.md:[23]: ",
+        r"^p/lessons/c\.md:\d+: has the id of p/lessons/a\.md",
+        r"^p/rules/r\.md:\d+: a rule needs a rationale",
+        r"^p/rules/r\.md:5: a rule has no approved",
+        r"^p/docs/binary\.md:1: ",
+        r"^\.ai-lessons/config\.yaml:3: unknown setting 'git\.autocomit'.*git\.autocommit",
+    ):
+        assert any(re.match(pattern, line) for line in found), (pattern, found)
+    assert found == sorted(found, key=lambda line: (line.split(":")[0], int(line.split(":")[1])))
+
+
+def test_validate_of_one_place_looks_only_there(world: World) -> None:
+    world.write("p/lessons/a.md", lesson(confidence="sure"))
+    world.write("q/lessons/b.md", lesson(OTHER, confidence="sure"))
+    assert len(problems(world, "p")) == 1
+    assert len(problems(world, str(world.root / "q/lessons/b.md"))) == 1
+    assert len(problems(world, str(world.root))) == 2
+    assert world.library.admin.validate(["p"]).files == 1
+    with pytest.raises(NotFound, match="nowhere"):
+        problems(world, "nowhere")
+    with pytest.raises(NotFound, match="passwd"):
+        problems(world, "/etc/passwd")
+
+
+def test_fix_moves_what_lies_in_the_wrong_folder_in_one_commit(world: World) -> None:
+    world.write("p/docs/v1/a.md", f"---\nid: {DOC}\nkind: doc\ntitle: A\nversions:\n  - v2\n---\ntext\n")
+    world.write("p/scripts/v1/go.sh", "#!/bin/sh\n")
+    os.chmod(world.root / "p/scripts/v1/go.sh", 0o700)
+    world.write("p/scripts/v1/go.sh.md", f"---\nid: {SCRIPT}\nkind: script\ntitle: go\n---\n")
+    world.commit()
+    assert [problem.fixable for problem in world.library.admin.validate().problems] == [True, True]
+    report = world.library.admin.validate(fix=True)
+    assert report.problems == ()
+    assert set(report.fixed) == {
+        "p/docs/v1/a.md -> p/docs/v2/a.md",
+        "p/scripts/v1/go.sh -> p/scripts/unversioned/go.sh",
+    }
+    assert os.access(world.root / "p/scripts/unversioned/go.sh", os.X_OK)
+    assert len(world.commits()) == 3
+    assert world.status() == ""
+    assert world.library.recall.show(DOC).entry.path == "p/docs/v2/a.md"
+
+
+def test_fix_never_overwrites_and_never_moves_a_rule(world: World) -> None:
+    world.write("p/docs/v1/a.md", f"---\nid: {DOC}\nkind: doc\ntitle: A\nversions:\n  - v2\n---\nmine\n")
+    world.write("p/docs/v2/a.md", "# there\n")
+    world.write("p/docs/v1/rule.md", rule())
+    report = world.library.admin.validate(fix=True)
+    assert report.fixed == ()
+    assert [problem.path for problem in report.problems if "belongs" in problem.message] == [
+        "p/docs/v1/a.md",
+        "p/docs/v1/rule.md",
+    ]
+    assert world.read("p/docs/v2/a.md") == "# there\n"
+    assert (world.root / "p/docs/v1/rule.md").exists()
+
+
+def test_two_files_that_fix_would_put_in_one_place_are_not_both_moved(world: World) -> None:
+    for bucket, entry_id in (("v1", DOC), ("v3", OTHER)):
+        head = f"---\nid: {entry_id}\nkind: doc\ntitle: A\nversions:\n  - v2\n---\n"
+        world.write(f"p/docs/{bucket}/a.md", head + bucket)
+    report = world.library.admin.validate(fix=True)
+    assert len(report.fixed) == 1
+    assert len(report.problems) == 1
+    assert {light.id for light in world.library.recall.list().entries} == {DOC, OTHER}
+
+
+def test_the_doctor_looks_at_everything_and_writes_nothing(world: World, git: Git) -> None:
+    checks = {check.name: check for check in world.library.admin.doctor()}
+    assert list(checks) == [
+        "repository", "git", "identity", "pending", "entries", "hooks", "catalog", "index", "model", "config", "disk",
+    ]  # fmt: skip
+    assert checks["repository"].state == checks["identity"].state == checks["entries"].state == "ok"
+    assert checks["model"].remedy == "ai-lessons admin model pull"
+    assert "hooks install" in checks["hooks"].remedy
+    assert all(check.remedy for check in checks.values() if check.state != "ok")
+    world.write("notes/bad.md", b"\xff")
+    world.write(".ai-lessons/config.yaml", "nonsense: [")
+    git(world.root, "switch", "-q", "--detach")
+    found = states(world)
+    assert (found["entries"], found["config"], found["repository"]) == ("error", "error", "warning")
+    git(world.root, "config", "user.useConfigOnly", "true")
+    git(world.root, "config", "user.email", "")
+    assert "identity" in found
+
+
+def test_stats_count(world: World) -> None:
+    world.add("one", "text", tags=["a", "b"], project="p")
+    world.write("notes/x.md", "# X\n")
+    world.write("notes/bad.md", b"\xff")
+    world.write("p/rules/r.md", rule())
+    world.search("text")
+    stats = world.library.admin.stats()
+    assert stats.entries == {"lesson": 1, "doc": 1}
+    assert (stats.projects, stats.tags, stats.unreadable, stats.pending) == (2, 2, 1, 0)
+    assert stats.passages == 2
+    assert stats.vectors == 0
+    assert stats.commits_30_days >= 1
+    assert stats.catalog_bytes > 0
+    assert stats.newest == "2026-11-21T20:14:00Z"
+
+
+def test_reindex_completes_and_rebuilds(world: World, embedder: CountingEmbedder) -> None:
+    made = world.add("one", "text")
+    world.write("p/docs/a.md", "# A\n")
+    done = world.library.admin.reindex()
+    assert (done.entries, done.embedded, done.missing, done.rebuilt) == (2, 2, 0, "")
+    assert world.library.admin.reindex().entries == 0
+    assert world.library.admin.reindex([made.handle]).entries == 1
+    assert world.library.admin.reindex(kinds=[Kind.DOC, Kind.SCRIPT]).entries == 1
+    full = world.library.admin.reindex(full=True)
+    assert full.entries == 2
+    assert full.rebuilt
+    assert len(embedder.asked) == 2
+    with pytest.raises(NotFound):
+        world.library.admin.reindex(["nonsense"])
+
+
+def test_reindex_without_a_model_says_what_is_missing(world: World) -> None:
+    world.add("one", "text")
+    done = world.library.admin.reindex()
+    assert done.missing == 1
+    assert any("full text only" in note for note in done.notes)
+
+
+def test_scripts_kept_elsewhere_grow_stale(world: World, tmp_path: Path) -> None:
+    for name in ("fresh", "newer", "gone"):
+        (tmp_path / f"{name}.sh").write_text("#!/bin/sh\n")
+        os.utime(tmp_path / f"{name}.sh", (1, 1))
+        world.bring(tmp_path / f"{name}.sh", kind=Kind.SCRIPT, in_place=True)
+    assert world.library.admin.stale() == ()
+    later = (world.root / "global/scripts/unversioned/newer.sh.md").stat().st_mtime + 60
+    os.utime(tmp_path / "newer.sh", (later, later))
+    (tmp_path / "gone.sh").unlink()
+    found = {one.title: one.reason for one in world.library.admin.stale()}
+    assert set(found) == {"newer.sh", "gone.sh"}
+    assert found["gone.sh"] == "gone"
+    assert "changed" in found["newer.sh"]
+
+
+def test_settings_are_read_and_written_one_line_at_a_time(world: World, git: Git) -> None:
+    admin = world.library.admin
+    assert admin.config_get()["git.autocommit"] == "auto"
+    assert admin.config_get("search.chunking.target") == {"search.chunking.target": 256}
+    text = "# ours\nformat: 1\nsearch:\n  chunking:\n    target: 200  # shorter\n"
+    world.write(".ai-lessons/config.yaml", text)
+    world.commit()
+    commit = admin.config_set("search.chunking.target", "220")
+    assert commit == git(world.root, "rev-parse", "HEAD")
+    assert world.read(".ai-lessons/config.yaml") == text.replace("200", "220")
+    assert admin.config_get("search.chunking.target") == {"search.chunking.target": 220}
+    assert admin.config_set("search.chunking.target", "220") is None
+    admin.config_set("tag_aliases.k8s", "kubernetes")
+    assert admin.config_get("tag_aliases") == {"tag_aliases": {"k8s": "kubernetes"}}
+
+
+def test_wrong_settings_are_refused(world: World) -> None:
+    admin = world.library.admin
+    with pytest.raises(NotFound, match="autocommit") as error:
+        admin.config_get("autocommit")
+    assert "git.autocommit" in error.value.hint
+    for key, value in (("git.autocomit", "true"), ("search.chunking.target", "many"), ("approval.require", "luck")):
+        with pytest.raises(UsageError, match=re.escape(key)):
+            admin.config_set(key, value)
+    assert not (world.root / ".ai-lessons").exists()
+    world.write(".ai-lessons/config.yaml", b"format: \xff\n")
+    with pytest.raises(InvalidEntry, match=r"config\.yaml"):
+        admin.config_set("events", "false")
+
+
+def test_without_autocommit_files_are_written_and_not_committed(world: World) -> None:
+    world.write(".ai-lessons/config.yaml", "git:\n  autocommit: false\n")
+    world.commit()
+    made = world.add("mine to commit")
+    assert made.commit is None
+    assert made.notes == ()
+    assert world.commits() == ["by hand", "first"]
+    assert world.library.admin.save() == ((), ())
+
+
+def test_a_broken_config_stops_writes_and_says_why(world: World) -> None:
+    world.write(".ai-lessons/config.yaml", "git: [\n")
+    with pytest.raises(InvalidEntry, match=r"config\.yaml") as error:
+        world.add("not now")
+    assert error.value.hint
+    assert world.titles() == []
+
+
+def test_hooks_come_and_go(world: World) -> None:
+    admin = world.library.admin
+    assert all("installed" in line for line in admin.hooks_install())
+    assert (world.root / ".git/hooks/pre-commit").exists()
+    assert states(world)["hooks"] == "ok"
+    admin.hooks_uninstall()
+    assert not (world.root / ".git/hooks/pre-commit").exists()
+    assert any("not installed" in line for line in admin.hooks_status())
+
+
+def test_adopt_writes_down_what_plain_files_leave_unsaid(world: World) -> None:
+    world.write("notes/a.md", "# A\n\ntext\n")
+    world.write("notes/b.md", "---\nauthor: me # kept\n---\n# B\n")
+    world.write("p/scripts/v1/go.sh", "#!/bin/sh\n# Goes.\n")
+    world.write("p/rules/r.md", "# a rule, not adopted\n")
+    world.commit()
+    ids = {light.path: light.id for light in world.library.recall.list().entries}
+    done = world.library.admin.adopt([str(world.root)])
+    assert {one.path: one.id for one in done} == ids
+    assert world.read("notes/b.md") == (
+        f"---\nid: {ids['notes/b.md']}\nkind: doc\ntitle: B\nauthor: me # kept\n---\n# B\n"
+    )
+    assert world.read("p/scripts/v1/go.sh.md").endswith("---\nGoes.\n")
+    assert world.read("p/rules/r.md") == "# a rule, not adopted\n"
+    assert world.commits()[0] == "Adopt 3 files"
+    assert problems(world, "notes", "p/scripts") == []
+    with pytest.raises(NotFound, match="adopt"):
+        world.library.admin.adopt(["notes"])
+    with pytest.raises(NotFound, match="nowhere"):
+        world.library.admin.adopt(["nowhere"])
+
+
+def test_save_commits_what_waited(world: World, git: Git) -> None:
+    git(world.root, "switch", "-q", "--detach")
+    made = world.add("waits")
+    assert made.commit is None
+    assert any("detached" in note for note in made.notes)
+    assert world.library.admin.stats().pending == 1
+    assert states(world)["pending"] == "warning"
+    commits, notes = world.library.admin.save()
+    assert commits == ()
+    assert "detached" in notes[0]
+    git(world.root, "switch", "-q", "main")
+    (commit,), notes = world.library.admin.save()
+    assert notes == ()
+    assert commit == git(world.root, "rev-parse", "HEAD")
+    assert world.commits()[0] == "Add lesson: waits"
+    assert world.library.admin.save() == ((), ())
+
+
+def test_the_model_is_looked_for_and_its_absence_explained(world: World) -> None:
+    state = world.library.admin.model_status()
+    assert (state.present, state.path) == (False, None)
+    with pytest.raises(Unreachable, match="offline") as error:
+        world.library.admin.model_pull()
+    assert "model pull" in error.value.hint
+    assert error.value.exit_code == 7

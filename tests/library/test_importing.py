@@ -1,0 +1,376 @@
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UsageError
+from ai_lessons.knowledge.entries import Kind
+from ai_lessons.library.writes import ResourceDraft
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Git
+    from library.world import World
+
+
+@pytest.fixture
+def source(tmp_path: Path, git: Git) -> Path:
+    """The repository of another project, with a guide, a script and a folder."""
+    root = tmp_path / "Jira API"
+    (root / "docs" / "deep").mkdir(parents=True)
+    (root / "docs" / "guide.md").write_text("# The guide\n\nFirst steps.\n")
+    (root / "docs" / "deep" / "more.md").write_text("# More\n\nSecond steps.\n")
+    (root / "docs" / "notes.txt").write_text("plain notes\n")
+    (root / "run.sh").write_text("#!/bin/sh\n# Runs it all.\necho ran\n")
+    git(root, "init", "-q")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "source")
+    return root
+
+
+def test_one_file_becomes_a_doc_that_knows_where_it_came_from(world: World, source: Path, git: Git) -> None:
+    done = world.bring(source / "docs/guide.md", versions=["v2"], tags=["api"])
+    (made,) = done.written
+    assert made.path == "jira-api/docs/v2/guide.md"
+    assert made.commit == done.commit == git(world.root, "rev-parse", "HEAD")
+    shown = world.library.recall.show(made.id)
+    assert shown.entry.title == "The guide"
+    assert shown.frontmatter["source_path"] == str(source / "docs/guide.md")
+    assert shown.frontmatter["source_ref"] == git(source, "rev-parse", "HEAD")
+    assert str(shown.frontmatter["content_hash"]).startswith("sha256:")
+    assert shown.body == "# The guide\n\nFirst steps.\n"
+    assert shown.entry.versions == ("v2",)
+    assert world.commits()[0] == "Add doc: The guide"
+    assert world.status() == ""
+    assert world.library.admin.validate().problems == ()
+
+
+def test_a_source_with_edits_in_no_commit_is_dirty(world: World, source: Path) -> None:
+    (source / "docs/guide.md").write_text("# The guide\n\nedited\n")
+    (made,) = world.bring(source / "docs/guide.md").written
+    assert str(world.library.recall.show(made.id).frontmatter["source_ref"]).endswith("-dirty")
+
+
+def test_a_source_outside_of_git_has_no_ref_and_is_global(world: World, tmp_path: Path) -> None:
+    (tmp_path / "note.md").write_text("just text\n")
+    (made,) = world.bring(tmp_path / "note.md").written
+    assert made.path == "global/docs/unversioned/note.md"
+    assert made.title == "note"
+    assert "source_ref" not in world.library.recall.show(made.id).frontmatter
+
+
+def test_a_path_below_the_home_folder_is_kept_with_a_tilde(world: World, hermetic: Path) -> None:
+    (hermetic / "note.md").write_text("# N\n")
+    (made,) = world.bring("~/note.md").written
+    assert world.library.recall.show(made.id).frontmatter["source_path"] == "~/note.md"
+
+
+def test_a_folder_is_one_commit_and_keeps_its_folders(world: World, source: Path) -> None:
+    (source / "docs" / "picture.png").write_bytes(b"\x89PNG\0\0")
+    (source / "docs" / ".hidden.md").write_text("# no\n")
+    done = world.bring(source / "docs", recursive=True, project="jira")
+    assert sorted(one.path for one in done.written) == [
+        "jira/docs/unversioned/deep/more.md",
+        "jira/docs/unversioned/guide.md",
+        "jira/docs/unversioned/notes.txt.md",
+    ]
+    ((path, reason),) = done.skipped
+    assert path.endswith("picture.png")
+    assert "NUL" in reason or "UTF-8" in reason
+    assert world.commits() == ["Add 3 docs", "first"]
+
+
+def test_a_folder_wants_recursive_and_a_wrong_path_is_named(world: World, source: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="folder") as error:
+        world.bring(source / "docs")
+    assert "--recursive" in error.value.hint
+    with pytest.raises(NotFound, match="nothing-here"):
+        world.bring(tmp_path / "nothing-here.md")
+    with pytest.raises(NotFound, match="x-\\*"):
+        world.bring(tmp_path / "x-*.md")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match="empty"):
+        world.bring(tmp_path / "empty", recursive=True)
+
+
+def test_globs_are_taken_relative_to_the_caller(world: World, source: Path) -> None:
+    library = world.fresh(cwd=source)
+    done = library.contribute.add_resources(ResourceDraft(Kind.DOC, ["docs/**/*.md"], project="p"))
+    assert {one.title for one in done.written} == {"The guide", "More"}
+
+
+def test_several_versions_are_shared_and_one_is_a_folder(world: World, source: Path) -> None:
+    shared = world.bring(source / "docs/guide.md", versions=["v2", "v1", "v2"], project="p").written[0]
+    assert shared.path == "p/docs/shared/guide.md"
+    assert world.library.recall.show(shared.id).entry.versions == ("v1", "v2")
+    odd = world.bring(source / "docs/notes.txt", versions=["release/1.0"], project="p").written[0]
+    assert odd.path == "p/docs/release-1.0/notes.txt.md"
+    plain = world.bring(source / "docs/deep/more.md", versions=["unversioned"], project="p").written[0]
+    assert plain.path == "p/docs/unversioned/more.md"
+    assert world.library.admin.validate().problems == ()
+
+
+def test_the_same_source_again_is_unchanged_or_updated(world: World, source: Path) -> None:
+    first = world.bring(source / "docs", recursive=True)
+    again = world.bring(source / "docs", recursive=True)
+    assert (again.written, again.unchanged, again.commit) == ((), 3, None)
+    (source / "docs/guide.md").write_text("# The guide\n\nNew steps.\n")
+    third = world.bring(source / "docs", recursive=True)
+    (updated,) = third.written
+    assert third.unchanged == 2
+    assert updated.id in {one.id for one in first.written}
+    assert world.library.recall.show(updated.id).body.endswith("New steps.\n")
+
+
+def test_the_same_source_for_two_versions_is_two_docs_each_with_its_own_updates(world: World, source: Path) -> None:
+    one = world.bring(source / "docs/guide.md", versions=["v1"], project="p").written[0]
+    two = world.bring(source / "docs/guide.md", versions=["v2"], project="p").written[0]
+    assert one.id != two.id
+    (source / "docs/guide.md").write_text("# The guide\n\nThird.\n")
+    assert world.bring(source / "docs/guide.md", versions=["v1"], project="p").written[0].id == one.id
+    assert world.bring(source / "docs/guide.md", versions=["v2"], project="p").written[0].id == two.id
+
+
+def test_an_import_again_with_new_tags_adds_them(world: World, source: Path) -> None:
+    made = world.bring(source / "docs/guide.md", tags=["one"]).written[0]
+    world.bring(source / "docs/guide.md", tags=["two"])
+    assert world.library.recall.show(made.id).entry.tags == ("one", "two")
+
+
+def test_foreign_frontmatter_is_kept_and_ours_is_ours(world: World, tmp_path: Path) -> None:
+    (tmp_path / "post.md").write_text(
+        "---\nid: 17\ntitle: A post\nkind: rule\ntags: [web, http]\nlayout: page\nsource: https://example.com\n"
+        "category: Blog\nstatus: draft\npattern: x\nauthor:\n  name: Somebody\n---\nText.\n"
+    )
+    made = world.bring(tmp_path / "post.md").written[0]
+    shown = world.library.recall.show(made.id)
+    assert made.kind is Kind.DOC
+    assert shown.entry.title == "A post"
+    assert shown.entry.tags == ("http", "web")
+    assert shown.frontmatter["author"] == {"name": "Somebody"}
+    assert (shown.frontmatter["layout"], shown.frontmatter["category"]) == ("page", "Blog")
+    assert shown.frontmatter["id"] == made.id
+    assert world.found("A post") == ["A post"]
+    assert world.library.admin.validate().problems == ()
+
+
+def test_frontmatter_that_cannot_be_read_is_text_and_can_be_previewed(world: World, tmp_path: Path) -> None:
+    (tmp_path / "odd.md").write_text("---\ntitle: [open\n---\n# Heading\n\nText.\n")
+    draft = ResourceDraft(Kind.DOC, [str(tmp_path / "odd.md")])
+    assert "Text." in world.library.contribute.preview(draft)[0].text
+    made = world.bring(tmp_path / "odd.md").written[0]
+    assert "title: [open" in world.library.recall.show(made.id).body
+
+
+def test_line_ends_of_another_system_become_ours_and_stay_unchanged(world: World, tmp_path: Path) -> None:
+    (tmp_path / "dos.md").write_bytes(b"---\r\nlayout: page\r\n---\r\n# Dos\r\n\r\ntext\r\n")
+    made = world.bring(tmp_path / "dos.md").written[0]
+    assert "\r" not in world.read(made.path)
+    assert world.bring(tmp_path / "dos.md").unchanged == 1
+    assert world.library.contribute.refresh([made.id])[0].changed is False
+
+
+def test_a_script_comes_with_its_mode_a_side_file_and_trust(world: World, source: Path, git: Git) -> None:
+    os.chmod(source / "run.sh", 0o700)
+    git(source, "commit", "-qam", "mode")
+    made = world.bring(source / "run.sh", kind=Kind.SCRIPT, versions=["v1"]).written[0]
+    assert made.path == "jira-api/scripts/v1/run.sh"
+    assert os.access(world.root / made.path, os.X_OK)
+    assert git(world.root, "ls-files", "-s", made.path).startswith("100755")
+    assert git(world.root, "ls-files", "-s", made.path + ".md").startswith("100644")
+    shown = world.library.recall.show(made.id)
+    assert shown.body == "Runs it all.\n"
+    assert shown.code == (source / "run.sh").read_text()
+    assert shown.frontmatter["source_ref"] == git(source, "rev-parse", "HEAD")
+    assert world.library.recall.run(made.id, []) == 0
+    assert world.commits()[0] == "Add script: run.sh"
+
+
+def test_a_picture_among_scripts_is_none_but_a_program_is(world: World, tmp_path: Path) -> None:
+    folder = tmp_path / "tools"
+    folder.mkdir()
+    (folder / "logo.png").write_bytes(b"\x89PNG\0")
+    (folder / "tool").write_bytes(b"\x7fELF\0")
+    os.chmod(folder / "tool", 0o700)
+    done = world.bring(folder, kind=Kind.SCRIPT, recursive=True)
+    assert [one.path for one in done.written] == ["global/scripts/unversioned/tool"]
+    assert "not a script" in done.skipped[0][1]
+    assert world.library.admin.validate().problems == ()
+
+
+def test_the_same_script_again_is_unchanged_and_another_one_is_a_conflict(world: World, source: Path) -> None:
+    world.bring(source / "run.sh", kind=Kind.SCRIPT)
+    assert world.bring(source / "run.sh", kind=Kind.SCRIPT).unchanged == 1
+    (source / "run.sh").write_text("#!/bin/sh\necho other\n")
+    with pytest.raises(Conflict, match="another content") as error:
+        world.bring(source / "run.sh", kind=Kind.SCRIPT)
+    assert error.value.hint
+
+
+def test_a_script_may_stay_where_it_is(world: World, source: Path) -> None:
+    made = world.bring(source / "run.sh", kind=Kind.SCRIPT, in_place=True, project="p").written[0]
+    assert not (world.root / "p/scripts/unversioned/run.sh").exists()
+    assert f"path: {source}/run.sh" in world.read("p/scripts/unversioned/run.sh.md")
+    assert world.library.recall.run(made.handle, []) == 0
+    assert world.bring(source / "run.sh", kind=Kind.SCRIPT, in_place=True, project="p").unchanged == 1
+    with pytest.raises(UsageError, match="snapshot"):
+        world.bring(source / "docs/guide.md", in_place=True)
+
+
+def test_a_file_of_the_repository_is_described_where_it_is(world: World) -> None:
+    world.write("p/docs/v3/guide.md", "# Guide\n\ntext\n")
+    world.write("p/scripts/tools/go.sh", "#!/bin/sh\n# Goes.\n")
+    doc = world.bring(world.root / "p/docs/v3/guide.md", tags=["t"]).written[0]
+    assert doc.path == "p/docs/v3/guide.md"
+    assert world.library.recall.show(doc.id).entry.versions == ("v3",)
+    assert world.read(doc.path).endswith("# Guide\n\ntext\n")
+    script = world.bring(world.root / "p/scripts/tools/go.sh", kind=Kind.SCRIPT).written[0]
+    assert script.path == "p/scripts/tools/go.sh"
+    assert world.bring(world.root / "p/docs/v3/guide.md", tags=["t"]).unchanged == 1
+
+
+def test_a_folder_of_the_repository_leaves_out_what_is_no_entry(world: World) -> None:
+    world.write("p/docs/a.md", "# A\n")
+    world.write("p/data/table.csv", "1,2\n")
+    world.write("p/lessons/l.md", "# L\n")
+    done = world.bring(world.root / "p", recursive=True)
+    assert [one.path for one in done.written] == ["p/docs/a.md"]
+    assert {reason.partition(" is ")[2] for _, reason in done.skipped} == {
+        "no place for an entry",
+        "a lesson, not a doc",
+    }
+
+
+def test_two_files_that_would_be_one_are_not_both_taken(world: World, tmp_path: Path) -> None:
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "same.md").write_text(f"# {folder}\n")
+    done = world.bring(tmp_path / "one/same.md", tmp_path / "two/same.md")
+    assert [one.title for one in done.written] == ["one"]
+    assert "another file of this import" in done.skipped[0][1]
+    with pytest.raises(Conflict, match="another source"):
+        world.bring(tmp_path / "two/same.md")
+
+
+def test_a_name_that_cannot_be_written_skips_only_that_file(world: World, tmp_path: Path) -> None:
+    folder = tmp_path / "names"
+    folder.mkdir()
+    (folder / "aux.md").write_text("# Aux\n")
+    (folder / "fine.md").write_text("# Fine\n")
+    done = world.bring(folder, recursive=True)
+    assert [one.title for one in done.written] == ["Fine"]
+    assert "Windows" in done.skipped[0][1]
+    with pytest.raises((Refused, InvalidEntry), match="Windows"):
+        world.bring(folder / "aux.md")
+
+
+def test_one_title_is_for_one_file_and_lessons_are_not_imported(world: World, source: Path) -> None:
+    assert world.bring(source / "docs/guide.md", title="Mine").written[0].title == "Mine"
+    with pytest.raises(UsageError, match="one title for 3 files"):
+        world.bring(source / "docs", recursive=True, title="Mine")
+    with pytest.raises(UsageError, match="lesson"):
+        world.bring(source / "docs/guide.md", kind=Kind.LESSON)
+    with pytest.raises(UsageError, match="project"):
+        world.bring(source / "docs/guide.md", project="a/b")
+
+
+def test_a_preview_shows_the_cuts_and_writes_nothing(world: World, tmp_path: Path) -> None:
+    text = "# Long\n\n" + "".join(f"## Part {n}\n\n{'word ' * 300}\n\n" for n in range(3))
+    (tmp_path / "long.md").write_text(text)
+    cuts = world.library.contribute.preview(ResourceDraft(Kind.DOC, [str(tmp_path / "long.md")]))
+    assert cuts[0].heading == "Part 0"
+    assert {cut.heading for cut in cuts} == {"Part 0", "Part 1", "Part 2"}
+    assert all(0 < cut.tokens <= 420 for cut in cuts)
+    assert world.status() == ""
+    assert world.commits() == ["first"]
+    (tmp_path / "go.py").write_text("#!/usr/bin/env python3\n# Goes far.\nprint(1)\n")
+    (cut,) = world.library.contribute.preview(ResourceDraft(Kind.SCRIPT, [str(tmp_path / "go.py")]))
+    assert "Goes far." in cut.text
+
+
+def test_an_import_shows_its_progress(world: World, source: Path) -> None:
+    seen: list[tuple[str, int, int]] = []
+    library = world.fresh(progress=lambda *step: seen.append(step))
+    library.contribute.add_resources(ResourceDraft(Kind.DOC, [str(source / "docs")], recursive=True))
+    assert ("reading", 0, 3) in seen
+    assert ("writing", 3, 3) in seen
+
+
+def test_two_thousand_files_are_one_commit(world: World, tmp_path: Path) -> None:
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    for n in range(2000):
+        (folder / f"page-{n:04}.md").write_text(f"# Page {n}\n\nAbout command number {n}.\n")
+    done = world.bring(folder, recursive=True, project="pages")
+    assert len(done.written) == 2000
+    assert world.commits() == ["Add 2000 docs", "first"]
+    assert world.library.recall.list(limit=1).total == 2000
+    assert world.status() == ""
+
+
+def test_refresh_brings_what_changed_and_says_what(world: World, source: Path, git: Git) -> None:
+    made = world.bring(source / "docs/guide.md").written[0]
+    old = git(source, "rev-parse", "HEAD")
+    (source / "docs/guide.md").write_text("# The guide\n\nSecond thoughts.\nAnd more.\n")
+    git(source, "commit", "-qam", "change")
+    (done,) = world.library.contribute.refresh([made.handle])
+    assert (done.changed, done.added, done.removed) == (True, 2, 1)
+    assert "+Second thoughts." in done.diff
+    assert (done.old_ref, done.new_ref) == (old, git(source, "rev-parse", "HEAD"))
+    assert "moved on" in done.warning
+    assert world.commits()[0] == "Refresh doc: The guide"
+    shown = world.library.recall.show(made.id)
+    assert shown.body.endswith("And more.\n")
+    assert shown.frontmatter["source_ref"] == done.new_ref
+    (again,) = world.library.contribute.refresh([made.id])
+    assert (again.changed, again.warning, again.diff) == (False, "", "")
+
+
+def test_refresh_warns_when_the_source_moved_on_without_a_change(world: World, source: Path, git: Git) -> None:
+    made = world.bring(source / "docs/guide.md").written[0]
+    git(source, "commit", "-q", "--allow-empty", "-m", "another")
+    (done,) = world.library.contribute.refresh([made.id])
+    assert not done.changed
+    assert "moved" in done.warning
+    assert world.commits()[0] == "Add doc: The guide"
+
+
+def test_refresh_of_all_is_one_commit_and_names_what_is_gone(world: World, source: Path) -> None:
+    world.bring(source / "docs", recursive=True)
+    (source / "docs/guide.md").write_text("# The guide\n\nx\n")
+    (source / "docs/notes.txt").write_text("y\n")
+    (source / "docs/deep/more.md").unlink()
+    world.add("a lesson")
+    done = {one.title: one for one in world.library.contribute.refresh([], every=True)}
+    assert {title for title, one in done.items() if one.changed} == {"The guide", "notes"}
+    assert "more.md" in done["More"].warning
+    assert world.commits()[0] == "Refresh 2 docs"
+
+
+def test_refresh_needs_a_doc_with_a_source_that_is_there(world: World, source: Path) -> None:
+    made = world.bring(source / "docs/guide.md").written[0]
+    lesson = world.add("a lesson")
+    with pytest.raises(NotFound, match="source") as error:
+        world.library.contribute.refresh([lesson.id])
+    assert error.value.hint
+    with pytest.raises(UsageError, match="which"):
+        world.library.contribute.refresh([])
+    (source / "docs/guide.md").unlink()
+    with pytest.raises(NotFound, match=r"guide\.md"):
+        world.library.contribute.refresh([made.id])
+
+
+def test_edits_that_a_refresh_or_a_delete_would_replace_are_in_git_first(world: World, source: Path, git: Git) -> None:
+    made = world.bring(source / "docs/guide.md").written[0]
+    mine = world.read(made.path) + "My own remark.\n"
+    world.write(made.path, mine)
+    (source / "docs/guide.md").write_text("# The guide\n\nx\n")
+    world.library.contribute.refresh([made.id])
+    assert world.commits()[:2] == ["Refresh doc: The guide", f"Save edits: {made.path}"]
+    assert git(world.root, "show", f"HEAD^:{made.path}") + "\n" == mine
+    world.write("p/lessons/new.md", "# never committed\n")
+    world.library.contribute.delete(["p/lessons/new.md"])
+    assert git(world.root, "show", "HEAD^:p/lessons/new.md") == "# never committed"

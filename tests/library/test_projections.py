@@ -1,0 +1,197 @@
+"""Catalog and index may go at any time; vectors are made once for a text; processes do not get in each other's way."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ai_lessons.errors import StorageFailed
+from ai_lessons.library.answers import Query
+from library.world import DOC, LESSON, lesson
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Git
+    from library.world import CountingEmbedder, World
+
+CHILD = """
+import json, sys
+from pathlib import Path
+from ai_lessons.library.answers import Query
+from ai_lessons.library.writes import LessonDraft
+from ai_lessons.library.wiring import open_library
+from library.world import options
+root, folder, job, count = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
+found = []
+for number in range(count):
+    with open_library(root, options(folder)) as library:
+        if job == "write":
+            library.contribute.add_lesson(LessonDraft(f"lesson {sys.argv[5]} {number}", "about pomology"))
+        answer = library.recall.search(Query("pomology", limit=1000))
+        found.append(len(answer.lessons) + len(answer.docs))
+print(json.dumps(found))
+"""
+
+
+def child(world: World, job: str, count: int, name: str = "") -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(world.root), str(world.root.parent), job, str(count), name],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )  # fmt: skip
+
+
+def finished(process: subprocess.Popen[str]) -> list[int]:
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    found: list[int] = json.loads(out)
+    return found
+
+
+def test_deleting_the_projections_costs_a_rebuild_and_nothing_else(world: World, embedder: CountingEmbedder) -> None:
+    made = world.add("Orchards", "pruning apple trees")
+    world.write("notes/a.md", "# Cellars\n\nracking wine\n")
+    before = [light.id for light in world.library.recall.list().entries]
+    assert world.found("apple trees")[0] == "Orchards"
+    asked = list(embedder.asked)
+    world.library.close()
+    shutil.rmtree(world.root / ".git/ai-lessons")
+    library = world.fresh().recall
+    assert [light.id for light in library.list().entries] == before
+    answer = library.search(Query("apple trees"))
+    assert answer.lessons[0].entry.handle == made.handle
+    assert answer.notes == ()
+    assert embedder.asked == asked
+    assert world.status() == "?? notes/"
+
+
+def test_projections_may_go_while_the_library_is_open(world: World) -> None:
+    world.add("Orchards", "pruning apple trees")
+    assert world.found("apple") == ["Orchards"]
+    shutil.rmtree(world.root / ".git/ai-lessons")
+    assert world.found("apple") == ["Orchards"]
+    assert world.add("Another", "apple pie").commit
+    assert set(world.found("apple")) == {"Orchards", "Another"}
+
+
+@pytest.mark.parametrize("part", ["catalog.sqlite", "index"])
+def test_a_damaged_projection_is_made_anew(world: World, part: str) -> None:
+    world.add("Orchards", "pruning apple trees")
+    assert world.found("apple") == ["Orchards"]
+    world.library.close()
+    place = world.root / ".git/ai-lessons" / part
+    files = [place] if place.is_file() else [file for file in place.rglob("*") if file.is_file()]
+    assert files
+    for file in files:
+        file.write_bytes(b"nonsense" * 100)
+    answer = world.fresh().recall.search(Query("apple"))
+    assert [hit.entry.title for hit in answer.lessons] == ["Orchards"]
+    assert any("damaged" in note or "rebuilt" in note for note in answer.notes), answer.notes
+
+
+def test_a_move_a_new_tag_and_a_branch_embed_nothing(world: World, embedder: CountingEmbedder, git: Git) -> None:
+    world.write("p/lessons/a.md", lesson(body="pruning apple trees\n"))
+    world.write("p/docs/v1/b.md", f"---\nid: {DOC}\nkind: doc\ntitle: Cellars\nversions:\n  - v1\n---\nracking wine\n")
+    world.commit()
+    assert set(world.found("apple wine")) == {"PUT replaces the workflow", "Cellars"}
+    asked = list(embedder.asked)
+    assert len(asked) == 2
+    world.library.contribute.update(LESSON, add_tags=["fruit"])
+    world.library.contribute.update(LESSON, project="garden")
+    world.library.contribute.update(DOC, versions=["v1", "v2"])
+    (world.root / "garden/lessons/a.md").rename(world.root / "garden/lessons/renamed.md")
+    assert world.found("apple", tags=["fruit"], project="garden") == ["PUT replaces the workflow"]
+    world.commit("moved")
+    git(world.root, "switch", "-qc", "side", "HEAD~4")
+    assert [hit.entry.path for hit in world.search("apple").lessons] == ["p/lessons/a.md"]
+    git(world.root, "switch", "-q", "main")
+    assert [hit.entry.path for hit in world.search("apple").lessons] == ["garden/lessons/renamed.md"]
+    assert embedder.asked == asked
+    world.library.contribute.update(LESSON, content="grafting apple trees")
+    assert world.found("grafting")[0] == "PUT replaces the workflow"
+    assert len(embedder.asked) == 3
+
+
+def test_a_text_that_another_repository_of_this_user_has_is_not_embedded_again(
+    world: World, embedder: CountingEmbedder, git: Git, tmp_path: Path
+) -> None:
+    from ai_lessons.library.wiring import open_library
+
+    world.write("p/lessons/a.md", lesson(body="pruning apple trees\n"))
+    world.commit()
+    world.found("apple")
+    git(tmp_path, "clone", "-q", str(world.root), str(tmp_path / "clone"))
+    with open_library(tmp_path / "clone", world.options) as library:
+        assert library.recall.search(Query("apple")).notes == ()
+    assert len(embedder.asked) == 1
+
+
+def test_nothing_changed_reads_no_file_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.write("p/lessons/a.md", lesson())
+    library = world.library
+    library.recall.list()
+    read: list[str] = []
+    store = library._parts.store
+    usual = store.read
+
+    def counted(path: str, *limit: int) -> bytes:
+        read.append(path)
+        return usual(path, *limit)
+
+    monkeypatch.setattr(store, "read", counted)
+    # a file is looked at again while it is so fresh that another change might have left the same time
+    for _ in range(40):
+        read.clear()
+        library.recall.list()
+        if "p/lessons/a.md" not in read:
+            break
+        time.sleep(0.25)
+    assert "p/lessons/a.md" not in read
+    library.recall.tags()
+    library.recall.show(LESSON)
+    assert read.count("p/lessons/a.md") == 1
+
+
+def test_two_processes_refresh_at_once(world: World) -> None:
+    for n in range(150):
+        world.write(f"p/docs/{n}.md", f"# Page {n}\n\nabout pomology {n}\n")
+    searching = [child(world, "search", 3) for _ in range(2)]
+    for found in map(finished, searching):
+        # a text index that another process is still building says so, and is whole at the next question
+        assert found[-1] == 150
+    assert len(world.titles()) == 150
+
+
+def test_two_processes_write_at_once_and_nothing_is_lost(world: World, git: Git) -> None:
+    writing = [child(world, "write", 6, name) for name in "ab"]
+    for process in writing:
+        finished(process)
+    world.library.admin.save()
+    assert set(world.titles()) == {f"lesson {name} {n}" for name in "ab" for n in range(6)}
+    assert set(world.found("pomology", limit=50)) == set(world.titles())
+    assert len(world.commits()) == 13
+    assert world.status() == ""
+    git(world.root, "fsck", "--strict")
+
+
+def test_the_index_can_live_elsewhere(world: World, tmp_path: Path) -> None:
+    library = world.fresh(index_dir=str(tmp_path / "elsewhere"))
+    world.write("notes/a.md", "# A\n\npomology\n")
+    assert library.recall.search(Query("pomology")).docs
+    assert (tmp_path / "elsewhere").is_dir()
+    assert not (world.root / ".git/ai-lessons/index").exists()
+
+
+def test_a_cache_that_cannot_be_written_is_named(world: World, tmp_path: Path) -> None:
+    (tmp_path / "blocked").write_text("a file in the way\n")
+    world.write("notes/a.md", "# A\n\npomology\n")
+    with pytest.raises(StorageFailed, match="blocked"):
+        world.fresh(cache_dir=tmp_path / "blocked" / "cache").recall.search(Query("pomology"))

@@ -1,0 +1,409 @@
+"""Rules through the library: suggested by agents, decided by people, served only then."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, Refused, UsageError
+from ai_lessons.library.rule_answers import RuleDraft, Suggested
+from library.world import lesson
+
+if TYPE_CHECKING:
+    from library.world import World
+
+AGENT = {"agent": "some agent", "session": "s1"}
+
+
+@pytest.fixture
+def world(world: World) -> World:
+    """Two commits on main, and an agent that has an address of its own."""
+    world.write("global/lessons/one.md", lesson())
+    world.commit()
+    return world
+
+
+def suggest(world: World, title: str = "GET before PUT", rationale: str = "PUT replaces all", **more: Any) -> Suggested:
+    return world.fresh(**AGENT).contribute.suggest_rule(RuleDraft(title, rationale, **more))
+
+
+def approved(world: World, title: str = "GET before PUT", **more: Any) -> Suggested:
+    made = suggest(world, title, **more)
+    world.fresh().admin.approve_rule(made.handle)
+    return made
+
+
+def rules(world: World) -> list[str]:
+    return [light.title for light in world.fresh().recall.list().entries if light.kind == "rule"]
+
+
+def test_a_suggestion_is_a_branch_and_nothing_else(world: World) -> None:
+    world.write("global/lessons/one.md", "edited")
+    before = world.status(), world.git(world.root, "rev-parse", "HEAD")
+    made = suggest(world, content="Send all of it back.", tags=["jira", "api"], project="jira-api", applies_to=["*.py"])
+    assert (world.status(), world.git(world.root, "rev-parse", "HEAD")) == before
+    assert made.branch == f"rules/{made.handle}-get-before-put"
+    assert made.path == f"jira-api/rules/get-before-put-{made.id[-6:].lower()}.md"
+    assert world.git(world.root, "show", f"{made.branch}:{made.path}") == (
+        f"---\nid: {made.id}\nkind: rule\ntitle: GET before PUT\nrationale: PUT replaces all\n"
+        'tags:\n  - api\n  - jira\ncreated: 2026-11-21T20:14:00Z\napplies_to:\n  - "*.py"\n---\nSend all of it back.'
+    )
+    message = world.git(world.root, "log", "-1", "--format=%B", made.branch)
+    assert message == f"Propose rule: GET before PUT\n\nRule: {made.id}\nAgent: some agent\nSession: s1"
+    assert made.warnings == ()
+    assert rules(world) == []
+
+
+def test_links_are_resolved_and_become_the_evidence(world: World) -> None:
+    suggest(world, links=[("", "L-8F3K2A")])
+    (one,) = world.fresh().admin.pending_rules()
+    assert [light.title for light in one.evidence] == ["PUT replaces the workflow"]
+    with pytest.raises(NotFound):
+        suggest(world, links=[("", "L-ZZZZZZ")])
+
+
+def test_a_rule_without_title_or_rationale_is_not_suggested(world: World) -> None:
+    for title, rationale in (("", "x"), ("x", " ")):
+        with pytest.raises(UsageError):
+            suggest(world, title, rationale)
+    with pytest.raises(UsageError, match="project"):
+        suggest(world, project="a/b")
+
+
+def test_what_waits_is_told_whole(world: World) -> None:
+    made = suggest(world, content="Send all of it back.\n", tags=["jira"])
+    (one,) = world.fresh().admin.pending_rules()
+    assert (one.id, one.handle, one.title, one.branch, one.path) == (
+        made.id, made.handle, made.title, made.branch, made.path,
+    )  # fmt: skip
+    assert (one.kind, one.remote, one.conflicts, one.similar, one.rejected_before) == ("new", False, (), (), "")
+    assert one.suggested_by == "Test Person <person@example.com> (agent some agent)"
+    assert one.suggested_at.endswith("Z")
+    assert (one.body, one.rationale, one.tags) == ("Send all of it back.\n", "PUT replaces all", ("jira",))
+    assert (one.added, one.removed) == (len(one.diff.splitlines()) - 3, 0)
+    assert "+Send all of it back." in one.diff
+
+
+def test_a_person_approves_and_the_rule_is_served(world: World) -> None:
+    made = suggest(world)
+    done = world.fresh().admin.approve_rule(made.handle)
+    assert (done.id, done.title, done.path, done.branch) == (made.id, made.title, made.path, made.branch)
+    assert done.commit == world.git(world.root, "rev-parse", "main")
+    assert (world.root / made.path).exists()
+    assert world.status() == ""
+    assert rules(world) == ["GET before PUT"]
+    assert world.fresh().admin.pending_rules() == ()
+
+
+@pytest.mark.parametrize("name", ["handle", "id", "branch", "path", "end"])
+def test_a_proposal_answers_to_many_names(world: World, name: str) -> None:
+    made = suggest(world)
+    ref = made.id[-8:].lower() if name == "end" else getattr(made, name)
+    assert world.fresh().admin.approve_rule(ref).id == made.id
+
+
+def test_names_that_mean_nothing_or_too_much_are_refused(world: World) -> None:
+    with pytest.raises(NotFound) as nothing:
+        world.fresh().admin.approve_rule("R-ZZZZZZ")
+    assert "no proposal waits" in nothing.value.hint
+    made = approved(world)
+    for title in ("GET first", "GET always"):
+        world.fresh().contribute.update(made.handle, title=title)
+    with pytest.raises(AmbiguousName) as both:
+        world.fresh().admin.approve_rule(made.handle)
+    assert f"rules/{made.handle}-get-first" in both.value.hint
+
+
+def test_agents_decide_nothing(world: World) -> None:
+    made = suggest(world)
+    admin = world.fresh(**AGENT).admin
+    with pytest.raises(Refused) as refused:
+        admin.approve_rule(made.handle)
+    assert refused.value.exit_code == 8
+    with pytest.raises(Refused):
+        admin.reject_rule(made.handle)
+    assert rules(world) == []
+
+
+def test_an_edit_of_a_rule_is_a_proposal_and_the_old_text_stays_in_force(world: World) -> None:
+    made = approved(world, content="Send all of it back.")
+    world.write("global/lessons/two.md", lesson(made.id[:-1] + "0"))
+    world.commit()
+    done = world.fresh().contribute.update(made.handle, title="GET, then PUT", add_tags=["api"])
+    assert "proposed on rules/" in done.notes[0]
+    assert world.status() == ""
+    assert rules(world) == ["GET before PUT"]
+    (one,) = world.fresh().admin.pending_rules()
+    assert (one.kind, one.title, one.added, one.removed) == ("edit", "GET, then PUT", 3, 1)
+    assert "-title: GET before PUT" in one.diff
+    world.fresh().admin.approve_rule(one.branch)
+    assert rules(world) == ["GET, then PUT"]
+
+
+def test_an_edit_in_the_editor_of_the_command_is_a_proposal(world: World) -> None:
+    made = approved(world)
+    done = world.fresh().contribute.edit(made.handle, lambda text, _: text + "More words.\n")
+    assert done is not None
+    assert done.commit == world.git(world.root, "rev-parse", f"rules/{made.handle}-get-before-put")
+    assert world.fresh().contribute.edit(made.handle, lambda text, _: text) is None
+    with pytest.raises((InvalidEntry, Refused)):
+        world.fresh().contribute.edit(
+            made.handle, lambda text, _: text.replace("rationale: PUT", "approved: true\nx: ")
+        )
+
+
+def test_another_project_is_a_proposal_that_moves_the_file(world: World) -> None:
+    made = approved(world)
+    world.fresh().contribute.update(made.handle, project="jira-api")
+    (one,) = world.fresh().admin.pending_rules()
+    world.fresh().admin.approve_rule(one.branch)
+    assert world.status() == ""
+    assert not (world.root / made.path).exists()
+    assert (world.root / made.path.replace("global/", "jira-api/")).exists()
+    assert rules(world) == ["GET before PUT"]
+
+
+def test_a_removal_is_a_proposal(world: World) -> None:
+    made = approved(world)
+    lesson_made = world.add("A lesson")
+    one, two = world.fresh().contribute.delete([made.handle, lesson_made.handle])
+    assert "proposed on" in one.notes[0]
+    assert two.title == "A lesson"
+    assert rules(world) == ["GET before PUT"]
+    (waiting,) = world.fresh().admin.pending_rules()
+    assert (waiting.kind, waiting.added, waiting.title) == ("removal", 0, "GET before PUT")
+    done = world.fresh().admin.approve_rule(made.handle)
+    assert not (world.root / made.path).exists()
+    assert rules(world) == []
+    assert world.git(world.root, "log", "-1", "--format=%s", done.commit) == "Approve rule: GET before PUT (removal)"
+    assert world.status() == ""
+
+
+def test_removing_what_is_no_rule_says_so(world: World) -> None:
+    with pytest.raises(UsageError, match="not a rule"):
+        world.fresh().contribute.propose_removal("L-8F3K2A")
+
+
+def test_rejecting_keeps_text_and_reason_and_meets_the_next_suggestion(world: World) -> None:
+    made = suggest(world, content="Send all.", tags=["jira"])
+    done = world.fresh().admin.reject_rule(made.handle, reason="too\nbroad")
+    assert done.record_path.startswith(".ai-lessons/rejected/2026/")
+    assert "reason: too broad" in world.read(done.record_path)
+    assert done.commit == world.git(world.root, "rev-parse", "main")
+    assert world.fresh().admin.pending_rules() == ()
+    again = suggest(world, content="Send  all.", tags=["other"])
+    assert again.warnings == ("the same was rejected on 2026-11-21: too broad",)
+    (one,) = world.fresh().admin.pending_rules()
+    assert one.rejected_before == "on 2026-11-21: too broad"
+    assert suggest(world, "Something else entirely", "other words").warnings == ()
+
+
+def test_near_duplicates_in_force_and_pending_are_named(world: World) -> None:
+    one = approved(world, "Send the whole workflow with PUT")
+    two = suggest(world, "Send whole workflows with every PUT", "other words")
+    assert two.warnings == (f"much like {one.handle} 'Send the whole workflow with PUT' (in force)",)
+    three = suggest(world, "PUT: send the whole workflow", "words")
+    assert len(three.warnings) == 2
+    pending = {p.id: p for p in world.fresh().admin.pending_rules()}
+    assert any("(proposed)" in name for name in pending[three.id].similar)
+    assert suggest(world, "Wash your hands", "germs").warnings == ()
+
+
+def test_contradictions_by_link_are_named(world: World) -> None:
+    one = approved(world, "Send all")
+    two = suggest(world, "Send a part", "less traffic", links=[("contradicts", one.handle)])
+    assert two.warnings == (f"it contradicts {one.handle} 'Send all' (in force)",)
+    (waiting,) = world.fresh().admin.pending_rules()
+    assert waiting.conflicts == two.warnings
+
+
+def test_an_edit_of_a_proposal_is_a_second_commit(world: World) -> None:
+    made = suggest(world)
+    done = world.fresh().admin.edit_proposal(made.handle, lambda text, _: text.replace("GET before PUT", "GET first"))
+    assert done is not None
+    assert (done.title, done.branch) == ("GET first", made.branch)
+    assert world.git(world.root, "rev-parse", f"{made.branch}~1") == made.commit
+    assert world.fresh().admin.edit_proposal(made.handle, lambda text, _: text) is None
+    with pytest.raises(InvalidEntry):
+        world.fresh().admin.edit_proposal(made.handle, lambda text, _: text.replace("rationale", "x"))
+    world.fresh().admin.approve_rule(made.handle)
+    assert rules(world) == ["GET first"]
+
+
+def test_edits_in_the_tree_become_proposals_and_the_approved_text_comes_back(world: World) -> None:
+    made = approved(world)
+    text = world.read(made.path)
+    world.write(made.path, text.replace("PUT replaces all", "PUT replaces everything"))
+    world.write("global/rules/by-hand.md", "---\ntitle: By hand\nrationale: because\n---\nDo it.\n")
+    world.write("global/lessons/one.md", lesson(body="edited"))
+    assert world.git(world.root, "add", "-A") == ""
+    new, edit = world.fresh(cwd=world.root).contribute.propose()
+    assert world.status() == "M  global/lessons/one.md"
+    assert world.read(made.path) == text
+    assert not (world.root / "global/rules/by-hand.md").exists()
+    assert {p.branch: p.kind for p in world.fresh().admin.pending_rules()} == {edit.branch: "edit", new.branch: "new"}
+    shown = world.git(world.root, "show", f"{new.branch}:global/rules/by-hand.md")
+    assert f"\nid: {new.id}\n" in shown
+    world.fresh().admin.approve_rule(edit.branch)
+    world.fresh().admin.approve_rule(new.branch)
+    assert sorted(rules(world)) == ["By hand", "GET before PUT"]
+    assert world.fresh().contribute.propose() == ()
+
+
+def test_of_several_edits_only_the_named_ones_are_proposed(world: World) -> None:
+    one, two = approved(world, "First thing"), approved(world, "Second matter")
+    for made in (one, two):
+        world.write(made.path, world.read(made.path) + "More.\n")
+    (done,) = world.fresh(cwd=world.root).contribute.propose([one.path])
+    assert done.id == one.id
+    assert world.status() == f"M {two.path}"
+
+
+def test_an_edit_that_breaks_the_format_is_neither_proposed_nor_lost(world: World) -> None:
+    one, two = approved(world, "First thing"), approved(world, "Second matter")
+    world.write(one.path, world.read(one.path) + "More.\n")
+    world.write(two.path, world.read(two.path).replace("rationale", "reason"))
+    with pytest.raises(InvalidEntry, match="rationale"):
+        world.fresh(cwd=world.root).contribute.propose()
+    assert len(world.status().splitlines()) == 2
+    assert world.fresh().admin.pending_rules() == ()
+
+
+def test_a_second_try_after_a_crash_does_not_propose_twice(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = approved(world)
+    world.write(made.path, world.read(made.path) + "More.\n")
+    with monkeypatch.context() as patch:
+        patch.setattr("ai_lessons.repository.landing.put_back", lambda *_: (_ for _ in ()).throw(Conflict("busy")))
+        with pytest.raises(Conflict):
+            world.fresh(cwd=world.root).contribute.propose()
+    (done,) = world.fresh(cwd=world.root).contribute.propose()
+    assert [p.branch for p in world.fresh().admin.pending_rules()] == [done.branch]
+    assert world.status() == ""
+
+
+def test_an_id_taken_from_another_rule_is_named(world: World) -> None:
+    made = approved(world)
+    world.write("global/rules/copy.md", world.read(made.path) + "Changed copy.\n")
+    with pytest.raises(InvalidEntry, match="it has the id of"):
+        world.fresh(cwd=world.root).contribute.propose()
+
+
+def test_a_text_that_breaks_the_format_is_not_approved(world: World) -> None:
+    world.git(world.root, "switch", "-q", "-c", "rules/R-8F3K2A-x", "main~1")
+    world.write("p/rules/x.md", "---\nid: 01JD3Z8QK5W7M2X9V4T68F3K2A\nkind: rule\ntitle: X\napproved: true\n---\n")
+    world.commit()
+    world.git(world.root, "switch", "-q", "main")
+    with pytest.raises(InvalidEntry):
+        world.fresh().admin.approve_rule("R-8F3K2A")
+    assert rules(world) == []
+
+
+def test_hostile_proposals_are_listed_and_stop_nothing(world: World) -> None:
+    suggest(world)
+    for number, text in enumerate((b"---\nid: [\n---\n", b"\xff\xfe\x00", b"---\n" + b"[" * 30_000 + b"\n---\n")):
+        world.git(world.root, "switch", "-q", "-c", f"rules/evil-{number}", "main~1")
+        world.write("p/rules/evil.md", text)
+        world.commit()
+        world.git(world.root, "switch", "-q", "main")
+    waiting = world.fresh().admin.pending_rules()
+    assert len(waiting) == 4
+    assert sum("its text cannot be read" in one.conflicts for one in waiting) == 3
+    assert world.fresh().admin.pending_count() == 4
+
+
+def test_the_count_is_remembered_until_something_moves(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert world.fresh().admin.pending_count() == 0
+    made = suggest(world)
+    assert world.fresh().admin.pending_count() == 1
+    with monkeypatch.context() as patch:
+        patch.setattr("ai_lessons.library.rule_review.count", lambda _: 99)
+        assert world.fresh().admin.pending_count() == 1
+    world.git(world.root, "branch", "-D", made.branch)
+    assert world.fresh().admin.pending_count() == 0
+
+
+def test_counting_again_loads_nothing_slow(world: World) -> None:
+    suggest(world)
+    assert world.fresh().admin.pending_count() == 1
+    program = f"""
+import sys
+from pathlib import Path
+from ai_lessons.library.wiring import Options, open_library
+p = Path({str(world.root.parent)!r})
+with open_library(Path({str(world.root)!r}), Options(p, p, p, p)) as library:
+    assert library.admin.pending_count() == 1
+assert not {{"dulwich", "lancedb", "yaml"}} & set(sys.modules), sorted(sys.modules)
+"""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_suggesting_never_loads_the_index(world: World) -> None:
+    library = world.fresh()
+    library.contribute.suggest_rule(RuleDraft("One", "because"))
+    assert not library._parts.has_index
+
+
+def test_the_audit_tells_who_approved_and_what_violates_the_policy(world: World) -> None:
+    made = approved(world)
+    good = world.fresh().admin.audit()
+    (row,) = good.rows
+    assert (row.id, row.in_force, row.evidence, row.problem, good.ok) == (made.id, True, 2, "", True)
+    assert row.approved_by == "Test Person <person@example.com>"
+    world.write(made.path, world.read(made.path) + "Smuggled.\n")
+    world.write("p/rules/straight.md", "---\ntitle: Straight\nrationale: x\n---\n")
+    world.commit()
+    bad = world.fresh().admin.audit()
+    assert not bad.ok
+    problems = {row.title: row.problem for row in bad.rows}
+    assert "without approval" in problems["GET before PUT"]
+    assert "committed without a proposal" in problems["Straight"]
+    assert [row.in_force for row in bad.rows] == [True, False]
+
+
+def test_signing_puts_a_record_that_verifies_into_the_merge(
+    world: World, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    from ai_lessons.repository.approval import derive
+    from ai_lessons.repository.signed import with_signatures
+    from ai_lessons.repository.signers import parse_signers
+    from ai_lessons.repository.worktree import locate
+
+    key = tmp_path_factory.mktemp("keys") / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    world.write(".ai-lessons/config.yaml", "format: 1\napproval:\n  require: signed\n")
+    world.commit()
+    with pytest.raises(Refused, match="which key"):
+        world.fresh().admin.approve_rule(suggest(world).handle, sign=True)
+    world.git(world.root, "config", "user.signingkey", str(key))
+    made = suggest(world, "Second matter")
+    done = world.fresh().admin.approve_rule(made.handle, sign=True)
+    assert "no keys are trusted yet" in done.notes[0]
+    signers, _ = parse_signers("person@example.com " + key.with_suffix(".pub").read_text())
+    first = world.git(world.root, "rev-list", "--max-parents=0", "main")
+    worktree = locate(world.root)
+    view = with_signatures(worktree, derive(worktree, "refs/heads/main"), signers, repository=first)
+    verdict = view.verdicts[made.id]
+    assert (verdict.in_force, verdict.evidence.level, verdict.path) == (True, 3, made.path)
+    assert world.status() == ""
+    unsigned = world.fresh().admin.approve_rule(suggest(world, "Third affair").handle)
+    assert "--sign" in unsigned.notes[0]
+
+
+def test_nothing_of_this_works_without_an_approval_branch(world: World) -> None:
+    world.git(world.root, "branch", "-m", "main", "other")
+    with pytest.raises(NotFound, match="approval branch"):
+        suggest(world)
+    assert world.fresh().admin.pending_count() == 0
+
+
+def test_options_of_an_agent_do_not_leak_into_the_merge(world: World) -> None:
+    made = suggest(world)
+    world.fresh().admin.approve_rule(made.handle)
+    assert "Agent" not in world.git(world.root, "log", "-1", "--format=%B", "main")
+    assert world.options.agent is None

@@ -1,0 +1,232 @@
+"""Never stale: whatever happened to the files, the next search is right."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ai_lessons.errors import UsageError
+from ai_lessons.knowledge.entries import Kind
+from ai_lessons.library.answers import Query
+from library.world import LESSON, OTHER, SCRIPT, lesson, rule
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Git
+    from library.world import CountingEmbedder, World
+
+
+def test_an_edit_is_found_by_the_next_search_and_the_old_text_is_not(world: World) -> None:
+    world.write("notes/a.md", "# Apples\n\nAbout pomology.\n")
+    assert world.found("pomology") == ["Apples"]
+    world.write("notes/a.md", "# Apples\n\nAbout viticulture.\n")
+    assert world.found("viticulture") == ["Apples"]
+    assert world.found("pomology") == []
+    assert world.commits() == ["first"]
+
+
+def test_a_renamed_moved_and_deleted_file_is_right_at_once(world: World) -> None:
+    file = world.write("notes/a.md", "# Apples\n\nAbout pomology.\n")
+    assert world.search("pomology").docs[0].entry.path == "notes/a.md"
+    file.rename(world.root / "notes/b.md")
+    assert [hit.entry.path for hit in world.search("pomology").docs] == ["notes/b.md"]
+    (world.root / "garden").mkdir()
+    (world.root / "notes/b.md").rename(world.root / "garden/b.md")
+    (hit,) = world.search("pomology").docs
+    assert (hit.entry.path, hit.entry.project) == ("garden/b.md", "garden")
+    (world.root / "garden/b.md").unlink()
+    assert world.found("pomology") == []
+
+
+def test_what_git_brings_is_found(world: World, git: Git, tmp_path: Path) -> None:
+    world.write("notes/a.md", "# Apples\n\nAbout pomology.\n")
+    world.commit("apples")
+    other = tmp_path / "other"
+    git(tmp_path, "clone", "-q", str(world.root), str(other))
+    (other / "notes/a.md").write_text("# Apples\n\nAbout horticulture.\n")
+    (other / "notes/c.md").write_text("# Cherries\n\nAbout drupes.\n")
+    git(other, "add", "-A")
+    git(other, "commit", "-qm", "cherries")
+    assert world.found("pomology") == ["Apples"]
+    git(world.root, "pull", "-q", str(other), "main")
+    assert world.found("drupes") == ["Cherries"]
+    assert world.found("horticulture") == ["Apples"]
+    git(world.root, "checkout", "-q", "HEAD~1", "--", "notes/a.md")
+    assert world.found("pomology") == ["Apples"]
+    git(world.root, "reset", "-q", "--hard", "HEAD~1")
+    assert world.found("drupes") == []
+    git(world.root, "switch", "-qc", "side")
+    world.write("notes/d.md", "# Dates\n\nAbout palms.\n")
+    world.commit("dates")
+    assert world.found("palms") == ["Dates"]
+    git(world.root, "switch", "-q", "main")
+    assert world.found("palms") == []
+
+
+def test_a_change_that_keeps_size_and_time_is_seen(world: World) -> None:
+    import os
+
+    file = world.write("notes/a.md", "# Apples\n\nAbout aaaa.\n")
+    before = file.stat()
+    assert world.found("aaaa") == ["Apples"]
+    world.write("notes/a.md", "# Apples\n\nAbout bbbb.\n")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert world.found("bbbb") == ["Apples"]
+
+
+def test_another_process_sees_what_this_one_wrote(world: World) -> None:
+    world.add("Written here", "About phenology.")
+    assert [hit.entry.title for hit in world.fresh().recall.search(Query("phenology")).lessons] == ["Written here"]
+
+
+def test_filters_narrow_the_search(world: World) -> None:
+    text = "About winemaking.\n"
+    world.write("a/lessons/l.md", lesson(title="Lesson", body=text, tags="[red, dry]"))
+    world.write("b/lessons/l.md", lesson(OTHER, "Other lesson", text, tags="[red]"))
+    world.write("a/docs/v1/one.md", f"---\nkind: doc\ntitle: One\nversions: [v1]\n---\n{text}")
+    world.write("a/docs/shared/both.md", f"---\nkind: doc\ntitle: Both\nversions: [v1, v2]\n---\n{text}")
+    world.write("a/docs/unversioned/any.md", f"---\nkind: doc\ntitle: Any\n---\n{text}")
+    world.write("a/scripts/v2/go.sh", "#!/bin/sh\n# About winemaking.\n")
+    world.write("a/scripts/v2/go.sh.md", f"---\nid: {SCRIPT}\nkind: script\ntitle: Script\nversions: [v2]\n---\n{text}")
+    assert set(world.found("winemaking")) == {"Lesson", "Other lesson", "One", "Both", "Any", "Script"}
+    assert set(world.found("winemaking", kinds=frozenset({Kind.DOC}))) == {"One", "Both", "Any"}
+    assert set(world.found("winemaking", project="b")) == {"Other lesson"}
+    assert set(world.found("winemaking", tags=["red"])) == {"Lesson", "Other lesson"}
+    assert set(world.found("winemaking", tags=["red", "dry"])) == {"Lesson"}
+    docs = frozenset({Kind.DOC, Kind.SCRIPT})
+    assert set(world.found("winemaking", kinds=docs, versions=["v1"])) == {"One", "Both", "Any"}
+    assert set(world.found("winemaking", kinds=docs, versions=["v2"])) == {"Script", "Both", "Any"}
+    assert len(world.found("winemaking", limit=2)) == 2
+    hits = world.search("winemaking", kinds=docs, versions=["v1"], explain=True).docs
+    assert {hit.entry.title: hit.factors["version"] for hit in hits} == {"One": 1.0, "Both": 0.95, "Any": 0.7}
+    assert all(hit.entry.score == pytest.approx(math.prod(hit.factors.values())) for hit in hits)
+
+
+def test_a_context_lifts_what_carries_its_tags(world: World) -> None:
+    world.write("a/lessons/one.md", lesson(title="Plain", body="About winemaking.\n"))
+    world.write("a/lessons/two.md", lesson(OTHER, "Tagged", "About winemaking.\n", tags="[cellar]"))
+    (first, _) = world.search("winemaking", context_tags={"cellar": 3.0}, explain=True).lessons
+    assert first.entry.title == "Tagged"
+    assert first.factors["context"] == pytest.approx(1.3)
+
+
+@pytest.mark.parametrize("status", ["wrong", "promoted"])
+def test_what_is_wrong_or_promoted_leaves_the_results_but_not_the_repository(world: World, status: str) -> None:
+    made = world.add("Doubtful", "About phlogiston.")
+    assert world.found("phlogiston") == ["Doubtful"]
+    world.library.contribute.update(made.id, status=status)
+    assert world.found("phlogiston") == []
+    assert world.titles() == []
+    assert world.titles(status=status) == ["Doubtful"]
+    assert world.titles(status=None) == ["Doubtful"]
+    assert world.library.recall.show(made.id).entry.details["status"] == status
+
+
+def test_many_wrong_lessons_do_not_push_out_the_right_one(world: World) -> None:
+    for n in range(130):
+        entry_id = f"01JD3Z8QK5W7M2X9V4T6AA{n:04d}"
+        world.write(
+            f"p/lessons/w{n}.md", lesson(entry_id, f"phlogiston {n}", "phlogiston phlogiston\n", status="wrong")
+        )
+    world.write("p/lessons/right.md", lesson(body="Oxygen, " + "not so much a matter of " * 20 + "phlogiston.\n"))
+    assert world.found("phlogiston") == ["PUT replaces the workflow"]
+
+
+def test_without_a_model_full_text_answers_and_one_line_says_so(world: World) -> None:
+    world.add("A lesson", "About pomology.")
+    answer = world.search("pomology")
+    assert [hit.entry.title for hit in answer.lessons] == ["A lesson"]
+    (note,) = [note for note in answer.notes if "full text only" in note]
+    assert "\n" not in note
+    assert "pomology" in answer.lessons[0].entry.snippet
+    assert world.search("nothing of the sort").lessons == ()
+
+
+def test_with_a_model_meaning_counts_and_vectors_complete_themselves(world: World, embedder: CountingEmbedder) -> None:
+    world.add("Orchards", "pruning apple trees in winter")
+    answer = world.search("apple trees")
+    assert [hit.entry.title for hit in answer.lessons] == ["Orchards"]
+    assert answer.notes == ()
+    assert len(embedder.asked) == 1
+
+
+def test_an_empty_question_is_refused_and_an_odd_one_finds_nothing(world: World) -> None:
+    world.add("A lesson", "text")
+    for text in ("", "  \n"):
+        with pytest.raises(UsageError, match="empty"):
+            world.search(text)
+    for text in ("???", '"', "AND OR NOT", "a" * 5000, "'; DROP TABLE x", "title:*", "(((", "\x00\x1b[31m"):
+        world.search(text)
+
+
+def test_an_unreadable_file_never_stops_a_search(world: World) -> None:
+    world.write("notes/good.md", "# Good\n\nAbout pomology.\n")
+    world.write("notes/bad.md", "---\ntitle: [open\n---\n")
+    world.write("notes/binary.md", b"\x00\x01\xff")
+    world.write("notes/latin.md", "# Größe\n".encode("latin-1"))
+    answer = world.search("pomology")
+    assert [hit.entry.title for hit in answer.docs] == ["Good"]
+    assert any("3 files are left out" in note and "validate" in note for note in answer.notes)
+    assert world.library.recall.list().notes == tuple(note for note in answer.notes if "left out" in note)
+
+
+def test_a_broken_config_does_not_stop_a_search(world: World) -> None:
+    world.write("notes/good.md", "# Good\n\nAbout pomology.\n")
+    world.write(".ai-lessons/config.yaml", "search: [nonsense\n")
+    answer = world.search("pomology")
+    assert [hit.entry.title for hit in answer.docs] == ["Good"]
+    assert any("config.yaml is invalid" in note for note in answer.notes)
+
+
+def test_a_file_that_goes_while_it_is_indexed_only_leaves(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in "ab":
+        world.write(f"notes/{name}.md", f"# File {name}\n\nAbout pomology.\n")
+    parts = world.library._parts
+    load = parts.load
+
+    def vanish(entry_id: str) -> object:
+        (world.root / "notes/a.md").unlink(missing_ok=True)
+        return load(entry_id)
+
+    monkeypatch.setattr(parts, "load", vanish)
+    assert world.found("pomology") == ["File b"]
+
+
+@pytest.mark.parametrize("path", ["p/rules/plain.md", "p/docs/hidden-rule.md", "rules/deep/x.md"])
+def test_a_rule_of_the_working_tree_is_shown_by_nothing(world: World, path: str) -> None:
+    world.write("p/lessons/a.md", lesson(body="See zanzibar.\n"))
+    world.write(path, rule(folder_says_it="rules" in path))
+    library = world.library
+    answer = world.search("zanzibar deploying")
+    assert answer.rules == ()
+    assert world.found("zanzibar deploying") == ["PUT replaces the workflow"]
+    assert world.titles(status=None) == ["PUT replaces the workflow"]
+    assert world.titles(kinds=[Kind.RULE], status=None) == []
+    assert [tag.name for tag in library.recall.tags()] == []
+    assert [project.total for project in library.recall.projects()] == [1]
+    assert library.recall.related(LESSON) == ()
+    assert library.recall.show(LESSON).related == ()
+    for what, prefix in (("id", ""), ("id", "R-"), ("tag", ""), ("project", "")):
+        assert not any("anzibar" in value + word for value, word in library.recall.complete(prefix, what))
+    from ai_lessons.errors import NotFound
+
+    for ref in ("01JD3Z8QK5W7M2X9V4T6RRRR22", "R-RRRR22", path, str(world.root / path)):
+        for ask in (library.recall.show, library.recall.log, library.recall.diff, library.recall.related):
+            with pytest.raises(NotFound):
+                ask(ref)
+        with pytest.raises(NotFound):
+            library.contribute.delete([ref])
+        with pytest.raises(NotFound):
+            library.contribute.update(ref, title="x")
+    assert library.admin.stats().entries == {"lesson": 1}
+
+
+def test_a_lesson_that_becomes_a_rule_by_hand_leaves_all_results(world: World) -> None:
+    made = world.add("Soon a rule", "About zanzibar.", project="p")
+    assert world.found("zanzibar") == ["Soon a rule"]
+    world.write(made.path, world.read(made.path).replace("kind: lesson", "kind: rule\nrationale: because"))
+    assert world.found("zanzibar") == []
+    assert world.titles(status=None) == []
