@@ -1,0 +1,1 @@
+"""WHO is asking: command lines and servers. Parse, one library call, render."""

@@ -1,0 +1,144 @@
+"""`ai-lessons admin`: make, check and care for the repository. The index and the model are in `machinery`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from ai_lessons.doors import as_json, render_jobs
+from ai_lessons.doors.cli import hub, machinery, rules
+from ai_lessons.doors.cli.call import Call, pass_call
+from ai_lessons.doors.cli.commands import Group
+from ai_lessons.doors.cli.options import id_argument
+
+if TYPE_CHECKING:
+    from ai_lessons.doors.terminal import View
+
+EXIT_PROBLEMS = 4
+"""`validate` found problems: the code of an invalid entry."""
+
+
+@click.group("admin", cls=Group)
+def admin() -> None:
+    """Make, check and care for the repository."""
+
+
+@admin.command("init", examples=["ai-lessons admin init", "ai-lessons admin init team-knowledge --team --no-hooks"])
+@click.argument("path", required=False, type=click.Path())
+@click.option("--from", "from_url", metavar="URL", help="Clone this repository instead.")
+@click.option("--no-hooks", is_flag=True, help="Install no git hooks.")
+@click.option("--team", is_flag=True, help="Ask for an approver other than the proposer.")
+@pass_call
+def init(call: Call, path: str | None, from_url: str | None, no_hooks: bool, team: bool) -> None:
+    """Make a knowledge repository, or complete one. A folder that is full already is taken as it is."""
+    from ai_lessons.library.wiring import init_repository
+
+    place = call.settings.cwd / path if path else call.root
+    done = init_repository(place, call.options(), from_url=from_url, hooks=not no_hooks, team=team)
+    call.answer(done, render_jobs.initialised, as_json.initialised)
+
+
+@admin.command("validate", examples=["ai-lessons admin validate", "ai-lessons admin validate --fix"])
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path())
+@click.option("--fix", is_flag=True, help="Mend what can be mended without a decision.")
+@pass_call
+def validate(call: Call, paths: tuple[str, ...], fix: bool) -> int:
+    """Check files, all or some; exit code 4 if there are problems. For people, hooks and CI."""
+    report = call.library.admin.validate(paths, fix=fix)
+    call.answer(report, render_jobs.report, as_json.report)
+    return EXIT_PROBLEMS if report.problems else 0
+
+
+@admin.command("doctor", examples=["ai-lessons admin doctor"])
+@pass_call
+def doctor(call: Call) -> int:
+    """Check everything around the files; each finding with what to do. Exit code 1 if something is wrong."""
+    checks = call.library.admin.doctor()
+    call.answer(checks, render_jobs.checks, as_json.checks)
+    return int(any(check.state == "error" for check in checks))
+
+
+@admin.command("stats", examples=["ai-lessons admin stats"])
+@pass_call
+def stats(call: Call) -> None:
+    """Counts and sizes."""
+    call.answer(call.library.admin.stats(), render_jobs.stats, as_json.stats)
+
+
+@admin.command("save", examples=["ai-lessons admin save"])
+@pass_call
+def save(call: Call) -> None:
+    """Commit the writes that wait for a commit."""
+    call.answer(call.library.admin.save(), render_jobs.saved, as_json.saved)
+
+
+@admin.command("adopt", examples=["ai-lessons admin adopt jira-api/notes.md"])
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path())
+@pass_call
+def adopt(call: Call, paths: tuple[str, ...]) -> None:
+    """Write ids into plain files, so that they keep them when they are moved."""
+    call.answer(call.library.admin.adopt(paths), render_jobs.writes, as_json.writes)
+
+
+@admin.command("trust-script", examples=["ai-lessons admin trust-script S-9XW2RB"])
+@id_argument
+@pass_call
+def trust_script(call: Call, ref: str) -> None:
+    """Trust a script as it stands now, on this machine; any change of it asks again."""
+
+    def text(path: str, view: View) -> str:
+        return f"Trusted as it stands: {view.place(path)}"
+
+    call.answer(call.library.admin.trust_script(ref), text, lambda path: {"path": path})
+
+
+@admin.group("config")
+def config() -> None:
+    """Read and change the configuration of the repository."""
+
+
+@config.command("get", examples=["ai-lessons admin config get", "ai-lessons admin config get search.model"])
+@click.argument("key", required=False)
+@pass_call
+def config_get(call: Call, key: str | None) -> None:
+    """Print one value, or all."""
+    call.answer(call.library.admin.config_get(key), render_jobs.config, as_json.config)
+
+
+@config.command("set", examples=["ai-lessons admin config set git.autocommit true"])
+@click.argument("key")
+@click.argument("value")
+@pass_call
+def config_set(call: Call, key: str, value: str) -> None:
+    """Change one value; only its line in the file changes."""
+    commit = call.library.admin.config_set(key, value)
+    call.answer({key: value}, render_jobs.setting, lambda _: {"key": key, "value": value, "commit": commit})
+
+
+@admin.group("hooks")
+def hooks() -> None:
+    """Git hooks of this clone: check before a commit, refresh after a merge or checkout. Or of a hub: check a push."""
+
+
+def hooks_command(name: str, text: str) -> None:
+    """Define one of the three hooks commands."""
+    examples = [f"ai-lessons admin hooks {name}", f"ai-lessons admin hooks {name} --server /srv/git/knowledge.git"]
+
+    @hooks.command(name, help=text, examples=examples)
+    @click.option("--server", metavar="HUB", help="Those of this hub, which people push to, instead of this clone's.")
+    @pass_call
+    def command(call: Call, server: str | None) -> None:
+        if server:
+            hub.answer_for_hub(call, name, server)
+            return
+        lines = getattr(call.library.admin, f"hooks_{name}")()
+        call.answer(lines, render_jobs.lines, as_json.lines)
+
+
+hooks_command("install", "Install them, beside the hooks that are there.")
+hooks_command("uninstall", "Take ours away again.")
+hooks_command("status", "Say which are installed.")
+machinery.register(admin)
+hub.register(admin)
+rules.register_admin(admin)

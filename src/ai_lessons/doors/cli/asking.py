@@ -1,0 +1,163 @@
+"""Questions to the person at the terminal, the text editor, and text that comes through standard input."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from ai_lessons.doors.terminal import clean, is_terminal, line
+from ai_lessons.errors import AiLessonsError, StorageFailed, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+SILENCE = 2.0
+"""Seconds without input after which we say what we are waiting for: a caller may not know that its pipe is open."""
+SHOWN_LINES = 40
+EXPLANATION = re.compile(r"\A<!--.*?-->\n*", re.DOTALL)
+
+
+def ask_trust(path: str, text: str) -> bool:
+    """Show a script that this machine has not run before and ask whether to trust exactly this text."""
+    lines = clean(text).splitlines()
+    click.echo(f"{line(path)} has not been run on this machine, or has changed since:\n", err=True)
+    click.echo("\n".join(f"    {row}" for row in lines[:SHOWN_LINES]), err=True)
+    if len(lines) > SHOWN_LINES:
+        click.echo(f"    … {len(lines) - SHOWN_LINES} more lines", err=True)
+    return click.confirm("\nRun it, and trust this text from now on?", default=False, err=True)
+
+
+def ask_keys(question: str, keys: list[str]) -> bool:
+    """Show keys by their fingerprints and ask whether they may approve rules."""
+    click.echo("\n".join(["", *(f"    {line(key)}" for key in keys)]), err=True)
+    click.echo("Ask their owners, not the repository, for the fingerprints: ssh-keygen -lf KEY.pub", err=True)
+    return click.confirm(line(question), default=False, err=True)
+
+
+def ask_about_alarms(alarms: str) -> bool:
+    """Show what raises an alarm and ask whether it is meant to be so."""
+    click.echo(clean(alarms), err=True)
+    return click.confirm("\nTake the approval branch as it is now?", default=False, err=True)
+
+
+def confirm(question: str) -> bool:
+    """Yes or no, on stderr."""
+    return click.confirm(question, default=False, err=True)
+
+
+def open_editor(text: str, suffix: str) -> str | None:
+    """The text as the user's editor leaves it, byte for byte; None if it was not saved or is the same.
+
+    Raises:
+        UsageError: nobody is there to edit, and no editor is named; AiLessonsError: the editor failed.
+    """
+    if not (is_terminal(sys.stdin) or os.environ.get("VISUAL") or os.environ.get("EDITOR")):
+        raise UsageError(
+            "there is no terminal to edit on", hint="set EDITOR, or give the text with --content or --file"
+        )
+    # Given text, click adds a final newline and turns CRLF into LF; given bytes, it leaves the file alone.
+    edited = click.edit(text.encode("utf-8", "surrogateescape"), extension=suffix)
+    if edited is None:
+        return None
+    changed = decode(edited, "the edited text")
+    return None if changed == text else changed
+
+
+def write_new(explanation: str, suffix: str = ".md") -> str:
+    """Text written in the editor from nothing; the explanation is a comment on top that is taken away again."""
+    template = f"<!-- {explanation} -->\n\n"
+    return EXPLANATION.sub("", open_editor(template, suffix) or "").strip()
+
+
+def read_text(file: str) -> str:
+    """The text of a file, or of standard input for `-`."""
+    if file == "-":
+        return read_input()
+    try:
+        data = Path(file).expanduser().read_bytes()
+    except OSError as error:
+        raise UsageError(
+            f"{file}: {error.strerror}", hint="--file takes a text file, or - for standard input"
+        ) from error
+    return decode(data, file)
+
+
+def read_input() -> str:
+    """All of standard input. Says so when nothing comes for a while."""
+    if sys.stdin is None:  # closed by the caller: `<&-`
+        return ""
+    if os.name == "posix" and not is_terminal(sys.stdin):
+        _mention_silence()
+    return decode(sys.stdin.buffer.read(), "standard input")
+
+
+def _mention_silence() -> None:
+    try:
+        ready, _, _ = select.select([sys.stdin.buffer], [], [], SILENCE)
+    except (OSError, ValueError):  # what cannot be waited for (a test's own stream) will not keep us waiting
+        return
+    if not ready:
+        click.echo("reading the content from standard input (give --content TEXT to avoid it) …", err=True)
+
+
+def decode(data: bytes, name: str) -> str:
+    """Strict UTF-8."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            f"{name} is not UTF-8 text (byte {error.start})", hint="convert it, e.g. with iconv"
+        ) from error
+
+
+class Edits:
+    """An editor that remembers the last text, so that a text which turns out invalid can be edited again or kept."""
+
+    def __init__(self) -> None:
+        self.text: str | None = None
+        self.suffix = ".md"
+
+    def __call__(self, text: str, suffix: str) -> str | None:
+        """Edit `text`, or go on with the text that was refused last time."""
+        self.suffix = suffix
+        edited = open_editor(text if self.text is None else self.text, suffix)
+        if edited is not None:
+            self.text = edited
+        return self.text
+
+    def keep(self, folder: Path) -> Path | None:
+        """Write the last text where the user finds it again."""
+        if self.text is None:
+            return None
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            file = folder / f"edit-{os.getpid()}{self.suffix}"
+            file.write_text(self.text, encoding="utf-8", newline="")
+        except OSError as error:
+            raise StorageFailed(f"{folder}: {error.strerror}; your text was not kept") from error
+        return file
+
+
+def until_valid(job: Callable[[Edits], T], folder: Path, *, can_ask: bool) -> T:
+    """Edit until the library takes the text, or the user gives up: then the text is kept in `folder`."""
+    edits = Edits()
+    while True:
+        try:
+            return job(edits)
+        except AiLessonsError as error:
+            if edits.text is None:
+                raise
+            if can_ask:
+                click.echo(f"error: {clean(error.message)}", err=True)
+                if click.confirm("Edit again?", default=True, err=True):
+                    continue
+                error.message = "the edit was not written"  # what is wrong with it was said before the question
+            error.hint = f"your text is kept in {edits.keep(folder)}"
+            raise

@@ -1,0 +1,118 @@
+"""Commands and groups of ours: help with examples, `--json` after the command as well, groups loaded when called."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+COLUMN = 36
+"""Widest left column of a help page."""
+
+
+def write_options(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    """The options of a command; click's own way breaks the alignment where an option is longer than 30 letters."""
+    records = [param.get_help_record(ctx) for param in command.get_params(ctx) if isinstance(param, click.Option)]
+    with formatter.section("Options"):
+        formatter.write_dl([record for record in records if record], col_max=COLUMN)
+
+
+class FirstSentence(click.Command):
+    """In a list of commands, the whole first sentence: one that breaks off in the middle explains nothing."""
+
+    def get_short_help_str(self, limit: int = 45) -> str:  # noqa: ARG002  # click's signature
+        """Of any length."""
+        first = (self.help or "").partition("\n\n")[0]
+        return " ".join(first.split()).partition(". ")[0].rstrip(".") + "."
+
+
+class Command(FirstSentence):
+    """A command whose help ends with examples, and that takes the global options too."""
+
+    def __init__(self, *args: Any, examples: Sequence[str] = (), **kwargs: Any) -> None:
+        self.examples = tuple(examples)
+        kwargs["context_settings"] = CONTEXT | (kwargs.get("context_settings") or {})
+        kwargs["params"] = [*(kwargs.get("params") or ()), *_global_options()]
+        super().__init__(*args, **kwargs)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Options in one aligned column."""
+        write_options(self, ctx, formatter)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # click's signature
+        """Examples as they are typed: never wrapped, ready to copy."""
+        with formatter.section("Examples"):
+            for example in self.examples:
+                formatter.write(f"{'':{formatter.current_indent}}{example}\n")
+
+
+def _global_options() -> list[click.Option]:
+    """Copies of the global options for one command; only `--json` is worth a line in every help."""
+
+    def remember(ctx: click.Context, param: click.Parameter, value: object) -> None:
+        call = ctx.find_root().obj
+        if value and call is not None and param.name:
+            setattr(call, param.name, value)
+
+    common: dict[str, Any] = {"expose_value": False, "callback": remember, "is_eager": True}
+    return [
+        click.Option(["--json"], is_flag=True, help="Print data instead of text.", **common),
+        click.Option(["--repo"], hidden=True, **common),
+        click.Option(["-q", "--quiet"], is_flag=True, hidden=True, **common),
+        click.Option(["-v", "--verbose"], is_flag=True, hidden=True, **common),
+    ]
+
+
+class Group(FirstSentence, click.Group):
+    """A group of our commands, in the order in which they are written down."""
+
+    command_class = Command
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs["context_settings"] = CONTEXT | (kwargs.get("context_settings") or {})
+        super().__init__(*args, **kwargs)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
+        """In the order of definition, everyday ones first; a second name of a command is not listed."""
+        return [name for name, command in self.commands.items() if command.name == name]
+
+
+Group.group_class = Group
+
+
+class LazyGroup(Group):
+    """The root: a group below it is imported only when it is called; its help line stands here.
+
+    `lazy` maps a name to `module:attribute` and the help line.
+    """
+
+    def __init__(
+        self, *args: Any, lazy: Mapping[str, tuple[str, str]], everyday: Sequence[tuple[str, str]], **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.lazy, self.everyday = lazy, everyday
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
+        """The names, without importing anything."""
+        return list(self.lazy)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # click's signature
+        """Import the group now."""
+        if cmd_name not in self.lazy:
+            return None
+        module, _, attribute = self.lazy[cmd_name][0].partition(":")
+        found = getattr(import_module(module), attribute)
+        return found if isinstance(found, click.Command) else None
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Everyday commands, groups, options: in the order in which people need them."""
+        with formatter.section("Every day"):
+            formatter.write_dl(self.everyday, col_max=48)
+        with formatter.section("All commands"):
+            formatter.write_dl([(f"{name} --help", text) for name, (_, text) in self.lazy.items()])
+        write_options(self, ctx, formatter)

@@ -1,0 +1,197 @@
+"""`ai-lessons contribute`: lessons, and what can be done to any entry. Docs and scripts are in `resources`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ai_lessons.doors import as_json, render_jobs
+from ai_lessons.doors.cli import asking, resources, rules
+from ai_lessons.doors.cli.call import Call, pass_call
+from ai_lessons.doors.cli.commands import Group
+from ai_lessons.doors.cli.completion import offer
+from ai_lessons.doors.cli.options import (
+    CATEGORY,
+    CONFIDENCE,
+    SOURCE,
+    STATUS,
+    WORDS,
+    content_options,
+    id_argument,
+    ids_argument,
+    project_option,
+    tags_option,
+    version_option,
+)
+from ai_lessons.doors.cli.parsing import NewLink, OneOf, changes, flat
+from ai_lessons.doors.terminal import is_terminal
+from ai_lessons.errors import UsageError
+from ai_lessons.knowledge.entries import Relation
+from ai_lessons.library.writes import LessonDraft
+
+if TYPE_CHECKING:
+    from ai_lessons.library.writes import Written
+
+RELATION = OneOf(Relation, "relation")
+HOW_SURE = f"How sure it is: {CONFIDENCE.listed}."
+HOW_KNOWN = f"How it came to be known: {SOURCE.listed}."
+WHAT_SORT = f"What it teaches: {CATEGORY.listed}."
+EXPLAIN_LESSON = "Write what was observed below this comment, as Markdown. Leave it empty to stop."
+NO_TEXT = "give --content TEXT, --file FILE, or - to read standard input"
+
+
+@click.group("contribute", cls=Group)
+def contribute() -> None:
+    """Write down what was learned: lessons, docs, scripts, links."""
+
+
+def text_from(content: str | None, file: str | None, dash: str | None, *, optional: bool) -> str:
+    """The text of a new lesson, from the one source that was given; `optional` if a pattern says it already.
+
+    Raises:
+        UsageError: two sources, or none and nobody to ask.
+    """
+    given = [source for source in (content, file, dash) if source is not None]
+    if len(given) > 1:
+        raise UsageError("the text is given twice", hint="use one of --content, --file and -")
+    if content not in {None, "-"} or (optional and not given):
+        return content or ""
+    if given:
+        text = asking.read_text(given[0])
+    else:
+        text = asking.write_new(EXPLAIN_LESSON) if is_terminal(sys.stdin) else asking.read_input()
+    if not text.strip() and not optional:
+        raise UsageError("the lesson has no text, nothing was written", hint=NO_TEXT)
+    return text
+
+
+@contribute.command(
+    "add-lesson",
+    examples=[
+        'ai-lessons contribute add-lesson --title "git gc keeps reflogs" --content "Ninety days long." --tags git',
+        'ai-lessons contribute add --title "PUT replaces" --when "updating" --do "GET first" --because "PUT deletes"',
+        'git log -1 --format=%B | ai-lessons contribute add-lesson --title "Why we did it" -',
+    ],
+)
+@click.argument("dash", metavar="[-]", required=False, type=click.Choice(["-"]))
+@click.option("--title", required=True, metavar="T", help="One sentence that says what was observed.")
+@content_options[0]
+@content_options[1]
+@tags_option
+@project_option
+@click.option("--confidence", type=CONFIDENCE, default="medium", show_default=True, help=HOW_SURE)
+@click.option("--source", type=SOURCE, default="observed", show_default=True, help=HOW_KNOWN)
+@click.option("--category", type=CATEGORY, help=WHAT_SORT)
+@click.option("--context", "contexts", metavar="X", multiple=True, help="Where it holds; may be given again.")
+@click.option("--applies-to", metavar="GLOB", multiple=True, help="Files it is about; may be given again.")
+@click.option(
+    "--link",
+    "links",
+    type=NewLink(),
+    metavar="[R=]ID",
+    multiple=True,
+    help="Entry it belongs to.",
+    shell_complete=offer("id"),
+)
+@click.option("--when", metavar="W", help="Pattern: in which situation,")
+@click.option("--do", metavar="D", help="what to do,")
+@click.option("--dont", metavar="D", help="or what not to do,")
+@click.option("--because", metavar="B", help="and why.")
+@pass_call
+def add_lesson(call: Call, /, dash: str | None, content: str | None, file: str | None, **given: Any) -> None:
+    """Add a lesson (also: add). Without a text your editor opens; piped text is read."""
+    text = text_from(content, file, dash, optional=bool(given["when"] and given["because"]))
+    project = given.pop("project") or ""
+    origin = "ai" if call.settings.agent else "user"
+    draft = LessonDraft(content=text, project=project, origin=origin, **given)
+    call.answer(call.library.contribute.add_lesson(draft), render_jobs.written, as_json.written)
+
+
+contribute.add_command(add_lesson, "add")
+
+
+@contribute.command("update", examples=["ai-lessons contribute update L-8F3K2A --confidence high --add-tags review"])
+@id_argument
+@click.option("--title", metavar="T", help="New title.")
+@click.option("--tags", type=WORDS, metavar="A,B", help="All tags anew.", shell_complete=offer("tag", listed=True))
+@click.option("--add-tags", type=WORDS, metavar="A,B", default="", help="Tags to add.")
+@click.option("--remove-tags", type=WORDS, metavar="A,B", default="", help="Tags to take away.")
+@version_option
+@project_option
+@click.option("--confidence", type=CONFIDENCE, help=HOW_SURE)
+@click.option("--source", type=SOURCE, help=HOW_KNOWN)
+@click.option("--category", type=CATEGORY, help=WHAT_SORT)
+@click.option("--status", type=STATUS, help=f"{STATUS.listed}; all but active leave the results.")
+@click.option("--context", "contexts", metavar="X", multiple=True, help="All contexts anew; may be given again.")
+@click.option("--applies-to", metavar="GLOB", multiple=True, help="All globs anew; may be given again.")
+@content_options[0]
+@content_options[1]
+@pass_call
+def update(call: Call, /, ref: str, content: str | None, file: str | None, **given: Any) -> None:
+    """Change what is stated about an entry, or its text. Only the lines that change are touched."""
+    given |= {"versions": flat(given["versions"]), "content": new_text(content, file)}
+    call.answer(call.library.contribute.update(ref, **changes(given)), render_jobs.written, as_json.written)
+
+
+def new_text(content: str | None, file: str | None) -> str | None:
+    """The text that replaces the old one, or None."""
+    if content is not None and file is not None:
+        raise UsageError("the text is given twice", hint="use one of --content and --file")
+    source = file or ("-" if content == "-" else None)
+    return asking.read_text(source) if source else content
+
+
+@contribute.command("edit", examples=["EDITOR=nano ai-lessons contribute edit L-8F3K2A"])
+@id_argument
+@pass_call
+def edit(call: Call, ref: str) -> None:
+    """Open an entry in your editor; it is checked before it is written."""
+    folder = call.settings.folders.state / "edits"
+
+    def job(edits: asking.Edits) -> Written | None:
+        return call.library.contribute.edit(ref, edits)
+
+    done = asking.until_valid(job, folder, can_ask=call.can_ask)
+    if done is None:
+        call.note(["nothing was changed"])
+        return
+    call.answer(done, render_jobs.written, as_json.written)
+
+
+@contribute.command("delete", examples=["ai-lessons contribute delete L-8F3K2A --yes"])
+@ids_argument
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@pass_call
+def delete(call: Call, refs: tuple[str, ...], yes: bool) -> None:
+    """Delete entries. Git keeps their history."""
+    resources.remove(call, refs, yes=yes)
+
+
+@contribute.command("link", examples=["ai-lessons contribute link L-8F3K2A S-9XW2RB --relation has_script"])
+@click.argument("a", metavar="A", shell_complete=offer("id"))
+@click.argument("b", metavar="B", shell_complete=offer("id"))
+@click.option("--relation", type=RELATION, default="related_to", show_default=True, help="How A stands to B.")
+@click.option("--weight", type=click.FloatRange(0, 1), help="How strong, from 0 to 1.")
+@pass_call
+def link(call: Call, a: str, b: str, relation: str, weight: float | None) -> None:
+    """Say how one entry stands to another.
+
+    Relations: related_to, derived_from, has_script, has_doc, proves, contradicts, supersedes, specializes.
+    """
+    call.answer(call.library.contribute.link(a, b, relation, weight), render_jobs.written, as_json.written)
+
+
+@contribute.command("unlink", examples=["ai-lessons contribute unlink L-8F3K2A D-4T7QZM"])
+@click.argument("a", metavar="A", shell_complete=offer("id"))
+@click.argument("b", metavar="B", shell_complete=offer("id"))
+@click.option("--relation", type=RELATION, help="Only this relation; without it, all between the two.")
+@pass_call
+def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
+    """Take links between two entries away."""
+    call.answer(call.library.contribute.unlink(a, b, relation), render_jobs.written, as_json.written)
+
+
+resources.register(contribute)
+rules.register_contribute(contribute)

@@ -1,0 +1,53 @@
+"""Options and arguments that several commands share."""
+
+from __future__ import annotations
+
+import click
+
+from ai_lessons.doors.cli.completion import offer
+from ai_lessons.doors.cli.parsing import ContextTags, OneOf, Words
+from ai_lessons.knowledge.entries import Category, Confidence, Kind, Source, Status
+
+KINDS = click.Choice([kind.value for kind in Kind])
+RESOURCES = click.Choice([kind.value for kind in Kind if kind.is_resource])
+WORDS = Words()
+
+id_argument = click.argument("ref", metavar="ID", shell_complete=offer("id"))
+ids_argument = click.argument("refs", metavar="ID...", nargs=-1, required=True, shell_complete=offer("id"))
+project_option = click.option(
+    "--project", metavar="P", help="Project: the first folder.", shell_complete=offer("project")
+)
+tags_option = click.option(
+    "--tags", type=WORDS, metavar="A,B", default="", help="Tags, with commas.", shell_complete=offer("tag", listed=True)
+)
+version_option = click.option(
+    "--version",
+    "versions",
+    type=WORDS,
+    metavar="V",
+    multiple=True,
+    help="Version; may be given again.",
+    shell_complete=offer("version", listed=True),
+)
+type_option = click.option("--type", "kinds", type=KINDS, multiple=True, help="Only this kind; may be given again.")
+resource_type_option = click.option("--type", "kinds", type=RESOURCES, multiple=True, help="Only docs or only scripts.")
+limit_option = click.option(
+    "--limit", type=click.IntRange(1, 1000), default=10, show_default=True, help="Most results."
+)
+context_tags_option = click.option(
+    "--context-tags",
+    type=ContextTags(),
+    metavar="T,T=W",
+    default="",
+    help="Tags of what you are doing, e.g. reviewer,jira-api=1.5: entries with them rank higher.",
+    shell_complete=offer("tag", listed=True),
+)
+explain_option = click.option("--explain", is_flag=True, help="Show every factor of a score.")
+content_options = (
+    click.option("--content", metavar="C", help="The text; - reads standard input."),
+    click.option("--file", "file", metavar="F", type=click.Path(), help="The text is in this file; - as above."),
+)
+CONFIDENCE = OneOf(Confidence, "level")
+SOURCE = OneOf(Source, "source")
+CATEGORY = OneOf(Category, "category")
+STATUS = OneOf(Status, "status")

@@ -1,0 +1,228 @@
+"""`ai-lessons recall`: find, read and run what is known. The graph and history are in `history`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ai_lessons.doors import as_json, render
+from ai_lessons.doors.cli import history
+from ai_lessons.doors.cli.call import Call, pass_call
+from ai_lessons.doors.cli.commands import Group
+from ai_lessons.doors.cli.completion import offer
+from ai_lessons.doors.cli.options import (
+    context_tags_option,
+    explain_option,
+    id_argument,
+    limit_option,
+    project_option,
+    resource_type_option,
+    tags_option,
+    type_option,
+    version_option,
+)
+from ai_lessons.doors.cli.parsing import flat, kinds
+from ai_lessons.doors.terminal import is_terminal
+from ai_lessons.errors import UsageError
+from ai_lessons.knowledge.entries import Kind, Status
+from ai_lessons.library.answers import ContextQuery, Query
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from ai_lessons.doors.terminal import View
+    from ai_lessons.library.answers import Answer
+
+RESOURCE_KINDS = frozenset(kind for kind in Kind if kind.is_resource)
+SORTS = ("newest", "title", "path", "created")
+LISTED = 100
+"""Entries that a list shows unless told otherwise: neither a person nor an agent reads ten thousand."""
+
+STATUSES = (*(status.value for status in Status), "all")
+
+
+@click.group("recall", cls=Group)
+def recall() -> None:
+    """Find, read and run what is known."""
+
+
+def find(call: Call, words: tuple[str, ...], text: Callable[[Answer, View], str], given: Mapping[str, Any]) -> None:
+    """Search, and answer in the given form of text."""
+    query = Query(text=" ".join(words), **given)
+    if not query.text.strip():
+        raise UsageError("the search has no words", hint='for example: ai-lessons recall search "undo a commit"')
+    found = call.library.recall.search(query)
+    call.answer(found, text, lambda answer: as_json.answer(answer, explain=query.explain))
+
+
+@recall.command(
+    "search",
+    examples=[
+        'ai-lessons recall search "workflow transitions"',
+        'ai-lessons recall search "workflow" --type script --version v3 --limit 5',
+        'ai-lessons recall search "workflow" --context-tags "reviewer,jira-api=1.5" --explain',
+    ],
+)
+@click.argument("words", metavar="QUERY...", nargs=-1, required=True)
+@type_option
+@version_option
+@project_option
+@tags_option
+@context_tags_option
+@limit_option
+@explain_option
+@pass_call
+def search(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
+    """Search everything by meaning and by words."""
+    given |= {"kinds": kinds(given["kinds"]), "versions": flat(given["versions"])}
+    find(call, words, render.answer, given)
+
+
+@recall.command(
+    "search-resources",
+    examples=[
+        'ai-lessons recall search-resources "workflow transitions"',
+        'ai-lessons recall search-resources "workflow" --type doc --version v2 --version v3',
+    ],
+)
+@click.argument("words", metavar="QUERY...", nargs=-1, required=True)
+@resource_type_option
+@version_option
+@project_option
+@tags_option
+@context_tags_option
+@limit_option
+@explain_option
+@pass_call
+def search_resources(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
+    """Search docs and scripts only."""
+    given |= {"kinds": kinds(given["kinds"]) or RESOURCE_KINDS, "versions": flat(given["versions"])}
+    find(call, words, render.resources, given)
+
+
+section_option = click.option(
+    "--section", type=click.IntRange(1), metavar="N", help="Only this section of a long text."
+)
+heading_option = click.option("--heading", metavar="H", help="Only the section with this heading.")
+raw_option = click.option("--raw", is_flag=True, help="The file as it stands.")
+
+
+def read(call: Call, ref: str, section: int | None, heading: str | None, raw: bool, *, command: str) -> None:
+    """Show one entry; raw text goes to a pipe byte for byte, to a terminal made harmless."""
+    if section and heading:
+        raise UsageError("--section and --heading exclude each other", hint="give one of them")
+    shown = call.library.recall.show(ref, section=section, heading=heading)
+    if not raw or call.json:
+        call.answer(shown, lambda value, view: render.shown(value, view, command=command), as_json.shown, paged=True)
+    elif is_terminal(sys.stdout):
+        call.say(render.harmless(shown.raw), paged=True)
+    else:
+        call.exactly(shown.raw)
+
+
+@recall.command("show", examples=["ai-lessons recall show L-8F3K2A", "ai-lessons recall show D-4T7QZM --section 2"])
+@id_argument
+@section_option
+@heading_option
+@raw_option
+@pass_call
+def show(call: Call, ref: str, section: int | None, heading: str | None, raw: bool) -> None:
+    """Show one entry in full, with what is related to it."""
+    read(call, ref, section, heading, raw, command="show")
+
+
+@recall.command(
+    "show-resource",
+    examples=["ai-lessons recall show-resource S-9XW2RB", "ai-lessons recall show-resource D-4T7QZM --heading Limits"],
+)
+@id_argument
+@section_option
+@heading_option
+@raw_option
+@pass_call
+def show_resource(call: Call, ref: str, section: int | None, heading: str | None, raw: bool) -> None:
+    """Show a doc or a script in full, with its sections."""
+    read(call, ref, section, heading, raw, command="show-resource")
+
+
+@recall.command(
+    "run-resource",
+    examples=[
+        "ai-lessons recall run-resource S-9XW2RB -- --dry-run v3",
+        "ai-lessons recall run-resource S-9XW2RB --timeout 30",
+    ],
+)
+@id_argument
+@click.option("--cwd", metavar="D", type=click.Path(), help="Run it in this folder.")
+@click.option("--timeout", metavar="S", type=click.FloatRange(0, min_open=True), help="Stop it after so many seconds.")
+@click.argument("args", metavar="[-- ARGS...]", nargs=-1, type=click.UNPROCESSED)
+@pass_call
+def run_resource(call: Call, ref: str, cwd: str | None, timeout: float | None, args: tuple[str, ...]) -> int:
+    """Run a script; its exit code is ours.
+
+    A script that this machine has not run before is shown first, on a terminal, and asked about.
+    """
+    folder = Path(call.settings.cwd, cwd).resolve() if cwd else None
+    return call.library.recall.run(ref, args, cwd=folder, timeout=timeout)
+
+
+@recall.command(
+    "list",
+    examples=["ai-lessons recall list --type lesson", "ai-lessons recall list --project jira-api --sort title --json"],
+)
+@type_option
+@project_option
+@click.option("--tag", metavar="T", help="Only entries with this tag.", shell_complete=offer("tag"))
+@click.option(
+    "--status", type=click.Choice(STATUSES), default="active", show_default=True, help="Lessons that stand so."
+)
+@version_option
+@click.option("--sort", type=click.Choice(SORTS), default="newest", show_default=True, help="Order.")
+@click.option("--limit", type=click.IntRange(0), default=LISTED, show_default=True, help="At most so many; 0 for all.")
+@pass_call
+def list_(call: Call, /, **given: Any) -> None:
+    """List entries, the newest first. A big repository is not poured out unasked: see --limit."""
+    status = None if given["status"] == "all" else given["status"]
+    given |= {"kinds": kinds(given["kinds"]), "versions": flat(given["versions"]), "status": status}
+    given["limit"] = given["limit"] or None
+    call.answer(call.library.recall.list(**given), render.listing, as_json.listing, paged=True)
+
+
+@recall.command(
+    "context",
+    examples=[
+        "ai-lessons recall context --project jira-api",
+        "ai-lessons recall context --path src/app.py --context-tags reviewer",
+    ],
+)
+@project_option
+@context_tags_option
+@click.option("--path", "paths", metavar="FILE", multiple=True, help="File about to be edited; may be given again.")
+@click.option("--query", metavar="Q", default="", help="What is to be done, in words.")
+@click.option("--budget", metavar="N", type=click.IntRange(1, 100), default=10, show_default=True, help="Most entries.")
+@pass_call
+def context(call: Call, /, **given: Any) -> None:
+    """Show the rules and lessons for what one is about to do."""
+    from ai_lessons.doors import render_rules, rules_json
+
+    call.answer(call.library.recall.context(ContextQuery(**given)), render_rules.context, rules_json.context)
+
+
+def counting(name: str, what: str, text: str) -> None:
+    """Define one of the three commands that count entries by something."""
+
+    @recall.command(name, help=text, examples=[f"ai-lessons recall {name}"])
+    @pass_call
+    def command(call: Call) -> None:
+        values = getattr(call.library.recall, name)()
+        call.answer(values, lambda counts, view: render.counts(counts, view, what=what), as_json.counts)
+
+
+counting("tags", "tag", "Tags, with the number of entries of each kind.")
+counting("versions", "version", "Versions, with the number of entries of each kind.")
+counting("projects", "project", "Projects, with the number of entries of each kind.")
+history.register(recall)

@@ -1,0 +1,177 @@
+"""A person decides about proposals at the terminal. What is approved is what was shown, to the commit."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import click
+
+from ai_lessons.doors import render_rules
+from ai_lessons.doors.cli import asking
+from ai_lessons.doors.terminal import clean, is_terminal
+from ai_lessons.errors import AiLessonsError, Conflict, NotFound, Refused, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ai_lessons.doors.cli.call import Call
+    from ai_lessons.library.rule_answers import Pending
+
+CHOICES = {"a": "approve", "e": "edit", "r": "reject", "s": "skip", "q": "quit"}
+QUESTION = ", ".join(f"[{key}]{word[1:]}" for key, word in CHOICES.items())
+TOLD = {"approve": "approved", "reject": "rejected", "skip": "skipped"}
+NO_TERMINAL = "use pending-rules, then approve-rule ID --yes or reject-rule ID"
+
+
+def refuse_agents(call: Call) -> None:
+    """The library refuses too; here it is said before anybody is asked anything.
+
+    Raises:
+        Refused: an agent is calling.
+    """
+    if call.settings.agent:
+        raise Refused("an agent cannot decide about rules: a person does", hint=f"ask the user: {render_rules.REVIEW}")
+
+
+def _has_reader(call: Call) -> bool:
+    """Whether the person who is asked sees what the question is about."""
+    return call.can_ask and is_terminal(sys.stdout)
+
+
+def run(call: Call, *, sign: bool) -> None:
+    """Show every proposal and ask, until none is left or the reviewer quits.
+
+    Raises:
+        Refused: an agent is calling. UsageError: something waits, and there is no terminal to ask on.
+    """
+    refuse_agents(call)
+    waiting = call.library.admin.pending_rules()
+    if not waiting:
+        click.echo(render_rules.NOTHING_PENDING)
+        return
+    if not _has_reader(call):
+        raise UsageError("a review needs a terminal", hint=NO_TERMINAL)
+    done: Counter[str] = Counter()
+    for number, one in enumerate(waiting, 1):
+        click.echo(f"\n{number} of {len(waiting)}")
+        outcome = _decide(call, one, sign=sign)
+        if outcome == "quit":
+            break
+        done[outcome] += 1
+    left = len(waiting) - done.total()
+    told = [f"{done[word]} {past}" for word, past in TOLD.items() if done[word]] + ([f"{left} left"] if left else [])
+    click.echo("\n" + ", ".join(told))
+
+
+def _decide(call: Call, one: Pending, *, sign: bool) -> str:
+    """Show a proposal and ask until it is decided or passed over; what was chosen."""
+    _show(call, one)
+    while True:
+        key = click.prompt(f"\n{QUESTION}", type=click.Choice(list(CHOICES)), show_choices=False, err=True)
+        choice = CHOICES[key]
+        if choice in {"skip", "quit"}:
+            return choice
+        try:
+            branch = one.branch
+            if choice == "edit":
+                branch = _edit(call, one)
+            elif _as_shown(call, one):
+                _carry_out(call, one, choice, sign=sign)
+                return choice
+            else:
+                click.echo("error: the proposal was changed while you read it; look again", err=True)
+            one = _now(call, branch)
+            _show(call, one)
+        except AiLessonsError as error:  # the reviewer decides what to do about it
+            click.echo(f"error: {clean(error.message)}", err=True)
+            if error.hint:
+                click.echo(f"hint: {clean(error.hint)}", err=True)
+
+
+def _show(call: Call, one: Pending) -> None:
+    click.echo("\n" + render_rules.proposal(one, call.view), color=call.view.colour)
+
+
+def _carry_out(call: Call, one: Pending, choice: str, *, sign: bool) -> None:
+    admin = call.library.admin
+    if choice == "approve":
+        taken = admin.approve_rule(one.branch, sign=sign)
+        click.echo(render_rules.approved((taken,), call.view), color=call.view.colour)
+        call.note(taken.notes)
+        return
+    reason = click.prompt("Reason (whoever suggests it again is told)", default="", show_default=False, err=True)
+    gone = admin.reject_rule(one.branch, reason=reason)
+    click.echo(render_rules.rejected(gone, call.view), color=call.view.colour)
+    call.note(gone.notes)
+
+
+def _edit(call: Call, one: Pending) -> str:
+    """Let the reviewer change the text; the branch that has it, which is one here if the proposal was a remote's."""
+    changed = asking.until_valid(
+        lambda edits: call.library.admin.edit_proposal(one.branch, edits),
+        call.settings.folders.state / "edits",
+        can_ask=True,
+    )
+    if changed is None:
+        call.note(["nothing was changed"])
+        return one.branch
+    return changed.branch
+
+
+def _now(call: Call, branch: str) -> Pending:
+    """A proposal as it stands by now.
+
+    Raises:
+        NotFound: somebody decided about it, or took it back.
+    """
+    for one in call.library.admin.pending_rules():
+        if one.branch == branch:
+            return one
+    raise NotFound("open proposal", branch, hint="it was decided or taken back meanwhile: skip it")
+
+
+def _as_shown(call: Call, one: Pending) -> bool:
+    """Somebody may push to a proposal while a person reads it."""
+    return _now(call, one.branch).commit == one.commit
+
+
+def shown_and_confirmed(call: Call, refs: Sequence[str], *, sign: bool = False) -> tuple[str, ...]:
+    """Show the proposals that these names mean and ask once; their branches.
+
+    With `sign` a rule that is on the approval branch and lacks signatures can be named, too; its id stands for it.
+
+    Raises:
+        Refused: nobody is there to be asked, or the answer is no. NotFound: no such proposal.
+    """
+    if not _has_reader(call):
+        raise Refused("a rule is approved by a person, who is asked on a terminal", hint=NO_TERMINAL)
+    waiting = _what_waits(call, sign=sign)
+    chosen = [_named(waiting, ref) for ref in refs]
+    for one in chosen:
+        _show(call, one)
+    if not asking.confirm(f"\nApprove {', '.join(one.handle for one in chosen)}?"):
+        raise Refused("not approved; nothing was changed")
+    known = {(one.id, one.branch, one.commit) for one in _what_waits(call, sign=sign)}
+    if not all((one.id, one.branch, one.commit) in known for one in chosen):
+        raise Conflict("a proposal was changed while you read it; nothing was approved", hint=render_rules.REVIEW)
+    return tuple(one.id if one.kind == "unsigned" else one.branch for one in chosen)
+
+
+def _what_waits(call: Call, *, sign: bool) -> tuple[Pending, ...]:
+    """Proposals; with `sign` also what is on the approval branch of rules that nobody proposes anything for."""
+    waiting = call.library.admin.pending_rules()
+    proposed = {one.id for one in waiting}
+    unsigned = call.library.admin.unsigned_rules() if sign else ()
+    return (*waiting, *(one for one in unsigned if one.id not in proposed))
+
+
+def _named(waiting: Sequence[Pending], ref: str) -> Pending:
+    """The proposal with this handle, id, end of an id, branch or path."""
+    end = ref.upper().removeprefix("R-")
+    exact = [one for one in waiting if ref in {one.branch, one.path}]
+    found = exact or [one for one in waiting if len(end) >= 4 and one.id.endswith(end)]
+    if len(found) != 1:
+        raise NotFound("single open proposal", ref, suggestions=[one.branch for one in found or waiting][:5])
+    return found[0]

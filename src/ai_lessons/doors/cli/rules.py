@@ -1,0 +1,196 @@
+"""Rules from suggestion to force: what `contribute` and `admin` have for them. The review is in `review`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ai_lessons.doors import render_rules, rules_json
+from ai_lessons.doors.cli.call import Call, pass_call
+from ai_lessons.doors.cli.commands import Command
+from ai_lessons.doors.cli.completion import offer
+from ai_lessons.doors.cli.options import (
+    content_options,
+    id_argument,
+    ids_argument,
+    project_option,
+    tags_option,
+)
+from ai_lessons.doors.terminal import line
+from ai_lessons.errors import AiLessonsError, Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ai_lessons.library.rule_answers import Approved
+
+FC = TypeVar("FC", bound="Callable[..., Any] | click.Command")
+
+EXIT_VIOLATED = 8
+"""`audit` found that the policy is violated: the code of what a policy forbids."""
+
+LINKS = {"lesson": "related_to", "script": "has_script", "doc": "has_doc"}
+"""What each `--link-…` says, by kind of entry."""
+
+
+def register_contribute(group: click.Group) -> None:
+    """Hang these commands into the group `contribute`."""
+    for command in (suggest_rule, propose):
+        group.add_command(command)
+
+
+def register_admin(group: click.Group) -> None:
+    """Hang these commands into the group `admin`."""
+    for command in (pending_rules, review_rules, approve_rule, reject_rule, revoke_rule, trust_keys, audit):
+        group.add_command(command)
+
+
+def link_option(kind: str, text: str) -> Callable[[FC], FC]:
+    """`--link-KIND ID`, as often as wanted."""
+    return click.option(
+        f"--link-{kind}", f"{kind}_links", metavar="ID", multiple=True, help=text, shell_complete=offer("id")
+    )
+
+
+@click.command(
+    "suggest-rule",
+    cls=Command,
+    examples=[
+        'ai-lessons contribute suggest-rule --title "GET before PUT" --rationale "PUT replaces all" --tags jira-api',
+        'ai-lessons contribute suggest-rule --title "Reset on Mondays" --rationale "Seen" --link-lesson L-8F3K2A',
+    ],
+)
+@click.option("--title", required=True, metavar="T", help="What to do, in one sentence.")
+@click.option("--rationale", required=True, metavar="R", help="Why: which outcome is wanted.")
+@content_options[0]
+@content_options[1]
+@tags_option
+@project_option
+@click.option("--applies-to", metavar="GLOB", multiple=True, help="Files it is about; may be given again.")
+@link_option("lesson", "Lesson that it rests on; may be given again.")
+@link_option("script", "Script that does or checks it.")
+@link_option("doc", "Doc that describes it.")
+@pass_call
+def suggest_rule(call: Call, /, content: str | None, file: str | None, **given: Any) -> None:
+    """Propose a rule, on a branch of its own. It is in force only once a person has approved it."""
+    from ai_lessons.doors.cli.contribute import new_text
+    from ai_lessons.library.rule_answers import RuleDraft
+
+    links = tuple((relation, ref) for kind, relation in LINKS.items() for ref in given.pop(f"{kind}_links"))
+    project = given.pop("project") or ""
+    draft = RuleDraft(content=new_text(content, file) or "", links=links, project=project, **given)
+    call.answer(call.library.contribute.suggest_rule(draft), render_rules.suggested, rules_json.suggested)
+
+
+@click.command("propose", cls=Command, examples=["ai-lessons contribute propose"])
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path())
+@pass_call
+def propose(call: Call, paths: tuple[str, ...]) -> None:
+    """Turn rules that were edited in the folder into proposals; there the approved text comes back."""
+    call.answer(call.library.contribute.propose(paths), render_rules.proposed, rules_json.proposed)
+
+
+@click.command(
+    "pending-rules", cls=Command, examples=["ai-lessons admin pending-rules", "ai-lessons admin pending-rules --count"]
+)
+@click.option("--count", "only_count", is_flag=True, help="Only how many there are; quick.")
+@pass_call
+def pending_rules(call: Call, only_count: bool) -> None:
+    """List the proposals that wait for a person, of local and remote branches."""
+    admin = call.library.admin
+    if only_count:
+        call.answer(admin.pending_count(), render_rules.number_pending, rules_json.number_pending)
+    else:
+        call.answer(admin.pending_rules(), render_rules.pending, rules_json.pending, paged=True)
+
+
+@click.command("review-rules", cls=Command, examples=["ai-lessons admin review-rules"])
+@click.option("--sign", is_flag=True, help="Add a record to every approval, signed with your SSH key.")
+@pass_call
+def review_rules(call: Call, sign: bool) -> None:
+    """Go through the proposals on a terminal: approve, edit, reject, skip."""
+    from ai_lessons.doors.cli import review
+
+    review.run(call, sign=sign)
+
+
+@click.command("approve-rule", cls=Command, examples=["ai-lessons admin approve-rule R-5N1QTC --yes"])
+@ids_argument
+@click.option("--yes", is_flag=True, help="Do not show and ask; needed where there is no terminal.")
+@click.option("--sign", is_flag=True, help="Add a record, signed with your SSH key; also for rules that lack one.")
+@pass_call
+def approve_rule(call: Call, refs: tuple[str, ...], yes: bool, sign: bool) -> None:
+    """Approve proposals, which merges them: their rules are in force then. For people; agents are refused."""
+    from ai_lessons.doors.cli import review
+
+    review.refuse_agents(call)
+    refs = refs if yes else review.shown_and_confirmed(call, refs, sign=sign)
+    done: list[Approved] = []
+    try:
+        for ref in refs:
+            done.append(call.library.admin.approve_rule(ref, sign=sign))  # noqa: PERF401  # what is done is told
+    except AiLessonsError:
+        if done:
+            tell_approved(call, done)
+        raise
+    tell_approved(call, done)
+
+
+def tell_approved(call: Call, done: Sequence[Approved]) -> None:
+    """Print what was approved."""
+    call.answer(tuple(done), render_rules.approved, rules_json.approved)
+
+
+@click.command(
+    "reject-rule", cls=Command, examples=['ai-lessons admin reject-rule R-5N1QTC --reason "Holds only for v3"']
+)
+@id_argument
+@click.option("--reason", default="", metavar="R", help="Why; whoever suggests it again is told.")
+@pass_call
+def reject_rule(call: Call, ref: str, reason: str) -> None:
+    """Turn a proposal down; its text and the reason are kept. For people; agents are refused."""
+    call.answer(call.library.admin.reject_rule(ref, reason=reason), render_rules.rejected, rules_json.rejected)
+
+
+@click.command("revoke-rule", cls=Command, examples=["ai-lessons admin revoke-rule R-5N1QTC --yes"])
+@id_argument
+@click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal.")
+@pass_call
+def revoke_rule(call: Call, ref: str, yes: bool) -> None:
+    """Take a rule out of force by a signed record, where approvals are signed. For people; agents are refused."""
+    from ai_lessons.doors.cli import asking
+
+    if not yes and not call.can_ask:
+        raise Refused("a rule is revoked by a person, who is asked on a terminal", hint="or say --yes")
+    if not yes and not asking.confirm(f"Revoke {line(ref)}?"):
+        raise Refused("not revoked; nothing was changed")
+    call.answer(call.library.admin.revoke_rule(ref), render_rules.revoked, rules_json.revoked)
+
+
+@click.command("trust-keys", cls=Command, examples=["ai-lessons admin trust-keys --yes"])
+@click.option("--yes", is_flag=True, help="Do not show and ask; needed where there is no terminal.")
+@pass_call
+def trust_keys(call: Call, yes: bool) -> None:
+    """Trust the keys on the repository's list of signers to approve rules, as it stands now. Agents are refused."""
+    from ai_lessons.doors.cli import asking
+
+    ask = (lambda _question, _keys: True) if yes else asking.ask_keys if call.can_ask else None
+    call.answer(call.library.admin.trust_keys(ask), render_rules.trusted_keys, rules_json.trusted_keys)
+
+
+@click.command("audit", cls=Command, examples=["ai-lessons admin audit", "ai-lessons admin audit --json"])
+@click.option("--acknowledge", is_flag=True, help="Accept what raises an alarm, once a person has looked at it.")
+@click.option("--yes", is_flag=True, help="With --acknowledge: do not ask; needed where there is no terminal.")
+@pass_call
+def audit(call: Call, acknowledge: bool, yes: bool) -> int:
+    """Show who approved which rule, when and how; exit code 8 if anything violates the policy."""
+    if acknowledge:
+        from ai_lessons.doors.cli import asking
+
+        ask = (lambda _alarms: True) if yes else asking.ask_about_alarms if call.can_ask else None
+        done = call.library.admin.acknowledge(ask)
+    else:
+        done = call.library.admin.audit()
+    call.answer(done, render_rules.audit, rules_json.audit, paged=True)
+    return 0 if done.ok else EXIT_VIOLATED

@@ -1,0 +1,212 @@
+"""What was done, and how the repository stands, as text for people. Pure: takes answers, returns text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ai_lessons.doors.terminal import View, clean, count, line, size, table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ai_lessons.library.reports import Check, Indexed, Initialised, ModelState, Report, Stale, Stats
+    from ai_lessons.library.writes import Imported, PassagePreview, Refreshed, Written
+
+STATES = {"ok": ("ok", "good"), "warning": ("warning", "warn"), "error": ("error", "bad")}
+FEW = 10
+"""So many entries of an import are named one by one."""
+WAITING = "waiting: "
+"""Library notes with this beginning say why a write has no commit yet."""
+PROPOSED = "proposed on "
+"""Library notes with this beginning say that nothing was written but a proposal, and on which branch."""
+
+
+def written(value: Written, view: View) -> str:
+    """Handle, title, path, and what the write waits for if it is not committed yet; of a rule, where it is proposed."""
+    proposed = _beginning(PROPOSED, value.notes)
+    rows = proposed or [f"path: {view.place(value.path)}", *_beginning(WAITING, value.notes)]
+    return "\n".join([f"{view.paint(f'[{line(value.handle)}]', 'handle')} {line(value.title)}", *_indented(rows)])
+
+
+def _beginning(start: str, notes: Iterable[str]) -> list[str]:
+    return [line(note) for note in notes if note.startswith(start)]
+
+
+def _indented(rows: Iterable[str]) -> list[str]:
+    return [f"  {row}" for row in rows]
+
+
+def writes(values: Sequence[Written], view: View) -> str:
+    """Several writes, one after the other."""
+    return "\n".join(written(one, view) for one in values) or "Nothing to do."
+
+
+def deleted(values: Sequence[Written], view: View) -> str:
+    """What is gone from the folder (git keeps its history); the removal of a rule is only proposed."""
+    return "\n".join(f"{_gone(one)} {written(one, view)}" for one in values) or "Nothing to do."
+
+
+def _gone(value: Written) -> str:
+    return "Removal of" if _beginning(PROPOSED, value.notes) else "Deleted"
+
+
+def imported(value: Imported, view: View) -> str:
+    """An import: each entry where there are few, the sum where there are many, then what was left out."""
+    few = 0 < len(value.written) <= FEW
+    lines = [writes(value.written, view)] if few else []
+    lines.append(
+        f"{count(len(value.written), 'entry')} added, {value.unchanged:,} unchanged, {len(value.skipped):,} skipped"
+    )
+    lines += [] if few else _indented(_beginning(WAITING, value.notes))
+    lines += [f"  skipped {line(path)}: {line(reason)}" for path, reason in value.skipped[:FEW]]
+    if len(value.skipped) > FEW:
+        lines.append(f"  … and {len(value.skipped) - FEW:,} more (--json names them all)")
+    return "\n".join(lines)
+
+
+def previews(values: Sequence[PassagePreview], view: View) -> str:
+    """How files would be split: one line a passage."""
+    header = ("#", "TOKENS", "HEADING", "BEGINS")
+    blocks = []
+    for path in dict.fromkeys(one.path for one in values):
+        passages = [one for one in values if one.path == path]
+        rows = [(str(n), str(one.tokens), one.heading, one.text[:100]) for n, one in enumerate(passages, 1)]
+        title = f"{line(path)}: {count(len(rows), 'passage')}, about {sum(one.tokens for one in passages):,} tokens"
+        blocks.append("\n".join([view.paint(title, "heading"), *table(header, rows, view, flexible=(3, 2))]))
+    return "\n\n".join(blocks) or "Nothing to split."
+
+
+def refreshed(values: Sequence[Refreshed], view: View) -> str:
+    """Docs looked at again: what changed in each, and where its source stands now."""
+    lines = []
+    for one in values:
+        state = f"changed, +{one.added} -{one.removed} lines" if one.changed else "unchanged"
+        lines.append(f"{view.paint(f'[{line(one.handle)}]', 'handle')} {line(one.title)}: {state}")
+        if one.old_ref != one.new_ref:
+            lines.append(f"  source: {_short(one.old_ref)} -> {_short(one.new_ref)}")
+        if one.warning:
+            lines.append(f"  warning: {line(one.warning)}")
+    return "\n".join(lines) or "No doc has a source to read again."
+
+
+def _short(ref: str | None) -> str:
+    if not ref:
+        return "unknown"
+    commit, dash, dirty = line(ref).partition("-")
+    return commit[:10] + dash + dirty
+
+
+def initialised(value: Initialised, _view: View) -> str:
+    """What `init` did and what to do next."""
+    made = "Made a knowledge repository" if value.created else "The knowledge repository is complete"
+    lines = [f"{made}: {line(value.path)}"]
+    if value.adopted:
+        lines.append(f"  {count(value.adopted, 'file')} that lay there already, committed as they are")
+    lines += [f"  {line(text)}" for text in value.hooks]
+    if value.created:
+        lines.append('Next: ai-lessons recall search "undo a commit"')
+    return "\n".join(lines)
+
+
+def report(value: Report, _view: View) -> str:
+    """Problems as `path:line: message`, then one line that sums up."""
+    lines = [f"fixed {line(text)}" for text in value.fixed]
+    lines += [f"{line(one.path)}:{one.line}: {line(one.message)}" for one in value.problems]
+    fixable = sum(one.fixable for one in value.problems)
+    tail = f", {fixable} of them mended by: ai-lessons admin validate --fix" if fixable else ""
+    return "\n".join([*lines, f"{count(value.files, 'file')} read, {count(len(value.problems), 'problem')}{tail}"])
+
+
+def checks(values: Sequence[Check], view: View) -> str:
+    """One line a check, and below what is not well what to do about it."""
+    lines = []
+    wide = max((len(one.name) for one in values), default=0)
+    for one in values:
+        word, style = STATES.get(one.state, (line(one.state), "warn"))
+        lines.append(f"{view.paint(word.ljust(7), style)}  {line(one.name).ljust(wide)}  {line(one.detail)}".rstrip())
+        if one.remedy and one.state != "ok":
+            lines.append(f"{'':7}  {'':{wide}}  -> {line(one.remedy)}")
+    return "\n".join(lines)
+
+
+def stats(value: Stats, view: View) -> str:
+    """Counts and sizes."""
+    rows = [(f"{kind}s", f"{number:,}") for kind, number in value.entries.items()]
+    rows += [
+        ("projects", f"{value.projects:,}"),
+        ("tags", f"{value.tags:,}"),
+        ("files", f"{value.files:,} ({size(value.bytes)})"),
+        ("unreadable files", f"{value.unreadable:,}"),
+        ("passages", f"{value.passages:,} ({value.vectors:,} with a vector)"),
+        ("catalog", size(value.catalog_bytes)),
+        ("index", size(value.index_bytes)),
+        ("writes waiting for a commit", f"{value.pending:,}"),
+        ("commits in 30 days", f"{value.commits_30_days:,}"),
+        ("oldest entry", value.oldest or "-"),
+        ("newest entry", value.newest or "-"),
+    ]
+    return pairs(dict(rows), view)
+
+
+def indexed(value: Indexed, _view: View) -> str:
+    """What a refresh of the index did."""
+    lines = [f"{count(value.entries, 'entry')}, {count(value.passages, 'passage')}, {value.embedded:,} embedded"]
+    lines += [f"rebuilt: {line(value.rebuilt)}"] if value.rebuilt else []
+    if value.missing:
+        lines.append(f"{count(value.missing, 'passage')} without a vector: found by text only until there is a model")
+    return "\n".join(lines)
+
+
+def stale(values: Sequence[Stale], view: View) -> str:
+    """Scripts whose file outside the repository moved on."""
+    if not values:
+        return "No script is stale."
+    rows = [(one.handle, one.title, one.path, one.reason) for one in values]
+    return "\n".join(table(("ID", "TITLE", "PATH", "REASON"), rows, view, flexible=(2, 1)))
+
+
+def config(value: Mapping[str, object], view: View) -> str:
+    """One key as its bare value (for scripts), several as a list."""
+    if len(value) == 1:
+        return _value(next(iter(value.values())))
+    return pairs({key: _value(one) for key, one in value.items()}, view)
+
+
+def setting(value: Mapping[str, str], _view: View) -> str:
+    """What was set, as it would be written."""
+    return "\n".join(f"{line(key)} = {line(text)}" for key, text in value.items())
+
+
+def _value(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return "" if value is None else line(str(value))
+
+
+def pairs(values: Mapping[str, str], _view: View) -> str:
+    """`name  value` in two aligned columns."""
+    wide = max(map(len, values), default=0)
+    return "\n".join(f"{line(name).ljust(wide)}  {line(text)}".rstrip() for name, text in values.items())
+
+
+def saved(value: tuple[Sequence[str], Sequence[str]], _view: View) -> str:
+    """Commits that were made of waiting writes, and what still waits."""
+    commits, notes = value
+    said = [*(f"committed {line(commit)[:10]}" for commit in commits), *map(line, notes)]
+    return "\n".join(said) or "Nothing waits for a commit."
+
+
+def lines(values: Iterable[str], _view: View) -> str:
+    """Lines as the library says them."""
+    return "\n".join(clean(text) for text in values) or "Nothing to do."
+
+
+def model(value: ModelState, _view: View) -> str:
+    """Where the model is, or what was tried to get it."""
+    state = (
+        f"present, {value.path} (from {value.source})" if value.present else "not here: searches use full text alone"
+    )
+    tried = [f"  tried {line(source)}: {line(outcome)}" for source, outcome in value.tried]
+    return "\n".join([f"{line(value.name)}: {line(state)}", *tried])

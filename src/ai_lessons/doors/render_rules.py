@@ -1,0 +1,203 @@
+"""Rules on their way: proposals, decisions, who approved what. As text for people. Pure: takes answers, returns text.
+
+What a proposal says stands indented, so that no text of its own can look like ours.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from ai_lessons.doors import render
+from ai_lessons.doors.terminal import clean, count, line, table
+from ai_lessons.library.answers import Answer, Hit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from ai_lessons.doors.terminal import View
+    from ai_lessons.knowledge.entries import Light
+    from ai_lessons.library.answers import Context, Why
+    from ai_lessons.library.rule_answers import (
+        Approved,
+        Audit,
+        AuditRow,
+        Pending,
+        Rejected,
+        Revoked,
+        Suggested,
+        TrustedKeys,
+    )
+
+NOTHING_PENDING = "No proposal waits for review."
+REVIEW = "ai-lessons admin review-rules"
+WHAT = {
+    "new": "a new rule",
+    "edit": "an edit of a rule in force",
+    "removal": "the removal of a rule in force",
+    "unsigned": "a text on the approval branch that lacks signatures",
+}
+INDENT = "    "
+SAID_ABOVE = frozenset({"id", "kind", "title", "rationale", "tags", "created"})
+"""Frontmatter of a new rule that a reviewer reads in our own lines, or that decides nothing."""
+
+_KEY = re.compile(r"([^\s:#][^:]*):")
+
+
+def _headline(handle: str, title: str, view: View) -> str:
+    return f"{view.paint(f'[{line(handle)}]', 'handle')} {line(title)}"
+
+
+def suggested(value: Suggested, view: View) -> str:
+    """A new proposal: where it stands, what speaks against it, and what happens next."""
+    return proposed((value,), view)
+
+
+def proposed(values: Sequence[Suggested], view: View) -> str:
+    """Several of them."""
+    rows = []
+    for one in values:
+        rows += [_headline(one.handle, one.title, view), f"  branch: {line(one.branch)}"]
+        rows += [f"  {view.paint('warning:', 'warn')} {line(text)}" for text in one.warnings]
+    return "\n".join([*rows, f"Not in force until a person approves it: {REVIEW}"]) if rows else "Nothing to propose."
+
+
+def pending(values: Sequence[Pending], view: View) -> str:
+    """Proposals that wait, a line each as given, then what speaks against them."""
+    if not values:
+        return NOTHING_PENDING
+    header = ("ID", "WHAT", "SUGGESTED BY", "ON", "LINES", "WHERE", "TITLE")
+    rows = [
+        (
+            one.handle, one.kind, one.suggested_by, one.suggested_at[:10], f"+{one.added} -{one.removed}",
+            _where(one), one.title,
+        )
+        for one in values
+    ]  # fmt: skip
+    doubts = [f"{line(one.branch)}: {text}" for one in values for text in _doubts(one)]
+    return "\n".join([*table(header, rows, view, flexible=(6, 2)), *doubts, f"Decide: {REVIEW}"])
+
+
+def _where(one: Pending) -> str:
+    return "remote" if one.remote else "local"
+
+
+def _doubts(one: Pending) -> Iterator[str]:
+    """What speaks against a proposal."""
+    yield from map(line, one.conflicts)
+    yield from (f"much like {line(text)}" for text in one.similar)
+    if one.rejected_before:
+        yield f"the same was rejected {line(one.rejected_before)}"
+
+
+def number_pending(value: int, _view: View) -> str:
+    """The bare number, for hooks and prompts."""
+    return str(value)
+
+
+def proposal(one: Pending, view: View) -> str:
+    """One proposal as a reviewer needs it: who and when, doubts, the whole text or how it differs, the evidence."""
+    facts = [
+        f"{WHAT.get(one.kind, line(one.kind))}, suggested by {line(one.suggested_by)} on {line(one.suggested_at)}",
+        f"branch: {line(one.branch)} ({_where(one)}), commit {line(one.commit[:10])}",
+        f"path: {view.place(one.path)}" if one.path else "",
+        f"tags: {line(', '.join(one.tags))}" if one.tags else "",
+        f"rationale: {line(one.rationale)}" if one.rationale else "",
+        *(f"{view.paint('warning:', 'warn')} {text}" for text in _doubts(one)),
+    ]
+    blocks = ["\n".join([_headline(one.handle, one.title, view), *(f"  {fact}" for fact in facts if fact)])]
+    blocks += _new_text(one) if one.kind == "new" else [_indented(render.diff(one.diff, view))]
+    if one.evidence:
+        blocks.append("\n".join(["Evidence:", *(f"  {_brief(entry, view)}" for entry in one.evidence)]))
+    return "\n\n".join(blocks)
+
+
+def _new_text(one: Pending) -> list[str]:
+    """The text of a new rule, and whatever else its file states."""
+    stated = list(_stated(one.diff))
+    return [_indented(clean(text)) for text in (one.body.strip("\n"), "\n".join(stated)) if text.strip()]
+
+
+def _stated(diff: str) -> Iterator[str]:
+    """Lines of the frontmatter that a diff adds, but for the keys that are told anyway; they start at column 0."""
+    added = [row[1:] for row in diff.partition("\n@@ ")[2].split("\n") if row.startswith("+")]
+    key = ""
+    for row in added[1:] if added[:1] == ["---"] else ():
+        if row == "---":
+            return
+        found = _KEY.match(row)
+        key = found[1] if found else key
+        if key not in SAID_ABOVE:
+            yield row
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"{INDENT}{row}".rstrip() for row in text.split("\n"))
+
+
+def _brief(entry: Light, view: View) -> str:
+    return _headline(entry.handle, entry.title, view)
+
+
+def approved(values: Sequence[Approved], view: View) -> str:
+    """What was approved, and the merge that says so."""
+    return "\n".join(
+        f"Approved {_headline(one.handle, one.title, view)}\n  commit: {line(one.commit[:10])}" for one in values
+    )
+
+
+def rejected(one: Rejected, view: View) -> str:
+    """What was turned down, and where that is kept."""
+    return f"Rejected {_headline(one.handle, one.title, view)}\n  record: {view.place(one.record_path)}"
+
+
+def revoked(one: Revoked, view: View) -> str:
+    """What does not hold any longer, and the commit that says so."""
+    return f"Revoked {_headline(one.handle, one.title, view)}\n  commit: {line(one.commit[:10])}"
+
+
+def trusted_keys(value: TrustedKeys, view: View) -> str:
+    """Whose keys count now."""
+    rows = [f"{'+' if key in value.added else ' '} {line(key)}" for key in value.keys]
+    return "\n".join(
+        [
+            "Trusted to approve rules here:",
+            *rows,
+            *(f"- {line(key)}" for key in value.removed),
+            f"  pinned in {view.place(value.file)}",
+        ]
+    )
+
+
+def audit(value: Audit, view: View) -> str:
+    """Every rule of the approval branch: its evidence, who approved it; then all that violates the policy."""
+    header = ("ID", "IN FORCE", "EVIDENCE", "APPROVED BY", "ON", "COMMIT", "TITLE")
+    rows = [
+        (
+            one.handle, "yes" if one.in_force else "no", f"{one.evidence} {one.how}".rstrip(),
+            one.approved_by, one.approved_at[:10], one.commit[:10], one.title,
+        )
+        for one in value.rows
+    ]  # fmt: skip
+    lines = table(header, rows, view, flexible=(6, 3)) if rows else ["No rules."]
+    wrong = [*_wrong(value.rows), *(line(text) for text in value.alarms)]
+    lines += [f"{view.paint('violation:', 'bad')} {text}" for text in wrong]
+    verdict = "the policy is kept" if value.ok else "the policy is violated"
+    return "\n".join([*lines, f"{count(len(rows), 'rule')}, {count(len(wrong), 'problem')}: {verdict}"])
+
+
+def _wrong(rows: Iterable[AuditRow]) -> Iterator[str]:
+    return (f"{line(one.handle)} {line(one.problem)}" for one in rows if one.problem)
+
+
+def why(value: Why, view: View) -> str:
+    """Where an entry comes from, one reason a line."""
+    return "\n".join([_brief(value.entry, view), *(f"  {line(text)}" for text in value.lines)])
+
+
+def context(value: Context, view: View) -> str:
+    """What to know before starting, as a search shows it but without scores: they say only what came first."""
+    if not value.rules and not value.lessons:
+        return "Nothing is known for this yet."
+    rules, lessons = (tuple(Hit(one._replace(score=None)) for one in some) for some in (value.rules, value.lessons))
+    return render.answer(Answer("", rules=rules, lessons=lessons), view)

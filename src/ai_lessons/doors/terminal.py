@@ -1,0 +1,172 @@
+r"""Text on a terminal: what may reach it, how wide it is, how columns line up. Knows nothing of entries.
+
+Content comes from files that anybody may have written: every character that could move the cursor, change colours,
+set the title or turn the direction of writing is shown as an escape (`\x1b`, `\u202e`) instead of being obeyed.
+Nothing is dropped, so that a reader sees what is really there.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+from unicodedata import category, east_asian_width
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import IO
+
+OBEYED = (
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff"
+    "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
+"""C0 (but tab and line feed), C1, directional marks and overrides, line separators, invisible and tag characters,
+lone surrogates (they stand for bytes that are no UTF-8)."""
+
+STYLES = {"heading": "1", "handle": "36", "dim": "2", "good": "32", "warn": "33", "bad": "31"}
+NARROWEST = 12
+"""A column is never squeezed below this many cells."""
+
+
+class View(NamedTuple):
+    """How to draw: `width` in cells (None: no terminal, cut nothing), and what paths are relative to."""
+
+    width: int | None = None
+    colour: bool = False
+    root: str = ""
+    home: str = ""
+
+    def paint(self, text: str, style: str) -> str:
+        """`text` in a style, where there is colour."""
+        return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if self.colour and text else text
+
+    def place(self, path: str) -> str:
+        """A path of the repository as a person would type it, with `~` for the home folder."""
+        full = str(Path(self.root, path)) if self.root else path
+        home = self.home.rstrip("/")
+        return line("~" + full[len(home) :] if home and full.startswith(home + "/") else full)
+
+
+def is_terminal(stream: IO[str] | None) -> bool:
+    """Whether a person is at the other end. Python has no stream at all where the caller closed it (`<&-`)."""
+    return stream is not None and not stream.closed and stream.isatty()
+
+
+def clean(text: str) -> str:
+    """Text of many lines, harmless: line ends become LF, tabs stay, what a terminal would obey is escaped."""
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return text
+    return re.sub(OBEYED, _escape, text.replace("\r\n", "\n"))
+
+
+def line(text: str) -> str:
+    """Text of one line, harmless: any run of white space becomes one space."""
+    if text.isascii() and text.isprintable() and "  " not in text:
+        return text
+    return " ".join(clean(text).split())
+
+
+def _escape(found: re.Match[str]) -> str:
+    number = ord(found[0])
+    if number < 0x100:
+        return f"\\x{number:02x}"
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+
+
+def cells(text: str) -> int:
+    """How many cells of a terminal the text takes: East Asian wide characters two, combining marks none."""
+    if text.isascii():
+        return len(text)
+    return sum(_cell(character) for character in text)
+
+
+def _cell(character: str) -> int:
+    if category(character) in {"Mn", "Me", "Cf"}:
+        return 0
+    return 2 if east_asian_width(character) in {"W", "F"} else 1
+
+
+def clip(text: str, width: int) -> str:
+    """The text, or as much of its beginning as leaves room for `…`."""
+    if cells(text) <= width:
+        return text
+    used = 0
+    for position, character in enumerate(text):
+        used += _cell(character)
+        if used > width - 1:
+            return text[:position].rstrip() + "…"
+    return text
+
+
+def pad(text: str, width: int) -> str:
+    """The text with spaces up to `width` cells."""
+    return text + " " * (width - cells(text))
+
+
+def squeeze(widths: Sequence[int], flexible: Sequence[int], room: int) -> list[int]:
+    """Column widths that fit into `room` cells (two between columns): the flexible ones give way in their order."""
+    fitted = list(widths)
+    too_much = sum(fitted) + 2 * (len(fitted) - 1) - room
+    for n in flexible:
+        given = min(max(too_much, 0), max(fitted[n] - NARROWEST, 0))
+        fitted[n] -= given
+        too_much -= given
+    return fitted
+
+
+def table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], view: View, *, flexible: Sequence[int] = ()
+) -> list[str]:
+    """Aligned lines, two spaces between columns, the header first. Cells are made harmless here.
+
+    On a terminal the `flexible` columns are cut so that a line fits; elsewhere nothing is. The first column is the
+    one that people copy, so it is never cut.
+    """
+    columns = [_harmless(column) for column in zip(*rows, strict=True)] or [[] for _ in header]
+    widths = [max(cells(name), _widest(column)) for name, column in zip(header, columns, strict=True)]
+    if view.width is not None:
+        fitted = squeeze(widths, flexible, view.width)
+        for n in flexible:
+            if fitted[n] < widths[n]:
+                columns[n] = [clip(cell, fitted[n]) for cell in columns[n]]
+        widths = fitted
+    padded = [_padded(column, width) for column, width in zip(columns[:-1], widths, strict=False)]
+    first, *others = [*padded, columns[-1]]
+    if view.colour:
+        first = [view.paint(cell, "handle") for cell in first]
+    names = [pad(name, width) for name, width in zip(header[:-1], widths, strict=False)]
+    return [view.paint("  ".join([*names, header[-1]]), "heading"), *map("  ".join, zip(first, *others, strict=True))]
+
+
+def _harmless(column: Sequence[str]) -> list[str]:
+    """The cells of a column, harmless; `-` for nothing. One look at the whole column, since most need no more."""
+    text = "".join(column)
+    if text.isascii() and text.isprintable() and "  " not in text:
+        return [cell or "-" for cell in column]
+    return [line(cell) or "-" for cell in column]
+
+
+def _widest(column: Sequence[str]) -> int:
+    return max(map(len if "".join(column).isascii() else cells, column), default=0)
+
+
+def _padded(column: Sequence[str], width: int) -> list[str]:
+    if "".join(column).isascii():
+        return [cell.ljust(width) for cell in column]
+    return [pad(cell, width) for cell in column]
+
+
+def size(number: int) -> str:
+    """Bytes for people: `1.2 MiB`."""
+    value = float(number)
+    for unit in ("B", "KiB", "MiB"):
+        if value < 1024:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} GiB"
+
+
+def count(number: int, noun: str) -> str:
+    """`1 entry`, `1,200 entries`."""
+    plural = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{number:,} {noun if number == 1 else plural}"

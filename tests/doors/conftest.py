@@ -1,0 +1,102 @@
+"""The program run in this process, and a knowledge repository to run it on."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pexpect
+import pytest
+
+from ai_lessons.doors import cli
+from doors.world import FILES, PROGRAM, PROPOSAL, PROPOSAL_BRANCH, Outcome, Run, environment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from doors.a_terminal import Child, Spawn
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
+    """Run `ai-lessons` with these arguments; `text` is what comes through standard input."""
+
+    def call(*args: str | Path, text: str | bytes = "") -> Outcome:
+        data = text if isinstance(text, bytes) else text.encode()
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), "utf-8"))
+        capfd.readouterr()
+        code = cli.run([str(arg) for arg in args])
+        done = capfd.readouterr()
+        return Outcome(code, done.out, done.err)
+
+    return call
+
+
+@pytest.fixture
+def knowledge(git_repo: Path, git: Callable[..., str], hermetic: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A committed knowledge repository with one entry of each kind that can be written; we stand beside it."""
+    for name, text in FILES.items():
+        file = git_repo / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    (git_repo / "jira-api/scripts/v3/update-workflow.sh").chmod(0o755)
+    git(git_repo, "add", "-A")
+    git(git_repo, "commit", "-qm", "knowledge")
+    (hermetic / "source").mkdir()
+    (hermetic / "source/workflows-api.md").write_text("# Workflows API\n\nAs it stands today.\n")
+    monkeypatch.setenv("AI_LESSONS_REPO", str(git_repo))
+    monkeypatch.setenv("AI_LESSONS_OFFLINE", "1")
+    monkeypatch.chdir(git_repo.parent)
+    return git_repo
+
+
+@pytest.fixture
+def proposal(knowledge: Path, git: Callable[..., str]) -> str:
+    """A rule on a branch of its own, as an agent would leave it; its handle."""
+    (path, text), *_ = PROPOSAL.items()
+    git(knowledge, "switch", "-q", "-c", PROPOSAL_BRANCH)
+    file = knowledge / path
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+    git(knowledge, "add", path)
+    git(knowledge, "-c", "user.name=Bo", "-c", "user.email=bo@example.com", "commit", "-qm", "Propose rule")
+    git(knowledge, "switch", "-q", "main")
+    return "R-5N1QTC"
+
+
+@pytest.fixture
+def signed(knowledge: Path, git: Callable[..., str], tmp_path: Path) -> Path:
+    """The policy asks for signatures, and ours is the only key on the list; the list's own path."""
+    key = tmp_path / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    git(knowledge, "config", "user.signingkey", str(key))
+    settings, signers = knowledge / ".ai-lessons/config.yaml", knowledge / ".ai-lessons/allowed_signers"
+    settings.parent.mkdir(exist_ok=True)
+    settings.write_text("format: 1\napproval:\n  require: signed\n")
+    signers.write_text(f"person@example.com {key.with_suffix('.pub').read_text()}")
+    git(knowledge, "add", ".ai-lessons")
+    git(knowledge, "commit", "-qm", "policy", "--no-verify")
+    return signers
+
+
+@pytest.fixture
+def spawn() -> Iterator[Spawn]:
+    """Start `ai-lessons` on a terminal of 100 columns."""
+    started: list[Child] = []
+
+    def start(*args: str, **more: str) -> Child:
+        environ = environment(TERM="xterm", **more)
+        if more.get("NO_COLOR") == "":
+            del environ["NO_COLOR"]
+        child = pexpect.spawn(
+            PROGRAM[0], [*PROGRAM[1:], *args], env=environ, encoding="utf-8", timeout=60, dimensions=(24, 100)
+        )
+        started.append(child)
+        return child
+
+    yield start
+    for child in started:
+        child.close(force=True)

@@ -1,0 +1,79 @@
+"""Every example of every help page really runs, as it stands there."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ai_lessons.doors.cli.commands import Command
+from doors.test_help import COMMANDS
+from doors.world import FILES, PROGRAM, PROPOSAL, Run, environment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+EXAMPLES = [example for command in COMMANDS.values() if isinstance(command, Command) for example in command.examples]
+UNREACHABLE = 7
+"""`model pull` in a test that has no network."""
+
+
+@pytest.fixture
+def desk(knowledge: Path, git: Callable[..., str], run: Run) -> Path:
+    """The folder we stand in: the files that the examples name, a hub, a trusted script, and an editor called nano."""
+    desk = knowledge.parent
+    git(desk, "init", "-q")
+    (desk / "WorkflowsApi.md").write_text("# Workflows API\n\nTransitions.\n")
+    (desk / "update-workflow.sh").write_text("#!/bin/sh\necho updated\n")
+    (desk / "notes").mkdir()
+    (desk / "notes/one.md").write_text("# One\n\nFirst note.\n")
+    git(desk, "add", "WorkflowsApi.md")
+    git(desk, "commit", "-qm", "Because it was slow")
+    git(desk, "clone", "-q", "--bare", str(knowledge), "knowledge.git")
+    (desk / "updates").write_text(f"{'0' * 40} {git(knowledge, 'rev-parse', 'HEAD')} refs/heads/topic\n")
+    (desk / "bin").mkdir()
+    (desk / "bin/nano").write_text('#!/bin/sh\nprintf "More.\\n" >> "$1"\n')
+    (desk / "bin/ai-lessons").write_text(f'#!/bin/sh\nexec {shlex.join(PROGRAM)} "$@"\n')
+    for program in (desk / "bin").iterdir():
+        program.chmod(0o755)
+    assert run("admin", "trust-script", "S-9XW2RB").code == 0
+    return desk
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_an_example_runs(example: str, desk: Path, run: Run, request: pytest.FixtureRequest) -> None:
+    if "R-" in example:
+        request.getfixturevalue("proposal")
+    if "trust-keys" in example or "revoke-rule" in example:
+        request.getfixturevalue("signed")
+    if "revoke-rule" in example:
+        assert run("admin", "trust-keys", "--yes").code == 0
+        assert run("admin", "approve-rule", "R-5N1QTC", "--yes", "--sign").code == 0
+    example = example.replace("/srv/git", str(desk))
+    words = shlex.split(example)
+    if words[0] == "ai-lessons" and not set(words) & {"|", ">>", "<"}:
+        done = run(*words[1:])
+        code, err = done.code, done.err
+    else:
+        path = f"{desk / 'bin'}:{environment()['PATH']}"
+        hub = {"GIT_DIR": str(desk / "knowledge.git")} if "hook" in example else {}
+        shell = subprocess.run(
+            ["bash", "-o", "pipefail", "-c", example],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=desk,
+            env=environment(PATH=path, **hub),
+        )
+        code, err = shell.returncode, shell.stderr
+    allowed = {0, UNREACHABLE} if "model pull" in example else {0}
+    assert code in allowed, err
+
+
+def test_examples_name_only_entries_that_the_tests_have() -> None:
+    named = {word for example in EXAMPLES for word in example.split() if word[:2] in {"L-", "D-", "S-", "R-"}}
+    known = "".join((FILES | PROPOSAL).values())
+    assert {handle for handle in named if handle[2:] not in known} == set()

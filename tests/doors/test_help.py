@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import click
+import pytest
+
+from ai_lessons.doors.cli import commands, root
+from doors.world import Run, environment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LATER = {
+    "feedback", "promote", "graph", "sync", "undo", "export", "import", "migrate", "params", "merge-tags", "mcp",
+}  # fmt: skip
+
+
+def walk(group: click.Group, *path: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    ctx = click.Context(group, info_name="ai-lessons")
+    for name in group.list_commands(ctx):
+        command = group.get_command(ctx, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from walk(command, *path, name)
+        else:
+            yield (*path, name), command
+
+
+COMMANDS = dict(walk(root))
+
+
+def help_of(capsys: pytest.CaptureFixture[str], *path: str) -> str:
+    root.main([*path, "--help"], "ai-lessons", standalone_mode=False)
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_every_command_has_help_with_an_example(path: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    command = COMMANDS[path]
+    assert isinstance(command, commands.Command)
+    assert command.help
+    assert len(command.help.partition("\n\n")[0]) < 120
+    text = help_of(capsys, *path)
+    assert "\nExamples:\n  " in text
+    for example in command.examples:
+        assert example in text
+        assert "ai-lessons " in example
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_help_is_aligned_and_every_option_explained(path: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    text = help_of(capsys, *path)
+    options = text.partition("\nOptions:\n")[2].partition("\n\n")[0].splitlines()
+    starts = {
+        len(row) - len(row[2:].lstrip("-").partition("  ")[2].lstrip()) for row in options if row.startswith("  -")
+    }
+    assert len(starts) == 1, text
+    assert all(param.help for param in COMMANDS[path].params if isinstance(param, click.Option) and not param.hidden)
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_every_command_takes_json_behind_it(path: tuple[str, ...]) -> None:
+    assert any("--json" in param.opts for param in COMMANDS[path].params)
+
+
+def test_commands_of_later_issues_do_not_appear() -> None:
+    assert {path[-1] for path in COMMANDS} & LATER == set()
+
+
+def test_the_commands_are_those_of_this_issue() -> None:
+    assert [" ".join(path) for path in COMMANDS] == [
+        "contribute add-lesson",
+        "contribute update",
+        "contribute edit",
+        "contribute delete",
+        "contribute link",
+        "contribute unlink",
+        "contribute add-resource",
+        "contribute refresh-resource",
+        "contribute update-resource",
+        "contribute delete-resource",
+        "contribute suggest-rule",
+        "contribute propose",
+        "recall search",
+        "recall search-resources",
+        "recall show",
+        "recall show-resource",
+        "recall run-resource",
+        "recall list",
+        "recall context",
+        "recall tags",
+        "recall versions",
+        "recall projects",
+        "recall related",
+        "recall log",
+        "recall diff",
+        "recall why",
+        "admin init",
+        "admin validate",
+        "admin doctor",
+        "admin stats",
+        "admin save",
+        "admin adopt",
+        "admin trust-script",
+        "admin config get",
+        "admin config set",
+        "admin hooks install",
+        "admin hooks uninstall",
+        "admin hooks status",
+        "admin reindex",
+        "admin reindex-resources",
+        "admin reindex-resource",
+        "admin list-stale",
+        "admin model status",
+        "admin model pull",
+        "admin completion",
+        "admin check-push",
+        "admin pending-rules",
+        "admin review-rules",
+        "admin approve-rule",
+        "admin reject-rule",
+        "admin revoke-rule",
+        "admin trust-keys",
+        "admin audit",
+    ]
+
+
+def test_the_program_alone_shows_five_everyday_commands_first(run: Run) -> None:
+    done = run()
+    assert done.code == 0
+    everyday = done.out.partition("Every day:\n")[2].partition("\n\n")[0].splitlines()
+    assert [row.split("  ")[1] for row in everyday] == [
+        'recall search "how do I undo a commit"',
+        "recall show L-8F3K2A",
+        'contribute add-lesson --title "…"',
+        "contribute add-resource --type doc --path F",
+        "recall list",
+    ]
+    assert done.out.index("Every day:") < done.out.index("All commands:")
+
+
+@pytest.mark.parametrize("group", ["recall", "contribute", "admin"])
+def test_a_group_alone_lists_its_commands_with_whole_sentences(run: Run, group: str) -> None:
+    done = run(group)
+    assert done.code == 0
+    assert "..." not in done.out.partition("Commands:")[2]
+
+
+def test_add_is_a_second_name_of_add_lesson(capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = help_of(capsys, "contribute", "add"), help_of(capsys, "contribute", "add-lesson")
+    assert first.splitlines()[2:] == second.splitlines()[2:]
+
+
+def test_the_version_is_told(run: Run) -> None:
+    assert run("--version").out.startswith("ai-lessons ")
+
+
+@pytest.mark.parametrize(("module", "name"), [("lesson_cli", "lesson"), ("mcp_server", "ai-lessons-mcp")])
+def test_programs_that_are_not_built_say_what_to_use_instead(module: str, name: str) -> None:
+    def call(*args: str) -> subprocess.CompletedProcess[str]:
+        code = f"from ai_lessons.doors.{module} import main; main()"
+        return subprocess.run(
+            [sys.executable, "-c", code, *args], capture_output=True, text=True, check=False, env=environment()
+        )
+
+    refused = call("load")
+    assert refused.returncode == 1
+    assert refused.stderr.startswith(f"error: {name} is not yet available in this version\nhint: use ai-lessons ")
+    assert call("--help").stdout.startswith(f"Usage: {name}")
+    assert call("--version").stdout.startswith(name)

@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import pytest
+
+from ai_lessons.doors.cli.parsing import ContextTags, NewLink, OneOf, Words, changes, flat, words
+from ai_lessons.errors import UsageError
+from ai_lessons.knowledge.entries import Confidence, Relation
+
+
+def convert(kind: click.ParamType[Any], text: str) -> Any:
+    return kind.convert(text, None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("", ()), ("a", ("a",)), ("a,b", ("a", "b")), (" a , b,,a ", ("a", "b")), ("two words, x", ("two words", "x"))],
+)
+def test_a_list_is_split_at_commas_without_repetitions(text: str, expected: tuple[str, ...]) -> None:
+    assert words(text) == expected
+    assert convert(Words(), text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("reviewer,jira-api=1.5", {"reviewer": None, "jira-api": 1.5}),
+        ("a = 2 , b=.5", {"a": 2.0, "b": 0.5}),
+        ("a=0", {"a": 0.0}),
+        ("", {}),
+    ],
+)
+def test_context_tags_carry_weights_where_they_are_given(text: str, expected: dict[str, float | None]) -> None:
+    assert convert(ContextTags(), text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("a=much", "the weight of 'a' must be a number from 0 to 999 like 1.5, not 'much'"),
+        ("a=", "the weight of 'a'"),
+        ("a=-1", "the weight of 'a'"),
+        ("a=nan", "the weight of 'a'"),
+        ("a=inf", "the weight of 'a'"),
+        ("=2", "no tag before"),
+        ("a,a=2", "'a' is given twice"),
+    ],
+)
+def test_a_wrong_context_tag_is_named(text: str, complaint: str) -> None:
+    with pytest.raises(click.BadParameter, match=complaint):
+        convert(ContextTags(), text)
+
+
+@pytest.mark.parametrize(("text", "expected"), [("has-script", "has_script"), ("Has_Script", "has_script")])
+def test_enumerations_take_any_case_and_dashes(text: str, expected: str) -> None:
+    assert convert(OneOf(Relation, "relation"), text) == expected
+
+
+def test_a_wrong_value_lists_the_right_ones() -> None:
+    with pytest.raises(click.BadParameter, match="'sure' is not one of: very-low, low, medium, high, very-high"):
+        convert(OneOf(Confidence, "level"), "sure")
+
+
+def test_a_new_link_may_name_its_relation() -> None:
+    assert convert(NewLink(), "L-1") == ("", "L-1")
+    assert convert(NewLink(), "has-script = S-1") == ("has_script", "S-1")
+    with pytest.raises(click.BadParameter, match="not one of"):
+        convert(NewLink(), "likes=S-1")
+    with pytest.raises(click.BadParameter, match="names no entry"):
+        convert(NewLink(), "has_script=")
+
+
+def test_repeated_options_may_hold_commas() -> None:
+    assert flat([("v2",), ("v3", "v2")]) == ("v2", "v3")
+
+
+def test_an_update_passes_on_only_what_was_given_and_empty_texts_clear() -> None:
+    given = {"title": None, "tags": (), "add_tags": None, "versions": (), "contexts": ("",), "content": ""}
+    assert changes(given) == {"tags": (), "contexts": (), "content": ""}
+
+
+def test_an_update_of_nothing_is_refused() -> None:
+    with pytest.raises(UsageError, match="nothing to change"):
+        changes({"title": None, "tags": None, "add_tags": (), "versions": ()})

@@ -1,0 +1,317 @@
+"""Golden texts of everything about rules."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+from ai_lessons.doors import render, render_jobs, render_rules, rules_json
+from ai_lessons.doors.terminal import View
+from ai_lessons.knowledge.entries import Kind
+from ai_lessons.library.answers import Approval, Context, Related, Shown, Why
+from ai_lessons.library.rule_answers import Approved, Audit, AuditRow, Pending, Rejected, Suggested
+from ai_lessons.library.writes import Written
+from doors.test_render import LESSON, RULE, VIEW, light
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+BRANCH = "rules/R-R00001-always-get-before-put"
+TEXT = (
+    "---\nid: x\nkind: rule\ntitle: Old\nrationale: >-\n  It\n  says\ntags:\n  - a\napplies_to:\n  - '*.py'\nlinks:\n"
+)
+TEXT += "  - related_to: 01JD\n---\n\nSend every status back.\n"
+
+SUGGESTED = Suggested(
+    RULE.id, RULE.handle, RULE.title, RULE.path, BRANCH, COMMIT, ("much like R-000009 'GET first' (in force)",)
+)
+NEW = Pending(
+    id=RULE.id,
+    handle=RULE.handle,
+    title=RULE.title,
+    branch=BRANCH,
+    remote=False,
+    kind="new",
+    suggested_by="Bo <bo@example.com> (agent helper)",
+    suggested_at="2026-11-21T20:14:00Z",
+    commit=COMMIT,
+    added=15,
+    removed=0,
+    conflicts=("it contradicts R-000008 'PUT at once' (in force)",),
+    similar=("R-000009 'GET first' (in force)",),
+    rejected_before="on 2026-10-01: too broad",
+    diff="--- /dev/null\n+++ b/x.md\n@@ -0,0 +1,16 @@\n" + "".join(f"+{row}\n" for row in TEXT.splitlines()),
+    body="\nSend every status back.\n",
+    rationale="PUT replaces entire resource...",
+    tags=("jira-api", "workflows"),
+    evidence=(LESSON,),
+    path="jira-api/rules/x.md",
+)
+EDIT = replace(
+    NEW, kind="edit", remote=True, branch="origin/rules/b", conflicts=(), similar=(), rejected_before="", evidence=(),
+    added=1, removed=1, diff="--- a/x.md\n+++ b/x.md\n@@ -1 +1 @@\n-Old.\n+New.\n",
+)  # fmt: skip
+APPROVAL = Approval(
+    in_force=True,
+    since="2026-11-21T20:15:00Z",
+    approved_by="Ann <ann@example.com>",
+    approved_at="2026-11-21T20:15:00Z",
+    suggested_by="Bo <bo@example.com>",
+    commit=COMMIT,
+    evidence=2,
+    how="merge",
+)
+ROW = AuditRow(
+    id=RULE.id, handle=RULE.handle, title=RULE.title, path=RULE.path, in_force=True, evidence=2, how="merge",
+    approved_by="Ann <ann@example.com>", approved_at="2026-11-21T20:15:00Z", suggested_by="Bo <bo@example.com>",
+    commit=COMMIT,
+)  # fmt: skip
+
+
+def test_a_suggestion_says_where_it_stands_and_what_happens_next() -> None:
+    assert (
+        render_rules.suggested(SUGGESTED, VIEW)
+        == """\
+[R-R00001] Always GET before PUT on Jira workflows
+  branch: rules/R-R00001-always-get-before-put
+  warning: much like R-000009 'GET first' (in force)
+Not in force until a person approves it: ai-lessons admin review-rules"""
+    )
+    assert render_rules.proposed((), VIEW) == "Nothing to propose."
+
+
+def test_what_waits_is_a_table_and_what_speaks_against_it() -> None:
+    assert (
+        render_rules.pending((NEW, EDIT), VIEW)
+        == """\
+ID        WHAT  SUGGESTED BY                        ON          LINES   WHERE   TITLE
+R-R00001  new   Bo <bo@example.com> (agent helper)  2026-11-21  +15 -0  local   Always GET before PUT on Jira workflows
+R-R00001  edit  Bo <bo@example.com> (agent helper)  2026-11-21  +1 -1   remote  Always GET before PUT on Jira workflows
+rules/R-R00001-always-get-before-put: it contradicts R-000008 'PUT at once' (in force)
+rules/R-R00001-always-get-before-put: much like R-000009 'GET first' (in force)
+rules/R-R00001-always-get-before-put: the same was rejected on 2026-10-01: too broad
+Decide: ai-lessons admin review-rules"""
+    )
+    assert render_rules.pending((), VIEW) == "No proposal waits for review."
+    assert render_rules.number_pending(3, VIEW) == "3"
+
+
+def test_a_new_rule_is_shown_whole() -> None:
+    assert (
+        render_rules.proposal(NEW, VIEW)
+        == """\
+[R-R00001] Always GET before PUT on Jira workflows
+  a new rule, suggested by Bo <bo@example.com> (agent helper) on 2026-11-21T20:14:00Z
+  branch: rules/R-R00001-always-get-before-put (local), commit 0123456789
+  path: ~/.ai/reference/jira-api/rules/x.md
+  tags: jira-api, workflows
+  rationale: PUT replaces entire resource...
+  warning: it contradicts R-000008 'PUT at once' (in force)
+  warning: much like R-000009 'GET first' (in force)
+  warning: the same was rejected on 2026-10-01: too broad
+
+    Send every status back.
+
+    applies_to:
+      - '*.py'
+    links:
+      - related_to: 01JD
+
+Evidence:
+  [L-L00001] PUT /workflows replaces entire resource"""
+    )
+
+
+def test_an_edit_is_shown_as_what_differs_from_the_text_in_force() -> None:
+    assert (
+        render_rules.proposal(EDIT, VIEW)
+        == """\
+[R-R00001] Always GET before PUT on Jira workflows
+  an edit of a rule in force, suggested by Bo <bo@example.com> (agent helper) on 2026-11-21T20:14:00Z
+  branch: origin/rules/b (remote), commit 0123456789
+  path: ~/.ai/reference/jira-api/rules/x.md
+  tags: jira-api, workflows
+  rationale: PUT replaces entire resource...
+
+    --- a/x.md
+    +++ b/x.md
+    @@ -1 +1 @@
+    -Old.
+    +New."""
+    )
+    coloured = render_rules.proposal(EDIT, View(colour=True))
+    assert "    \x1b[31m-Old.\x1b[0m\n    \x1b[32m+New.\x1b[0m" in coloured
+
+
+def test_a_removal_says_so() -> None:
+    assert "the removal of a rule in force" in render_rules.proposal(replace(EDIT, kind="removal"), VIEW)
+
+
+def test_a_new_rule_without_a_text_or_anything_else_is_its_headline_and_facts() -> None:
+    bare = replace(NEW, body="\n", diff="+++ b/x\n@@ -0,0 +1,3 @@\n+---\n+title: a\n+---\n", evidence=(), path="")
+    assert render_rules.proposal(bare, VIEW).endswith("rejected on 2026-10-01: too broad")
+    unreadable = replace(bare, diff="", body="what git has")
+    assert render_rules.proposal(unreadable, VIEW).endswith("\n\n    what git has")
+
+
+def test_an_approval_and_a_rejection_say_what_git_has_of_them() -> None:
+    approved = Approved(RULE.id, RULE.handle, RULE.title, RULE.path, BRANCH, COMMIT)
+    assert render_rules.approved((approved,), VIEW) == (
+        "Approved [R-R00001] Always GET before PUT on Jira workflows\n  commit: 0123456789"
+    )
+    rejected = Rejected(RULE.id, RULE.handle, RULE.title, BRANCH, ".ai-lessons/rejected/2026/x.md", COMMIT)
+    assert render_rules.rejected(rejected, VIEW) == (
+        "Rejected [R-R00001] Always GET before PUT on Jira workflows\n"
+        "  record: ~/.ai/reference/.ai-lessons/rejected/2026/x.md"
+    )
+
+
+def test_an_audit_is_a_table_and_a_verdict() -> None:
+    direct = replace(
+        ROW, handle="R-R00002", in_force=False, evidence=1, how="direct", approved_by="", approved_at="", commit="",
+        problem="a text at x.md is on main without approval: a commit on the branch itself",
+    )  # fmt: skip
+    assert (
+        render_rules.audit(Audit((ROW, direct), ("the branch went back (git reflog)",), ok=False), VIEW)
+        == """\
+ID        IN FORCE  EVIDENCE  APPROVED BY            ON          COMMIT      TITLE
+R-R00001  yes       2 merge   Ann <ann@example.com>  2026-11-21  0123456789  Always GET before PUT on Jira workflows
+R-R00002  no        1 direct  -                      -           -           Always GET before PUT on Jira workflows
+violation: R-R00002 a text at x.md is on main without approval: a commit on the branch itself
+violation: the branch went back (git reflog)
+2 rules, 2 problems: the policy is violated"""
+    )
+    assert render_rules.audit(Audit((), (), ok=True), VIEW) == "No rules.\n0 rules, 0 problems: the policy is kept"
+
+
+def test_a_rule_in_full_says_by_whose_hand_it_is_in_force() -> None:
+    shown = Shown(RULE, "Send it back.\n", "", {"rationale": "PUT replaces"}, approval=APPROVAL)
+    assert (
+        render.shown(shown, VIEW)
+        == """\
+[R-R00001] Always GET before PUT on Jira workflows
+  kind: rule | project: jira-api | tier: user
+  tags: jira-api, workflows
+  id: 01JD3Z8QK5W7M2X9V4T6R00001
+  path: ~/.ai/reference/jira-api/rules/x.md
+  rationale: PUT replaces
+
+In force since 2026-11-21T20:15:00Z
+  approved by: Ann <ann@example.com>
+  suggested by: Bo <bo@example.com>
+  commit: 0123456789
+  evidence: 2 (merge)
+
+Send it back."""
+    )
+
+
+def test_a_rule_with_an_unapproved_change_shows_it_below_the_text_in_force() -> None:
+    changed = replace(APPROVAL, suggested_by="", unapproved_change="--- a\n+++ b\n@@ -1 +1 @@\n-Old.\n+New.\n")
+    text = render.shown(Shown(RULE, "Old.\n", "", {}, approval=changed), VIEW)
+    assert text.endswith(
+        "Old.\n\nAn unapproved change exists; what is in force stands above. It would change this:\n"
+        "--- a\n+++ b\n@@ -1 +1 @@\n-Old.\n+New."
+    )
+    assert "suggested by" not in text
+    section = render.shown(Shown(RULE, "Old.\n", "", {}, approval=changed, section=1), VIEW)
+    assert "In force" not in section
+    assert "unapproved" not in section
+
+
+def test_why_gives_one_reason_a_line() -> None:
+    value = Why(RULE, "Bo", "2026", (), (), (), APPROVAL, ("said by Bo", "approved by Ann"))
+    assert render_rules.why(value, VIEW) == (
+        "[R-R00001] Always GET before PUT on Jira workflows\n  said by Bo\n  approved by Ann"
+    )
+
+
+def test_context_looks_like_a_search_without_scores() -> None:
+    assert (
+        render_rules.context(Context((RULE,), (LESSON,)), VIEW)
+        == """\
+Rules (follow these):
+  [R-R00001] Always GET before PUT on Jira workflows
+    applies to: jira-api, workflows
+    rationale: "PUT replaces entire resource..."
+
+Lessons (context):
+  [L-L00001] PUT /workflows replaces entire resource
+    confidence: high | source: tested"""
+    )
+    assert render_rules.context(Context(), VIEW) == "Nothing is known for this yet."
+
+
+def proposed(*notes: str) -> Written:
+    return Written(RULE.id, RULE.handle, Kind.RULE, RULE.title, RULE.path, COMMIT, (f"proposed on {BRANCH}", *notes))
+
+
+def test_a_change_of_a_rule_says_where_it_is_proposed_and_not_that_anything_was_written() -> None:
+    headline = "[R-R00001] Always GET before PUT on Jira workflows"
+    assert render_jobs.written(proposed(), VIEW) == f"{headline}\n  proposed on {BRANCH}"
+    assert render_jobs.deleted((proposed(),), VIEW) == f"Removal of {headline}\n  proposed on {BRANCH}"
+
+
+def evil(value: Any, text: str) -> Any:
+    """The value with every text in it replaced."""
+    swapped: dict[str, Any] = {}
+    for field in fields(value):
+        old = getattr(value, field.name)
+        if isinstance(old, str):
+            swapped[field.name] = text
+        elif isinstance(old, tuple) and all(isinstance(one, str) for one in old):
+            swapped[field.name] = (text,)
+    return replace(value, **swapped)
+
+
+def test_no_text_of_a_proposal_reaches_the_terminal_as_it_is() -> None:
+    bad = "\x1b]0;pwned\x07\r\x1b[2K\u202e"
+    entry = light(Kind.RULE, "R00009", bad, tags=(bad,), path=bad, snippet=bad, details={"rationale": bad})
+    diff = f"--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+---\n+{bad}: {bad}\n+---\n"
+    approval = replace(evil(APPROVAL, bad), unapproved_change=diff)
+    texts = [
+        render_rules.suggested(evil(SUGGESTED, bad), VIEW),
+        render_rules.pending((evil(NEW, bad),), VIEW),
+        render_rules.proposal(replace(evil(NEW, bad), kind="new", diff=diff, evidence=(entry,)), VIEW),
+        render_rules.proposal(replace(evil(NEW, bad), evidence=(entry,)), VIEW),
+        render_rules.approved((evil(Approved("", "", "", "", "", ""), bad),), VIEW),
+        render_rules.rejected(evil(Rejected("", "", "", "", "", ""), bad), VIEW),
+        render_rules.audit(Audit((evil(ROW, bad),), (bad,), ok=False), VIEW),
+        render_rules.why(Why(entry, bad, bad, ((bad, bad),), (), (), approval, (bad,)), VIEW),
+        render_rules.context(Context((entry,), (entry,)), VIEW),
+        render.shown(Shown(entry, bad, bad, {}, approval=approval), VIEW),
+        render_jobs.written(replace(proposed(), notes=(f"proposed on {bad}",)), VIEW),
+    ]
+    assert [text for text in texts if set("\x1b\x07\r\u202e") & set(text)] == []
+
+
+def test_what_waits_as_data_has_the_documented_keys_and_more() -> None:
+    (data,) = rules_json.pending((NEW,))
+    documented = ["id", "handle", "title", "branch", "suggested_by", "suggested_at", "conflicts", "similar"]
+    assert set(documented) <= data.keys()
+    assert data.keys() == {field.name for field in fields(Pending)}
+    assert [entry["handle"] for entry in data["evidence"]] == ["L-L00001"]
+    assert rules_json.number_pending(2) == {"pending": 2}
+
+
+def test_a_proposal_as_data_is_a_write_with_its_branch() -> None:
+    data = rules_json.suggested(SUGGESTED)
+    assert {key: data[key] for key in ("id", "handle", "path", "commit", "branch")} == {
+        "id": RULE.id, "handle": RULE.handle, "path": RULE.path, "commit": COMMIT, "branch": BRANCH,
+    }  # fmt: skip
+    assert rules_json.proposed((SUGGESTED,)) == [data]
+
+
+def test_why_as_data_keeps_what_the_sentences_say() -> None:
+    edge = Related(LESSON, LESSON.id, "derived_from", outgoing=True)
+    data = rules_json.why(Why(RULE, "Bo", "2026", (("source", "tested"),), (edge,), (), APPROVAL, ("said by Bo",)))
+    assert (data["handle"], data["said_by"], data["stated"]) == ("R-R00001", "Bo", {"source": "tested"})
+    assert data["derived_from"][0]["entry"]["handle"] == "L-L00001"
+    assert data["approval"]["approved_by"] == "Ann <ann@example.com>"
+    assert rules_json.why(Why(LESSON, "", "", (), (), (), None, ()))["approval"] is None
+
+
+def test_context_as_data_has_rules_and_lessons_without_scores() -> None:
+    data = rules_json.context(Context((RULE,), (LESSON,), ("note",)))
+    assert (data["rules"][0]["handle"], data["lessons"][0]["handle"], data["notes"]) == (
+        "R-R00001", "L-L00001", ["note"],
+    )  # fmt: skip
+    assert "score" not in data["rules"][0]

@@ -1,0 +1,249 @@
+"""A person reviews proposals at a terminal: a real pseudo-terminal, real branches."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from doors.a_terminal import editor, finish, interrupt
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from doors.a_terminal import Child, Spawn
+    from doors.world import Run
+
+QUESTION = r"\[a\]pprove, \[e\]dit, \[r\]eject, \[s\]kip, \[q\]uit: "
+RULE_FILE = "jira-api/rules/get-before-put-5n1qtc.md"
+BRANCH = "rules/R-5N1QTC-get-before-put"
+
+
+@pytest.fixture
+def review(spawn: Spawn, proposal: str) -> Callable[..., Child]:
+    """Start a review and wait for its first question."""
+
+    def start(**more: str) -> Child:
+        child = spawn("admin", "review-rules", **more)
+        child.expect(QUESTION)
+        return child
+
+    return start
+
+
+def shown(child: Child) -> str:
+    return str(child.before).replace("\r\n", "\n")
+
+
+def waiting(run: Run) -> int:
+    return int(run("admin", "pending-rules", "--count").out)
+
+
+def test_a_reviewer_sees_the_rule_its_evidence_and_who_and_approves_it(
+    review: Callable[..., Child], knowledge: Path, run: Run, git: Callable[..., str]
+) -> None:
+    child = review()
+    text = shown(child)
+    for stated in (
+        "1 of 1", "[R-5N1QTC] GET a workflow before you PUT it", "a new rule, suggested by Bo <bo@example.com> on 20",
+        "rationale: PUT replaces the whole resource", "    Send back every status that GET returned.",
+        "    applies_to:\n", "Evidence:\n  [L-8F3K2A] PUT /workflows",
+    ):  # fmt: skip
+        assert stated in text
+    child.sendline("a")
+    code, text = finish(child)
+    assert (code, "Approved [R-5N1QTC]" in text, "1 approved" in text) == (0, True, True), text
+    assert (knowledge / RULE_FILE).exists()
+    assert len(git(knowledge, "log", "-1", "--format=%P").split()) == 2
+    assert waiting(run) == 0
+
+
+def test_a_reviewer_edits_and_then_approves_what_was_edited(
+    review: Callable[..., Child], knowledge: Path, tmp_path: Path
+) -> None:
+    child = review(EDITOR=editor(tmp_path, 'sed -i "s/every status/each status/" "$1"'))
+    child.sendline("e")
+    child.expect(QUESTION)
+    assert "    Send back each status that GET returned." in shown(child)
+    child.sendline("a")
+    assert finish(child)[0] == 0
+    assert "each status" in (knowledge / RULE_FILE).read_text()
+
+
+def test_an_edit_that_changes_nothing_leaves_the_proposal(review: Callable[..., Child], tmp_path: Path) -> None:
+    child = review(EDITOR=editor(tmp_path, ":"))
+    child.sendline("e")
+    child.expect("note: nothing was changed")
+    child.expect(QUESTION)
+    child.sendline("s")
+    assert finish(child)[0] == 0
+
+
+def test_an_edit_that_breaks_the_format_is_asked_about_and_kept(
+    review: Callable[..., Child], tmp_path: Path, hermetic: Path, git: Callable[..., str], knowledge: Path
+) -> None:
+    before = git(knowledge, "rev-parse", BRANCH)
+    child = review(EDITOR=editor(tmp_path, 'sed -i "/^rationale/d" "$1"'))
+    child.sendline("e")
+    child.expect(r"Edit again\? \[Y/n\]: ")
+    child.sendline("n")
+    child.expect("error: the edit was not written")
+    child.expect("your text is kept in")
+    child.expect(QUESTION)
+    child.sendline("q")
+    assert finish(child)[0] == 0
+    (kept,) = (hermetic / ".local/state/ai-lessons/edits").iterdir()
+    assert "rationale" not in kept.read_text()
+    assert git(knowledge, "rev-parse", BRANCH) == before
+
+
+def test_a_reviewer_rejects_with_a_reason(review: Callable[..., Child], knowledge: Path, run: Run) -> None:
+    child = review()
+    child.sendline("r")
+    child.expect(r"Reason .*: ")
+    child.sendline("Holds only for v3")
+    code, text = finish(child)
+    assert (code, "Rejected [R-5N1QTC]" in text, "1 rejected" in text) == (0, True, True), text
+    (record,) = (knowledge / ".ai-lessons/rejected").rglob("*.md")
+    assert "Holds only for v3" in record.read_text()
+    assert waiting(run) == 0
+
+
+@pytest.mark.parametrize(("key", "summary"), [("s", "1 skipped"), ("q", "1 left")])
+def test_skipping_and_quitting_decide_nothing(
+    review: Callable[..., Child], run: Run, knowledge: Path, git: Callable[..., str], key: str, summary: str
+) -> None:
+    before = git(knowledge, "rev-parse", "main", BRANCH)
+    child = review()
+    child.sendline("x")
+    child.expect("is not one of")
+    child.expect(QUESTION)
+    child.sendline(key)
+    code, text = finish(child)
+    assert (code, summary in text) == (0, True), text
+    assert git(knowledge, "rev-parse", "main", BRANCH) == before
+    assert waiting(run) == 1
+
+
+@pytest.mark.parametrize("keys", ["", "r"], ids=["at the question", "at the reason"])
+def test_ctrl_c_ends_the_review_and_decides_nothing(
+    review: Callable[..., Child], run: Run, knowledge: Path, git: Callable[..., str], keys: str
+) -> None:
+    before = git(knowledge, "rev-parse", "main", BRANCH)
+    child = review()
+    if keys:
+        child.sendline(keys)
+        child.expect("Reason .*: ")
+    code, text = interrupt(child)
+    assert (code, "interrupted: what was already written is kept" in text) == (130, True), text
+    assert git(knowledge, "rev-parse", "main", BRANCH) == before
+
+
+def test_an_error_while_approving_is_told_and_the_review_goes_on(
+    review: Callable[..., Child], knowledge: Path, run: Run, git: Callable[..., str]
+) -> None:
+    git(knowledge, "switch", "-q", BRANCH)
+    (knowledge / "jira-api/notes.md").write_text("# Smuggled\n")
+    git(knowledge, "commit", "-qam", "and something else", "--no-verify")
+    git(knowledge, "switch", "-q", "main")
+    child = review()
+    assert "warning: " in shown(child)
+    child.sendline("a")
+    child.expect("error: ")
+    child.expect(QUESTION)
+    child.sendline("s")
+    assert finish(child)[0] == 0
+    assert waiting(run) == 1
+
+
+def test_a_proposal_that_changes_while_it_is_read_is_not_approved(
+    review: Callable[..., Child], knowledge: Path, run: Run, git: Callable[..., str]
+) -> None:
+    child = review()
+    git(knowledge, "switch", "-q", BRANCH)
+    file = knowledge / RULE_FILE
+    file.write_text(file.read_text() + "Or never.\n")
+    git(knowledge, "commit", "-qam", "one more thing", "--no-verify")
+    git(knowledge, "switch", "-q", "main")
+    child.sendline("a")
+    child.expect("error: the proposal was changed while you read it")
+    child.expect("Or never.")
+    child.expect(QUESTION)
+    child.sendline("q")
+    assert finish(child)[0] == 0
+    assert waiting(run) == 1
+
+
+def test_several_proposals_come_one_after_the_other(spawn: Spawn, knowledge: Path, run: Run) -> None:
+    for title, why in (("Rinse the cups", "Dust"), ("Lock the door", "Thieves"), ("Water the plants", "Drought")):
+        assert run("contribute", "suggest-rule", "--title", title, "--rationale", why).code == 0
+    child = spawn("admin", "review-rules")
+    titles = []
+    for number, key in enumerate("asr", 1):
+        child.expect(QUESTION)
+        assert f"{number} of 3" in shown(child)
+        titles += re.findall(r"^\[R-\w+\] (.*)", shown(child), re.MULTILINE)
+        child.sendline(key)
+    child.expect("Reason .*: ")
+    child.sendline("")
+    code, text = finish(child)
+    assert (code, "1 approved, 1 rejected, 1 skipped" in text) == (0, True), text
+    assert sorted(set(titles)) == ["Lock the door", "Rinse the cups", "Water the plants"]
+    listed = run("recall", "list", "--type", "rule").out
+    assert [title in listed for title in dict.fromkeys(titles)] == [True, False, False]
+    assert waiting(run) == 1
+
+
+def test_nothing_pending_ends_at_once(spawn: Spawn, knowledge: Path) -> None:
+    assert finish(spawn("admin", "review-rules")) == (0, "No proposal waits for review.\n")
+
+
+def test_an_agent_on_a_terminal_is_refused_before_anything_is_shown(spawn: Spawn, proposal: str) -> None:
+    code, text = finish(spawn("admin", "review-rules", AI_LESSONS_AGENT="helper"))
+    assert (code, "GET a workflow" in text, "an agent cannot decide about rules" in text) == (8, False, True)
+
+
+def test_an_edit_of_a_rule_is_reviewed_as_a_coloured_diff(
+    spawn: Spawn, knowledge: Path, run: Run, proposal: str
+) -> None:
+    assert run("admin", "approve-rule", proposal, "--yes").code == 0
+    assert run("contribute", "update", proposal, "--content", "Send them \x1b[2J all back.").code == 0
+    child = spawn("admin", "review-rules", NO_COLOR="")
+    child.expect(QUESTION)
+    assert "    \x1b[31m-Send back every status that GET returned.\x1b[0m" in shown(child)
+    assert "    \x1b[32m+Send them \\x1b[2J all back.\x1b[0m" in shown(child)
+    child.sendline("q")
+    assert finish(child)[0] == 0
+
+
+@pytest.mark.parametrize(("answer", "code", "left"), [("y", 0, 0), ("n", 8, 1), ("", 8, 1)])
+def test_approving_by_name_shows_the_rule_and_asks(
+    spawn: Spawn, run: Run, proposal: str, answer: str, code: int, left: int
+) -> None:
+    child = spawn("admin", "approve-rule", proposal)
+    child.expect(r"Approve R-5N1QTC\? \[y/N\]: ")
+    assert "Send back every status that GET returned." in shown(child)
+    child.sendline(answer)
+    assert finish(child)[0] == code
+    assert waiting(run) == left
+
+
+def test_a_proposal_of_a_remote_is_edited_and_approved_here(
+    spawn: Spawn, knowledge: Path, proposal: str, git: Callable[..., str], tmp_path: Path, run: Run
+) -> None:
+    git(knowledge, "clone", "-q", "--bare", str(knowledge), str(tmp_path / "hub.git"))
+    git(knowledge, "remote", "add", "origin", str(tmp_path / "hub.git"))
+    git(knowledge, "fetch", "-q", "origin")
+    git(knowledge, "branch", "-qD", BRANCH)
+    child = spawn("admin", "review-rules", EDITOR=editor(tmp_path, 'sed -i "s/every status/each status/" "$1"'))
+    child.expect(QUESTION)
+    assert f"branch: origin/{BRANCH} (remote)" in shown(child)
+    child.sendline("e")
+    child.expect(QUESTION)
+    assert "    Send back each status that GET returned." in shown(child)
+    child.sendline("a")
+    assert finish(child)[0] == 0
+    assert "each status" in (knowledge / RULE_FILE).read_text()
+    assert waiting(run) == 0

@@ -1,0 +1,77 @@
+"""Signed approvals through the commands: whom to trust is asked on a terminal, and nothing is trusted elsewhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from doors.a_terminal import finish
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from doors.a_terminal import Spawn
+    from doors.world import Run
+
+TITLE = "GET a workflow before you PUT it"
+
+
+@pytest.fixture
+def approved(run: Run, signed: Path, proposal: str) -> str:
+    """The rule, approved with a signature; nobody has said yet whose keys count."""
+    assert run("admin", "approve-rule", proposal, "--yes", "--sign").code == 0
+    return proposal
+
+
+def test_without_a_terminal_nothing_is_trusted_and_a_note_names_the_command(run: Run, approved: str) -> None:
+    done = run("recall", "list", "--type", "rule")
+    assert (TITLE in done.out, "ai-lessons admin trust-keys" in done.err) == (False, True), done
+    assert run("admin", "trust-keys").code == 8
+    told = run("admin", "trust-keys", "--yes")
+    assert (told.code, "+ SHA256:" in told.out, "person@example.com" in told.out) == (0, True, True)
+    assert TITLE in run("recall", "list", "--type", "rule").out
+    assert run("admin", "trust-keys", "--yes", "--json").json["added"] == []
+
+
+@pytest.mark.parametrize(("answer", "listed"), [("y", True), ("n", False)])
+def test_the_first_look_on_a_terminal_asks(spawn: Spawn, approved: str, run: Run, answer: str, listed: bool) -> None:
+    child = spawn("recall", "list", "--type", "rule")
+    child.expect(r"SHA256:\S+ person@example.com \(ssh-ed25519\)")
+    child.expect(r"Trust these keys to approve them\? \[y/N\]: ")
+    child.sendline(answer)
+    code, text = finish(child)
+    assert (code, TITLE in text) == (0, listed), text
+    assert (TITLE in run("recall", "list", "--type", "rule").out) is listed
+
+
+def test_a_rule_on_the_branch_is_shown_before_it_is_signed(spawn: Spawn, run: Run, signed: Path, proposal: str) -> None:
+    assert run("admin", "trust-keys", "--yes").code == 0
+    assert "--sign" in run("admin", "approve-rule", proposal, "--yes").err
+    child = spawn("admin", "approve-rule", proposal, "--sign")
+    child.expect("lacks signatures")
+    child.expect("Send back every status")
+    child.expect(r"Approve R-5N1QTC\? \[y/N\]: ")
+    child.sendline("y")
+    assert finish(child)[0] == 0
+    assert run("admin", "audit").code == 0
+    assert run("admin", "revoke-rule", proposal).code == 8
+    assert "Revoked [R-5N1QTC]" in run("admin", "revoke-rule", proposal, "--yes").out
+    assert run("admin", "audit").code == 8
+
+
+def test_an_alarm_is_accepted_by_a_person(
+    spawn: Spawn, run: Run, knowledge: Path, approved: str, git: Callable[..., str]
+) -> None:
+    assert run("admin", "trust-keys", "--yes").code == 0
+    assert run("admin", "audit").code == 0
+    git(knowledge, "commit", "-q", "--amend", "--no-verify", "-m", "another")
+    assert run("admin", "audit", "--acknowledge").code == 8
+    assert "was rewritten" in run("admin", "audit").out
+    child = spawn("admin", "audit", "--acknowledge")
+    child.expect("was rewritten")
+    child.expect(r"as it is now\? \[y/N\]: ")
+    child.sendline("y")
+    assert finish(child)[0] == 0
+    assert run("admin", "audit").code == 0

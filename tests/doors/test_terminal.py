@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ai_lessons.doors.terminal import View, cells, clean, clip, count, line, pad, size, squeeze, table
+
+OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+@given(st.text(alphabet=st.characters()))
+def test_nothing_that_a_terminal_would_obey_gets_through(text: str) -> None:
+    assert not OBEYED.search(clean(text))
+    assert not OBEYED.search(line(text))
+    assert "\n" not in line(text)
+    clean(text).encode()
+
+
+@pytest.mark.parametrize(
+    ("dangerous", "shown"),
+    [
+        ("\x1b[2J", "\\x1b[2J"),
+        ("\x1b]0;title\x07", "\\x1b]0;title\\x07"),
+        ("\x9b31m", "\\x9b31m"),
+        ("abc\rX", "abc\\x0dX"),
+        ("user\u202ecod.exe", "user\\u202ecod.exe"),
+        ("\U000e0041hidden", "\\U000e0041hidden"),
+        ("byte \udcff", "byte \\udcff"),
+        ("\x08\x08", "\\x08\\x08"),
+    ],
+)
+def test_what_a_terminal_would_obey_is_shown_instead(dangerous: str, shown: str) -> None:
+    assert clean(dangerous) == shown
+
+
+def test_windows_line_ends_become_plain_ones_and_tabs_stay() -> None:
+    assert clean("a\r\n\tb") == "a\n\tb"
+
+
+@pytest.mark.parametrize("text", ["plain", "Grüße", "日本語のメモ", "می‌خواهم", "👩‍💻 code", "a\tb\nc"])
+def test_honest_text_is_left_alone(text: str) -> None:
+    assert clean(text) == text
+
+
+@pytest.mark.parametrize(("text", "width"), [("abc", 3), ("日本", 4), ("e\u0301", 1), ("한글x", 5), ("", 0)])
+def test_wide_and_combining_characters_are_counted_in_cells(text: str, width: int) -> None:
+    assert cells(text) == width
+
+
+@given(st.text(alphabet=st.sampled_from("ab 日本é\u0301…")), st.integers(1, 12))
+def test_a_clipped_text_never_exceeds_its_width(text: str, width: int) -> None:
+    assert cells(clip(text, width)) <= width
+    if cells(text) <= width:
+        assert clip(text, width) == text
+
+
+def test_a_table_lines_up_whatever_is_in_it() -> None:
+    lines = table(
+        ("ID", "TITLE", "TAGS"),
+        [("L-1", "日本語", "x"), ("L-22", "plain", ""), ("L-3", "e\u0301t\x1b[0m", "y")],
+        View(),
+    )
+    assert lines == [
+        "ID    TITLE      TAGS",
+        "L-1   日本語     x",
+        "L-22  plain      -",
+        "L-3   e\u0301t\\x1b[0m  y",
+    ]
+
+
+def test_a_table_is_cut_to_the_terminal_but_never_in_its_first_column() -> None:
+    rows = [("L-ABCDEF", "a very long title that will not fit at all", "alpha, beta, gamma, delta")]
+    lines = table(("ID", "TITLE", "TAGS"), rows, View(width=50), flexible=(2, 1))
+    assert all(cells(text) <= 50 for text in lines)
+    assert lines[1].startswith("L-ABCDEF  a very long title that")
+    assert "…" in lines[1]
+
+
+def test_a_table_in_a_pipe_is_not_cut() -> None:
+    rows = [("L-ABCDEF", "x" * 300, "y" * 300)]
+    assert "x" * 300 in table(("ID", "TITLE", "TAGS"), rows, View(), flexible=(1, 2))[1]
+
+
+def test_squeezing_stops_where_a_column_would_say_nothing() -> None:
+    assert squeeze([8, 40, 40], (1, 2), 20) == [8, 12, 12]
+    assert squeeze([8, 40, 40], (2, 1), 80) == [8, 40, 28]
+    assert squeeze([8, 5, 40], (1, 2), 30) == [8, 5, 13]
+    assert squeeze([8, 5], (1,), 80) == [8, 5]
+
+
+def test_colour_comes_only_where_it_is_wanted() -> None:
+    assert View().paint("x", "handle") == "x"
+    assert View(colour=True).paint("x", "handle") == "\x1b[36mx\x1b[0m"
+
+
+def test_paths_are_shown_below_the_home_folder() -> None:
+    view = View(root="/home/ann/.ai/reference", home="/home/ann")
+    assert view.place("p/docs/a.md") == "~/.ai/reference/p/docs/a.md"
+    assert View(root="/home/anna/r", home="/home/ann").place("a.md") == "/home/anna/r/a.md"
+
+
+def test_numbers_are_written_for_people() -> None:
+    assert [size(n) for n in (0, 1023, 1536, 5 * 2**20, 3 * 2**30)] == [
+        "0 B",
+        "1023 B",
+        "1.5 KiB",
+        "5.0 MiB",
+        "3.0 GiB",
+    ]
+    assert [count(1, "entry"), count(1200, "entry"), count(2, "file")] == ["1 entry", "1,200 entries", "2 files"]
+    assert pad("日", 4) == "日  "

@@ -1,0 +1,125 @@
+"""What the tests of the doors share: how a run ended, and a small knowledge repository.
+
+Its handles are those that the examples of the help name.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+PROGRAM = (sys.executable, "-c", "from ai_lessons.doors.cli import main; main()")
+
+
+def environment(**more: str) -> dict[str, str]:
+    """The environment of this test for a program of its own."""
+    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))} | more
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run of the program left behind."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Run = Callable[..., Outcome]
+
+LESSON = "01JD3Z8QK5W7M2X9V4T68F3K2A"
+DOC = "01JD3Z8QK5W7M2X9V4T64T7QZM"
+SCRIPT = "01JD3Z8QK5W7M2X9V4T69XW2RB"
+RULE = "01JD3Z8QK5W7M2X9V4T65N1QTC"
+
+FILES = {
+    "jira-api/lessons/2026-11/put-replaces-8F3K2A.md": f"""---
+id: {LESSON}
+kind: lesson
+title: PUT /workflows replaces the entire resource
+tags:
+  - jira-api
+  - workflows
+confidence: high
+source: tested
+from: ai
+status: active
+created: 2026-11-21T20:14:00Z
+pattern:
+  when: updating a Jira workflow
+  do: GET it first and send every status back
+  because: PUT deletes the statuses that the payload omits
+links:
+  - related_to: {DOC}
+---
+Seen on the sandbox: two statuses were gone after one workflow update.
+""",
+    "jira-api/docs/v3/workflows-api.md": f"""---
+id: {DOC}
+kind: doc
+title: Jira Workflows API
+versions:
+  - v3
+tags:
+  - jira-api
+source_path: ~/source/workflows-api.md
+created: 2026-11-20T10:00:00Z
+---
+# Workflows API
+
+Create, update and delete workflows and their transitions.
+
+## Limits
+
+At most 100 statuses a workflow.
+
+## Errors
+
+409 means that somebody else has changed it.
+""",
+    "jira-api/scripts/v3/update-workflow.sh": """#!/bin/sh
+# Updates a Jira workflow and keeps its statuses.
+echo "workflow $*"
+""",
+    "jira-api/scripts/v3/update-workflow.sh.md": f"""---
+id: {SCRIPT}
+kind: script
+title: update-workflow.sh
+versions:
+  - v3
+tags:
+  - jira-api
+created: 2026-11-20T10:00:00Z
+---
+Updates a workflow with proper status preservation.
+""",
+    "jira-api/notes.md": "# Plain notes on the workflow sandbox\n\nReset it on Mondays.\n",
+}
+
+PROPOSAL_BRANCH = "rules/R-5N1QTC-get-before-put"
+PROPOSAL = {
+    "jira-api/rules/get-before-put-5n1qtc.md": f"""---
+id: {RULE}
+kind: rule
+title: GET a workflow before you PUT it
+rationale: PUT replaces the whole resource
+tags:
+  - jira-api
+applies_to:
+  - "**/workflows/*.py"
+links:
+  - related_to: {LESSON}
+created: 2026-11-21T21:00:00Z
+---
+Send back every status that GET returned.
+"""
+}
+"""One proposed rule; the handle is the one that the examples name."""
