@@ -1,0 +1,121 @@
+"""The generated parts of docs/reference, from the program itself: `python -m bench.reference` writes them again.
+
+`commands.md` is made whole from the click commands; `settings.md` only between its two markers. A test compares.
+"""
+
+from __future__ import annotations
+
+import sys
+from inspect import cleandoc
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ai_lessons.doors.cli import root
+from ai_lessons.doors.cli.commands import Command
+from ai_lessons.knowledge.config import KEYS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
+BEGIN, END = "<!-- generated: python -m bench.reference -->\n", "<!-- end of what is generated -->\n"
+NO_TEXT_FOR = {"--help", "--json"}
+"""Options that every command has; they stand once at the top."""
+
+INTRODUCTION = f"""# Commands
+
+{BEGIN.strip()}
+
+Everything that `ai-lessons` can do. `ID` is a handle (`L-8F3K2A`), a full id, any unique end of one, or a path.
+A list takes commas (`--tags git,merge`) and is put in sorted. What a command prints with `--json` is in
+[json.md](json.md), what its exit code means in [errors.md](errors.md), what the settings do in
+[settings.md](settings.md).
+
+## For every command
+
+These stand before the group or behind the command: `ai-lessons --json recall list` is `ai-lessons recall list --json`.
+Only `--tier` and `--version` have to stand before it.
+
+"""
+
+
+def walk(group: click.Group, *path: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Every command below a group with the words that call it, in the order of the help."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from walk(command, *path, name)
+        elif command is not None:
+            yield (*path, name), command
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table; a `|` in a cell is escaped."""
+    lines = [[cell.replace("|", "\\|") for cell in row] for row in (header, ["---"] * len(header), *rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def options(command: click.Command, leave_out: set[str]) -> str:
+    """The options of a command as a table; hidden ones are left out."""
+    context = click.Context(command, **command.context_settings)
+    found = [param for param in command.get_params(context) if isinstance(param, click.Option) and not param.hidden]
+    records = [param.get_help_record(context) for param in found if not leave_out & set(param.opts)]
+    rows = [(f"`{option.strip()}`", text) for option, text in filter(None, records)]
+    return table(("option", "does"), rows) if rows else ""
+
+
+def section(path: tuple[str, ...], command: click.Command) -> str:
+    """One command: usage, what it does, options, examples."""
+    words = " ".join(("ai-lessons", *path))
+    usage = " ".join(command.collect_usage_pieces(click.Context(command)))
+    parts = [f"### {' '.join(path)}", f"`{words} {usage}`", cleandoc(command.help or "")]
+    parts.append(options(command, NO_TEXT_FOR).strip())
+    if isinstance(command, Command) and command.examples:
+        parts.append("```sh\n" + "\n".join(command.examples) + "\n```")
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def commands() -> str:
+    """The whole text of commands.md."""
+    text = INTRODUCTION + options(root, set())
+    context = click.Context(root)
+    for name in root.list_commands(context):
+        group = root.get_command(context, name)
+        assert isinstance(group, click.Group)
+        text += f"\n## {name}\n\n{cleandoc(group.help or '')}\n"
+        text += "".join("\n" + section((name, *path), command) for path, command in walk(group))
+    return text
+
+
+def repository_settings() -> str:
+    """The settings of a repository as a table."""
+    rows = []
+    for name, key in KEYS.items():
+        nothing = "auto" if name == "git.autocommit" else "empty"
+        text = str(key.default).lower() if key.default not in (None, {}) else nothing
+        rows.append((f"`{name}`", text, key.help))
+    return table(("setting", "default", "what it is"), rows)
+
+
+def settings(old: str) -> str:
+    """The text of settings.md with the part between its markers made anew."""
+    before, begin, rest = old.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise SystemExit("docs/reference/settings.md has lost its markers")
+    return f"{before}{BEGIN}\n{repository_settings()}\n{END}{after}"
+
+
+def main() -> None:
+    """Write what is generated."""
+    place = REFERENCE / "settings.md"
+    (REFERENCE / "commands.md").write_text(commands(), encoding="utf-8")
+    place.write_text(settings(place.read_text(encoding="utf-8")), encoding="utf-8")
+    print("written:", REFERENCE / "commands.md", place, file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""What a command costs before it reads and while it reads: `--help` against a bare click, `list` at 10,000 entries."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import TYPE_CHECKING
+
+from bench import corpora
+from bench.harness import Bar, Outcome, World, cpu, number, paired, peak, ratio, table, wall
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HELP_BAR = 3.0
+READ_BAR = 0.150
+ENTRIES = 10_000
+
+
+def starting(home: World, outcome: Outcome, rounds: int) -> None:
+    """`ai-lessons --help` and the bare interpreter, against `python -c "import click"`."""
+    samples = paired(
+        {
+            'python -c "import click"': lambda: home.python("-c", "import click"),
+            "python -c pass": lambda: home.python("-c", "pass"),
+            "ai-lessons --help": lambda: home.program("--help"),
+        },
+        rounds,
+    )
+    base = [s.cpu for s in samples['python -c "import click"']]
+    rows = [
+        [name, ms(cpu(runs)), ms(wall(runs)), number(ratio([s.cpu for s in runs], base))]
+        for name, runs in samples.items()
+    ]
+    print(table("starting", ["program", "CPU ms", "wall ms", "x click"], rows))
+    help_ratio = ratio([s.cpu for s in samples["ai-lessons --help"]], base)
+    outcome.judge(Bar("--help against a bare click, CPU", help_ratio, HELP_BAR, "x"))
+
+
+def reading(home: World, outcome: Outcome, rounds: int) -> None:
+    """`recall list` and `recall show` as whole processes on 10,000 lessons, nothing changed since the last command."""
+    repo = corpora.repository(home, ENTRIES)
+    first = home.ours(repo, "recall", "list", "--limit", "1")
+    handle = one_handle(home, repo)
+    commands = {
+        "recall list --limit 0": ["recall", "list", "--limit", "0"],
+        "recall list": ["recall", "list"],
+        "recall list --project P --tag T": [
+            "recall",
+            "list",
+            "--project",
+            corpora.PROJECTS[0],
+            "--tag",
+            corpora.TAGS[0],
+        ],
+        "recall tags": ["recall", "tags"],
+        "recall show ID": ["recall", "show", handle],
+    }
+    contestants = {name: partial(home.ours, repo, *argv) for name, argv in commands.items()}
+    contestants['python -c "import click"'] = partial(home.python, "-c", "import click")
+    samples = paired(contestants, rounds)
+    base = [s.cpu for s in samples['python -c "import click"']]
+    rows = [
+        [name, ms(cpu(runs)), ms(wall(runs)), number(ratio([s.cpu for s in runs], base)), number(peak(runs))]
+        for name, runs in samples.items()
+    ]
+    print(table(f"reading at {ENTRIES:,} entries", ["command", "CPU ms", "wall ms", "x click", "peak MB"], rows))
+    print(f"the first command, with whatever catalog there was: {number(first.cpu)} s CPU")
+    for name in ("recall list", "recall list --limit 0", "recall show ID"):
+        outcome.judge(Bar(f"{name} at {ENTRIES:,} entries, CPU", cpu(samples[name]), READ_BAR, "s"))
+
+
+def one_handle(home: World, repo: Path) -> str:
+    """The handle of some entry, as the program itself gives it."""
+    listed = json.loads(home.ours(repo, "--json", "recall", "list", "--limit", "1").out)
+    return str(listed[0]["handle"])
+
+
+def ms(seconds: float) -> str:
+    return number(seconds * 1000)

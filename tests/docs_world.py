@@ -1,0 +1,246 @@
+"""Runs the examples of a page of documentation as a reader would: in order, in a home folder of their own.
+
+In a ```console block every line after `$ ` is run; what is shown below it must be what it prints. In an ```sh block
+the lines that start with `ai-lessons` are run. A comment `<!-- run: … -->` is a script that prepares what the page
+assumes. Ids, hashes, times, scores and sizes may differ; an id that a page shows stands for the one that was made.
+A line `…` stands for any lines. After a command that fails, the page must show `error: …` or `$ echo $?`.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ai_lessons.doors import cli
+from doors.world import PROGRAM, environment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    import pytest
+
+HOME = "/home/you"
+REMOTES = "https://git.example.com/"
+SAID = ("note: ", "error: ", "hint: ", "warning: ")
+"""How lines begin that our program prints on stderr."""
+
+_ULID = r"[0-7][0-9A-HJKMNP-TV-Z]{25}"
+_IDS = re.compile(
+    rf"\b({_ULID})\b|(?<=\b[LRDS]-)([0-9A-HJKMNP-TV-Z]{{6,}})\b|(?<=-)([0-9a-hjkmnp-tv-z]{{6}})(?=\.md\b)"
+)
+_VOLATILE = (
+    (re.compile(r"sha256:[0-9a-f]{64}"), "SHA256"),
+    (re.compile(r"SHA256:[A-Za-z0-9+/]{43}"), "KEY"),
+    (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d:\d\d| UTC)"), "TIME"),
+    (re.compile(r"\b20\d\d-\d\d-\d\d\b"), "DATE"),
+    (re.compile(r"(?<=/rejected/)20\d\d\b"), "YEAR"),
+    (re.compile(r"\b20\d\d-\d\d(?=/)"), "MONTH"),
+    (re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{7,40}\b"), "HASH"),
+    (re.compile(r'(?<=\()\d\.\d\d(?=\))|(?<=score: )\d\.\d{3}|(?<=match )[\d.]+|(?<="score": )[\d.]+'), "SCORE"),
+    (re.compile(r"\b[\d.]+ (?:B|KiB|MiB|GB free)(?![a-z])"), "SIZE"),
+    (re.compile(r"(?<=generation )\d+|(?<=git version )[\d.]+|\d+ files? (?=read\b)|\d+ (?=readable)"), "NUMBER"),
+)
+_FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```|^<!-- run:(.*?)-->", re.MULTILINE | re.DOTALL)
+
+
+@dataclass
+class Step:
+    """One command of a page, and the lines shown below it. `shown` None: nothing is shown, nothing is compared."""
+
+    line: int
+    command: str
+    shown: list[str] | None = None
+    prepares: bool = False
+
+
+def steps(text: str) -> list[Step]:
+    """Every command of a page in its order. `line` counts from 1."""
+    found: list[Step] = []
+    for block in _FENCE.finditer(text):
+        line = text.count("\n", 0, block.start()) + 1
+        if block[3] is not None:
+            found.append(Step(line, block[3], prepares=True))
+        elif block[1] == "console":
+            found += _console(block[2].splitlines(), line + 1)
+        elif block[1] == "sh":
+            rows = enumerate(block[2].splitlines(), line + 1)
+            found += [Step(number, row) for number, row in rows if row.startswith("ai-lessons")]
+    return found
+
+
+def _console(rows: Sequence[str], first: int) -> Iterator[Step]:
+    step: Step | None = None
+    continued = False
+    for number, row in enumerate(rows, first):
+        if continued and step:
+            step.command += "\n" + row
+        elif row.startswith("$ "):
+            if step:
+                yield step
+            step = Step(number, row[2:])
+        elif step:
+            step.shown = [*(step.shown or []), row]
+        continued = (continued or row.startswith("$ ")) and row.endswith("\\")
+    if step:
+        yield step
+
+
+def shape(line: str) -> str:
+    """A line without what differs from run to run."""
+    line = _IDS.sub("ID", line.rstrip())
+    for pattern, name in _VOLATILE:
+        line = pattern.sub(name, line)
+    return line
+
+
+def ids(line: str) -> list[str]:
+    """The ids in a line, in capitals, without the letter of a handle."""
+    return [next(filter(None, found.groups())).upper() for found in _IDS.finditer(line)]
+
+
+def align(shown: Sequence[str], printed: Sequence[str]) -> list[tuple[str, str]] | None:
+    """Each shown line with the printed one that it is, or None where they differ."""
+    parts: list[list[str]] = [[]]
+    for row in shown:
+        if row.strip() == "…":
+            parts.append([])
+        else:
+            parts[-1].append(row)
+    pairs: list[tuple[str, str]] = []
+    at = 0
+    for number, part in enumerate(parts):
+        last = number == len(parts) - 1
+        starts = range(at, len(printed) - len(part) + 1) if number else [0]
+        start = next((one for one in starts if _same(part, printed[one:], to_end=last)), None)
+        if start is None:
+            return None
+        pairs += zip(part, printed[start:], strict=False)
+        at = start + len(part)
+    return pairs
+
+
+def _same(part: Sequence[str], printed: Sequence[str], *, to_end: bool) -> bool:
+    """Whether the printed lines begin with these, and with `to_end` hold nothing else."""
+    if to_end and part and len(printed) != len(part):
+        return False
+    return [shape(row) for row in part] == [shape(row) for row in printed[: len(part)]]
+
+
+@dataclass
+class Session:
+    """A reader's shell: a home folder, a place in it, and which id of the page stands for which real one."""
+
+    home: Path
+    monkeypatch: pytest.MonkeyPatch
+    capture: Callable[[], Sequence[str]]
+    code: int = 0
+    known: dict[str, str] = field(default_factory=dict)
+
+    def begin(self) -> None:
+        """Go home; give the reader our program and a place to push to."""
+        programs, remotes = self.home.parent / f"{self.home.name}-bin", self.home.parent / f"{self.home.name}-remotes"
+        programs.mkdir()
+        remotes.mkdir()
+        (programs / "ai-lessons").write_text(f'#!/bin/sh\nexec {shlex.join(PROGRAM)} "$@"\n')
+        (programs / "ai-lessons").chmod(0o755)
+        self.monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+        self.monkeypatch.setenv("AI_LESSONS_OFFLINE", "1")
+        self.monkeypatch.setenv("REMOTES", str(remotes))
+        self.monkeypatch.chdir(self.home)
+        with (self.home / ".gitconfig").open("a") as file:
+            file.write("[user]\n\tname = Ada Example\n\temail = ada@example.com\n")
+            file.write(f'[url "file://{remotes}/"]\n\tinsteadOf = {REMOTES}\n')
+        self.remotes = remotes
+
+    def run(self, command: str) -> tuple[list[str], list[str]]:
+        """The lines that a command printed: those to compare, and our own remarks."""
+        command = re.sub(r"\\\n\s*", "", self.real(command))
+        words = shlex.split(command, comments=True)
+        if command == "echo $?":
+            code, self.code = self.code, 0
+            return [str(code)], []
+        if words[0] == "cd":
+            self.monkeypatch.chdir(os.path.expanduser(words[1]))
+            return [], []
+        if words[0] == "export":
+            name, _, value = words[1].partition("=")
+            self.monkeypatch.setenv(name, os.path.expanduser(value))
+            return [], []
+        if words[0] == "ai-lessons" and not re.search(r"[|<>;&$~]|\*", re.sub(r"'[^']*'|\"[^\"$]*\"", "", command)):
+            self.monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(), "utf-8"))
+            self.capture()
+            self.code = cli.run(words[1:])
+            out, err = self.capture()
+        else:
+            done = subprocess.run(
+                ["bash", "-c", command],
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, env=environment(),
+            )  # fmt: skip
+            self.code, out, err = done.returncode, done.stdout, ""
+            if "ai-lessons" in words:
+                err = "\n".join(row for row in out.splitlines() if row.startswith(SAID))
+                out = "\n".join(row for row in out.splitlines() if not row.startswith(SAID))
+        return self.told(out), self.told(err)
+
+    def real(self, command: str) -> str:
+        """The command with the ids that this run made in place of those of the page."""
+        for shown, made in self.known.items():
+            command = re.sub(rf"\b{shown}\b", made, command).replace(f"-{shown.lower()}.md", f"-{made.lower()}.md")
+        return command.replace(HOME, str(self.home))
+
+    def told(self, text: str) -> list[str]:
+        """Output as the page may show it."""
+        text = text.replace(f"file://{self.remotes}/", REMOTES).replace(str(self.home), HOME)
+        return text.rstrip("\n").split("\n") if text.strip() else []
+
+    def learn(self, pairs: Sequence[tuple[str, str]]) -> str:
+        """Remember which id stands for which; what contradicts that, or nothing."""
+        for shown, printed in pairs:
+            for one, other in zip(ids(shown), ids(printed), strict=True):
+                if self.known.setdefault(one, other) != other:
+                    return f"{one} of the page is {other} here, and was {self.known[one]} before"
+        return ""
+
+    def check(self, step: Step) -> str:
+        """Run one step; what is wrong, or nothing."""
+        if step.prepares:
+            script = self.real(step.command)
+            done = subprocess.run(
+                ["bash", "-euc", script], capture_output=True, text=True, check=False, env=environment()
+            )
+            return done.stderr if done.returncode else ""
+        printed, said = self.run(step.command)
+        shown = [row for row in step.shown or [] if not row.startswith(SAID)]
+        remarks = [row for row in step.shown or [] if row.startswith(SAID)]
+        while shown and not shown[-1].strip():
+            shown.pop()
+        pairs = align(shown, printed) if shown else []
+        own = align(remarks, [row for row in said if row.startswith(SAID)]) if remarks else []
+        if pairs is None or own is None:
+            return "\n".join(["the page shows something else than:", *printed, *said])
+        return self.learn([*pairs, *own])
+
+
+def rewritten(text: str, session: Session) -> str:
+    """The page with every output that differs put in anew, for its author to look over. Ids stay as far as they can."""
+    rows = text.split("\n")
+    grown = 0
+    for step in steps(text):
+        at = step.line + grown + step.command.count("\n")
+        wrong = session.check(step)
+        if wrong and not step.prepares:
+            new = [row for row in wrong.split("\n")[1:] if not row.startswith("note: full text only")]
+            old = step.shown or []
+            session.learn([(a, b) for a, b in zip(old, new, strict=False) if shape(a) == shape(b)])
+            for shown, made in session.known.items():
+                new = [row.replace(made, shown).replace(f"-{made.lower()}.md", f"-{shown.lower()}.md") for row in new]
+            rows[at : at + len(old)] = new
+            grown += len(new) - len(old)
+    return "\n".join(rows)

@@ -1,0 +1,208 @@
+"""The documentation is true: examples run and print what is shown, links lead somewhere, the reference is current.
+
+After a change of output, `REWRITE_DOCS=1 make tests ARGS=tests/test_docs.py` puts the new output into the pages (look
+it over!), and `python -m bench.reference` makes the generated reference anew.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ai_lessons import errors
+from ai_lessons.doors.cli import root
+from ai_lessons.knowledge.checks import check_entry
+from ai_lessons.knowledge.layout import lesson_path, place
+from ai_lessons.knowledge.reading import read_entry
+from ai_lessons.library import answers, reports, rule_answers, writes
+from docs_world import Session, align, rewritten, shape, steps
+from test_architecture import MAY_IMPORT
+
+if TYPE_CHECKING:
+    from bench import reference
+else:
+    _place = Path(__file__).parents[1] / "bench" / "reference.py"
+    _spec = importlib.util.spec_from_file_location("bench_reference", _place)
+    reference = importlib.util.module_from_spec(_spec)
+    _spec.loader.exec_module(reference)
+
+TOP = Path(__file__).parents[1]
+DOCS = TOP / "docs"
+PAGES = sorted([*DOCS.rglob("*.md"), TOP / "README.md", TOP / "CHANGELOG.md", TOP / "CONTRIBUTING.md"])
+RUN = [
+    page
+    for page in (TOP / "README.md", DOCS / "tutorial.md", *sorted(DOCS.glob("how-to/*.md")), DOCS / "reference/json.md")
+    if steps(page.read_text(encoding="utf-8"))
+]
+COMMANDS = dict(reference.walk(root))
+NOT_OURS = {
+    "machine paths": re.compile(r"/(?:root|work|tmp|Users)/|/home/(?!you\b)"),
+    "hosts": re.compile(r"\b(?:localhost|127\.0\.0\.1|pypi|registry|mirror|proxy)\b", re.IGNORECASE),
+    "how it was made": re.compile(r"\b(?:TODO|FIXME|claude-\w+|subagent|contract\.md|design\.md)\b"),
+}
+
+
+def name_of(page: Path) -> str:
+    return page.relative_to(TOP).as_posix()
+
+
+def prose(text: str) -> str:
+    return re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors(text: str) -> set[str]:
+    """The names that a forge gives to the headings of a page."""
+    headings = re.findall(r"^#+ +(.+?) *$", prose(text), re.MULTILINE)
+    plain = (re.sub(r"[`*]|\[([^\]]*)\]\([^)]*\)", r"\1", heading) for heading in headings)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in plain}
+
+
+@pytest.mark.parametrize("page", RUN, ids=name_of)
+def test_the_examples_of_a_page_do_what_it_shows(
+    page: Path, hermetic: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    session = Session(hermetic, monkeypatch, capfd.readouterr)
+    session.begin()
+    text = page.read_text(encoding="utf-8")
+    if os.environ.get("REWRITE_DOCS"):
+        page.write_text(rewritten(text, session), encoding="utf-8")
+        return
+    every = steps(text)
+    for step, following in zip(every, [*every[1:], None], strict=True):
+        wrong = session.check(step)
+        assert not wrong, f"{name_of(page)}:{step.line}: {step.command}\n{wrong}"
+        expected = any(row.startswith("error: ") for row in step.shown or []) or (
+            following is not None and following.command == "echo $?"
+        )
+        assert session.code == 0 or expected, f"{name_of(page)}:{step.line}: exit code {session.code}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for target in re.findall(r"(?<!!)\[[^\]]+\]\(([^)\s]+)\)", prose(text)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        assert file.exists(), target
+        assert not anchor or anchor in anchors(file.read_text(encoding="utf-8")), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_a_page_names_no_place_where_it_was_made(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert {what: found[0] for what, pattern in NOT_OURS.items() if (found := pattern.search(text))} == {}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_a_page_names_only_commands_that_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    groups = {path[0] for path in COMMANDS}
+    known = {" ".join(path[:n]) for path in COMMANDS for n in (1, 2, 3)} | {"contribute add"}
+    called = re.findall(rf"\b({'|'.join(groups)}) ((?:hooks|config|model) [a-z]+|[a-z]+(?:-[a-z]+)*)", text)
+    code = {f"{group} {name}" for group, name in called if f"ai-lessons {group} {name}" in text}
+    assert code - known == set()
+
+
+def test_the_reference_of_commands_is_current() -> None:
+    assert (DOCS / "reference/commands.md").read_text(encoding="utf-8") == reference.commands()
+
+
+def test_the_table_of_settings_is_current() -> None:
+    text = (DOCS / "reference/settings.md").read_text(encoding="utf-8")
+    assert text == reference.settings(text)
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_every_command_is_documented_with_an_example(path: tuple[str, ...]) -> None:
+    text = (DOCS / "reference/commands.md").read_text(encoding="utf-8")
+    section = text.partition(f"\n### {' '.join(path)}\n")[2].partition("\n### ")[0]
+    assert COMMANDS[path].help
+    assert "```sh\n" in section
+
+
+def test_every_error_is_in_the_table_with_its_exit_code() -> None:
+    text = (DOCS / "reference/errors.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `(\w+)` \| (\d+) \|", text, re.MULTILINE))
+    tree = [errors.AiLessonsError]
+    for one in tree:
+        tree += one.__subclasses__()
+    assert {one.__name__: str(one.exit_code) for one in tree if one.__module__ == errors.__name__} == rows
+    assert f"| {errors.EXIT_BUG} |" in text
+    assert f"| {errors.EXIT_INTERRUPTED} |" in text
+
+
+ANSWERS = (
+    reports.Check,
+    reports.Indexed,
+    reports.Initialised,
+    writes.PassagePreview,
+    writes.Refreshed,
+    reports.Stale,
+    reports.Stats,
+    answers.Approval,
+    rule_answers.Approved,
+    rule_answers.AuditRow,
+    rule_answers.Pending,
+    rule_answers.Rejected,
+    rule_answers.Suggested,
+)
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+def test_the_json_page_lists_the_keys_of_an_answer(answer: type) -> None:
+    shown = ", ".join(f'"{field.name}"' for field in dataclasses.fields(answer))
+    assert f"{{{shown}}}" in (DOCS / "reference/json.md").read_text(encoding="utf-8")
+
+
+def test_the_import_table_is_the_one_that_is_enforced() -> None:
+    text = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)/?` \|([^|]*)\|", text, re.MULTILINE)
+    table = {room: set(re.findall(r"`(\w+)`", may)) for room, may in rows if room in MAY_IMPORT}
+    assert table == MAY_IMPORT
+
+
+FORMAT = (DOCS / "reference/file-format.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("kind", ["lesson", "rule", "doc", "script"])
+def test_the_examples_of_the_file_format_are_valid(kind: str) -> None:
+    found = re.search(rf"^`([^`\n]+)`:\n\n```markdown\n(---\nid: [^\n]*\nkind: {kind}\n.*?)^```", FORMAT, re.M | re.S)
+    assert found
+    path, text = found[1], found[2]
+    side = text.encode() if kind == "script" else None
+    entry = read_entry(path.removesuffix(".md") if side else path, b"#!/bin/sh\n" if side else text.encode(), side)
+    assert entry.kind == kind
+    assert check_entry(entry, text) == []
+    assert place(path)
+    if kind == "lesson":
+        assert path == lesson_path(entry.project, entry.title, entry.id, str(entry.fields["created"]))
+
+
+def test_output_is_compared_but_for_what_differs_from_run_to_run() -> None:
+    assert shape("[L-8F3K2A] (0.41) Title 2026-11-21T20:14:00Z") == shape(
+        "[L-XFKR0G] (1.00) Title 2027-01-02T03:04:05Z"
+    )
+    assert shape("[L-8F3K2A] one") != shape("[D-8F3K2A] two")
+    assert align(["a", "…", "d"], ["a", "b", "c", "d"]) == [("a", "a"), ("d", "d")]
+    assert align(["a"], ["a", "b"]) is None
+    assert align(["a", "…"], ["a", "b"]) == [("a", "a")]
+    assert align(["b"], ["a"]) is None
+
+
+def test_examples_are_found_in_blocks_and_comments() -> None:
+    console = "<!-- run: touch x -->\n```console\n$ one \\\n  two\nout\n$ three\n```\n"
+    text = console + "\n```sh\nmake\nai-lessons four\n```\n"
+    assert [(step.line, step.command.strip(), step.shown) for step in steps(text)] == [
+        (1, "touch x", None),
+        (3, "one \\\n  two", ["out"]),
+        (6, "three", None),
+        (11, "ai-lessons four", None),
+    ]

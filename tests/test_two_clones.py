@@ -1,0 +1,158 @@
+"""Two clones and a bare hub: an agent proposes in one, a person takes it in the other, the first is served the rule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ai_lessons.library.answers import Query
+from ai_lessons.library.rule_answers import RuleDraft
+from ai_lessons.library.wiring import Options, open_library
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from ai_lessons.library.rule_answers import Suggested
+    from ai_lessons.library.wiring import Library
+    from conftest import Git
+
+
+@dataclass
+class Clone:
+    """One clone and its user, with folders of their own."""
+
+    root: Path
+    git: Git
+
+    def run(self, *arguments: str) -> str:
+        return self.git(self.root, *arguments)
+
+    def library(self, agent: str | None = None) -> Library:
+        place = self.root.parent / f"{self.root.name}-user"
+        return open_library(
+            self.root, Options(place / "cache", place / "state", place / "config", self.root, agent=agent, offline=True)
+        )
+
+    def rules(self) -> list[str]:
+        with self.library() as library:
+            return [light.title for light in library.recall.list().entries if light.kind == "rule"]
+
+    def suggest(self, title: str = "GET before PUT") -> Suggested:
+        with self.library(agent="claude") as library:
+            made = library.contribute.suggest_rule(RuleDraft(title, "PUT replaces all", "Send all of it back."))
+        self.run("push", "-q", "origin", made.branch)
+        return made
+
+
+@dataclass
+class Pair:
+    """The clone of an agent and the clone of a person."""
+
+    agent: Clone
+    person: Clone
+
+
+@pytest.fixture
+def pair(tmp_path: Path, git: Git) -> Pair:
+    git(tmp_path, "init", "-q", "--bare", "hub.git")
+    clones = []
+    for name, email in (("agent", "agent@example.com"), ("person", "human@example.com")):
+        git(tmp_path, "clone", "-q", "hub.git", name)
+        clone = Clone(tmp_path / name, git)
+        clone.run("config", "user.name", name)
+        clone.run("config", "user.email", email)
+        clones.append(clone)
+    first, second = clones
+    for number in range(2):
+        (first.root / f"{number}.md").write_text("x\n")
+        first.run("add", "-A")
+        first.run("commit", "-qm", f"commit {number}")
+    first.run("push", "-q", "-u", "origin", "main")
+    second.run("pull", "-q", "origin", "main")
+    second.run("branch", "-q", "--set-upstream-to=origin/main", "main")
+    return Pair(first, second)
+
+
+def merged_plainly(person: Clone, made: Suggested) -> None:
+    person.run("merge", "-q", "--no-edit", f"origin/{made.branch}")
+
+
+def merged_without_fast_forward(person: Clone, made: Suggested) -> None:
+    person.run("merge", "-q", "--no-ff", "--no-edit", f"origin/{made.branch}")
+
+
+def approved_by_command(person: Clone, made: Suggested) -> None:
+    with person.library() as library:
+        assert [one.branch for one in library.admin.pending_rules()] == [f"origin/{made.branch}"]
+        library.admin.approve_rule(made.handle)
+
+
+def squashed(person: Clone, made: Suggested) -> None:
+    person.run("merge", "-q", "--squash", f"origin/{made.branch}")
+    person.run("commit", "-qm", "Take the rule")
+
+
+WAYS = [merged_plainly, merged_without_fast_forward, approved_by_command, squashed]
+
+
+@pytest.mark.parametrize("take", WAYS, ids=lambda way: way.__name__)
+def test_what_a_person_takes_in_one_clone_is_served_in_the_other(
+    pair: Pair, take: Callable[[Clone, Suggested], None]
+) -> None:
+    made = pair.agent.suggest()
+    assert pair.agent.rules() == []
+    pair.person.run("fetch", "-q")
+    assert pair.person.rules() == []
+    take(pair.person, made)
+    assert pair.person.rules() == ["GET before PUT"]
+    pair.person.run("push", "-q", "origin", "main", f":{made.branch}")
+    pair.agent.run("pull", "-q", "--prune")
+    assert pair.agent.rules() == ["GET before PUT"]
+    with pair.agent.library(agent="claude") as library:
+        approval = library.recall.show(made.handle).approval
+        assert approval is not None
+        assert (approval.approved_by, approval.suggested_by, approval.evidence) == (
+            "person <human@example.com>",
+            "agent <agent@example.com>",
+            2,
+        )
+        assert library.admin.pending_rules() == ()
+        assert library.admin.audit().ok
+        found = library.recall.search(Query("GET before PUT, send all of it back", project="global"))
+        assert [hit.entry.id for hit in found.rules] == [made.id]
+    assert "error" not in pair.agent.run("fsck", "--strict")
+
+
+def test_a_rejection_reaches_the_other_clone_and_meets_the_next_suggestion(pair: Pair) -> None:
+    made = pair.agent.suggest()
+    pair.person.run("fetch", "-q")
+    with pair.person.library() as library:
+        done = library.admin.reject_rule(made.handle, reason="too broad")
+    assert done.notes == (f"its branch is still on origin: git push origin --delete {made.branch}",)
+    pair.person.run("push", "-q", "origin", "main", f":{made.branch}")
+    pair.agent.run("pull", "-q", "--prune")
+    with pair.agent.library(agent="claude") as library:
+        assert library.admin.pending_rules() == ()
+        again = library.contribute.suggest_rule(RuleDraft("GET before PUT", "PUT replaces all", "Send all of it back."))
+    assert len(again.warnings) == 1
+    assert again.warnings[0].startswith("the same was rejected on ")
+    assert again.warnings[0].endswith(": too broad")
+
+
+def test_both_clones_work_at_once_and_plain_pull_and_push_settle_it(pair: Pair) -> None:
+    one, two = pair.agent.suggest("First thing"), pair.agent.suggest("Second matter")
+    pair.person.run("fetch", "-q")
+    with pair.person.library() as library:
+        library.admin.approve_rule(one.handle)
+    (pair.agent.root / "2.md").write_text("x\n")
+    pair.agent.run("add", "-A")
+    pair.agent.run("commit", "-qm", "other work")
+    pair.agent.run("push", "-q")
+    pair.person.run("pull", "-q", "--no-rebase", "--no-edit")
+    pair.person.run("merge", "-q", "--no-edit", f"origin/{two.branch}")
+    pair.person.run("push", "-q")
+    pair.agent.run("pull", "-q")
+    assert sorted(pair.agent.rules()) == sorted(pair.person.rules()) == ["First thing", "Second matter"]
