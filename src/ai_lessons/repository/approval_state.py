@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from array import array
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -220,9 +221,14 @@ def _open(path: Path) -> sqlite3.Connection:
         path.parent.mkdir(parents=True, exist_ok=True)
         for _ in range(2):
             db = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
-            with suppress(sqlite3.DatabaseError):
+            try:
                 if _prepare(db):
                     return db
+            except sqlite3.DatabaseError as error:
+                # Only what is no database may be thrown away: another process may be at work in one that is busy.
+                if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
+                    db.close()
+                    raise
             db.close()
             for suffix in ("", "-wal", "-shm"):
                 path.with_name(path.name + suffix).unlink(missing_ok=True)
@@ -235,14 +241,36 @@ def _prepare(db: sqlite3.Connection) -> bool:
     """Make a new file ready; False if this one is of another version."""
     # waiting for the disk would cost more than all the rest; what a power cut may tear is thrown away after it (`boot`)
     db.execute(f"pragma synchronous = {'off' if boot() else 'normal'}")
-    db.execute("pragma journal_mode = wal")
-    version = db.execute("pragma user_version").fetchone()[0]
-    if version == VERSION:
+    _use_wal(db)
+    if _version(db) == VERSION:
         return True
-    if version or db.execute("select count(*) from sqlite_master").fetchone()[0]:
-        return False
-    db.executescript(f"begin immediate; {_SCHEMA} pragma user_version = {VERSION}; commit;")
-    return True
+    # asked again under the lock: another process may be making the same file ready
+    db.execute("begin immediate")
+    if not _version(db) and not db.execute("select count(*) from sqlite_master").fetchone()[0]:
+        for statement in _SCHEMA.split(";"):
+            db.execute(statement)
+        db.execute(f"pragma user_version = {VERSION}")
+    db.execute("commit")
+    return _version(db) == VERSION
+
+
+def _version(db: sqlite3.Connection) -> int:
+    version: int = db.execute("pragma user_version").fetchone()[0]
+    return version
+
+
+def _use_wal(db: sqlite3.Connection) -> None:
+    """Switch to write-ahead logging. SQLite does not wait by itself when two connections switch at once: we do."""
+    give_up = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            db.execute("pragma journal_mode = wal")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 _encoded = json.JSONEncoder(separators=(",", ":")).encode

@@ -1,0 +1,78 @@
+"""Small databases that several processes make at the same moment: none of them fails, and none throws away another's."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PROCESSES = 4
+FILES = 25
+
+VECTORS = """
+from ai_lessons.index.vectors import VectorCache, vector_key
+def make(path, name):
+    with VectorCache(path) as cache:
+        cache.put([(vector_key("m", name), b"v")])
+def count(path):
+    with VectorCache(path) as cache:
+        return len(cache)
+"""
+
+APPROVALS = """
+from ai_lessons.repository.approval_state import ApprovalState
+def make(path, name):
+    with ApprovalState(path) as state, state.writing():
+        state._db.execute("insert into meta values (?, '1')", [name])
+def count(path):
+    with ApprovalState(path) as state:
+        return state._db.execute("select count(*) from meta").fetchone()[0]
+"""
+
+# a line is a file to make now; another, once all have made it, asks how much is in it
+PROGRAM = """
+import sys
+from pathlib import Path
+for line in sys.stdin:
+    path = Path(line.strip())
+    make(path, sys.argv[1])
+    print("made", flush=True)
+    sys.stdin.readline()
+    print(count(path), flush=True)
+"""
+
+
+@pytest.mark.parametrize("what", [VECTORS, APPROVALS], ids=["vectors", "approvals"])
+def test_made_by_four_processes_at_one_moment(tmp_path: Path, what: str) -> None:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    makers = [
+        subprocess.Popen(
+            [sys.executable, "-c", what + PROGRAM, f"maker {number}"],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(PROCESSES)
+    ]
+
+    def tell(line: str) -> list[str]:
+        for maker in makers:
+            assert maker.stdin is not None
+            maker.stdin.write(line + "\n")
+            maker.stdin.flush()
+        return [maker.stdout.readline().strip() for maker in makers if maker.stdout is not None]
+
+    try:
+        for number in range(FILES):
+            assert tell(str(tmp_path / f"{number}.sqlite")) == ["made"] * PROCESSES
+            assert tell("count") == [str(PROCESSES)] * PROCESSES
+    finally:
+        for maker in makers:
+            maker.communicate()
