@@ -1,4 +1,4 @@
-"""Small databases that several processes make at the same moment: none of them fails, and none throws away another's."""
+"""Small databases that several processes make at the same moment: none fails, none throws away another's."""
 
 from __future__ import annotations
 
