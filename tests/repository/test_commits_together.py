@@ -98,6 +98,7 @@ def test_processes_that_are_killed_lose_nothing_they_were_done_with_and_block_no
         process = SPAWN.Process(target=write_many, args=(git_repo, round_number, 1000))
         process.start()
         while not list((git_repo / "p/lessons").glob(f"{round_number}-[5-9].md")):
+            assert process.is_alive()
             time.sleep(0.005)
         time.sleep(0.007 * round_number)
         os.kill(process.pid or 0, signal.SIGKILL)
