@@ -22,7 +22,10 @@ def silent(_what: str, _done: int, _total: int) -> None:
 
 
 class Query(NamedTuple):
-    """A search. `kinds` empty means all; `context_tags` maps a tag to its weight or None for the default."""
+    """A search. `kinds` empty means all; `context_tags` maps a tag to its weight or None for the default.
+
+    `approvals` asks by whose hand the rules that are found are in force.
+    """
 
     text: str
     kinds: frozenset[Kind] = frozenset()
@@ -32,6 +35,7 @@ class Query(NamedTuple):
     context_tags: Mapping[str, float | None] = MappingProxyType({})
     limit: int = 10
     explain: bool = False
+    approvals: bool = False
 
 
 class Hit(NamedTuple):
@@ -43,7 +47,10 @@ class Hit(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a search found, in the four groups. `notes` is what the user should know about this answer."""
+    """What a search found, in the four groups. `notes` is what the user should know about this answer.
+
+    `approvals` is by rule id, if it was asked for.
+    """
 
     query: str
     rules: tuple[Hit, ...] = ()
@@ -52,6 +59,7 @@ class Answer(NamedTuple):
     docs: tuple[Hit, ...] = ()
     prompt: str = ""
     notes: tuple[str, ...] = ()
+    approvals: Mapping[str, Approval] = MappingProxyType({})
 
 
 class Section(NamedTuple):
@@ -120,6 +128,7 @@ class ContextQuery(NamedTuple):
     paths: Sequence[str] = ()
     query: str = ""
     budget: int = 10
+    approvals: bool = False
 
 
 class Context(NamedTuple):
@@ -128,6 +137,7 @@ class Context(NamedTuple):
     rules: tuple[Light, ...] = ()
     lessons: tuple[Light, ...] = ()
     notes: tuple[str, ...] = ()
+    approvals: Mapping[str, Approval] = MappingProxyType({})
 
 
 class Shown(NamedTuple):

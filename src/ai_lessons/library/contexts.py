@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.answers import ContextQuery
+    from ai_lessons.library.answers import Approval, ContextQuery
     from ai_lessons.library.parts import Parts
 
 LOOKED_AT = 500
@@ -54,7 +54,15 @@ def context(parts: Parts, query: ContextQuery) -> Context:
     notes = parts.notes()
     if left_out:
         notes.append(f"{left_out} more rules apply, beyond the budget of {query.budget}")
-    return Context(tuple(rules[:room]), tuple(lessons[: query.budget - room]), tuple(notes))
+    chosen = tuple(rules[:room])
+    approvals = _approvals(parts, chosen) if query.approvals else {}
+    return Context(chosen, tuple(lessons[: query.budget - room]), tuple(notes), approvals)
+
+
+def _approvals(parts: Parts, rules: Sequence[Light]) -> dict[str, Approval]:
+    from ai_lessons.library.provenance import approvals_of
+
+    return approvals_of(parts, rules)
 
 
 class _Asked:

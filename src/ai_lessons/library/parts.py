@@ -43,6 +43,15 @@ def _parser(parsed: Mapping[str, tuple[bytes, Entry]] = MappingProxyType({})) ->
     return read if parsed else read_entry
 
 
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What tells a file or folder from another one of the same name."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def _committer(store: Store) -> Committer:
     from ai_lessons.repository.commits import Committer
 
@@ -61,6 +70,7 @@ class Parts:
         self._config: tuple[bytes, RepositoryConfig] | None = None
         self._history: History | None = None
         self._indexing: Indexing | None = None
+        self._place: tuple[tuple[int, int] | None, ...] = ()
         self.signatures = Signatures(self.store.worktree, options)
         self.rules = RulesInForce(self.store, self.signatures)
 
@@ -88,7 +98,17 @@ class Parts:
             self._scan, self.store.read, lambda: _parser(parsed), self.options.progress
         )
         self.rules.bring(self.catalog)
+        self._place = self._where()
         return self.catalog
+
+    @property
+    def replaced(self) -> bool:
+        """Whether the repository or what is derived from it was removed, or made anew, since the last look at it."""
+        return bool(self._place) and self._where() != self._place
+
+    def _where(self) -> tuple[tuple[int, int] | None, ...]:
+        store = self.store
+        return tuple(map(_identity, (store.root, store.git_dir, store.state_dir, store.state_dir / CATALOG_FILE)))
 
     def _scan(self) -> Iterator[tuple[str, list[tuple[str, int, int, int, int, int]]]]:
         self._skipped.clear()

@@ -12,13 +12,13 @@ from ai_lessons.knowledge.entries import Kind, Relation
 from ai_lessons.library.answers import Approval, Related, Why
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ai_lessons.index.catalog_reading import Edge
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.parts import Parts
     from ai_lessons.repository.history import Revision
-    from ai_lessons.repository.verdicts import Person, Verdict, View
+    from ai_lessons.repository.verdicts import Evidence, Person, Verdict, View
 
 CHAIN = 20
 """Steps back over `derived_from`: longer chains are mistakes."""
@@ -45,7 +45,19 @@ def approval_of(parts: Parts, rule: Light) -> Approval | None:
     verdict = view.verdicts.get(rule.id) if view else None
     if view is None or verdict is None or not verdict.in_force or verdict.blob is None or verdict.path is None:
         return None
-    evidence = verdict.evidence
+    change = _unapproved_change(parts, view, verdict, verdict.path, verdict.blob)
+    return _approval(verdict.evidence, change)
+
+
+def approvals_of(parts: Parts, rules: Iterable[Light]) -> dict[str, Approval]:
+    """By whose hand these rules are in force, by id, without a look for unapproved changes. Call `current` first."""
+    wanted = [rule.id for rule in rules]
+    view = parts.rules.view() if wanted else None
+    verdicts = view.verdicts if view else {}
+    return {one: _approval(verdicts[one].evidence) for one in wanted if one in verdicts and verdicts[one].in_force}
+
+
+def _approval(evidence: Evidence, unapproved_change: str = "") -> Approval:
     at = _moment(evidence.at)
     return Approval(
         in_force=True,
@@ -56,7 +68,7 @@ def approval_of(parts: Parts, rule: Light) -> Approval | None:
         commit=evidence.commit,
         evidence=evidence.level,
         how=evidence.how,
-        unapproved_change=_unapproved_change(parts, view, verdict, verdict.path, verdict.blob),
+        unapproved_change=unapproved_change,
     )
 
 

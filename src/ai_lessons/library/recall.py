@@ -12,7 +12,7 @@ from ai_lessons.knowledge.headings import may_have_headings
 from ai_lessons.library.answers import Answer, Count, Listing, Query, Related, Revision, Section, Shown
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from pathlib import Path
 
     from ai_lessons.index.catalog import Catalog
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.passages import Section as Cut
     from ai_lessons.library.answers import Approval, Context, ContextQuery, Why
     from ai_lessons.library.parts import Parts
+    from ai_lessons.library.running import Ran
 
 
 class Recall:
@@ -47,6 +48,7 @@ class Recall:
             docs=groups[Kind.DOC],
             prompt=gap_prompt(*(len(groups[k]) for k in (Kind.RULE, Kind.SCRIPT, Kind.LESSON, Kind.DOC))),
             notes=tuple(notes),
+            approvals=self._approvals(hit.entry for hit in groups[Kind.RULE]) if query.approvals else {},
         )
 
     def show(self, ref: str, *, section: int | None = None, heading: str | None = None) -> Shown:
@@ -84,6 +86,11 @@ class Recall:
         from ai_lessons.library.provenance import approval_of
 
         return approval_of(self._parts, rule)
+
+    def _approvals(self, rules: Iterable[Light]) -> dict[str, Approval]:
+        from ai_lessons.library.provenance import approvals_of
+
+        return approvals_of(self._parts, rules)
 
     def list(
         self,
@@ -174,6 +181,28 @@ class Recall:
 
         self._parts.current()
         return run_script(self._parts, self._parts.resolve(ref), args, cwd=cwd, timeout=timeout)
+
+    def run_captured(
+        self,
+        ref: str,
+        args: Sequence[str],
+        *,
+        cwd: Path | None = None,
+        timeout: float | None = None,
+        interrupted: Callable[[], None] = lambda: None,
+    ) -> Ran:
+        """Run a script without a terminal: nothing to read, its output is in the answer.
+
+        `interrupted` is called again and again while it runs; what it raises ends the script and goes on.
+
+        Raises:
+            As `run` does.
+        """
+        from ai_lessons.library.running import run_captured
+
+        self._parts.current()
+        light = self._parts.resolve(ref)
+        return run_captured(self._parts, light, args, cwd=cwd, timeout=timeout, interrupted=interrupted)
 
     def complete(self, prefix: str, what: str) -> Sequence[tuple[str, str]]:
         """Completions of `prefix` with a word of help each; `what` is id, project, tag or version."""

@@ -3,22 +3,60 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.repository import outside, scripts
+from ai_lessons.repository import captured, outside, scripts
 from ai_lessons.repository.trust import Trust
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ai_lessons.knowledge.entries import Entry, Light
     from ai_lessons.library.parts import Parts
 
 
+class Ran(NamedTuple):
+    """A script that was run without a terminal: its exit code, and what it printed, long output without its middle.
+
+    `omitted` counts the bytes that are left out.
+    """
+
+    entry: Light
+    code: int
+    timed_out: bool
+    stdout: str
+    stderr: str
+    omitted: int
+
+
 def run_script(parts: Parts, light: Light, args: Sequence[str], *, cwd: Path | None, timeout: float | None) -> int:
     """See `Recall.run`."""
+    return scripts.run(_allowed(parts, light, args), cwd=cwd or parts.options.cwd, timeout=timeout)
+
+
+def run_captured(
+    parts: Parts,
+    light: Light,
+    args: Sequence[str],
+    *,
+    cwd: Path | None,
+    timeout: float | None,
+    interrupted: Callable[[], None],
+) -> Ran:
+    """See `Recall.run_captured`."""
+    argv = _allowed(parts, light, args)
+    done = captured.run(argv, cwd=cwd or parts.options.cwd, timeout=timeout, interrupted=interrupted)
+    return Ran(light, done.code, done.timed_out, done.stdout, done.stderr, done.stdout_omitted + done.stderr_omitted)
+
+
+def _allowed(parts: Parts, light: Light, args: Sequence[str]) -> list[str]:
+    """The argument vector that runs the script, once it may run on this machine.
+
+    Raises:
+        Refused: it may not. UsageError: not a script.
+    """
     if light.kind is not Kind.SCRIPT:
         raise UsageError(f"{light.handle} is a {light.kind}: only scripts can be run")
     entry, _ = parts.load(light.id)
@@ -35,8 +73,7 @@ def run_script(parts: Parts, light: Light, args: Sequence[str], *, cwd: Path | N
                 f"then allow it: ai-lessons admin trust-script {light.handle}",
             )
         known.add(entry.path, data, by)
-    argv = scripts.command(file, args, interpreter=by)
-    return scripts.run(argv, cwd=cwd or parts.options.cwd, timeout=timeout)
+    return scripts.command(file, args, interpreter=by)
 
 
 def interpreter_of(entry: Entry) -> str:

@@ -84,6 +84,11 @@ class Library:
 
         return Admin(self._parts)
 
+    @property
+    def replaced(self) -> bool:
+        """Whether the repository was removed or made anew since the last job: then open it again."""
+        return self._parts.replaced
+
     def __enter__(self) -> Self:
         return self
 

@@ -121,7 +121,7 @@ def _wait(child: subprocess.Popen[bytes], deadline: float | None, give: Callable
         try:
             status = _wait_once(child.pid, options, deadline)
         except TimeoutError:
-            _end(child)
+            end(child)
             return TIMED_OUT
         if give and os.WIFSTOPPED(status):
             _stop_too(child.pid, give)
@@ -151,7 +151,8 @@ def _stop_too(pid: int, give: Callable[[int], None]) -> None:
     _signal(pid, signal.SIGCONT)
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
+def end(child: subprocess.Popen[bytes]) -> None:
+    """Ask the child's whole process group to end, and kill it `GRACE` seconds later. Returns when the child is gone."""
     _signal(child.pid, signal.SIGTERM)
     _signal(child.pid, signal.SIGCONT)  # a stopped process would never see the request
     with suppress(subprocess.TimeoutExpired):
