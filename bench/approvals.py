@@ -1,6 +1,7 @@
-"""What it costs to know which rules are in force: 1,000 approvals over 10,000 commits, first look and later ones.
+"""What it costs to know which rules are in force, and to approve one: 1,000 approvals over 10,000 commits.
 
-`python -m bench.approvals look REPO`, run by the bench in a process of its own, prints seconds as JSON.
+`python -m bench.approvals look REPO` and `… approve REPO`, run by the bench in processes of their own, print seconds
+as JSON.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ if TYPE_CHECKING:
 
 RULES = 1000
 LESSONS_EACH = 8
-FIRST_BAR, LATER_BAR = 0.3, 0.010
+FIRST_BAR, LATER_BAR, APPROVE_BAR = 0.3, 0.010, 0.020
 BRANCH = "refs/heads/main"
 ROUNDS = 5
+APPROVALS = 15
 
 
 def history() -> Iterator[str]:
@@ -88,10 +90,34 @@ def look(root: Path) -> dict[str, float]:
     return {"first": median(first), "later": later, "in_force": in_force}
 
 
+def approve(root: Path) -> dict[str, float]:
+    """Median seconds of taking one proposal: objects, branch, git's index and the file in the working tree."""
+    from ai_lessons.repository import deciding, proposals, trunk
+    from ai_lessons.repository.commits import Committer
+    from ai_lessons.repository.objects import opened
+    from ai_lessons.repository.proposing import Wish, propose
+    from ai_lessons.repository.store import Store
+
+    store = Store.open(root, committing=Committer)
+    took = []
+    with opened(store.worktree) as repo:
+        for n in range(APPROVALS):
+            rule = f"01JD3Z8QK5W7M2X9V4T7{n:06d}"
+            text = f"---\nid: {rule}\nkind: rule\ntitle: New {n}\nrationale: measured\n---\nDo {n}.\n".encode()
+            path = f"p{n % 20}/rules/new-{n:06d}.md"
+            wish = Wish(rule, f"R-{rule[-6:]}-new-{n}", f"Propose rule: New {n}", {path: text})
+            propose(store, repo, trunk.look(store.worktree, BRANCH), wish)
+        while waiting := proposals.waiting(repo, found := trunk.look(store.worktree, BRANCH), set()):
+            start = time.perf_counter()
+            deciding.approve(store, repo, found, waiting[0], "New")
+            took.append(time.perf_counter() - start)
+    return {"approve": median(took), "slowest": max(took), "approved": len(took)}
+
+
 def main() -> None:
-    """Build, look, print, judge."""
-    if sys.argv[1:2] == ["look"]:
-        print(json.dumps(look(Path(sys.argv[2]))))
+    """Build, look, approve, print, judge."""
+    if sys.argv[1:2] in (["look"], ["approve"]):
+        print(json.dumps({"look": look, "approve": approve}[sys.argv[1]](Path(sys.argv[2]))))
         return
     outcome = Outcome()
     print(machine())
@@ -99,10 +125,17 @@ def main() -> None:
         root = home.folder / "approvals"
         build(home, root)
         told = json.loads(home.python("-m", "bench.approvals", "look", str(root)).out)
-        rows = [["first, from nothing", number(told["first"])], ["nothing new", number(told["later"])]]
-        print(table(f"{told['in_force']:,.0f} rules in force, 10,000 commits", ["look", "wall s"], rows))
+        told |= json.loads(home.python("-m", "bench.approvals", "approve", str(root)).out)
+        rows = [
+            ["first look, from nothing", number(told["first"])],
+            ["a look with nothing new", number(told["later"])],
+            [f"approving one proposal of {told['approved']:.0f}", number(told["approve"])],
+            ["the slowest of them", number(told["slowest"])],
+        ]
+        print(table(f"{told['in_force']:,.0f} rules in force, 10,000 commits", ["what", "wall s"], rows))
         outcome.judge(Bar("first derivation", told["first"], FIRST_BAR, "s"))
         outcome.judge(Bar("later, nothing new", told["later"], LATER_BAR, "s"))
+        outcome.judge(Bar("approving a proposal in process", told["approve"], APPROVE_BAR, "s"))
     outcome.finish(check="--check" in sys.argv)
 
 

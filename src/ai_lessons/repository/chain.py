@@ -64,34 +64,26 @@ class People:
 
     def __init__(self, worktree: Worktree) -> None:
         self._worktree = worktree
-        self._committer: str | None = None
-        self._author: str | None = None
-        self._signs: bool | None = None
+        self._known: tuple[str | None, str | None, bool] | None = None
         self.unsigned = ""
         self._signed: dict[tuple[ObjectID, tuple[ObjectID, ...], str], ObjectID] = {}
 
     def committer(self, repo: Repo) -> str | None:
         """`Name <email>` of whoever commits here, None if git does not know."""
-        if self._committer is None:
-            self._committer = self._ask("COMMITTER", repo)
-        return self._committer
+        return self._callers()[1] if git.available() else identity_without_git(repo, "COMMITTER")
 
     def author(self, repo: Repo) -> str | None:
         """`Name <email>` of whoever writes here, None if git does not know."""
-        if self._author is None:
-            self._author = self._ask("AUTHOR", repo)
-        return self._author
-
-    def _ask(self, role: str, repo: Repo) -> str | None:
-        if git.available():
-            return git.identity(self._worktree.top, role)
-        return identity_without_git(repo, role)
+        return self._callers()[0] if git.available() else identity_without_git(repo, "AUTHOR")
 
     def signs(self) -> bool:
         """True if the user's settings ask for signed commits and signing has not failed yet."""
-        if self._signs is None:
-            self._signs = git.setting(self._worktree.top, "commit.gpgsign", kind="bool") == "true"
-        return self._signs and not self.unsigned
+        return git.available() and self._callers()[2] and not self.unsigned
+
+    def _callers(self) -> tuple[str | None, str | None, bool]:
+        if self._known is None or None in self._known:  # whoever was unknown may have been told to git meanwhile
+            self._known = git.callers(self._worktree.top)
+        return self._known
 
     def sign(
         self, job: Intent, tree: ObjectID, parents: Sequence[ObjectID], who: tuple[str, str, int]

@@ -59,6 +59,10 @@ class Done:
         return self.out.decode(errors="replace").rstrip("\n")
 
 
+_TRUE = frozenset(("true", "yes", "on", "1"))
+"""What git takes for true; any other number but 0 is, too, and nobody writes it."""
+
+
 def program() -> str | None:
     """Where the git program is."""
     return shutil.which("git")
@@ -121,6 +125,30 @@ def identity(cwd: Path, role: str = "COMMITTER") -> str | None:
     return done.text[: done.text.rindex(">") + 1]
 
 
+def callers(cwd: Path) -> tuple[str | None, str | None, bool]:
+    """Author, committer (as `identity` says) and whether commits shall be signed: one question where three would do.
+
+    `git var -l` guesses a name where `git var GIT_AUTHOR_IDENT` refuses, so it is believed only where somebody stated
+    name and address.
+    """
+    done = run(cwd, "var", "-l")
+    rows = [line.partition("=") for line in done.text.splitlines()] if done is not None and not done.code else []
+    said = {key.lower(): value if equals else "true" for key, equals, value in rows}
+    signs = said.get("commit.gpgsign", "") if rows else setting(cwd, "commit.gpgsign", kind="bool") or ""
+
+    def who(role: str) -> str | None:
+        own = role.lower()
+        stated = all(
+            os.environ.get(f"GIT_{role}_{part.upper()}", said.get(f"{own}.{part}", said.get(f"user.{part}")))
+            for part in ("name", "email")
+        )
+        ident = said.get(f"git_{own}_ident", "")
+        whole = ident[: ident.rfind(">") + 1]
+        return whole if stated and whole and not whole.startswith(" <") else identity(cwd, role)
+
+    return who("AUTHOR"), who("COMMITTER"), signs.lower() in _TRUE
+
+
 def setting(cwd: Path, key: str, *, kind: str | None = None) -> str | None:
     """One setting with everything that applies here, None if unset; `kind` as in `git config --type`."""
     done = run(cwd, "config", *([f"--type={kind}"] if kind else []), "--get", key)
@@ -163,15 +191,15 @@ def unmerged(cwd: Path, paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(found & wanted))
 
 
-def staged(cwd: Path, paths: Iterable[str]) -> dict[str, tuple[int, str]]:
-    """Mode and blob id of those paths (relative to `cwd`) that git's index holds; of a conflict any side."""
+def staged(cwd: Path, paths: Iterable[str]) -> dict[str, tuple[int, str, int]]:
+    """Mode, blob id and stage of those paths (relative to `cwd`) that git's index holds; stage 0: not in conflict."""
     names = tuple(sorted(paths))
     done = run(cwd, "ls-files", "-s", "-z", "--", *names, extra={"GIT_LITERAL_PATHSPECS": "1"})
     found = {}
     for row in done.out.split(b"\0")[:-1] if done is not None else ():
         entry, _, path = row.partition(b"\t")
-        mode, blob, _ = entry.split(b" ")
-        found[os.fsdecode(path)] = (int(mode, 8), blob.decode())
+        mode, blob, stage = entry.split(b" ")
+        found[os.fsdecode(path)] = (int(mode, 8), blob.decode(), int(stage))
     return {path: found[path] for path in names if path in found}
 
 

@@ -24,7 +24,7 @@ from dulwich.index import (
     index_entry_from_stat,
 )
 
-from ai_lessons.errors import StorageFailed, UnsupportedRepository
+from ai_lessons.errors import Conflict, StorageFailed, UnsupportedRepository
 from ai_lessons.repository import git
 from ai_lessons.repository.files import translated
 from ai_lessons.repository.git_locks import lock_folder
@@ -85,20 +85,29 @@ def unmerged(worktree: Worktree, paths: Iterable[str]) -> tuple[str, ...]:
 def staged(worktree: Worktree, paths: Iterable[str]) -> dict[str, tuple[int, str]]:
     """What the index holds of these paths (relative to the worktree's top), as mode and blob id.
 
-    A path that was only announced (`git add -N`) is not held. Paths in conflict: see `unmerged`.
+    A path that was only announced (`git add -N`) is not held.
 
     Raises:
-        UnsupportedRepository: without git, an index that is split, sparse or damaged.
+        Conflict: one of the paths is in conflict. UnsupportedRepository: without git, an index that is split, sparse
+            or damaged.
     """
     wanted = frozenset(paths)
     if not index_file(worktree).exists() or not wanted:
         return {}
     if git.available():
-        return {path: entry for path, entry in git.staged(worktree.top, wanted).items() if entry[1] != _EMPTY}
+        held = git.staged(worktree.top, wanted)
+        _refuse_torn([path for path, (_, _, stage) in held.items() if stage])
+        return {path: (mode, blob) for path, (mode, blob, _) in held.items() if blob != _EMPTY}
     index = _read(index_file(worktree))
     found = {path: _entry(index, os.fsencode(path)) for path in wanted}
+    _refuse_torn([path for path, entry in found.items() if isinstance(entry, ConflictedIndexEntry)])
     plain = {path: entry for path, entry in found.items() if isinstance(entry, IndexEntry)}
     return {path: (one.mode, one.sha.decode()) for path, one in plain.items() if one.sha.decode() != _EMPTY}
+
+
+def _refuse_torn(paths: Iterable[str]) -> None:
+    for path in sorted(paths):
+        raise Conflict(f"{path} is in conflict", hint=f"resolve it: git add {path}")
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused
+from ai_lessons.errors import InvalidEntry, NotFound, Refused
 from ai_lessons.repository import files, git_index
 from ai_lessons.repository.contents import blobs
 from ai_lessons.repository.objects import EXECUTABLE, Draft
@@ -55,9 +55,6 @@ def here(worktree: Worktree, repo: Repo, before: Mapping[str, tuple[str | None, 
         Conflict: one of them is in conflict in git's index.
     """
     names = {path: worktree.prefix + path for path in before}
-    torn = git_index.unmerged(worktree, names.values())
-    if torn:
-        raise Conflict(f"{torn[0]} is in conflict", hint=f"resolve it: git add {torn[0]}")
     staged = git_index.staged(worktree, names.values())
     contents, odd = _contents(worktree, before)
     found = {path: blob.decode() for path, blob in blobs(worktree, Draft(repo), contents).items()}
