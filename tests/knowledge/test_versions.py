@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from packaging.specifiers import SpecifierSet
 
-from ai_lessons.knowledge.versions import score
+from ai_lessons.knowledge.versions import listed, score
 
 some = st.sets(st.sampled_from(["1.9", "1.10", "2.0", "v3", "latest"]))
 
@@ -47,3 +48,144 @@ def test_a_score_is_a_factor_and_only_the_same_is_perfect(asked: set[str], have:
 def test_asking_and_having_are_told_apart_only_where_one_holds_the_other(one: set[str], other: set[str]) -> None:
     if not (one < other or other < one):
         assert score(one, other) == score(other, one)
+
+
+@pytest.mark.parametrize(
+    ("asked", "have", "expected"),
+    [
+        ("3", "v3.0", 1.00),
+        ("3.5", "3.5.0", 1.00),
+        ("1.0-rc.1", "1.0rc1", 1.00),
+        ("1.4", "1.4+cu118", 1.00),
+        ("3", "3.5", None),
+        ("3.5.1", "3.5", None),
+        ("3.x", "3.5", 0.85),
+        ("3.x", "3.x", 1.00),
+        ("3.x", "3.*", 1.00),
+        ("3.5.2", "3.5.x", 0.95),
+        ("4.0", "3.x", None),
+        (">=1.4 <2", "1.4", 0.85),
+        (">=1.4,<2", "1.9.9", 0.85),
+        (">=1.4 <2", "2.0", None),
+        (">= 1.4 < 2", "1.3", None),
+        ("1.5", ">=1.4 <2", 0.95),
+        (">=1 <2", "1.4.x", 0.85),
+        (">=1.4 <2", ">=1.6 <3", 0.75),
+        (">=1.4 <2", ">=2 <3", None),
+        ("^1.2", ">=1.2 <2", 1.00),
+        ("^0.2.3", "0.2.9", 0.85),
+        ("^0.2.3", "0.3", None),
+        ("^0.0.3", "0.0.4", None),
+        ("~1.2.3", "1.2.9", 0.85),
+        ("~1.2.3", "1.3", None),
+        ("~1", "1.9", 0.85),
+        ("~=1.2", "1.9", 0.85),
+        ("~=1.2.3", "1.3", None),
+        ("!=1.5", "1.5", None),
+        ("!=1.5", "1.6", 0.85),
+        ("1.2 - 2.3", "2.3", 0.85),
+        ("1.x || 3.x", "2.0", None),
+        ("1.x || 3.x", "3.1", 0.85),
+        ("<2", "2.0rc1", None),
+        ("<=2", "2.0rc1", 0.85),
+        ("*", "9.1", 0.85),
+        (">2 <1", "1.5", None),
+        ("ubuntu 22.04", "22.04", None),
+        ("Ubuntu 22.04", "ubuntu 22.04", 1.00),
+        ("9" * 5000, "1", None),
+        ("@2.32.3", "2.32.3", 1.00),
+        ("@2.32.3", "2.32", 1.00),
+        ("@2.32.3", "v2", 1.00),
+        ("@2.32.3", "2.x", 0.95),
+        ("@2.32.3", "2.31", None),
+        ("@2.32", "2.32.3", None),
+        ("@3", "3.0", 1.00),
+        ("@lts", "LTS", 1.00),
+        ("@" + "9" * 5000, "9", None),
+    ],
+)
+def test_one_version_against_another_as_sets(asked: str, have: str, expected: float | None) -> None:
+    assert score([asked], [have]) == expected
+
+
+@pytest.mark.parametrize(
+    ("asked", "have", "expected"),
+    [
+        ([">=1.4 <2"], ["1.5", "1.6"], 0.85),
+        ([">=1.4 <2"], ["1.5", "2.0"], 0.75),
+        ([">=1.4 <2"], ["1.x", "2.x"], 0.95),
+        (["1.5", "1.6"], [">=1.4 <2"], 0.95),
+        (["1.5", "lts"], ["1.5"], 0.85),
+        (["1.5", "lts"], ["lts", "1.5.0"], 1.00),
+        (["@2.32.3"], ["2", "2.31"], 0.95),
+        (["@2.32.3", "3.x"], ["2.32"], 0.85),
+        (["3.x"], [], 0.70),
+        (["3.x", "unversioned"], [], 0.70),
+    ],
+)
+def test_several_versions_are_the_union_of_their_sets(
+    asked: list[str], have: list[str], expected: float | None
+) -> None:
+    assert score(asked, have) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("v2,v3", ("v2", "v3")),
+        (" v2 , v2 ,, lts", ("v2", "lts")),
+        (">=1.4,<2", (">=1.4 <2",)),
+        ("v1, >=1.4 , <2,!=1.6, v3", ("v1", ">=1.4 <2 !=1.6", "v3")),
+        ("^1.2,^2.0", ("^1.2", "^2.0")),
+        ("", ()),
+    ],
+)
+def test_a_comma_inside_a_range_parts_nothing(text: str, parts: tuple[str, ...]) -> None:
+    assert listed(text) == parts
+
+
+releases = st.lists(st.integers(0, 3), min_size=1, max_size=3).map(lambda parts: ".".join(map(str, parts)))
+terms = st.tuples(st.sampled_from([">=", "<=", ">", "<", "==", "!=", "~="]), releases).filter(
+    lambda term: term[0] != "~=" or "." in term[1]
+)
+
+
+@given(st.lists(terms, min_size=1, max_size=3), releases)
+def test_a_range_holds_what_the_packaging_rules_say(written: list[tuple[str, str]], release: str) -> None:
+    texts = [operator + version for operator, version in written]
+    holds = SpecifierSet(",".join(texts)).contains(release)
+    assert (score([" ".join(texts)], [release]) is not None) == holds
+    assert (score([release], [" ".join(texts)]) is not None) == holds
+
+
+anything = st.one_of(
+    releases,
+    releases.map(lambda release: release + ".x"),
+    st.tuples(st.sampled_from(["^", "~", ">=", "<", "@"]), releases).map("".join),
+    st.sampled_from(["lts", "next"]),
+)
+sets = st.sets(anything, min_size=1, max_size=4)
+
+
+@given(sets, sets, releases)
+def test_a_fit_is_told_by_what_lies_in_both(asked: set[str], have: set[str], release: str) -> None:
+    have = {version.lstrip("@") for version in have}
+    found = score(asked, have)
+    assert found is None or found in {1.0, 0.95, 0.85, 0.75}
+    in_asked, in_have = (score([release], some) is not None for some in ({a.lstrip("@") for a in asked}, have))
+    if found is None:
+        assert not (in_asked and in_have)
+    elif found == 1.0 and not any(version.startswith("@") for version in asked):
+        assert in_asked == in_have
+    elif found == 0.95 and in_asked and not any(version.startswith("@") for version in asked):
+        assert in_have
+    elif found == 0.85 and in_have and not any(version.startswith("@") for version in asked):
+        assert in_asked
+
+
+@given(st.text(max_size=30), st.text(max_size=30))
+def test_whatever_somebody_writes_is_a_version(asked: str, have: str) -> None:
+    found = score([asked], [have])
+    assert found is None or 0.7 <= found <= 1.0
+    if asked.strip() and not asked.strip().startswith("@"):
+        assert score([asked], [asked]) == 1.0

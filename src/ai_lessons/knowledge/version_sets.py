@@ -1,0 +1,252 @@
+"""What a version says as a set: one release, a series, a range, or a name that is none of these.
+
+Order and spelling of releases are those of Python's packaging rules (PEP 440), which npm's, Cargo's and Go's releases
+obey, too. Ranges are written as any of them writes them. Pure. Home of packaging.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
+
+from packaging.version import InvalidVersion, Version
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+IN_USE = "@"
+"""Before a release: what somebody uses. A version that names its series, `2.32` for 2.32.3, fits it, too."""
+
+LONGEST = 100
+"""Characters; what is longer is a name: nobody writes such a version, and long numbers are slow."""
+
+Cut = tuple[int, Version, int]
+"""A place between releases, just before (0) or just after (1) one; the first number is -1 and 1 at both ends of all."""
+
+_ANY = Version("0")
+_FIRST, _LAST = (-1, _ANY, 0), (1, _ANY, 0)
+_ALL = "*"
+_RELEASE = r"v?[0-9][0-9a-z.+!_-]*"
+_WILDCARD = re.compile(r"v?([0-9]+(?:\.[0-9]+)*)(?:\.[x*])+$")
+_COMPARED = re.compile(rf"(>=|<=|={{1,3}}|!=|~=|>|<|\^|~)\s*({_RELEASE}|v?[0-9][0-9.]*\.[x*])")
+_BETWEEN = re.compile(rf"({_RELEASE})\s+-\s+({_RELEASE})")
+
+
+class Span(NamedTuple):
+    """All releases from one cut to the next."""
+
+    low: Cut = _FIRST
+    high: Cut = _LAST
+
+
+class VersionSet(NamedTuple):
+    """Names, and spans that neither touch nor overlap, in order."""
+
+    names: frozenset[str] = frozenset()
+    spans: tuple[Span, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.names or self.spans)
+
+    def meets(self, other: VersionSet) -> bool:
+        """Whether they have a version in common."""
+        return bool(self.names & other.names or _common(self.spans, other.spans))
+
+    def within(self, other: VersionSet) -> bool:
+        """Whether all of this is in the other."""
+        return self.names <= other.names and all(
+            any(whole.low <= part.low and part.high <= whole.high for whole in other.spans) for part in self.spans
+        )
+
+
+def asked_and_stated(asked: Iterable[str], stated: Iterable[str]) -> tuple[VersionSet, VersionSet]:
+    """Both as sets. What names the series of a release that is asked for as in use counts as that release."""
+    wanted = list(asked)
+    used = [version for text in wanted if (version := _in_use(text)) is not None]
+    covering = (
+        union([_point(version) for version in used if _names_series(text, version)]) or parsed(text) for text in stated
+    )
+    return union(parsed(text) for text in wanted), union(covering)
+
+
+def union(sets: Iterable[VersionSet]) -> VersionSet:
+    """What is in any of them."""
+    every = list(sets)
+    names = frozenset(chain.from_iterable(one.names for one in every))
+    return VersionSet(names, _merged(chain.from_iterable(one.spans for one in every)))
+
+
+@lru_cache(maxsize=4096)
+def parsed(text: str) -> VersionSet:
+    """One version as somebody wrote it; what makes no sense as a release or range is a name."""
+    plain = text.strip().casefold()
+    if plain.startswith(IN_USE):
+        plain = plain.removeprefix(IN_USE).strip()
+    if len(plain) > LONGEST:
+        return VersionSet(frozenset({plain}))
+    try:
+        spans = _merged(chain.from_iterable(_spans(part.strip()) for part in plain.split("||")))
+    except InvalidVersion:
+        spans = ()
+    return VersionSet(frozenset(), spans) if spans else VersionSet(frozenset({plain}))
+
+
+def _in_use(text: str) -> Version | None:
+    mark, _, release = text.strip().partition(IN_USE)
+    if mark or not release or len(release) > LONGEST:
+        return None
+    try:
+        return _version(release.strip())
+    except InvalidVersion:
+        return None
+
+
+def _names_series(text: str, used: Version) -> bool:
+    """Whether the text is a plain release whose numbers are the first ones of what is used: 2 and 2.32 of 2.32.3."""
+    if len(text) > LONGEST:
+        return False
+    try:
+        named = _version(text)
+    except InvalidVersion:
+        return False
+    count = len(named.release)
+    return not named.is_prerelease and _padded(used, count)[:count] == named.release
+
+
+def _padded(version: Version, count: int) -> tuple[int, ...]:
+    return version.release + (0,) * (count - len(version.release))
+
+
+def _version(text: str) -> Version:
+    """Without its local part: `1.4+cu118` is a build of 1.4."""
+    try:
+        return Version(Version(text).public)
+    except InvalidVersion:
+        raise
+    except ValueError as error:  # Python's own limit on the length of a number
+        raise InvalidVersion(text) from error
+
+
+def _point(version: Version) -> VersionSet:
+    return VersionSet(frozenset(), (Span(_before(version), _after(version)),))
+
+
+def _before(version: Version) -> Cut:
+    return 0, version, 0
+
+
+def _after(version: Version) -> Cut:
+    return 0, version, 1
+
+
+def _spans(text: str) -> tuple[Span, ...]:
+    """Raises InvalidVersion where the text is no release, series or range."""
+    if text == _ALL:
+        return (Span(),)
+    if between := _BETWEEN.fullmatch(text):
+        return _intersection([_at_least(between[1]), _at_most(between[2])])
+    compared = list(_COMPARED.finditer(text))
+    if compared and not _COMPARED.sub("", text).strip(", "):
+        return _intersection([_OPERATORS[one[1]](one[2]) for one in compared])
+    return _equal(text)
+
+
+def _equal(text: str) -> tuple[Span, ...]:
+    if numbers := _series_of(text):
+        return (_series(numbers),)
+    return _point(_version(text)).spans
+
+
+def _unequal(text: str) -> tuple[Span, ...]:
+    (span,) = _equal(text)
+    return Span(_FIRST, span.low), Span(span.high, _LAST)
+
+
+def _at_least(text: str) -> tuple[Span, ...]:
+    return (Span(low=_equal(text)[0].low),)
+
+
+def _at_most(text: str) -> tuple[Span, ...]:
+    return (Span(high=_equal(text)[0].high),)
+
+
+def _above(text: str) -> tuple[Span, ...]:
+    return (Span(low=_equal(text)[0].high),)
+
+
+def _below(text: str) -> tuple[Span, ...]:
+    """Betas of the release that is not reached are not below it, as PEP 440 has it, unless a beta is named."""
+    if _series_of(text) or _version(text).is_prerelease:
+        return (Span(high=_equal(text)[0].low),)
+    return (Span(high=_first_of(_version(text).release)),)
+
+
+def _compatible(text: str) -> tuple[Span, ...]:
+    """`~=1.4.2` is 1.4.2 and later of 1.4 (PEP 440)."""
+    release = _release(text)
+    return (Span(_at_least(text)[0].low, _first_of(_next(release[:-1] or release))),)
+
+
+def _tilde(text: str) -> tuple[Span, ...]:
+    """`~1.4.2` and `~1.4` are of 1.4, `~1` is of 1 (npm, Cargo)."""
+    return (Span(_at_least(text)[0].low, _first_of(_next(_release(text)[:2]))),)
+
+
+def _caret(text: str) -> tuple[Span, ...]:
+    """`^1.4.2` is 1.4.2 and later of 1, `^0.4.2` of 0.4: the first number that is not 0 stays (npm, Cargo)."""
+    release = _release(text)
+    kept = next((place for place, number in enumerate(release, 1) if number), len(release))
+    return (Span(_at_least(text)[0].low, _first_of(_next(release[:kept]))),)
+
+
+_OPERATORS: dict[str, Callable[[str], tuple[Span, ...]]] = {
+    "=": _equal, "==": _equal, "===": _equal, "!=": _unequal, ">=": _at_least, "<=": _at_most, ">": _above,
+    "<": _below, "~=": _compatible, "~": _tilde, "^": _caret,
+}  # fmt: skip
+
+
+def _release(text: str) -> tuple[int, ...]:
+    return _series_of(text) or _version(text).release
+
+
+def _series_of(text: str) -> tuple[int, ...]:
+    """The numbers of `3.x` or `3.4.*`; none for anything else."""
+    found = _WILDCARD.match(text)
+    return _version(found[1]).release if found else ()
+
+
+def _series(numbers: tuple[int, ...]) -> Span:
+    return Span(_first_of(numbers), _first_of(_next(numbers)))
+
+
+def _first_of(numbers: tuple[int, ...]) -> Cut:
+    """Before the first thing that was ever published as this release."""
+    return _before(Version(".".join(map(str, numbers)) + ".dev0"))
+
+
+def _next(numbers: tuple[int, ...]) -> tuple[int, ...]:
+    return (*numbers[:-1], numbers[-1] + 1)
+
+
+def _intersection(terms: Iterable[tuple[Span, ...]]) -> tuple[Span, ...]:
+    found: tuple[Span, ...] = (Span(),)
+    for spans in terms:
+        found = _common(found, spans)
+    return found
+
+
+def _common(one: tuple[Span, ...], other: tuple[Span, ...]) -> tuple[Span, ...]:
+    both = (Span(max(a.low, b.low), min(a.high, b.high)) for a in one for b in other)
+    return tuple(span for span in both if span.low < span.high)
+
+
+def _merged(spans: Iterable[Span]) -> tuple[Span, ...]:
+    found: list[Span] = []
+    for span in sorted(spans):
+        if found and span.low <= found[-1].high:
+            found[-1] = Span(found[-1].low, max(found[-1].high, span.high))
+        else:
+            found.append(span)
+    return tuple(found)
