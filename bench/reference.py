@@ -94,7 +94,7 @@ def repository_settings() -> str:
     """The settings of a repository as a table."""
     rows = []
     for name, key in KEYS.items():
-        nothing = "auto" if name == "git.autocommit" else "empty"
+        nothing = "auto" if name.startswith("git.") else "empty"
         text = str(key.default).lower() if key.default not in (None, {}) else nothing
         rows.append((f"`{name}`", text, key.help))
     return table(("setting", "default", "what it is"), rows)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LATER = {
-    "feedback", "promote", "graph", "sync", "undo", "export", "import", "migrate", "params", "merge-tags", "mcp",
+    "promote", "graph", "sync", "undo", "export", "import", "migrate", "params", "merge-tags", "mcp",
 }  # fmt: skip
 
 
@@ -84,6 +84,7 @@ def test_the_commands_are_those_of_this_issue() -> None:
         "contribute delete-resource",
         "contribute suggest-rule",
         "contribute propose",
+        "contribute feedback",
         "recall search",
         "recall search-resources",
         "recall show",

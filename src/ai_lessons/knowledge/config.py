@@ -41,7 +41,10 @@ class Chunking:
 
 @dataclass(frozen=True, slots=True)
 class RepositoryConfig:
-    """The settings in force. `autocommit` None: yes, unless the folder is part of a bigger repository."""
+    """The settings in force. `autocommit` None: yes, unless the folder is part of a bigger repository.
+
+    `events_shared` None: where we commit.
+    """
 
     format: int = FORMAT
     autocommit: bool | None = None
@@ -50,6 +53,7 @@ class RepositoryConfig:
     approval_distinct: bool = False
     approval_threshold: int = 1
     events: bool = True
+    events_shared: bool | None = None
     model: str = DEFAULT_MODEL
     chunking: Chunking = field(default_factory=Chunking)
     index_uri: str | None = None
@@ -84,6 +88,14 @@ def _truth_or_auto(value: Any) -> bool | None:
     if not isinstance(value, bool):
         raise _Nonsense("auto, true or false")
     return value
+
+
+def _sharing(value: Any) -> bool | None:
+    if value in {None, "auto"}:
+        return None
+    if value not in {"local", "shared"}:
+        raise _Nonsense("auto, local or shared")
+    return bool(value == "shared")
 
 
 def _count(value: Any) -> int:
@@ -152,11 +164,12 @@ def _end_of(alias: str, aliases: Mapping[str, str]) -> str:
 KEYS: Mapping[str, Key] = {
     "format": Key("version of the file format; not for changing by hand", FORMAT, _format),
     "git.autocommit": Key("commit every job at once: auto, true or false", None, _truth_or_auto),
+    "git.events": Key("share recorded events with other clones: auto, local or shared", None, _sharing),
     "approval.branch": Key("a rule is in force as it stands on this branch", "main", _branch),
     "approval.require": Key("how a rule must have come there: merge, forge or signed", "merge", _evidence),
     "approval.distinct": Key("ask for an approver other than the proposer", False, _truth),  # noqa: FBT003
     "approval.threshold": Key("how many people have to sign, where `approval.require` is signed", 1, _people),
-    "events": Key("reserved: recording which entries helped; nothing is recorded yet", True, _truth),  # noqa: FBT003
+    "events": Key("record which entries were used and whether they helped", True, _truth),  # noqa: FBT003
     "search.model": Key("embedding model", DEFAULT_MODEL, _name),
     "search.chunking.target": Key("tokens that a passage aims at", _CUT.target, _count),
     "search.chunking.limit": Key("tokens that no passage is over", _CUT.limit, _count),
@@ -255,6 +268,7 @@ def _made(values: Mapping[str, Any]) -> RepositoryConfig:
         approval_distinct=values["approval.distinct"],
         approval_threshold=values["approval.threshold"],
         events=values["events"],
+        events_shared=values["git.events"],
         model=values["search.model"],
         chunking=Chunking(
             target=values["search.chunking.target"],
@@ -274,7 +288,8 @@ def values_of(config: RepositoryConfig) -> dict[str, object]:
         zip(
             KEYS,
             (
-                config.format, "auto" if config.autocommit is None else config.autocommit, config.approval_branch,
+                config.format, "auto" if config.autocommit is None else config.autocommit,
+                {None: "auto", True: "shared", False: "local"}[config.events_shared], config.approval_branch,
                 config.approval_require, config.approval_distinct, config.approval_threshold, config.events,
                 config.model, cut.target, cut.limit, cut.minimum, cut.code_whole, config.index_uri or "",
                 dict(config.tag_aliases),

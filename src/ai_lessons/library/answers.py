@@ -140,6 +140,26 @@ class Context(NamedTuple):
     approvals: Mapping[str, Approval] = MappingProxyType({})
 
 
+class Usage(NamedTuple):
+    """How an entry has done so far. `last_used` is ISO 8601 in UTC.
+
+    `alpha` and `beta` begin with the author's word; `confidence` is alpha / (alpha + beta). `standing` is the factor
+    that a search gives it.
+    """
+
+    times_injected: int
+    times_helpful: int
+    times_ignored: int
+    times_contradicted: int
+    last_used: str | None
+    alpha: float
+    beta: float
+    confidence: float
+    script_ok: int = 0
+    script_failed: int = 0
+    standing: float = 1.0
+
+
 class Shown(NamedTuple):
     """Everything about one entry. With a section asked for, `body` is only that section and `section` its number.
 

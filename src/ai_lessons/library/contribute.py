@@ -19,7 +19,15 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Entry, Light
     from ai_lessons.library.parts import Parts
     from ai_lessons.library.rule_answers import RuleDraft, Suggested
-    from ai_lessons.library.writes import Imported, LessonDraft, PassagePreview, Refreshed, ResourceDraft, Written
+    from ai_lessons.library.writes import (
+        Feedback,
+        Imported,
+        LessonDraft,
+        PassagePreview,
+        Refreshed,
+        ResourceDraft,
+        Written,
+    )
 
 _LINK_TO = {Kind.SCRIPT: Relation.HAS_SCRIPT, Kind.DOC: Relation.HAS_DOC}
 
@@ -294,6 +302,16 @@ class Contribute:
                 subject = f"Unlink: {here.title} and {there.title}"
                 return self._change(here, {"links": links}, None, None, None, subject)
         raise NotFound(f"link between {start.handle} and", end.handle, hint=f"ai-lessons recall related {start.handle}")
+
+    def feedback(self, ref: str, outcome: str, note: str = "") -> Feedback:
+        """Say that an entry was helpful, ignored or contradicted; its confidence moves by that. One event, no commit.
+
+        Raises:
+            UsageError: another word. NotFound, AmbiguousName: not one entry. Refused: events are not recorded here.
+        """
+        from ai_lessons.library.feedback import feedback
+
+        return feedback(self._parts, ref, outcome, note)
 
     def _pair(self, a: str, b: str) -> tuple[Light, Light]:
         self._parts.current()

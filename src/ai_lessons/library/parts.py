@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.config import RepositoryConfig
     from ai_lessons.knowledge.entries import Entry, Light
     from ai_lessons.library.indexing import Indexing
+    from ai_lessons.library.usage import Usages
     from ai_lessons.library.wiring import Options
     from ai_lessons.library.writes import Written
     from ai_lessons.repository.commits import Committer
@@ -70,13 +71,14 @@ class Parts:
         self._config: tuple[bytes, RepositoryConfig] | None = None
         self._history: History | None = None
         self._indexing: Indexing | None = None
+        self._usages: Usages | None = None
         self._place: tuple[tuple[int, int] | None, ...] = ()
         self.signatures = Signatures(self.store.worktree, options)
         self.rules = RulesInForce(self.store, self.signatures)
 
     def close(self) -> None:
         """Let go of everything that was opened."""
-        for part in (self._indexing, self._catalog, self.store):
+        for part in (self._usages, self._indexing, self._catalog, self.store):
             if part is not None:
                 part.close()
 
@@ -189,6 +191,15 @@ class Parts:
         return self._indexing
 
     @property
+    def usages(self) -> Usages:
+        """What happened to entries."""
+        if self._usages is None:
+            from ai_lessons.library.usage import Usages
+
+            self._usages = Usages(self)
+        return self._usages
+
+    @property
     def has_index(self) -> bool:
         """Whether this process has opened the search index already, so that asking it costs little."""
         return self._indexing is not None
@@ -259,8 +270,13 @@ class Parts:
         """One job: the files are in place when this returns, committed or waiting."""
         if self.config.autocommit is not None:
             self.store.autocommit = self.config.autocommit
+        self.usages.share()
         actor = Actor(agent=self.options.agent, session=self.options.session)
         return self.store.apply(Job(subject, changes, trailers, actor))
+
+    def commit_events(self, changes: Sequence[Change]) -> None:
+        """Put event logs in place, as a job of their own; its commit may wait."""
+        self.store.apply(Job("Record events", changes))
 
     def keep_edits(self, paths: Sequence[str]) -> None:
         """Commit edits of these files that are in no commit yet, because the next job replaces or removes them.

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ai_lessons.knowledge.entries import Kind
+    from ai_lessons.knowledge.entries import Kind, Light
+    from ai_lessons.library.answers import Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,3 +95,13 @@ class Refreshed:
     removed: int = 0
     diff: str = ""
     warning: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """What was said of an entry, and how it stands with that."""
+
+    entry: Light
+    outcome: str
+    usage: Usage
+    notes: tuple[str, ...] = ()

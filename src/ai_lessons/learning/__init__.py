@@ -1,0 +1,1 @@
+"""What was useful: events, confidence, adaptive parameters. Pure: values in, values out."""

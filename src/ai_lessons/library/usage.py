@@ -1,0 +1,167 @@
+"""What happened to entries: writing it down, and what it adds up to, as the other jobs ask for it."""
+
+from __future__ import annotations
+
+import os
+import re
+from datetime import UTC
+from typing import TYPE_CHECKING
+
+from ai_lessons.errors import AiLessonsError, NotFound
+from ai_lessons.index.usage import UsageCache
+from ai_lessons.knowledge.entries import Kind, Relation
+from ai_lessons.knowledge.layout import CONFIG_PATH
+from ai_lessons.learning import events, folding
+from ai_lessons.library.answers import Usage
+from ai_lessons.repository.events import EventLog
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ai_lessons.knowledge.entries import Light
+    from ai_lessons.learning.events import Event
+    from ai_lessons.library.parts import Parts
+
+CACHE_FILE = "usage.sqlite"
+
+SHARE_BYTES = 16 * 1024
+"""So much has to wait before a write takes it along: not every lesson shall bring a commit of events with it."""
+
+_SAID = re.compile(rb"\bevents[\"']?\s*:\s*[\"']?(\w*)")
+_ON = frozenset((b"true", b"auto", b"local", b"shared"))
+
+
+class Usages:
+    """The events of one repository. Nothing is opened before it is asked for."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._log = EventLog(parts.store.root, parts.store.state_dir)
+        self._cache: UsageCache | None = None
+
+    def close(self) -> None:
+        """Let go of the cache."""
+        if self._cache is not None:
+            self._cache.close()
+            self._cache = None
+
+    @property
+    def recording(self) -> bool:
+        """Whether events are recorded at all. YAML is loaded only where the settings could say no."""
+        try:
+            said = _SAID.findall(self._parts.store.read(CONFIG_PATH))
+        except NotFound:
+            return True
+        return set(said) <= _ON or self._parts.reading_config.events
+
+    @property
+    def cache(self) -> UsageCache:
+        """The sums, with all that is in the logs now."""
+        if self._cache is None:
+            self._cache = UsageCache(self._parts.store.state_dir / CACHE_FILE, events.USES)
+        self._cache.refresh(self._log.files(), events.read_lines)
+        return self._cache
+
+    def record(self, happened: Iterable[Event]) -> None:
+        """Write events down; their ids and times are set here. Nothing where nothing is recorded.
+
+        Raises:
+            StorageFailed: the log cannot be written.
+        """
+        new = list(happened)
+        if not new or not self.recording:
+            return
+        now = self._parts.options.now().astimezone(UTC)
+        at, milliseconds = now.strftime("%Y-%m-%dT%H:%M:%SZ"), int(now.timestamp() * 1000)
+        session = self._parts.options.session or ""
+        lines = [
+            events.line_of(
+                one._replace(id=events.event_id(milliseconds, os.urandom(10)), at=at, session=one.session or session)
+            )
+            for one in new
+        ]
+        self._log.append(lines, at[:7])
+
+    def record_if_possible(self, happened: Iterable[Event]) -> list[str]:
+        """`record`, for jobs whose answer does not depend on it; a note if it could not be."""
+        try:
+            self.record(happened)
+        except AiLessonsError as error:
+            return [f"what was used could not be written down: {error.message}"]
+        return []
+
+    def share(self, *, at_least: int = SHARE_BYTES) -> list[str]:
+        """Put this clone's events into the repository, as a job of its own, if they are shared and so many bytes wait.
+
+        They are in no hurry: what is in the way of them is a note, not an error of the job that takes them along.
+        """
+        try:
+            changes = self._log.unshared(at_least=at_least) if self._shared else []
+            if changes:
+                self._parts.commit_events(changes)
+        except AiLessonsError as error:
+            return [f"events are not shared: {error.message}"]
+        return []
+
+    @property
+    def _shared(self) -> bool:
+        """Where commits are the user's to make, files that change by themselves would be in the way."""
+        config = self._parts.reading_config
+        if config.events_shared is None:
+            return self._parts.store.autocommit if config.autocommit is None else config.autocommit
+        return config.events_shared
+
+    def of(self, light: Light) -> Usage:
+        """How one entry has done. The catalog is up to date."""
+        return self.several([light])[light.id]
+
+    def several(self, lights: Sequence[Light]) -> dict[str, Usage]:
+        """How entries have done, by id; those nothing happened to stand where their author put them."""
+        wanted = {light.id: light for light in lights}
+        parents = self._parents(wanted)
+        told = tallies_of(self.cache.tallies({*wanted, *(one for several in parents.values() for one in several)}))
+        known = wanted | self._parts.catalog.many(
+            {one for several in parents.values() for one in several} - set(wanted)
+        )
+        return {
+            entry_id: _usage(light, told, [known[one] for one in parents.get(entry_id, ()) if one in known])
+            for entry_id, light in wanted.items()
+        }
+
+    def _parents(self, lights: Mapping[str, Light]) -> dict[str, list[str]]:
+        """Of each lesson what it was derived from."""
+        derived = Relation.DERIVED_FROM.value
+        found = {}
+        for entry_id, light in lights.items():
+            if light.kind is Kind.LESSON:
+                edges = self._parts.catalog.edges(entry_id)
+                found[entry_id] = [e.target for e in edges if e.relation == derived and e.source == entry_id]
+        return found
+
+
+def tallies_of(rows: Mapping[str, Sequence[int | str]]) -> dict[str, folding.Tallies]:
+    """What the cache counted, by the words."""
+    return {entry: folding.Tallies._make(row) for entry, row in rows.items()}
+
+
+def _usage(light: Light, told: Mapping[str, folding.Tallies], parents: Sequence[Light]) -> Usage:
+    own = folding.prior(light.details.get("confidence"))
+    proven = [
+        folding.usage(told[one.id], folding.prior(one.details.get("confidence"))) for one in parents if one.id in told
+    ]
+    start = folding.inherited(own, proven)
+    used = folding.usage(told.get(light.id, folding.NOTHING), start)
+    tallies = used.tallies
+    return Usage(
+        times_injected=tallies.injected,
+        times_helpful=tallies.helpful,
+        times_ignored=tallies.ignored,
+        times_contradicted=tallies.contradicted,
+        last_used=tallies.last_used or None,
+        alpha=round(used.alpha, 9),
+        beta=round(used.beta, 9),
+        confidence=round(used.confidence, 9),
+        script_ok=tallies.script_ok,
+        script_failed=tallies.script_failed,
+        standing=folding.standing(used, own),
+    )

@@ -1,0 +1,194 @@
+"""Event logs: what this clone records, and what all clones recorded, as files of whole lines.
+
+What happens here is appended to a log below the state folder, inside the git directory: reading knowledge never makes
+the working tree dirty. Where logs are shared, the lines are carried over into this clone's own folder of the
+repository, some at a time, by a job like any other. Only this clone writes there, so clones never conflict. A log that
+has grown is continued in a second part, so that a commit stores little again. Knows lines, not what they say.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from typing import TYPE_CHECKING, NamedTuple
+
+from ai_lessons.errors import AiLessonsError
+from ai_lessons.repository.files import read_file, translated, write_all
+from ai_lessons.repository.folders import Folders
+from ai_lessons.repository.store import Change
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+FOLDER = ".ai-lessons/events"
+PART_BYTES = 256 * 1024
+"""A part of this size is continued in the next one."""
+
+READ_LIMIT = 64 * 1024 * 1024
+"""Larger logs are not read: none of ours is."""
+
+_MONTH = re.compile(r"20\d\d-(?:0[1-9]|1[0-2])")
+_PART = re.compile(r"(20\d\d-(?:0[1-9]|1[0-2]))(?:\.([1-9]\d{0,4}))?\.jsonl")
+_CLONE = re.compile(r"[0-9a-z]{4,40}")
+
+
+class LogFile(NamedTuple):
+    """One log as it was when it was looked at. `stamp`: time of change in nanoseconds, size in bytes, inode."""
+
+    name: str
+    stamp: tuple[int, int, int]
+    root: Path
+    path: str
+
+    def read(self) -> bytes:
+        """Its bytes as they are now; none where it is gone, too large or not to be read."""
+        try:
+            return read_file(self.root, self.path, READ_LIMIT)[0]
+        except AiLessonsError:
+            return b""
+
+
+class EventLog:
+    """The logs of one knowledge repository. Safe with many processes at once."""
+
+    def __init__(self, root: Path, state_dir: Path) -> None:
+        """`root` is the knowledge repository, `state_dir` the folder of this clone that is never committed."""
+        self._root, self._state = root, state_dir
+        self._own = state_dir / "events"
+
+    @property
+    def clone(self) -> str:
+        """The name of this clone: made once, by whoever comes first.
+
+        Raises:
+            StorageFailed: the state folder cannot be written.
+        """
+        file = self._own / "clone"
+        for _ in range(2):
+            name = file.read_text(errors="replace").strip() if file.exists() else ""
+            if _CLONE.fullmatch(name):
+                return name
+            with translated(str(file), writing=True):
+                self._own.mkdir(parents=True, exist_ok=True)
+                fresh = file.with_name(f"clone.{os.urandom(8).hex()}")
+                fresh.write_text(os.urandom(6).hex() + "\n")
+                # a link never replaces the name that another process made meanwhile; a damaged one is replaced
+                (os.replace if file.exists() else _link)(fresh, file)
+                fresh.unlink(missing_ok=True)
+        return file.read_text(errors="replace").strip()
+
+    def append(self, lines: Sequence[bytes], month: str) -> None:
+        """Add whole lines to the log of a month (`yyyy-mm`) by one write, which other processes' cannot fall into.
+
+        Raises:
+            StorageFailed: the state folder cannot be written, or is full.
+        """
+        if not lines or not _MONTH.fullmatch(month):
+            return
+        with translated(str(self._own), writing=True):
+            self._own.mkdir(parents=True, exist_ok=True)
+            file = self._own / self._part(month)
+            fd = os.open(file, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
+            try:
+                write_all(fd, _separator(fd) + b"".join(lines))
+            finally:
+                os.close(fd)
+
+    def _part(self, month: str) -> str:
+        """The part to write to: the last one, or the next where that is full."""
+        last = max(self._parts(month), default=1)
+        full = self._own / _name(month, last)
+        return _name(month, last + 1 if full.exists() and full.stat().st_size >= PART_BYTES else last)
+
+    def _parts(self, month: str) -> list[int]:
+        found = (_PART.fullmatch(name) for name in os.listdir(self._own))
+        return [int(part[2] or 1) for part in found if part and part[1] == month]
+
+    def files(self) -> list[LogFile]:
+        """Every log: this clone's own, and those in the repository. Costs one look at each."""
+        return [*self._own_files(), *self._shared_files()]
+
+    def _own_files(self) -> Iterator[LogFile]:
+        try:
+            with os.scandir(self._own) as found:
+                for one in found:
+                    if _PART.fullmatch(one.name) and one.is_file(follow_symlinks=False):
+                        yield LogFile(one.name, _stamp(one.stat()), self._own, one.name)
+        except FileNotFoundError:
+            return
+
+    def _shared_files(self) -> Iterator[LogFile]:
+        with Folders(self._root) as folders:
+            for clone in filter(_CLONE.fullmatch, _listed(folders, FOLDER)):
+                for name in filter(_PART.fullmatch, _listed(folders, f"{FOLDER}/{clone}")):
+                    path = f"{FOLDER}/{clone}/{name}"
+                    status = os.stat(name, dir_fd=folders.to(path.split("/")[:-1]), follow_symlinks=False)
+                    if stat.S_ISREG(status.st_mode):
+                        yield LogFile(path, _stamp(status), self._root, path)
+
+    def unshared(self, *, at_least: int = 1) -> list[Change]:
+        """What to put into the repository so that it holds this clone's lines; empty if fewer than so many bytes wait.
+
+        Lines that stand there already are kept, whoever put them there.
+        """
+        waiting = self._waiting()
+        if sum(size for _, _, size in waiting) < at_least:
+            return []
+        clone = self.clone
+        return [change for file, there, _ in waiting if (change := self._carried(file, f"{FOLDER}/{clone}", there))]
+
+    def _waiting(self) -> list[tuple[LogFile, LogFile | None, int]]:
+        """Own logs with the copy in the repository, if there is one, and by how much they are larger."""
+        own = list(self._own_files())
+        if not own:
+            return []
+        prefix = f"{FOLDER}/{self.clone}/"
+        shared = {log.path: log for log in self._shared_files() if log.path.startswith(prefix)}
+        pairs = [(log, shared.get(prefix + log.name)) for log in own]
+        return [
+            (log, there, more) for log, there in pairs if (more := log.stamp[1] - (there.stamp[1] if there else 0)) > 0
+        ]
+
+    @staticmethod
+    def _carried(file: LogFile, folder: str, there: LogFile | None) -> Change | None:
+        data = file.read()
+        own = data[: data.rfind(b"\n") + 1]
+        old = there.read() if there else b""
+        if own.startswith(old):
+            new = own
+        else:
+            known = set(old.split(b"\n"))
+            lacking = [line for line in own.split(b"\n") if line and line not in known]
+            new = old + b"\n" * (not old.endswith(b"\n")) + b"".join(line + b"\n" for line in lacking)
+        return Change(f"{folder}/{file.name}", new) if new != old else None
+
+
+def _link(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except FileExistsError:
+        return
+
+
+def _name(month: str, part: int) -> str:
+    return f"{month}.jsonl" if part == 1 else f"{month}.{part}.jsonl"
+
+
+def _stamp(status: os.stat_result) -> tuple[int, int, int]:
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def _separator(fd: int) -> bytes:
+    """A line break if the last line was cut off by a full disk or a kill: else it would swallow the new one."""
+    size = os.fstat(fd).st_size
+    return b"\n" if size and os.pread(fd, 1, size - 1) != b"\n" else b""
+
+
+def _listed(folders: Folders, path: str) -> list[str]:
+    """The names in a folder, sorted; none where it is missing, a link, or not to be read."""
+    try:
+        return sorted(os.listdir(folders.to(path.split("/"))))
+    except OSError:
+        return []
