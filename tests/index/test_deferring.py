@@ -1,0 +1,60 @@
+"""A package whose start is put off: in interpreters of their own, because an import is remembered."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    folder = tmp_path / "heavy"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("print('started')\nfrom heavy.part import light\nanswer = 42\n")
+    (folder / "part.py").write_text("light = 1\n")
+    return tmp_path
+
+
+def run(package: Path, program: str) -> list[str]:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(package), *sys.path])}
+    program = f"from ai_lessons.index.deferring import defer\n{program}"
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split("\n")[:-1]
+
+
+def test_a_submodule_does_not_start_the_package(package: Path) -> None:
+    assert run(package, "defer('heavy')\nfrom heavy.part import light\nimport heavy\nprint(light)") == ["1"]
+
+
+def test_a_name_of_the_package_starts_it_once(package: Path) -> None:
+    program = "defer('heavy')\nimport heavy\nfrom heavy import answer\nprint(heavy.answer, answer, heavy.light)"
+    assert run(package, program) == ["started", "42 42 1"]
+
+
+def test_a_name_that_it_does_not_have_is_missed_as_ever(package: Path) -> None:
+    program = "defer('heavy')\nimport heavy\nprint(hasattr(heavy, 'no'), hasattr(heavy, '__no__'), heavy.answer)"
+    assert run(package, program) == ["started", "False False 42"]
+
+
+def test_a_package_that_is_loaded_or_not_there_is_left_alone(package: Path) -> None:
+    program = (
+        "import heavy\ndefer('heavy')\ndefer('nowhere_at_all')\nimport sys\nprint('nowhere_at_all' in sys.modules)"
+    )
+    assert run(package, program) == ["started", "False"]
+
+
+def test_lancedb_is_imported_without_its_rest_client_and_that_is_still_to_be_had(package: Path) -> None:
+    program = (
+        "import ai_lessons.index.table, sys\n"
+        "print([name for name in sys.modules if name.startswith('lance_namespace_urllib3_client.api')])\n"
+        "import lance_namespace_urllib3_client as client\nprint(client.TableApi.__name__)"
+    )
+    assert run(package, program) == ["[]", "TableApi"]
