@@ -168,14 +168,14 @@ class Index:
             return Candidates(depth=depth)
         embedder = None if self._text_alone else self._filling.embedder()
         vector = self._vector(asked, embedder) if embedder else None
-        where = condition(wanted or Filter())
+        wanted = wanted or Filter()
         try:
-            text_hits, vector_hits = self._ask(table, asked, vector, where, depth)
+            text_hits, vector_hits = self._ask(table, asked, vector, wanted, depth)
         except LANCE_ERRORS:
             # A rebuild or a clean-up by another process took the files of an older version away.
             self._tables().forget_open()
             try:
-                text_hits, vector_hits = self._ask(self._newest(), asked, vector, where, depth)
+                text_hits, vector_hits = self._ask(self._newest(), asked, vector, wanted, depth)
             except LANCE_ERRORS as error:
                 self._state.report_damage(f"it could not be read ({_first_line(error)})")
                 raise IndexDamaged(f"the index at {self._uri} is damaged: {_first_line(error)}") from error
@@ -188,13 +188,15 @@ class Index:
         return self._asked[1]
 
     def _ask(
-        self, table: Passages | None, asked: str, vector: list[float] | None, where: str, depth: int
+        self, table: Passages | None, asked: str, vector: list[float] | None, wanted: Filter, depth: int
     ) -> tuple[Hits, Hits]:
         if table is None:
             return (), ()
+        where = condition(wanted)
         comparable = vector is not None and table.dimensions == len(vector) and table.made_with["model"] == self._model
         near = table.by_vector(vector, where, depth) if vector is not None and comparable else ()
-        return table.by_text(asked, where, depth), near
+        found = table.by_text(asked, where, depth)
+        return (table.holding(found, where, depth) if wanted.phrases else found), near
 
     def status(self) -> IndexStatus:
         """Sizes, all zero where there is no index yet."""

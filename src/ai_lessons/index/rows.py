@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from ai_lessons.index.identifiers import with_parts
+from ai_lessons.index.phrases import pattern
 from ai_lessons.index.vectors import vector_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ai_lessons.index.ranking import RawHit
 
@@ -97,7 +98,8 @@ class Unembedded:
 class Filter:
     """Which passages may be found. Empty fields ask for nothing; of `tags` an entry must carry all.
 
-    `versions`, unless None: entries that carry none of these spellings, but carry others, are left out.
+    `versions`, unless None: entries that carry none of these spellings, but carry others, are left out. `versions_of`
+    says so for single projects, to which `versions` then does not apply. A passage holds every one of `phrases`.
     """
 
     kinds: frozenset[str] = frozenset()
@@ -105,6 +107,8 @@ class Filter:
     tags: Sequence[str] = ()
     versions: frozenset[str] | None = None
     ids: frozenset[str] | None = None
+    versions_of: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    phrases: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,12 +198,20 @@ def condition(wanted: Filter) -> str:
         parts.append(f"project = {quoted(wanted.project)}")
     parts += [f"array_has(tags, {quoted(tag)})" for tag in wanted.tags]
     if wanted.versions is not None:
-        spellings = ", ".join(map(quoted, sorted(wanted.versions)))
-        fits = f" OR array_has_any(versions, [{spellings}])" if wanted.versions else ""
-        parts.append(f"(array_length(versions) IS NULL OR array_length(versions) = 0{fits})")
+        others = f"{one_of('project', sorted(wanted.versions_of))} OR " if wanted.versions_of else ""
+        parts.append(f"({others}{_fits(wanted.versions)})")
+    parts += [f"(project <> {quoted(name)} OR {_fits(own)})" for name, own in sorted(wanted.versions_of.items())]
     if wanted.ids is not None:
         parts.append(one_of("entry_id", sorted(wanted.ids)))
+    # last, because it reads the text
+    parts += [f"regexp_like(fts_text, {quoted(pattern(phrase))})" for phrase in wanted.phrases]
     return " AND ".join(parts)
+
+
+def _fits(versions: frozenset[str]) -> str:
+    spellings = ", ".join(map(quoted, sorted(versions)))
+    fits = f" OR array_has_any(versions, [{spellings}])" if versions else ""
+    return f"(array_length(versions) IS NULL OR array_length(versions) = 0{fits})"
 
 
 def question(text: str) -> str:

@@ -206,11 +206,13 @@ class Passages:
         query = MatchQuery(with_parts(text), column=FTS_COLUMN)  # type: ignore[call-arg]  # pydantic's defaults
         return self._hits(self._table.search(query, query_type="fts"), "_score", where, depth)
 
-    def holding(self, where: str, depth: int) -> tuple[RawHit, ...]:
-        """Passages that fulfil a condition, all with the same score, by entry: where there is no word to rank by."""
+    def holding(self, found: tuple[RawHit, ...], where: str, depth: int) -> tuple[RawHit, ...]:
+        """What was found by text, and then what else fulfils the condition: stop words alone are in no index."""
+        known = {(hit.entry_id, hit.ordinal) for hit in found}
         columns = self._table.search().where(where).select(["entry_id", "ordinal", "heading", "text"]).limit(depth)
-        hits = [RawHit(one["entry_id"], one["ordinal"], 1.0, one["heading"], one["text"]) for one in columns.to_list()]
-        return tuple(sorted(hits, key=lambda hit: (hit.entry_id, hit.ordinal)))
+        rows = (RawHit(one["entry_id"], one["ordinal"], 0.0, one["heading"], one["text"]) for one in columns.to_list())
+        others = [hit for hit in rows if (hit.entry_id, hit.ordinal) not in known]
+        return (*found, *sorted(others, key=lambda hit: (hit.entry_id, hit.ordinal)))[:depth]
 
     def by_vector(self, vector: Sequence[float], where: str, depth: int) -> tuple[RawHit, ...]:
         """Passages by cosine similarity, best first."""
