@@ -61,6 +61,19 @@ def test_a_rule_on_the_branch_is_shown_before_it_is_signed(spawn: Spawn, run: Ru
     assert run("admin", "audit").code == 8
 
 
+def test_a_review_offers_what_only_lacks_a_signature(spawn: Spawn, run: Run, signed: Path, proposal: str) -> None:
+    assert run("admin", "trust-keys", "--yes").code == 0
+    assert run("admin", "approve-rule", proposal, "--yes").code == 0
+    child = spawn("admin", "review-rules")
+    child.expect("lacks signatures")
+    child.sendline("r")
+    child.expect("is on the approval branch already")
+    child.sendline("a")
+    code, text = finish(child)
+    assert (code, "1 approved" in text) == (0, True), text
+    assert TITLE in run("recall", "list", "--type", "rule").out
+
+
 def test_an_alarm_is_accepted_by_a_person(
     spawn: Spawn, run: Run, knowledge: Path, approved: str, git: Callable[..., str]
 ) -> None:

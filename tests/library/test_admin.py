@@ -178,6 +178,17 @@ def test_the_doctor_looks_at_everything_and_writes_nothing(world: World, git: Gi
     assert "identity" in found
 
 
+def test_the_doctor_names_a_note_of_a_write_that_cannot_be_read(world: World) -> None:
+    note = world.library.admin._parts.store.state_dir / "journal" / "00000000000000000001-abcd.json"
+    note.parent.mkdir(parents=True, exist_ok=True)
+    note.write_text("{torn")
+    world.add("one", "text")
+    (check,) = [check for check in world.library.admin.doctor() if check.name == "pending"]
+    assert check.state == "warning"
+    assert "00000000000000000001-abcd" in check.detail
+    assert "journal/*.damaged" in check.remedy
+
+
 def test_stats_count(world: World) -> None:
     world.add("one", "text", tags=["a", "b"], project="p")
     world.write("notes/x.md", "# X\n")

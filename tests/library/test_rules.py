@@ -118,6 +118,24 @@ def test_names_that_mean_nothing_or_too_much_are_refused(world: World) -> None:
     assert f"rules/{made.handle}-get-first" in both.value.hint
 
 
+@pytest.mark.parametrize("decide", ["approve", "reject"])
+def test_what_is_decided_about_is_what_was_shown(world: World, decide: str) -> None:
+    made = suggest(world)
+    (shown,) = world.fresh().admin.pending_rules()
+    world.fresh().admin.edit_proposal(made.handle, lambda text, _: text + "Or never.\n")
+    admin = world.fresh().admin
+    with pytest.raises(Conflict, match="changed while you read it"):
+        if decide == "approve":
+            admin.approve_rule(made.handle, expect=shown.commit)
+        else:
+            admin.reject_rule(made.handle, expect=shown.commit)
+    assert rules(world) == []
+    (now,) = world.fresh().admin.pending_rules()
+    assert now.commit != shown.commit
+    world.fresh().admin.approve_rule(made.handle, expect=now.commit)
+    assert rules(world) == ["GET before PUT"]
+
+
 def test_agents_decide_nothing(world: World) -> None:
     made = suggest(world)
     admin = world.fresh(**AGENT).admin

@@ -182,32 +182,35 @@ class Admin:
 
         return pending_count(self._parts)
 
-    def approve_rule(self, ref: str, *, sign: bool = False) -> Approved:
+    def approve_rule(self, ref: str, *, sign: bool = False, expect: str | None = None) -> Approved:
         """Merge a proposal (named by branch, handle, id or path) into the approval branch: its rule is in force.
 
         Where that branch is checked out, files and git's index come along; nobody's own edits are touched. `sign` adds
         a record signed with the user's SSH key; where approvals have to be signed, a rule that is on the branch and
-        lacks signatures can be named, too.
+        lacks signatures can be named, too. `expect` is the `Pending.commit` that a person was shown.
 
         Raises:
             NotFound, AmbiguousName: not one proposal of that name. Refused: an agent is calling, the proposal changes
             other files, the policy asks for somebody else, or git or the key have no name for the user. Conflict: the
-            rule was changed meanwhile, or somebody is in the middle of git. InvalidEntry: the text breaks the format.
+            rule or the proposal was changed meanwhile, or somebody is in the middle of git. InvalidEntry: the text
+            breaks the format.
         """
         from ai_lessons.library.rule_review import approve
 
-        return approve(self._parts, ref, sign=sign)
+        return approve(self._parts, ref, sign=sign, expect=expect)
 
-    def reject_rule(self, ref: str, *, reason: str = "") -> Rejected:
+    def reject_rule(self, ref: str, *, reason: str = "", expect: str | None = None) -> Rejected:
         """Turn a proposal down: a record with reason and text on the approval branch, and its branch is deleted.
 
+        `expect` is the `Pending.commit` that a person was shown.
+
         Raises:
-            NotFound, AmbiguousName: not one proposal of that name. Refused: an agent is calling. Conflict: somebody
-            is in the middle of git.
+            NotFound, AmbiguousName: not one proposal of that name. Refused: an agent is calling. Conflict: the
+            proposal was changed meanwhile, or somebody is in the middle of git.
         """
         from ai_lessons.library.rule_review import reject
 
-        return reject(self._parts, ref, reason=reason)
+        return reject(self._parts, ref, reason=reason, expect=expect)
 
     def edit_proposal(self, ref: str, editor: Callable[[str, str], str | None]) -> Suggested | None:
         """Let `editor(text, suffix)` change a proposal: a second commit on its branch. None if nothing was changed.

@@ -68,6 +68,12 @@ def _identity(parts: Parts) -> Check:
 
 
 def _pending(parts: Parts) -> Check:
+    damaged = parts.store.journal.damaged()
+    if damaged:
+        return Check(
+            "pending", "warning", f"notes of writes that cannot be read: {', '.join(damaged)}",
+            f"the files are in place: commit what `git status` lists, rm {parts.store.state_dir}/journal/*.damaged",
+        )  # fmt: skip
     waiting = parts.store.pending()
     if waiting:
         return Check("pending", "warning", f"writes that wait for a commit: {len(waiting)}", "ai-lessons admin save")

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ai_lessons.errors import AmbiguousName, InvalidEntry, NotFound, Refused
+from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, Refused
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, Entry, Kind, handle, shared_tail
 from ai_lessons.knowledge.reading import read_entry
@@ -151,6 +151,16 @@ def refuse_agents(parts: Parts, what: str) -> None:
         raise Refused(
             f"an agent cannot {what} a rule: a person does", hint="ask the user: ai-lessons admin review-rules"
         )
+
+
+def refuse_changed(now: str, shown: str | None) -> None:
+    """What is decided about is what was shown, to the commit; None: nothing was shown.
+
+    Raises:
+        Conflict: it is another one by now.
+    """
+    if shown is not None and now != shown:
+        raise Conflict("the proposal was changed while you read it; nothing was decided", hint="look at it again")
 
 
 def name(people: Sequence[Person]) -> str:

@@ -10,7 +10,7 @@ from ai_lessons.knowledge.entries import Relation
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library.checking import checked
 from ai_lessons.library.rule_answers import Approved, Pending, Rejected, Suggested
-from ai_lessons.library.rule_desk import Desk, desk, moment, name, refuse_agents
+from ai_lessons.library.rule_desk import Desk, desk, moment, name, refuse_agents, refuse_changed
 from ai_lessons.library.rule_warnings import alike, contradictions, said
 from ai_lessons.library.rules import RULE_TRAILER, actor, closeness, rejected_before, warnings_about
 from ai_lessons.repository import deciding, proposing, rejections
@@ -94,7 +94,7 @@ def count(parts: Parts) -> int:
         return len(at.waiting)
 
 
-def approve(parts: Parts, ref: str, *, sign: bool) -> Approved:
+def approve(parts: Parts, ref: str, *, sign: bool, expect: str | None) -> Approved:
     """See `Admin.approve_rule`."""
     refuse_agents(parts, "approve")
     with desk(parts) as at:
@@ -102,7 +102,8 @@ def approve(parts: Parts, ref: str, *, sign: bool) -> Approved:
         if one is None:
             from ai_lessons.library.rule_signing import approve_standing
 
-            return approve_standing(parts, ref)
+            return approve_standing(parts, ref, expect)
+        refuse_changed(one.commit, expect)
         title = at.title(one)
         if one.sort != "removal":
             checked(one.piece.path, at.text(one))  # what breaks the format must not get in force
@@ -143,11 +144,12 @@ def _what_is_missing(at: Desk, handle: str, *, sign: bool) -> Iterator[str]:
         yield f"it is in force once it is on the forge: git push origin {at.trunk.name}"
 
 
-def reject(parts: Parts, ref: str, *, reason: str) -> Rejected:
+def reject(parts: Parts, ref: str, *, reason: str, expect: str | None) -> Rejected:
     """See `Admin.reject_rule`."""
     refuse_agents(parts, "reject")
     with desk(parts) as at:
         one = at.find(ref)
+        refuse_changed(one.commit, expect)
         title, handle, now = at.title(one), at.handle(one.rule), parts.options.now()
         record = Rejection(
             rule=one.rule,

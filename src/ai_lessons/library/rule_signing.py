@@ -11,7 +11,7 @@ from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.library.checking import checked
 from ai_lessons.library.rule_answers import Approved, Pending, Revoked
-from ai_lessons.library.rule_desk import Desk, desk, moment, name, refuse_agents
+from ai_lessons.library.rule_desk import Desk, desk, moment, name, refuse_agents, refuse_changed
 from ai_lessons.repository import deciding
 from ai_lessons.repository.history import unified
 from ai_lessons.repository.signed_decisions import Wanted, decide
@@ -54,11 +54,12 @@ def unsigned(parts: Parts) -> tuple[Pending, ...]:
         return tuple(_pending(at, view, verdict, one) for verdict, one in _without_signatures(view))
 
 
-def approve_standing(parts: Parts, ref: str) -> Approved:
+def approve_standing(parts: Parts, ref: str, expect: str | None) -> Approved:
     """Sign a text that is on the approval branch already, merged or signed by others."""
     refuse_agents(parts, "approve")
     with desk(parts) as at:
         verdict, one = _named(at, _judged(parts), ref)
+        refuse_changed(one.blob or "", expect)
         data = parts.rules.text(verdict.rule, one.blob or "")
         entry = checked(one.path, data)
         records = _record(at, verdict.rule, one.path, data, "approve")

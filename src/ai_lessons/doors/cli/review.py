@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 CHOICES = {"a": "approve", "e": "edit", "r": "reject", "s": "skip", "q": "quit"}
 QUESTION = ", ".join(f"[{key}]{word[1:]}" for key, word in CHOICES.items())
 TOLD = {"approve": "approved", "reject": "rejected", "skip": "skipped"}
+UNSIGNED = "unsigned"
 NO_TERMINAL = "use pending-rules, then approve-rule ID --yes or reject-rule ID"
 
 
@@ -43,11 +44,13 @@ def _has_reader(call: Call) -> bool:
 def run(call: Call, *, sign: bool) -> None:
     """Show every proposal and ask, until none is left or the reviewer quits.
 
+    Texts on the approval branch that only lack signatures come after the proposals; approving one of them signs it.
+
     Raises:
         Refused: an agent is calling. UsageError: something waits, and there is no terminal to ask on.
     """
     refuse_agents(call)
-    waiting = call.library.admin.pending_rules()
+    waiting = _what_waits(call, sign=True)
     if not waiting:
         click.echo(render_rules.NOTHING_PENDING)
         return
@@ -74,20 +77,26 @@ def _decide(call: Call, one: Pending, *, sign: bool) -> str:
         if choice in {"skip", "quit"}:
             return choice
         try:
-            branch = one.branch
+            name = one.branch
             if choice == "edit":
-                branch = _edit(call, one)
-            elif _as_shown(call, one):
-                _carry_out(call, one, choice, sign=sign)
-                return choice
+                name = _edit(call, one)
             else:
-                click.echo("error: the proposal was changed while you read it; look again", err=True)
-            one = _now(call, branch)
+                try:
+                    _carry_out(call, one, choice, sign=sign)
+                except Conflict as conflict:
+                    _tell(conflict)
+                else:
+                    return choice
+            one = _now(call, one, name)
             _show(call, one)
         except AiLessonsError as error:  # the reviewer decides what to do about it
-            click.echo(f"error: {clean(error.message)}", err=True)
-            if error.hint:
-                click.echo(f"hint: {clean(error.hint)}", err=True)
+            _tell(error)
+
+
+def _tell(error: AiLessonsError) -> None:
+    click.echo(f"error: {clean(error.message)}", err=True)
+    if error.hint:
+        click.echo(f"hint: {clean(error.hint)}", err=True)
 
 
 def _show(call: Call, one: Pending) -> None:
@@ -97,18 +106,21 @@ def _show(call: Call, one: Pending) -> None:
 def _carry_out(call: Call, one: Pending, choice: str, *, sign: bool) -> None:
     admin = call.library.admin
     if choice == "approve":
-        taken = admin.approve_rule(one.branch, sign=sign)
+        standing = one.kind == UNSIGNED
+        taken = admin.approve_rule(one.id if standing else one.branch, sign=sign or standing, expect=one.commit)
         click.echo(render_rules.approved((taken,), call.view), color=call.view.colour)
         call.note(taken.notes)
         return
+    _refuse_standing(one)
     reason = click.prompt("Reason (whoever suggests it again is told)", default="", show_default=False, err=True)
-    gone = admin.reject_rule(one.branch, reason=reason)
+    gone = admin.reject_rule(one.branch, reason=reason, expect=one.commit)
     click.echo(render_rules.rejected(gone, call.view), color=call.view.colour)
     call.note(gone.notes)
 
 
 def _edit(call: Call, one: Pending) -> str:
     """Let the reviewer change the text; the branch that has it, which is one here if the proposal was a remote's."""
+    _refuse_standing(one)
     changed = asking.until_valid(
         lambda edits: call.library.admin.edit_proposal(one.branch, edits),
         call.settings.folders.state / "edits",
@@ -120,25 +132,33 @@ def _edit(call: Call, one: Pending) -> str:
     return changed.branch
 
 
-def _now(call: Call, branch: str) -> Pending:
-    """A proposal as it stands by now.
+def _refuse_standing(one: Pending) -> None:
+    """What is on the approval branch can be signed or left unsigned; changing it takes a proposal.
+
+    Raises:
+        UsageError: this one is.
+    """
+    if one.kind == UNSIGNED:
+        raise UsageError(
+            f"{one.handle} is on the approval branch already; without signatures it is not in force",
+            hint=f"skip it, or propose a change: ai-lessons contribute edit {one.handle}",
+        )
+
+
+def _now(call: Call, one: Pending, branch: str) -> Pending:
+    """A proposal as it stands by now, on that branch.
 
     Raises:
         NotFound: somebody decided about it, or took it back.
     """
-    for one in call.library.admin.pending_rules():
-        if one.branch == branch:
-            return one
+    for other in _what_waits(call, sign=True):
+        if other.branch == branch and (other.id == one.id or one.kind != UNSIGNED):
+            return other
     raise NotFound("open proposal", branch, hint="it was decided or taken back meanwhile: skip it")
 
 
-def _as_shown(call: Call, one: Pending) -> bool:
-    """Somebody may push to a proposal while a person reads it."""
-    return _now(call, one.branch).commit == one.commit
-
-
-def shown_and_confirmed(call: Call, refs: Sequence[str], *, sign: bool = False) -> tuple[str, ...]:
-    """Show the proposals that these names mean and ask once; their branches.
+def shown_and_confirmed(call: Call, refs: Sequence[str], *, sign: bool = False) -> tuple[tuple[str, str], ...]:
+    """Show the proposals that these names mean and ask once; what each is called and the commit that was shown.
 
     With `sign` a rule that is on the approval branch and lacks signatures can be named, too; its id stands for it.
 
@@ -153,10 +173,7 @@ def shown_and_confirmed(call: Call, refs: Sequence[str], *, sign: bool = False) 
         _show(call, one)
     if not asking.confirm(f"\nApprove {', '.join(one.handle for one in chosen)}?"):
         raise Refused("not approved; nothing was changed")
-    known = {(one.id, one.branch, one.commit) for one in _what_waits(call, sign=sign)}
-    if not all((one.id, one.branch, one.commit) in known for one in chosen):
-        raise Conflict("a proposal was changed while you read it; nothing was approved", hint=render_rules.REVIEW)
-    return tuple(one.id if one.kind == "unsigned" else one.branch for one in chosen)
+    return tuple((one.id if one.kind == UNSIGNED else one.branch, one.commit) for one in chosen)
 
 
 def _what_waits(call: Call, *, sign: bool) -> tuple[Pending, ...]:

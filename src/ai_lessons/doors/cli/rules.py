@@ -125,11 +125,11 @@ def approve_rule(call: Call, refs: tuple[str, ...], yes: bool, sign: bool) -> No
     from ai_lessons.doors.cli import review
 
     review.refuse_agents(call)
-    refs = refs if yes else review.shown_and_confirmed(call, refs, sign=sign)
+    chosen = [(ref, None) for ref in refs] if yes else review.shown_and_confirmed(call, refs, sign=sign)
     done: list[Approved] = []
     try:
-        for ref in refs:
-            done.append(call.library.admin.approve_rule(ref, sign=sign))  # noqa: PERF401  # what is done is told
+        for ref, shown in chosen:
+            done.append(call.library.admin.approve_rule(ref, sign=sign, expect=shown))  # what is done is told
     except AiLessonsError:
         if done:
             tell_approved(call, done)
