@@ -63,7 +63,7 @@ class EventLog:
         """The name of this clone: made once, by whoever comes first.
 
         Raises:
-            StorageFailed: the state folder cannot be written.
+            StorageFailed, Conflict: the state folder cannot be written.
         """
         file = self._own / "clone"
         for _ in range(2):
@@ -83,7 +83,7 @@ class EventLog:
         """Add whole lines to the log of a month (`yyyy-mm`) by one write, which other processes' cannot fall into.
 
         Raises:
-            StorageFailed: the state folder cannot be written, or is full.
+            StorageFailed, Conflict: the state folder cannot be written, or is full.
         """
         if not lines or not _MONTH.fullmatch(month):
             return

@@ -1,0 +1,166 @@
+"""Which lessons come unasked: confidence, similarity, harm, budget, and leaving one out on purpose. Pure."""
+
+from __future__ import annotations
+
+from math import exp, lgamma, log, log1p, sqrt
+from typing import TYPE_CHECKING, NamedTuple
+
+from ai_lessons.learning.parameters import BUDGET, CONFIDENCE, SIMILARITY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ai_lessons.learning.folding import Tallies, Usage
+
+HARM_BAR = 0.25
+"""A lesson that is wrong more often than this harms, whatever else it does."""
+
+CREDIBLE = 0.95
+"""How probable that must be."""
+
+NORMAL_95 = 1.959964
+"""Standard deviations on either side that hold 95 % of a normal distribution."""
+
+
+class Candidate(NamedTuple):
+    """A lesson that fits what one is about to do; `similarity` where words were asked for."""
+
+    id: str
+    usage: Usage
+    similarity: float | None = None
+
+
+class Bars(NamedTuple):
+    """What a lesson has to pass, and the positions (0 to 1) of the parameters that set it."""
+
+    budget: int
+    confidence: float
+    similarity: float
+    positions: Mapping[str, float]
+
+
+class Chosen(NamedTuple):
+    """A lesson that comes. `edge`: the parameters whose last one through it is, with their positions."""
+
+    id: str
+    edge: Mapping[str, float]
+
+
+class LeftOut(NamedTuple):
+    """A lesson that does not come: a word for why, and a sentence with the figures."""
+
+    id: str
+    reason: str
+    detail: str
+
+
+class Choice(NamedTuple):
+    """The lessons that come, in the order in which they were given, and those that do not."""
+
+    chosen: tuple[Chosen, ...]
+    left_out: tuple[LeftOut, ...]
+
+
+def choose(candidates: Sequence[Candidate], bars: Bars, ablate: Callable[[str], bool] = lambda _: False) -> Choice:
+    """Take candidates in their order while the budget lasts; `ablate` says of an id whether to leave it out."""
+    chosen: list[Candidate] = []
+    left_out: list[LeftOut] = []
+    for one in candidates:
+        reason = _objection(one, bars)
+        if not reason and len(chosen) >= bars.budget:
+            reason = "budget", f"the budget of {bars.budget} is spent"
+        if not reason and ablate(one.id):
+            reason = "ablation", "left out on purpose, to measure whether it makes a difference"
+        if reason:
+            left_out.append(LeftOut(one.id, *reason))
+        else:
+            chosen.append(one)
+    edges = _edges(chosen, bars, spent=any(one.reason == "budget" for one in left_out))
+    return Choice(tuple(Chosen(one.id, edges.get(one.id, {})) for one in chosen), tuple(left_out))
+
+
+def _objection(one: Candidate, bars: Bars) -> tuple[str, str] | None:
+    tallies = one.usage.tallies
+    harm = harmful(tallies)
+    if harm:
+        return "harm", harm
+    if one.usage.confidence < bars.confidence:
+        return "confidence", f"confidence {one.usage.confidence:.2f} is below {bars.confidence:.2f}"
+    if one.similarity is not None and one.similarity < bars.similarity:
+        return "similarity", f"similarity {one.similarity:.2f} is below {bars.similarity:.2f}"
+    return None
+
+
+def _edges(chosen: Sequence[Candidate], bars: Bars, *, spent: bool) -> dict[str, dict[str, float]]:
+    """Who was the last one through: of the budget only if somebody stayed outside for it."""
+    last: dict[str, str] = {}
+    if chosen:
+        last[CONFIDENCE] = min(chosen, key=lambda one: one.usage.confidence).id
+    asked = [one for one in chosen if one.similarity is not None]
+    if asked:
+        last[SIMILARITY] = min(asked, key=lambda one: one.similarity or 0.0).id
+    if spent and chosen:
+        last[BUDGET] = chosen[-1].id
+    edges: dict[str, dict[str, float]] = {}
+    for name, entry in last.items():
+        if name in bars.positions:
+            edges.setdefault(entry, {})[name] = bars.positions[name]
+    return edges
+
+
+def harmful(had: Tallies) -> str:
+    """Why a lesson must not come unasked, in a sentence; empty if it may."""
+    if had.contradicted > had.helpful:
+        return f"contradicted {had.contradicted} times, helpful {had.helpful} times"
+    if harm_is_credible(had):
+        return f"wrong in {had.contradicted} of {had.outcomes} cases: more than {HARM_BAR:.0%}, surely enough"
+    return ""
+
+
+def harm_is_credible(had: Tallies) -> bool:
+    """Whether the rate of contradictions is above the bar with the credibility that is asked for.
+
+    With a uniform prior the rate is Beta(c + 1, n - c + 1) distributed, and its probability to be at most x is that of
+    at least c + 1 successes in n + 1 trials of probability x (Abramowitz and Stegun, 26.5.24).
+    """
+    if not had.contradicted:
+        return False
+    return binomial_tail(had.outcomes + 1, had.contradicted + 1, HARM_BAR) <= 1 - CREDIBLE
+
+
+def binomial_tail(trials: int, least: int, probability: float) -> float:
+    """The probability of at least so many successes."""
+    if least <= 0:
+        return 1.0
+    whole = lgamma(trials + 1)
+    yes, no = log(probability), log1p(-probability)
+    terms = (
+        exp(whole - lgamma(k + 1) - lgamma(trials - k + 1) + k * yes + (trials - k) * no)
+        for k in range(least, trials + 1)
+    )
+    return min(sum(terms), 1.0)
+
+
+class Effect(NamedTuple):
+    """What showing a lesson changed: the difference of the shares of good sessions, with its 95 % interval."""
+
+    shown: int
+    left_out: int
+    difference: float
+    low: float
+    high: float
+
+
+def effect(good_shown: int, shown: int, good_left_out: int, left_out: int) -> Effect | None:
+    """The difference between sessions with and without, and its interval; None while one of the two is missing.
+
+    One success and one failure are added to each side (Agresti and Caffo, The American Statistician 54, 2000): the
+    interval keeps what it promises for a handful of sessions, too.
+    """
+    if not shown or not left_out:
+        return None
+    one, other = (good_shown + 1) / (shown + 2), (good_left_out + 1) / (left_out + 2)
+    width = NORMAL_95 * sqrt(one * (1 - one) / (shown + 2) + other * (1 - other) / (left_out + 2))
+    middle = one - other
+    difference = good_shown / shown - good_left_out / left_out
+    return Effect(shown, left_out, difference, max(middle - width, -1.0), min(middle + width, 1.0))

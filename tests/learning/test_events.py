@@ -1,0 +1,121 @@
+"""Lines of event logs: what is written is read back, and nothing that is read does harm."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ai_lessons.learning.events import (
+    LINE_BYTES,
+    NOTE_LENGTH,
+    Event,
+    event_id,
+    line_of,
+    read_line,
+    read_lines,
+)
+from learning.events_world import ENTRIES, IDS, TIMES, turns, uses
+
+GOOD = line_of(Event(IDS[0], TIMES[0], "helpful", ENTRIES[0]))
+ROW = (IDS[0], TIMES[0], "helpful", ENTRIES[0], "")
+
+odd = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+def changed(**keys: object) -> bytes:
+    """The good line with other values; None takes a key away."""
+    said = json.loads(GOOD) | keys
+    return json.dumps({key: value for key, value in said.items() if value is not None}).encode() + b"\n"
+
+
+@given(st.lists(uses | turns))
+def test_every_line_that_we_write_is_read_back(events: list[Event]) -> None:
+    read = read_lines(b"".join(map(line_of, events)))
+    assert read.damaged == 0
+    expected = [(e.id, e.at, e.event, e.entry, e.session) for e in events if e.value is None and len(e.entry) == 26]
+    assert sorted(read.rows) == sorted(expected)
+    assert len(read.rows) + len(read.turns) == len(events)
+
+
+@given(uses | turns)
+def test_a_line_keeps_all_that_was_said(event: Event) -> None:
+    read = read_line(line_of(event).decode())
+    assert read is not None
+    assert read._replace(edge={}) == event._replace(edge={})
+    assert read.edge == pytest.approx(event.edge, abs=1e-6)
+
+
+@given(st.binary(max_size=300))
+def test_no_bytes_are_too_odd_to_read(data: bytes) -> None:
+    read = read_lines(data)
+    assert len(read.rows) + len(read.turns) + read.damaged <= data.count(b"\n") + 1
+    assert ROW in read_lines(data + b"\n" + GOOD).rows
+
+
+@given(odd)
+def test_no_json_is_too_odd_to_read(value: object) -> None:
+    for line in (json.dumps(value), json.dumps({**json.loads(GOOD), "note": value}), json.dumps({"id": value})):
+        read = read_lines(line.encode())
+        assert len(read.rows) + len(read.turns) + read.damaged <= 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"{",
+        b"[]\n",
+        b'"text"\n',
+        GOOD[:40],
+        GOOD.rstrip() + b" " * LINE_BYTES + b"\n",
+        b"[" * 3000 + b"\n",
+        changed(id="01JD3Z8QK5W7M2X9V4T68F3K2U"),
+        changed(id="81JD3Z8QK5W7M2X9V4T68F3K2A"),
+        changed(id=None),
+        changed(at="2026-13-01T00:00:00Z"),
+        changed(at="yesterday"),
+        changed(entry="../../etc/passwd"),
+        changed(entry=7),
+        changed(event="HELPFUL"),
+        changed(session=["s"]),
+        changed(note={"a": 1}),
+        changed(value=True),
+        changed(value=1e300),
+        changed(edge={"injection_budget": "all"}),
+        GOOD.replace(b"}", b',"value":NaN}'),
+        GOOD.replace(b"}", b',"value":1e999}'),
+    ],
+)
+def test_a_damaged_or_hostile_line_is_counted_and_left_out(line: bytes) -> None:
+    read = read_lines(GOOD + line)
+    assert (read.rows, read.damaged) == ([ROW], 1)
+
+
+def test_a_word_of_a_newer_program_is_left_out_quietly() -> None:
+    assert read_lines(changed(event="applauded") + GOOD) == ([ROW], [], 0)
+
+
+def test_other_keys_order_and_spaces_make_no_difference() -> None:
+    said = json.loads(GOOD) | {"mood": "good"}
+    turned = json.dumps(dict(reversed(said.items()))).encode()
+    assert read_lines(b"\n \r\n" + turned) == ([ROW], [], 0)
+
+
+def test_a_long_note_is_cut_so_that_its_line_can_be_read() -> None:
+    line = line_of(Event(IDS[0], TIMES[0], "helpful", ENTRIES[0], session="s" * 900, note="\u2603" * 9000))
+    read = read_line(line.decode())
+    assert read is not None
+    assert len(read.note) == NOTE_LENGTH
+    assert read_lines(line).damaged == 0
+
+
+def test_ids_sort_by_time_and_are_ulids() -> None:
+    early, late = event_id(1_700_000_000_000, b"\xff" * 10), event_id(1_700_000_000_001, b"\0" * 10)
+    assert early < late
+    assert early == "01HF7YAT00ZZZZZZZZZZZZZZZZ"
+    assert event_id(0, b"\0" * 10) == "0" * 26
