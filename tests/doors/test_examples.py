@@ -34,6 +34,7 @@ def desk(knowledge: Path, git: Callable[..., str], run: Run) -> Path:
     git(desk, "commit", "-qm", "Because it was slow")
     git(desk, "clone", "-q", "--bare", str(knowledge), "knowledge.git")
     (desk / "updates").write_text(f"{'0' * 40} {git(knowledge, 'rev-parse', 'HEAD')} refs/heads/topic\n")
+    (desk / "event.json").write_text('{"hook_event_name": "SessionStart", "session_id": "one", "source": "startup"}')
     (desk / "bin").mkdir()
     (desk / "bin/nano").write_text('#!/bin/sh\nprintf "More.\\n" >> "$1"\n')
     (desk / "bin/ai-lessons").write_text(f'#!/bin/sh\nexec {shlex.join(PROGRAM)} "$@"\n')

@@ -119,6 +119,7 @@ def test_the_commands_are_those_of_this_issue() -> None:
         "admin model pull",
         "admin completion",
         "admin check-push",
+        "admin agent-hook",
         "admin pending-rules",
         "admin review-rules",
         "admin approve-rule",

@@ -46,6 +46,11 @@ def context(parts: Parts, query: ContextQuery) -> Context:
     if query.budget < 1:
         raise UsageError(f"a budget of {query.budget} leaves room for nothing", hint="--budget 10")
     parts.current()
+    return context_of(parts, query)
+
+
+def context_of(parts: Parts, query: ContextQuery) -> Context:
+    """The same from the catalog as it was last brought up to date, for a job that asks more than once."""
     asked = _Asked(parts, query)
     rules, lessons = asked.rules(), asked.lessons()
     half = (query.budget + 1) // 2
