@@ -124,11 +124,9 @@ def test_what_is_decided_about_is_what_was_shown(world: World, decide: str) -> N
     (shown,) = world.fresh().admin.pending_rules()
     world.fresh().admin.edit_proposal(made.handle, lambda text, _: text + "Or never.\n")
     admin = world.fresh().admin
+    job = admin.approve_rule if decide == "approve" else admin.reject_rule
     with pytest.raises(Conflict, match="changed while you read it"):
-        if decide == "approve":
-            admin.approve_rule(made.handle, expect=shown.commit)
-        else:
-            admin.reject_rule(made.handle, expect=shown.commit)
+        job(made.handle, expect=shown.commit)
     assert rules(world) == []
     (now,) = world.fresh().admin.pending_rules()
     assert now.commit != shown.commit
