@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LATER = {
-    "promote", "graph", "sync", "undo", "export", "import", "migrate", "params", "merge-tags", "mcp",
+    "promote", "graph", "sync", "undo", "export", "import", "migrate", "params", "merge-tags",
 }  # fmt: skip
 
 
@@ -119,6 +119,7 @@ def test_the_commands_are_those_of_this_issue() -> None:
         "admin model pull",
         "admin completion",
         "admin check-push",
+        "admin mcp",
         "admin agent-hook",
         "admin pending-rules",
         "admin review-rules",
@@ -160,7 +161,7 @@ def test_the_version_is_told(run: Run) -> None:
     assert run("--version").out.startswith("ai-lessons ")
 
 
-@pytest.mark.parametrize(("module", "name"), [("lesson_cli", "lesson"), ("mcp_server", "ai-lessons-mcp")])
+@pytest.mark.parametrize(("module", "name"), [("lesson_cli", "lesson")])
 def test_programs_that_are_not_built_say_what_to_use_instead(module: str, name: str) -> None:
     def call(*args: str) -> subprocess.CompletedProcess[str]:
         code = f"from ai_lessons.doors.{module} import main; main()"

@@ -1,13 +1,77 @@
-"""The program `ai-lessons-mcp`: the same library for agents, over MCP. Not built yet."""
+"""The program `ai-lessons-mcp`: the same library for agents, over MCP. Cheap to import; the server is in `mcp`."""
 
 from __future__ import annotations
 
+import os
 import sys
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.doors.not_yet import not_yet
+from ai_lessons.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ai_lessons.doors.mcp.desk import Desk
+
+PROGRAM = "ai-lessons-mcp"
+
+
+class Asked(NamedTuple):
+    """How to serve, and what: as the command line says it."""
+
+    repo: str | None = None
+    tier: str | None = None
+    http: str | None = None
+    token_file: Path | None = None
+    names: tuple[str, ...] = ()
+    tools: str = "default"
 
 
 def main() -> None:
-    """Say what to use instead and leave."""
-    instead = 'ai-lessons recall search "…" --json'
-    sys.exit(not_yet("ai-lessons-mcp", "Serve a knowledge repository to agents over MCP.", instead))
+    """Run the program and leave with its exit code."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(args: list[str]) -> int:
+    """Run the program on these arguments and return its exit code."""
+    from ai_lessons.doors.cli import ending
+    from ai_lessons.doors.cli.call import Call
+    from ai_lessons.doors.cli.mcp import mcp
+    from ai_lessons.doors.opening import version
+
+    if "--version" in args:
+        print(f"{PROGRAM} {version()}")
+        return 0
+    return ending.run(lambda: mcp.main(args, PROGRAM, standalone_mode=False, obj=Call()), args)
+
+
+def serve(asked: Asked) -> None:
+    """Serve until the client closes its end, or a signal comes.
+
+    Raises:
+        UsageError: an option that makes no sense. Refused, StorageFailed: the token cannot be used.
+    """
+    from ai_lessons import settings
+    from ai_lessons.doors.mcp.desk import Desk
+    from ai_lessons.doors.mcp.wire import LOG_NAME, logging_to
+
+    if asked.http is None and (asked.token_file or asked.names):
+        raise UsageError("--token-file and --allow-host are for --http", hint="--http 127.0.0.1:8765")
+    log = settings.folders(os.environ).state / LOG_NAME
+    desk = Desk(partial(settings.load, os.environ, repo=asked.repo, tier=asked.tier))
+    with logging_to(log):
+        if asked.http is not None:
+            _over_http(asked, desk, log)
+        else:
+            from ai_lessons.doors.mcp import serving
+
+            serving.stdio(serving.build(desk, log, asked.tools), desk)
+
+
+def _over_http(asked: Asked, desk: Desk, log: Path) -> None:
+    from ai_lessons.doors.mcp import http, serving
+
+    where = http.place(asked.http or "")
+    token = http.token_of(asked.token_file, where)
+    http.serve(serving.build(desk, log, asked.tools), desk, where, token=token, names=asked.names)

@@ -9,14 +9,18 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from ai_lessons.doors import render_usage
 from ai_lessons.doors.terminal import View, clean, line, table
 from ai_lessons.knowledge.entries import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.answers import Answer, Approval, Count, Hit, Listing, Related, Revision, Section, Shown
+
+    More = Callable[[Hit], Sequence[str]]
+    Frame = Callable[[str], str]
 
 PROMPT_MARK = "\N{ELECTRIC LIGHT BULB}"
 HEADER_KEYS = frozenset(
@@ -25,8 +29,13 @@ HEADER_KEYS = frozenset(
 """Frontmatter that the header of `show` already says in its own lines."""
 
 
-def answer(found: Answer, view: View) -> str:
-    """A search in its four groups; a group without results is left out."""
+def nothing_more(_hit: Hit) -> tuple[str, ...]:
+    """No further lines for a result."""
+    return ()
+
+
+def answer(found: Answer, view: View, more: More = nothing_more) -> str:
+    """A search in its four groups; a group without results is left out. `more` adds lines to each result."""
     groups = (
         ("Rules (follow these):", found.rules, _rule),
         ("Scripts (try these):", found.scripts, _script),
@@ -38,14 +47,15 @@ def answer(found: Answer, view: View) -> str:
         if hits:
             lines = [view.paint(heading, "heading")]
             for hit in hits:
-                lines += [f"  {_headline(hit, view)}", *(f"    {text}" for text in body(hit, view)), *_factors(hit)]
+                told = (*body(hit, view), *more(hit))
+                lines += [f"  {_headline(hit, view)}", *(f"    {text}" for text in told), *_factors(hit)]
             blocks.append("\n".join(lines))
     blocks = blocks or [f'Nothing found for "{line(found.query)}".']
     return "\n\n".join(blocks) + _prompt(found.prompt)
 
 
-def resources(found: Answer, view: View) -> str:
-    """A search of docs and scripts: one list, best first, in the long form of a result."""
+def resources(found: Answer, view: View, more: More = nothing_more) -> str:
+    """A search of docs and scripts: one list, best first, in the long form of a result. `more` adds lines to each."""
     hits = sorted((*found.scripts, *found.docs), key=lambda hit: -(hit.entry.score or 0.0))
     blocks = []
     for hit in hits:
@@ -57,7 +67,7 @@ def resources(found: Answer, view: View) -> str:
         ]
         if entry.kind is Kind.SCRIPT:
             lines.append(f"  path: {view.place(entry.path)}")
-        blocks.append("\n".join([*lines, *(f"  {text}" for text in _snippet(hit)), *_factors(hit)]))
+        blocks.append("\n".join([*lines, *(f"  {text}" for text in (*_snippet(hit), *more(hit))), *_factors(hit)]))
     blocks = blocks or [f'Nothing found for "{line(found.query)}".']
     return "\n\n".join(blocks) + _prompt(found.prompt)
 
@@ -122,14 +132,21 @@ def _texts(value: object) -> list[str]:
     return [str(one) for one in value] if isinstance(value, list | tuple) else [str(value)]
 
 
-def shown(value: Shown, view: View, *, command: str = "show") -> str:
-    """One entry in full: header, approval, text, code, related entries, sections and how to go on."""
+def shown(value: Shown, view: View, *, command: str = "show", call: str = "", frame: Frame = str) -> str:
+    """One entry in full: header, approval, text, code, related entries, sections and how to go on.
+
+    `call` is what shows one section, but for its number, with `{}` for the handle, where it is not the `command` of
+    the command line. `frame` goes round each text.
+    """
+    call = (call or f"ai-lessons recall {command} {{}} --section ").format(line(value.entry.handle))
     blocks = ["\n".join(_header(value, view))]
     if value.approval and value.section is None:
         blocks.append("\n".join(_approval(value.approval, view)))
+    if value.usage and (value.usage.last_used or value.usage.standing != 1.0) and value.section is None:
+        blocks.append("\n".join(render_usage.usage(value.usage)))
     if value.section is not None:
         blocks.append(_position(value))
-    blocks += [clean(text).strip("\n") for text in _texts_of(value) if text.strip()]
+    blocks += [frame(clean(text).strip("\n")) for text in _texts_of(value) if text.strip()]
     if value.approval and value.approval.unapproved_change and value.section is None:
         warning = "An unapproved change exists; what is in force stands above. It would change this:"
         blocks.append(f"{view.paint(warning, 'warn')}\n{diff(value.approval.unapproved_change, view)}")
@@ -138,7 +155,7 @@ def shown(value: Shown, view: View, *, command: str = "show") -> str:
             "\n".join([view.paint("Related:", "heading"), *(f"  {_edge(one, view)}" for one in value.related)])
         )
     if len(value.sections) > 1:
-        blocks.append(_navigation(value, view, command))
+        blocks.append(_navigation(value, view, call))
     return "\n\n".join(blocks)
 
 
@@ -210,16 +227,15 @@ def _position(value: Shown) -> str:
     return f"Section {value.section} of {len(value.sections)}: {line(heading)}".rstrip(": ")
 
 
-def _navigation(value: Shown, view: View, command: str) -> str:
-    call = f"ai-lessons recall {command} {line(value.entry.handle)} --section"
+def _navigation(value: Shown, view: View, call: str) -> str:
     if value.section is None:
         rows = [_section(one) for one in value.sections]
-        return "\n".join([view.paint("Sections:", "heading"), *rows, f"One of them: {call} {value.sections[0].number}"])
+        return "\n".join([view.paint("Sections:", "heading"), *rows, f"One of them: {call}{value.sections[0].number}"])
     numbers = [one.number for one in value.sections]
     at = numbers.index(value.section) if value.section in numbers else 0
     steps = [("Previous", numbers[at - 1])] if at > 0 else []
     steps += [("Next", numbers[at + 1])] if at + 1 < len(numbers) else []
-    return "\n".join(f"{name}: {call} {number}" for name, number in steps)
+    return "\n".join(f"{name}: {call}{number}" for name, number in steps)
 
 
 def _section(one: Section) -> str:

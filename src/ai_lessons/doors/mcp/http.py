@@ -1,0 +1,215 @@
+"""Streamable HTTP: on this machine only, or with a token; who may ask is checked before anything is read.
+
+A web page in the user's browser can send requests to this machine, and a name of its own can be made to point here
+(DNS rebinding). So Host and Origin have to be names of this server; the SDK checks them, and the size of a request.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import os
+import socket
+import stat
+import sys
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import anyio
+import uvicorn
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.responses import PlainTextResponse
+
+from ai_lessons.doors.mcp.serving import until_told
+from ai_lessons.errors import AiLessonsError, Refused, StorageFailed, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from mcp.server.mcpserver import MCPServer
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from ai_lessons.doors.mcp.desk import Desk
+
+PATH = "/mcp"
+BODY_BYTES = 1_000_000
+"""Largest request: a lesson is a few kilobytes, and files are named, not sent."""
+
+SESSIONS = 200
+"""Clients that may be connected; more are asked to come again."""
+
+TOKEN_LENGTH = 16
+"""Fewest characters of a token: anybody may try."""
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+
+
+class Place(NamedTuple):
+    """Where to listen; `host` as people write it, an IPv6 address without brackets."""
+
+    host: str
+    port: int
+
+    @property
+    def written(self) -> str:
+        """The host as it stands in an address."""
+        return f"[{self.host}]" if ":" in self.host else self.host
+
+    @property
+    def here_only(self) -> bool:
+        """Whether only programs of this machine can reach it."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether it is every address of this machine."""
+        try:
+            return ipaddress.ip_address(self.host).is_unspecified
+        except ValueError:
+            return False
+
+
+def place(text: str) -> Place:
+    """`HOST:PORT`, `[IPv6]:PORT` or `:PORT`, which is on this machine only.
+
+    Raises:
+        UsageError: it is none of these.
+    """
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
+    if not colon or not port.isdecimal() or int(port) > 65_535:
+        raise UsageError(f"{text!r} is no place to listen", hint="for example --http 127.0.0.1:8765, or port 0 for any")
+    return Place(host, int(port))
+
+
+def token_of(file: Path | None, where: Place) -> str | None:
+    """The token that callers must have; None where none is needed.
+
+    Raises:
+        UsageError: others could reach the server without one, or the file holds none. StorageFailed: it cannot be
+            read. Refused: others can read it.
+    """
+    if file is None:
+        if not where.here_only:
+            raise UsageError(
+                f"{where.host} can be reached from other machines, so callers need a token",
+                hint="--token-file FILE, or listen on 127.0.0.1",
+            )
+        return None
+    try:
+        mode, text = file.stat().st_mode, file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise StorageFailed(f"{file}: {getattr(error, 'strerror', None) or 'not a text'}") from error
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise Refused(f"{file} can be read by others", hint=f"chmod 600 {file}")
+    if len(text) < TOKEN_LENGTH or len(text.split()) != 1 or not text.isascii():
+        raise UsageError(
+            f"{file}: a token is one word of at least {TOKEN_LENGTH} plain characters",
+            hint=f"make one: openssl rand -hex 32 > {file}",
+        )
+    return text
+
+
+class Gate:
+    """Lets through only requests that carry the token."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app, self._token = app, token.encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer 401 to everybody else."""
+        if scope["type"] == "http" and not self._known(scope["headers"]):
+            refused = PlainTextResponse("a token is needed\n", 401, {"WWW-Authenticate": "Bearer"})
+            await refused(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    def _known(self, headers: Sequence[tuple[bytes, bytes]]) -> bool:
+        said = [value for name, value in headers if name == b"authorization"]
+        scheme, _, token = (said[0] if len(said) == 1 else b"").partition(b" ")
+        # in constant time: how long a comparison takes must not tell how much of a guess is right
+        return hmac.compare_digest(token.strip(), self._token) and scheme.lower() == b"bearer"
+
+
+def names_of(where: Place, more: Sequence[str] = ()) -> list[str]:
+    """The names under which callers may ask for this server."""
+    names = [*LOOPBACK, where.written, *more]
+    if where.everywhere:
+        own = socket.gethostname()
+        names += [own, socket.getfqdn(own), *_addresses(own)]
+    return list(dict.fromkeys(names))
+
+
+def _addresses(name: str) -> list[str]:
+    try:
+        found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    except OSError:
+        return []
+    return [Place(str(one[4][0]), 0).written for one in found]
+
+
+def guard(names: Sequence[str]) -> TransportSecuritySettings:
+    """What Host and Origin may say; any port, because a tunnel may have another one."""
+    origins = [f"{scheme}://{name}" for name in names for scheme in ("http", "https")]
+    return TransportSecuritySettings(
+        enable_dns_rebinding_protection=True,
+        allowed_hosts=[*names, *(f"{name}:*" for name in names)],
+        allowed_origins=[*origins, *(f"{origin}:*" for origin in origins)],
+    )
+
+
+def serve(server: MCPServer[Any], desk: Desk, where: Place, *, token: str | None, names: Sequence[str] = ()) -> None:
+    """Serve over HTTP until a signal comes; the address is told on stderr.
+
+    Raises:
+        AiLessonsError: nothing can listen there.
+    """
+    app: ASGIApp = server.streamable_http_app(
+        streamable_http_path=PATH,
+        host=where.host,
+        max_request_body_size=BODY_BYTES,
+        max_sessions=SESSIONS,
+        transport_security=guard(names_of(where, names)),
+    )
+    if token is not None:
+        app = Gate(app, token)
+    listening = _listen(where)
+    port = listening.getsockname()[1]
+    with listening:
+        print(f"listening on http://{where.written}:{port}{PATH}", file=sys.stderr, flush=True)
+        anyio.run(partial(_serve, app, desk, listening))
+
+
+def _listen(where: Place) -> socket.socket:
+    family = socket.AF_INET6 if ":" in where.host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((where.host, where.port))
+        made.listen()
+    except OSError as error:
+        made.close()
+        why = error.strerror or os.strerror(error.errno or 0)
+        raise AiLessonsError(f"cannot listen on {where.written}:{where.port}: {why}", hint="try port 0") from error
+    return made
+
+
+class _Quiet(uvicorn.Server):
+    """Leaves signals to us."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """None of its own."""
+        yield
+
+
+async def _serve(app: ASGIApp, desk: Desk, listening: socket.socket) -> None:
+    config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=1, lifespan="on")
+    await until_told(lambda: _Quiet(config).serve(sockets=[listening]), desk)
