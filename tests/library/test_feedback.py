@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from ai_lessons.errors import NotFound, Refused, UsageError
-from library.world import LESSON, World, lesson
+from ai_lessons.library.wiring import open_library
+from ai_lessons.repository.events import FOLDER
+from library.world import DOC, LESSON, OTHER, SCRIPT, World, lesson
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from library.world import CountingEmbedder
 
 
 def place(world: World, **more: str) -> None:
@@ -47,3 +56,148 @@ def test_where_events_are_off_feedback_is_refused(world: World, said: str) -> No
     world.write(".ai-lessons/config.yaml", said)
     with pytest.raises(Refused, match="records no events"):
         world.library.contribute.feedback(LESSON, "helpful")
+
+
+def test_show_and_why_say_how_a_lesson_has_done(world: World) -> None:
+    place(world, confidence="low")
+    usage = world.library.recall.show(LESSON).usage
+    assert usage is not None
+    assert (usage.times_helpful, usage.confidence, usage.last_used) == (0, 0.3, None)
+    assert not any("learned" in row for row in world.library.recall.why(LESSON).lines)
+    world.library.contribute.feedback(LESSON, "helpful")
+    world.library.contribute.feedback(LESSON, "helpful")
+    usage = world.fresh().recall.show(LESSON).usage
+    assert usage is not None
+    assert usage.times_helpful == 2
+    assert usage.confidence == pytest.approx(2.6 / 4)
+    assert world.library.recall.why(LESSON).lines[-2:] == (
+        "has been helpful 2 times; last used 2026-11-21T20:14:00Z",
+        "learned confidence 0.65",
+    )
+
+
+def test_other_kinds_take_feedback_and_show_no_confidence(world: World) -> None:
+    world.write("global/docs/unversioned/a.md", f"---\nid: {DOC}\nkind: doc\ntitle: A doc\n---\nText.\n")
+    world.commit()
+    assert world.library.contribute.feedback(DOC, "ignored").usage.times_ignored == 1
+    assert world.library.recall.show(DOC).usage is None
+
+
+def test_what_was_learned_moves_a_lesson_in_a_search_a_little(world: World, embedder: CountingEmbedder) -> None:
+    world.write("global/lessons/a.md", lesson(LESSON, "Workflow one", "The workflow is replaced.\n"))
+    world.write("global/lessons/b.md", lesson(OTHER, "Workflow two", "The workflow is replaced.\n"))
+    world.commit()
+    for _ in range(4):
+        world.library.contribute.feedback(OTHER, "helpful")
+        world.library.contribute.feedback(LESSON, "contradicted")
+    hits = world.search("workflow replaced", explain=True).lessons
+    assert [hit.entry.id for hit in hits] == [OTHER, LESSON]
+    up, down = (hit.factors["standing"] for hit in hits)
+    assert up == pytest.approx(1 + 0.15 * (5 / 6 - 0.5) / 0.5)
+    assert 0.85 <= down < 1
+
+
+def test_a_lesson_that_was_derived_begins_with_what_its_parent_proved(world: World) -> None:
+    world.write("global/lessons/a.md", lesson(LESSON))
+    world.write("global/lessons/b.md", lesson(OTHER, links=f"\n  - derived_from: {LESSON}"))
+    world.commit()
+    for _ in range(18):
+        world.library.contribute.feedback(LESSON, "helpful")
+    usage = world.library.recall.show(OTHER).usage
+    assert usage is not None
+    assert usage.confidence == pytest.approx(0.5 + 0.9 * (19 / 20 - 0.5))
+
+
+@pytest.mark.parametrize(("code", "expected"), [(0, (1, 0)), (3, (0, 1))])
+def test_runs_of_a_script_are_written_down(world: World, code: int, expected: tuple[int, int]) -> None:
+    world.write("global/scripts/unversioned/a.sh", f"#!/bin/sh\nexit {code}\n").chmod(0o755)
+    world.write("global/scripts/unversioned/a.sh.md", f"---\nid: {SCRIPT}\nkind: script\ntitle: a.sh\n---\nRuns.\n")
+    world.commit()
+    world.library.admin.trust_script(SCRIPT)
+    assert world.library.recall.run(SCRIPT, []) == code
+    told = world.library.contribute.feedback(SCRIPT, "helpful").usage
+    assert (told.script_ok, told.script_failed) == expected
+    assert any("run" in row for row in world.library.recall.why(SCRIPT).lines)
+
+
+def test_a_run_goes_on_where_nothing_can_be_written_down(world: World) -> None:
+    world.write("global/scripts/unversioned/a.sh", "#!/bin/sh\nexit 0\n").chmod(0o755)
+    world.commit()
+    script = world.library.recall.list().entries[0].id
+    world.library.admin.trust_script(script)
+    (world.root / ".git/ai-lessons/events").write_text("in the way")
+    assert world.library.recall.run(script, []) == 0
+
+
+def shared(world: World) -> list[str]:
+    return world.git(world.root, "ls-files", FOLDER).splitlines()
+
+
+def test_events_are_shared_by_a_commit_of_their_own_when_enough_of_them_wait(world: World) -> None:
+    place(world)
+    world.library.contribute.feedback(LESSON, "helpful")
+    world.add("Another lesson", "Text.")
+    assert shared(world) == []
+    for _ in range(26):
+        world.library.contribute.feedback(LESSON, "helpful", note="n" * 500)
+    world.add("A third lesson", "Text.")
+    assert world.commits()[:2] == ["Add lesson: A third lesson", "Record events"]
+    assert len(shared(world)) == 1
+    assert world.status() == ""
+
+
+def test_save_shares_what_waits_however_little(world: World) -> None:
+    place(world)
+    world.library.contribute.feedback(LESSON, "helpful")
+    commits, notes = world.library.admin.save()
+    assert (len(commits), notes) == (1, ())
+    assert world.commits()[0] == "Record events"
+    assert len(shared(world)) == 1
+    assert world.library.admin.save() == ((), ())
+
+
+def test_where_they_are_local_events_are_never_shared(world: World) -> None:
+    place(world)
+    world.library.admin.config_set("git.events", "local")
+    world.library.contribute.feedback(LESSON, "helpful")
+    world.library.admin.save()
+    assert shared(world) == []
+    assert world.status() == ""
+
+
+def test_where_commits_are_the_users_events_stay_local_unless_asked_for(world: World) -> None:
+    place(world)
+    world.write(".ai-lessons/config.yaml", "git:\n  autocommit: false\n")
+    world.commit()
+    world.library.contribute.feedback(LESSON, "helpful")
+    world.library.admin.save()
+    assert world.status() == ""
+    world.write(".ai-lessons/config.yaml", "git:\n  autocommit: false\n  events: shared\n")
+    world.commit()
+    world.library.admin.save()
+    assert FOLDER in world.status()
+
+
+def test_another_clone_knows_what_was_shared(world: World, tmp_path: Path) -> None:
+    place(world)
+    world.library.contribute.feedback(LESSON, "helpful")
+    world.library.admin.save()
+    world.git(tmp_path, "clone", "-q", str(world.root), "clone")
+    with open_library(tmp_path / "clone", world.options) as theirs:
+        usage = theirs.contribute.feedback(LESSON, "ignored").usage
+        assert (usage.times_helpful, usage.times_ignored) == (1, 1)
+        theirs.admin.save()
+    world.git(world.root, "pull", "-q", str(tmp_path / "clone"))
+    told = world.library.recall.show(LESSON).usage
+    assert told is not None
+    assert (told.times_helpful, told.times_ignored) == (1, 1)
+
+
+def test_a_link_in_the_way_of_events_stops_no_write(world: World, tmp_path: Path) -> None:
+    place(world)
+    world.library.contribute.feedback(LESSON, "helpful")
+    (world.root / ".ai-lessons").mkdir(exist_ok=True)
+    (world.root / FOLDER).symlink_to(tmp_path)
+    world.add("Another lesson", "Text.")
+    _, notes = world.library.admin.save()
+    assert "events are not shared" in notes[0]

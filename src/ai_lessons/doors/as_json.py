@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.errors import AiLessonsError, Problem
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.answers import Answer, Count, Hit, Listing, Related, Revision, Shown
+    from ai_lessons.library.answers import Answer, Count, Hit, Listing, Related, Revision, Shown, Usage
     from ai_lessons.library.reports import Check, Indexed, Initialised, ModelState, Report, Stale, Stats
     from ai_lessons.library.writes import Imported, PassagePreview, Refreshed, Written
 
@@ -96,7 +96,7 @@ def related(edges: Iterable[Related]) -> list[dict[str, Any]]:
 
 
 def shown(value: Shown) -> dict[str, Any]:
-    """One entry in full; `code` only for scripts, `approval` only for rules."""
+    """One entry in full; `code` only for scripts, `approval` only for rules, `usage` only for lessons."""
     data = light(value.entry) | {
         "body": value.body,
         "frontmatter": dict(value.frontmatter),
@@ -107,7 +107,22 @@ def shown(value: Shown) -> dict[str, Any]:
     }
     if value.entry.kind == "rule":
         return data | {"approval": asdict(value.approval) if value.approval else None}
+    data |= {"usage": usage(value.usage)} if value.usage else {}
     return data | {"code": value.code} if value.entry.kind == "script" else data
+
+
+def usage(value: Usage) -> dict[str, Any]:
+    """How an entry has done."""
+    return {
+        "times_injected": value.times_injected,
+        "times_helpful": value.times_helpful,
+        "times_ignored": value.times_ignored,
+        "times_contradicted": value.times_contradicted,
+        "last_used": value.last_used,
+        "alpha": value.alpha,
+        "beta": value.beta,
+        "confidence": value.confidence,
+    }
 
 
 def listing(value: Listing) -> list[dict[str, Any]]:

@@ -4,25 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ai_lessons.doors.as_json import light
+from ai_lessons.doors.as_json import light, usage
 
 if TYPE_CHECKING:
-    from ai_lessons.library.answers import Usage
     from ai_lessons.library.writes import Feedback
-
-
-def usage(value: Usage) -> dict[str, Any]:
-    """How an entry has done."""
-    return {
-        "times_injected": value.times_injected,
-        "times_helpful": value.times_helpful,
-        "times_ignored": value.times_ignored,
-        "times_contradicted": value.times_contradicted,
-        "last_used": value.last_used,
-        "alpha": value.alpha,
-        "beta": value.beta,
-        "confidence": value.confidence,
-    }
 
 
 def feedback(value: Feedback) -> dict[str, Any]:

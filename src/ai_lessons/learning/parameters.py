@@ -43,7 +43,7 @@ HEAVIEST = 10.0
 
 
 class Definition(NamedTuple):
-    """What a parameter is: the ends of its range and where it starts; `opens`: a higher one lets more lessons through."""
+    """What a parameter is: the ends of its range, where it starts; `opens`: a higher one lets more lessons through."""
 
     help: str
     low: float

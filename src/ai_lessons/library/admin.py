@@ -166,9 +166,14 @@ class Admin:
         return _state(status.name, found)
 
     def save(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Commit every write that waits: the commits made, and notes on what still waits and why."""
+        """Commit every write that waits, and recorded events where they are shared.
+
+        The commits made, and notes on what still waits and why.
+        """
+        events, notes = self._parts.usages.share(at_least=1)
         saved = self._parts.store.save()
-        return saved.commits, (*saved.notes, *([f"waiting: {saved.waiting}"] if saved.waiting else ()))
+        waiting = [f"waiting: {saved.waiting}"] if saved.waiting else []
+        return (*events, *saved.commits), (*notes, *saved.notes, *waiting)
 
     def pending_rules(self) -> tuple[Pending, ...]:
         """Every proposal that waits for a person, of branches here and on remotes, oldest first."""

@@ -24,6 +24,8 @@ def silent(_what: str, _done: int, _total: int) -> None:
 class Query(NamedTuple):
     """A search. `kinds` empty means all; `context_tags` maps a tag to its weight or None for the default.
 
+    `text` may hold phrases and filters, as `knowledge.queries` has it, unless it is `plain` text of somebody's.
+    `versions` are releases, ranges and names as `knowledge.versions.score` has it, or `auto`.
     `approvals` asks by whose hand the rules that are found are in force.
     """
 
@@ -36,6 +38,7 @@ class Query(NamedTuple):
     limit: int = 10
     explain: bool = False
     approvals: bool = False
+    plain: bool = False
 
 
 class Hit(NamedTuple):
@@ -163,7 +166,7 @@ class Usage(NamedTuple):
 class Shown(NamedTuple):
     """Everything about one entry. With a section asked for, `body` is only that section and `section` its number.
 
-    `approval` is there for rules only.
+    `approval` is there for rules only, `usage` for lessons only.
     """
 
     entry: Light
@@ -176,6 +179,7 @@ class Shown(NamedTuple):
     section: int | None = None
     notes: tuple[str, ...] = ()
     approval: Approval | None = None
+    usage: Usage | None = None
 
 
 class Listing(NamedTuple):

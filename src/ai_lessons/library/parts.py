@@ -268,15 +268,20 @@ class Parts:
 
     def write(self, subject: str, changes: Sequence[Change], trailers: Sequence[tuple[str, str]] = ()) -> Applied:
         """One job: the files are in place when this returns, committed or waiting."""
-        if self.config.autocommit is not None:
-            self.store.autocommit = self.config.autocommit
         self.usages.share()
+        self._settle()
         actor = Actor(agent=self.options.agent, session=self.options.session)
         return self.store.apply(Job(subject, changes, trailers, actor))
 
-    def commit_events(self, changes: Sequence[Change]) -> None:
-        """Put event logs in place, as a job of their own; its commit may wait."""
-        self.store.apply(Job("Record events", changes))
+    def commit_events(self, changes: Sequence[Change]) -> str | None:
+        """Put event logs in place, as a job of their own; its commit, which may wait."""
+        self._settle()
+        return self.store.apply(Job("Record events", changes)).commit
+
+    def _settle(self) -> None:
+        """Let the store commit as the settings say."""
+        if self.config.autocommit is not None:
+            self.store.autocommit = self.config.autocommit
 
     def keep_edits(self, paths: Sequence[str]) -> None:
         """Commit edits of these files that are in no commit yet, because the next job replaces or removes them.

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.index.catalog_reading import Edge
     from ai_lessons.knowledge.entries import Light
+    from ai_lessons.library.answers import Usage
     from ai_lessons.library.parts import Parts
     from ai_lessons.repository.history import Revision
     from ai_lessons.repository.verdicts import Evidence, Person, Verdict, View
@@ -154,6 +155,7 @@ def why(parts: Parts, light: Light) -> Why:
             *(f"derived from {_title(one)}" for one in chain),
             *(f"{_word(one)} {_title(one)}" for one in others),
             *_approved(approval),
+            *_done(parts.usages.of(light)),
         ),
     )
 
@@ -221,6 +223,19 @@ def _word(one: Related) -> str:
 
 def _title(one: Related) -> str:
     return f"{one.entry.handle} {one.entry.title}" if one.entry else f"{one.target} (not here)"
+
+
+def _done(used: Usage) -> Iterator[str]:
+    """How it has done, if anything happened to it."""
+    counts = (
+        ("injected", used.times_injected), ("helpful", used.times_helpful), ("ignored", used.times_ignored),
+        ("contradicted", used.times_contradicted), ("run well", used.script_ok), ("run and failed", used.script_failed),
+    )  # fmt: skip
+    said = ", ".join(f"{what} {number} times" if number > 1 else f"{what} once" for what, number in counts if number)
+    if said:
+        yield f"has been {said}; last used {used.last_used}"
+    if used.times_helpful or used.times_ignored or used.times_contradicted:
+        yield f"learned confidence {used.confidence:.2f}"
 
 
 def _approved(approval: Approval | None) -> Iterator[str]:

@@ -80,6 +80,7 @@ class Recall:
             section=chosen.number if chosen else None,
             notes=parts.rules.notes if light.kind is Kind.RULE else (),
             approval=self._approval(light) if light.kind is Kind.RULE else None,
+            usage=parts.usages.of(light) if light.kind is Kind.LESSON else None,
         )
 
     def _approval(self, rule: Light) -> Approval | None:

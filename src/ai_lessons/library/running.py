@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.errors import NotFound, Refused, UsageError
+from ai_lessons.errors import EXIT_INTERRUPTED, NotFound, Refused, UsageError
 from ai_lessons.knowledge.entries import Kind
+from ai_lessons.learning.events import SCRIPT_FAILED, SCRIPT_OK, Event
 from ai_lessons.repository import captured, outside, scripts
 from ai_lessons.repository.trust import Trust
 
@@ -33,7 +34,9 @@ class Ran(NamedTuple):
 
 def run_script(parts: Parts, light: Light, args: Sequence[str], *, cwd: Path | None, timeout: float | None) -> int:
     """See `Recall.run`."""
-    return scripts.run(_allowed(parts, light, args), cwd=cwd or parts.options.cwd, timeout=timeout)
+    code = scripts.run(_allowed(parts, light, args), cwd=cwd or parts.options.cwd, timeout=timeout)
+    _note(parts, light, code)
+    return code
 
 
 def run_captured(
@@ -48,7 +51,14 @@ def run_captured(
     """See `Recall.run_captured`."""
     argv = _allowed(parts, light, args)
     done = captured.run(argv, cwd=cwd or parts.options.cwd, timeout=timeout, interrupted=interrupted)
+    _note(parts, light, done.code)
     return Ran(light, done.code, done.timed_out, done.stdout, done.stderr, done.stdout_omitted + done.stderr_omitted)
+
+
+def _note(parts: Parts, light: Light, code: int) -> None:
+    """Write down how the run ended; one that somebody broke off says nothing about the script."""
+    if code != EXIT_INTERRUPTED:
+        parts.usages.record_if_possible([Event("", "", SCRIPT_FAILED if code else SCRIPT_OK, light.id)])
 
 
 def _allowed(parts: Parts, light: Light, args: Sequence[str]) -> list[str]:

@@ -55,12 +55,21 @@ class Usages:
         return set(said) <= _ON or self._parts.reading_config.events
 
     @property
-    def cache(self) -> UsageCache:
-        """The sums, with all that is in the logs now."""
+    def cache(self) -> UsageCache | None:
+        """The sums, with all that is in the logs now; None while nothing ever happened."""
+        files = self._log.files()
+        if not files:
+            return None
         if self._cache is None:
             self._cache = UsageCache(self._parts.store.state_dir / CACHE_FILE, events.USES)
-        self._cache.refresh(self._log.files(), events.read_lines)
+        self._cache.refresh(files, events.read_lines)
         return self._cache
+
+    def tallies(self, entries: Iterable[str] | None = None) -> dict[str, folding.Tallies]:
+        """What happened to each of these entries, or to all; those to which nothing happened are left out."""
+        cache = self.cache
+        rows = cache.tallies(entries) if cache else {}
+        return {entry: folding.Tallies._make(row) for entry, row in rows.items()}
 
     def record(self, happened: Iterable[Event]) -> None:
         """Write events down; their ids and times are set here. Nothing where nothing is recorded.
@@ -90,18 +99,18 @@ class Usages:
             return [f"what was used could not be written down: {error.message}"]
         return []
 
-    def share(self, *, at_least: int = SHARE_BYTES) -> list[str]:
+    def share(self, *, at_least: int = SHARE_BYTES) -> tuple[list[str], list[str]]:
         """Put this clone's events into the repository, as a job of its own, if they are shared and so many bytes wait.
 
-        They are in no hurry: what is in the way of them is a note, not an error of the job that takes them along.
+        The commit, if there is one already, and notes: events are in no hurry, so what is in their way is no error of
+        the job that takes them along.
         """
         try:
             changes = self._log.unshared(at_least=at_least) if self._shared else []
-            if changes:
-                self._parts.commit_events(changes)
+            commit = self._parts.commit_events(changes) if changes else None
         except AiLessonsError as error:
-            return [f"events are not shared: {error.message}"]
-        return []
+            return [], [f"events are not shared: {error.message}"]
+        return [commit] if commit else [], []
 
     @property
     def _shared(self) -> bool:
@@ -119,7 +128,7 @@ class Usages:
         """How entries have done, by id; those nothing happened to stand where their author put them."""
         wanted = {light.id: light for light in lights}
         parents = self._parents(wanted)
-        told = tallies_of(self.cache.tallies({*wanted, *(one for several in parents.values() for one in several)}))
+        told = self.tallies({*wanted, *(one for several in parents.values() for one in several)})
         known = wanted | self._parts.catalog.many(
             {one for several in parents.values() for one in several} - set(wanted)
         )
@@ -127,6 +136,13 @@ class Usages:
             entry_id: _usage(light, told, [known[one] for one in parents.get(entry_id, ()) if one in known])
             for entry_id, light in wanted.items()
         }
+
+    def standings(self, lights: Iterable[Light]) -> dict[str, float]:
+        """By how much what was learned moves each lesson in a search; lessons that it does not move are left out."""
+        lessons = [light for light in lights if light.kind is Kind.LESSON]
+        if not lessons or not self._log.files():
+            return {}
+        return {entry_id: used.standing for entry_id, used in self.several(lessons).items() if used.standing != 1.0}
 
     def _parents(self, lights: Mapping[str, Light]) -> dict[str, list[str]]:
         """Of each lesson what it was derived from."""
@@ -137,11 +153,6 @@ class Usages:
                 edges = self._parts.catalog.edges(entry_id)
                 found[entry_id] = [e.target for e in edges if e.relation == derived and e.source == entry_id]
         return found
-
-
-def tallies_of(rows: Mapping[str, Sequence[int | str]]) -> dict[str, folding.Tallies]:
-    """What the cache counted, by the words."""
-    return {entry: folding.Tallies._make(row) for entry, row in rows.items()}
 
 
 def _usage(light: Light, told: Mapping[str, folding.Tallies], parents: Sequence[Light]) -> Usage:
