@@ -18,6 +18,7 @@ from ai_lessons.errors import AiLessonsError
 from ai_lessons.repository import activity, git_locks, moves
 from ai_lessons.repository.chain import Chain, People, build, zone
 from ai_lessons.repository.files import translated
+from ai_lessons.repository.healing import heal
 from ai_lessons.repository.journal import Record
 from ai_lessons.repository.locks import held
 from ai_lessons.repository.moves import Later
@@ -69,6 +70,7 @@ class Committer:
     def __init__(self, store: Store) -> None:
         self._store, self._journal, self._worktree = store, store.journal, store.worktree
         self._people = People(store.worktree)
+        self._checked: str | None = None
 
     def commit(self, name: str) -> Applied:
         """Commit every noted job, and say how the named one ended."""
@@ -111,10 +113,28 @@ class Committer:
                     self._store.adopt_orphans()
 
     def _drain(self, outcome: _Outcome) -> None:
+        self._look_after()
         while jobs := [job for job in self._journal.pending() if job.name not in outcome.blocked][:BATCH]:
             self._wait_for_quiet(outcome)
             with opened(self._worktree) as repo:
                 self._commit_batch(repo, jobs, outcome)
+
+    def _look_after(self) -> None:
+        """Where nothing waits, see to it that nothing of ours is missing from HEAD."""
+        head, last = read_head(self._worktree), self._journal.last()
+        if last is None or head.commit == last.head or head.ref is None or self._journal.pending():
+            return
+        if not activity.busy(self._worktree):
+            with opened(self._worktree) as repo:
+                self._healed(repo, head)
+
+    def _healed(self, repo: Repo, head: Head) -> list[Intent]:
+        """What somebody's commit left out of HEAD, as a job; nothing for a HEAD that was looked at before."""
+        if head.commit is None or head.commit == self._checked:
+            return []
+        found = heal(self._worktree, repo, self._journal, head, self._store.now())
+        self._checked = head.commit
+        return [found] if found else []
 
     def _wait_for_quiet(self, outcome: _Outcome) -> None:
         """A user between `git add` and `git commit` is waited for; one in a pull is not disturbed."""
@@ -138,6 +158,7 @@ class Committer:
             if head.ref is None:
                 raise Later("HEAD is detached; check out a branch (git switch NAME), and the next command commits it")
             mark = activity.index_mark(self._worktree)
+            jobs += self._healed(repo, head)
             chain = build(self._worktree, repo, head, jobs, self._people, when)
             try:
                 installed = self._install(head, chain, mark)

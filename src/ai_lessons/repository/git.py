@@ -88,17 +88,12 @@ def run(
     found = program()
     if found is None:
         return None
-    environment = {name: value for name, value in os.environ.items() if name not in _LOCAL}
-    # messages are compared, so they must be English; a prompt nobody sees would hang us
-    environment |= {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
-    # our own hooks are for what people do with git; what we do ourselves was checked before
-    environment |= {"AI_LESSONS_NO_HOOKS": "1", **(extra or {})}
     try:
         done = subprocess.run(
             [found, *arguments],
             cwd=cwd,
             input=stdin,
-            env=environment,
+            env=environment(extra or {}),
             capture_output=True,
             timeout=timeout,
             check=False,
@@ -109,6 +104,15 @@ def run(
     except OSError as error:
         raise StorageFailed(f"git could not be started: {error.strerror}") from error
     return Done(done.returncode, done.stdout, done.stderr.decode(errors="replace").strip())
+
+
+def environment(extra: Mapping[str, str]) -> dict[str, str]:
+    """What git is started with: the caller's environment without another repository in it, and `extra`."""
+    kept = {name: value for name, value in os.environ.items() if name not in _LOCAL}
+    # messages are compared, so they must be English; a prompt nobody sees would hang us
+    kept |= {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+    # our own hooks are for what people do with git; what we do ourselves was checked before
+    return kept | {"AI_LESSONS_NO_HOOKS": "1", **extra}
 
 
 def trusts(top: Path) -> bool:

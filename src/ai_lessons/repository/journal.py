@@ -10,17 +10,21 @@ from __future__ import annotations
 import json
 import os
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.repository.files import translated, write_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-_WRITING, _READY, _DAMAGED = ".writing", ".json", ".damaged"
+_WRITING, _READY, _DAMAGED, _SEEN = ".writing", ".json", ".damaged", ".seen"
 KEEP_RECORDS = 200
-"""Batches whose outcome is remembered at most."""
+"""Batches whose outcome is remembered at most, once others' commits are known to hold them."""
+
+KEEP_UNSEEN = 1000
+"""Batches that are remembered at most while no later commit of somebody else shows that they were kept."""
 
 
 class Noted(NamedTuple):
@@ -111,28 +115,50 @@ class Journal:
 
     def settle(self, record: Record) -> None:
         """Remember how a batch ended, then forget its jobs. Under the commit lock."""
-        _write(self._records / (new_name() + _READY), record._asdict())
+        _write(self._records / (new_name() + (_READY if record.paths else _SEEN)), record._asdict())
         for name in record.jobs:
             _unlink(self._folder / (name + _READY))
-        for old in _listed(self._records, _READY)[:-KEEP_RECORDS]:
-            _unlink(self._records / (old + _READY))
+        for suffix, most in ((_SEEN, KEEP_RECORDS), (_READY, KEEP_UNSEEN)):
+            for old in _listed(self._records, suffix)[:-most]:
+                _unlink(self._records / (old + suffix))
+
+    def unseen(self) -> list[tuple[str, Record]]:
+        """Batches of which nothing shows yet that others' commits kept them, newest first, each with its name."""
+        names = reversed(_listed(self._records, _READY))
+        return [(name, record) for name in names if (record := self._record(name + _READY)) is not None]
+
+    def last(self) -> Record | None:
+        """The batch that was committed last."""
+        return next(self._each(), None)
+
+    def seen(self, name: str) -> None:
+        """A later commit of somebody else has what this batch wrote. Under the commit lock."""
+        with suppress(FileNotFoundError):
+            os.rename(self._records / (name + _READY), self._records / (name + _SEEN))
 
     def commit_of(self, name: str) -> str | None:
         """The commit that a job got, as long as it is remembered."""
-        for record in self.records():
+        for record in self._each():
             if name in record.jobs:
                 return record.jobs[name] or None
         return None
 
     def records(self) -> list[Record]:
         """Remembered batches, newest first."""
-        found = []
-        for name in reversed(_listed(self._records, _READY)):
-            try:
-                found.append(Record(**json.loads((self._records / (name + _READY)).read_bytes())))
-            except (FileNotFoundError, ValueError, TypeError):
-                continue  # forgotten meanwhile, or lost with the power: only a memory
-        return found
+        return list(self._each())
+
+    def _each(self) -> Iterator[Record]:
+        files = [name + suffix for suffix in (_READY, _SEEN) for name in _listed(self._records, suffix)]
+        for file in sorted(files, reverse=True):
+            record = self._record(file)
+            if record is not None:
+                yield record
+
+    def _record(self, file: str) -> Record | None:
+        try:
+            return Record(**json.loads((self._records / file).read_bytes()))
+        except (FileNotFoundError, ValueError, TypeError):
+            return None  # forgotten meanwhile, or lost with the power: only a memory
 
     def _names(self, suffix: str) -> list[str]:
         return _listed(self._folder, suffix)
