@@ -36,7 +36,7 @@ class Reported:
 
     def __init__(self, ctx: Context[Any, Any]) -> None:
         self._ctx = ctx
-        self._what, self._before, self._total = "", 0, 0
+        self._phase, self._before, self._done = ("", 0), 0, 0
         self._last = 0.0
         self._committing = False
 
@@ -46,9 +46,9 @@ class Reported:
             return
         wanted()
         self._committing = what == LAST_CHANCE
-        if what != self._what:
-            self._what, self._before = what, self._before + self._total
-        self._total = total
+        if (what, total) != self._phase:
+            self._phase, self._before = (what, total), self._before + self._done
+        self._done = done
         if total and (done == total or time.monotonic() - self._last >= EVERY):
             self._last = time.monotonic()
             so_far, whole = self._before + done, self._before + total

@@ -84,7 +84,7 @@ def place(text: str) -> Place:
     """
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
-    if not colon or not port.isdecimal() or int(port) > 65_535:
+    if not colon or not (port.isascii() and port.isdecimal()) or int(port) > 65_535:
         raise UsageError(f"{text!r} is no place to listen", hint="for example --http 127.0.0.1:8765, or port 0 for any")
     return Place(host, int(port))
 

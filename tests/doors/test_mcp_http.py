@@ -1,0 +1,181 @@
+"""Over HTTP: the official client, and requests as nobody's client would send them."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import signal
+import subprocess
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+import httpx2
+import pytest
+from mcp.client.streamable_http import streamable_http_client
+
+from ai_lessons.doors.mcp import http as door
+from ai_lessons.errors import Refused, StorageFailed, UsageError
+from doors.mcp_world import PROGRAM, connected
+from doors.world import environment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+TOKEN = "0123456789abcdef0123456789abcdef"
+LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+ACCEPTED = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+
+
+class Served(NamedTuple):
+    url: str
+    host: str
+    port: int
+    process: subprocess.Popen[str]
+
+    def post(self, body: bytes, headers: Mapping[str, str]) -> int:
+        """The status of one request; `Host` only as given."""
+        line = http.client.HTTPConnection(self.host, self.port, timeout=60)
+        try:
+            line.putrequest("POST", "/mcp", skip_host="Host" in headers)
+            for name, value in {**ACCEPTED, "Content-Length": str(len(body)), **headers}.items():
+                line.putheader(name, value)
+            line.endheaders()
+            line.send(body)
+            return line.getresponse().status
+        finally:
+            line.close()
+
+    def ask(self, **headers: str) -> int:
+        return self.post(json.dumps(LIST).encode(), headers)
+
+
+@contextmanager
+def serving(*args: str) -> Iterator[Served]:
+    process = subprocess.Popen([*PROGRAM, *args], stderr=subprocess.PIPE, text=True, env=environment())
+    with process:
+        try:
+            assert process.stderr
+            url = process.stderr.readline().rpartition(" ")[2].strip()
+            assert url.startswith("http://"), url
+            host, _, port = url.removeprefix("http://").removesuffix("/mcp").rpartition(":")
+            yield Served(url, host.strip("[]").replace("0.0.0.0", "127.0.0.1"), int(port), process)  # noqa: S104
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def token_file(tmp_path: Path) -> Path:
+    file = tmp_path / "token"
+    file.write_text(TOKEN + "\n")
+    file.chmod(0o600)
+    return file
+
+
+@pytest.fixture
+def open_(knowledge: Path) -> Iterator[Served]:
+    with serving("--http", "127.0.0.1:0") as served:
+        yield served
+
+
+def test_two_clients_work_at_once(open_: Served) -> None:
+    with connected(open_.url) as one, connected(open_.url, mode="legacy") as other:
+        made = one.call("add_lesson", title="Quagga", content="C")
+        assert [hit["id"] for hit in other.call("search", query="quagga")["lessons"]] == [made["id"]]
+        assert other.call("record_outcome", id=made["id"], outcome="helpful")["usage"]["times_helpful"] == 1
+        assert "[UNSOLVED]" in one.ask(one.client.get_prompt, "after_task", {"task": "t"}).messages[0].content.text
+
+
+def test_only_names_of_this_server_are_answered(open_: Served) -> None:
+    assert open_.ask(Host="localhost:1") != 421
+    assert open_.ask(Host="evil.example") == 421
+    assert open_.ask(Host=f"evil.example:{open_.port}") == 421
+    assert open_.ask(Origin="http://evil.example") == 403
+    assert open_.ask(Origin="null") == 403
+    assert open_.ask(Origin=f"http://127.0.0.1:{open_.port}") not in {401, 403, 421}
+
+
+def test_a_request_that_is_too_large_is_refused(open_: Served) -> None:
+    assert open_.post(b" " * (door.BODY_BYTES + 1), {}) == 413
+    assert open_.post(b"", {"Content-Length": str(10**12)}) == 413
+
+
+def test_what_is_no_request_does_not_end_it(open_: Served) -> None:
+    assert open_.post(b"no JSON", {}) == 400
+    assert open_.post(b"{}", {"Content-Type": "text/plain"}) == 400
+    with connected(open_.url) as agent:
+        assert agent.tools()
+
+
+def test_with_a_token_nobody_else_is_answered(knowledge: Path, token_file: Path) -> None:
+    with serving("--http", "0.0.0.0:0", "--token-file", str(token_file), "--allow-host", "known.example") as served:
+        assert served.ask() == 401
+        for wrong in ("", "Bearer", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", f"Basic {TOKEN}", TOKEN, "Bearer \xe9"):
+            assert served.ask(Authorization=wrong) == 401
+        right = f"Bearer {TOKEN}"
+        assert served.ask(Authorization=right, Host="known.example") not in {401, 403, 421}
+        assert served.ask(Authorization=right, Host="evil.example") == 421
+        assert served.ask(Authorization=right, Origin="https://evil.example") == 403
+        client = httpx2.AsyncClient(headers={"Authorization": right})
+        url = served.url.replace("0.0.0.0", "127.0.0.1")  # noqa: S104
+        with connected(streamable_http_client(url, http_client=client)) as agent:
+            assert agent.call("search", query="workflow")["lessons"]
+
+
+def test_ctrl_c_ends_it(open_: Served) -> None:
+    open_.process.send_signal(signal.SIGINT)
+    assert open_.process.wait(60) == 130
+
+
+def test_a_place_that_is_taken_is_told(open_: Served) -> None:
+    done = subprocess.run(
+        [*PROGRAM, "--http", f"127.0.0.1:{open_.port}"], capture_output=True, text=True, check=False, env=environment()
+    )
+    assert done.returncode == 1
+    assert f"cannot listen on 127.0.0.1:{open_.port}" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "here_only"),
+    [
+        ("127.0.0.1:80", ("127.0.0.1", 80), True),
+        ("127.1.2.3:80", ("127.1.2.3", 80), True),
+        (":8765", ("127.0.0.1", 8765), True),
+        ("localhost:0", ("localhost", 0), True),
+        ("[::1]:5", ("::1", 5), True),
+        ("0.0.0.0:5", ("0.0.0.0", 5), False),  # noqa: S104
+        ("[::]:5", ("::", 5), False),
+        ("192.0.2.7:5", ("192.0.2.7", 5), False),
+        ("here.example:5", ("here.example", 5), False),
+    ],
+)
+def test_a_place_is_understood(text: str, place: tuple[str, int], here_only: bool) -> None:
+    found = door.place(text)
+    assert (found, found.here_only) == (place, here_only)
+
+
+@pytest.mark.parametrize("text", ["", "8765", "127.0.0.1", "127.0.0.1:", "a:b", "a:-1", "a:65536", "a:٣"])
+def test_what_is_no_place_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="no place to listen"):
+        door.place(text)
+
+
+def test_a_token_must_be_long_and_the_users_own(token_file: Path, tmp_path: Path) -> None:
+    everywhere = door.place("0.0.0.0:1")
+    assert door.token_of(token_file, everywhere) == TOKEN
+    assert door.token_of(None, door.place(":1")) is None
+    token_file.chmod(0o640)
+    with pytest.raises(Refused, match="read by others"):
+        door.token_of(token_file, everywhere)
+    token_file.chmod(0o600)
+    for bad in ("", "short", "two words that are long enough", "é" * 40):
+        token_file.write_text(bad)
+        with pytest.raises(UsageError, match="a token is one word"):
+            door.token_of(token_file, everywhere)
+    token_file.write_bytes(b"\xff" * 40)
+    with pytest.raises(StorageFailed, match="not a text"):
+        door.token_of(token_file, everywhere)
+    with pytest.raises(StorageFailed, match="No such file"):
+        door.token_of(tmp_path / "none", everywhere)
+    with pytest.raises(UsageError, match="can be reached from other machines"):
+        door.token_of(None, everywhere)
