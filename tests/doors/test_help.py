@@ -120,6 +120,7 @@ def test_the_commands_are_those_of_this_issue() -> None:
         "admin completion",
         "admin check-push",
         "admin mcp",
+        "admin hosts",
         "admin agent-hook",
         "admin pending-rules",
         "admin review-rules",

@@ -14,6 +14,7 @@ from ai_lessons.doors.cli.options import id_argument
 
 if TYPE_CHECKING:
     from ai_lessons.doors.terminal import View
+    from ai_lessons.library.agents import Job
 
 EXIT_PROBLEMS = 4
 """`validate` found problems: the code of an invalid entry."""
@@ -118,19 +119,30 @@ def config_set(call: Call, key: str, value: str) -> None:
 
 @admin.group("hooks")
 def hooks() -> None:
-    """Git hooks of this clone: check before a commit, refresh after a merge or checkout. Or of a hub: check a push."""
+    """Git hooks of this clone or of a hub, and what tells agents of the knowledge base."""
 
 
-def hooks_command(name: str, text: str) -> None:
+def hooks_command(name: Job, text: str) -> None:
     """Define one of the three hooks commands."""
-    examples = [f"ai-lessons admin hooks {name}", f"ai-lessons admin hooks {name} --server /srv/git/knowledge.git"]
+    examples = [
+        f"ai-lessons admin hooks {name}",
+        f"ai-lessons admin hooks {name} --server /srv/git/knowledge.git",
+        f"ai-lessons admin hooks {name} --agents",
+        f"ai-lessons admin hooks {name} --host claude-code",
+    ]
 
     @hooks.command(name, help=text, examples=examples)
     @click.option("--server", metavar="HUB", help="Those of this hub, which people push to, instead of this clone's.")
+    @click.option("--agents", "paragraph", is_flag=True, help="Instead: our paragraph in AGENTS.md or CLAUDE.md here.")
+    @click.option("--file", "files", metavar="F", multiple=True, help="Our paragraph in this file; may be given again.")
+    @click.option("--host", type=click.Choice(["claude-code"]), help="Instead: this agent host's hooks here.")
     @pass_call
-    def command(call: Call, server: str | None) -> None:
+    def command(call: Call, server: str | None, paragraph: bool, files: tuple[str, ...], host: str | None) -> None:
         if server:
             hub.answer_for_hub(call, name, server)
+            return
+        if paragraph or files or host:
+            agents.answer_for_agents(call, name, paragraph=paragraph, files=files, host=host)
             return
         lines = getattr(call.library.admin, f"hooks_{name}")()
         call.answer(lines, render_jobs.lines, as_json.lines)

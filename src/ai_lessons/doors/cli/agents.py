@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from ai_lessons.doors import render_jobs
 from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Command
 from ai_lessons.doors.terminal import is_terminal
 from ai_lessons.errors import UsageError
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ai_lessons.library.agents import Job
+
 
 def register(group: click.Group) -> None:
     """Hang these commands into the group `admin`."""
-    group.add_command(agent_hook)
+    for command in (hosts, agent_hook):
+        group.add_command(command)
+
+
+@click.command("hosts", cls=Command, examples=["ai-lessons admin hosts", "ai-lessons admin hosts --json"])
+@pass_call
+def hosts(call: Call) -> None:
+    """Show the agent hosts on this machine, their hooks, and what of ours reaches their agents."""
+    from ai_lessons.doors import render_hosts
+    from ai_lessons.library import agents
+
+    folders = {name: os.environ[name] for name in agents.FOLDERS if os.environ.get(name)}
+    home = Path(os.path.expanduser("~"))
+    found = agents.hosts(home, os.environ.get("PATH", ""), folders, call.settings.cwd)
+    call.answer(found, render_hosts.hosts, render_hosts.as_data)
 
 
 # hidden, because only an agent host calls it
@@ -32,3 +55,16 @@ def agent_hook(call: Call, project: str | None) -> None:
     said = hook.run(call.repo, call.tier, project)
     if said:
         click.echo(said)
+
+
+def answer_for_agents(call: Call, job: Job, *, paragraph: bool, files: Sequence[str], host: str | None) -> None:
+    """`hooks install`, `uninstall` or `status` with `--agents`, `--file` or `--host`."""
+    from ai_lessons.doors import as_json
+    from ai_lessons.library import agents
+
+    cwd, lines = call.settings.cwd, []
+    if paragraph or files:
+        lines += agents.instruct(job, cwd, [cwd / Path(file).expanduser() for file in files])
+    if host:
+        lines += agents.register(job, cwd, call.settings.folders.state)
+    call.answer(tuple(lines), render_jobs.lines, as_json.lines)

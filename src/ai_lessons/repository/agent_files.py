@@ -1,0 +1,134 @@
+"""Our paragraph in the files of instructions that agents read (AGENTS.md, CLAUDE.md), between two markers.
+
+Everything else in such a file is somebody's text and comes out byte for byte. A link is left alone.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from typing import TYPE_CHECKING, NamedTuple
+
+from ai_lessons.repository.files import translated
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAMES = ("AGENTS.md", "CLAUDE.md")
+
+_BEGIN, _END = "<!-- >>> ai-lessons >>> -->", "<!-- <<< ai-lessons <<< -->"
+_NEW = "<!-- >>> ai-lessons, new file >>> -->"
+"""In a file that we have made there is no line feed before the paragraph."""
+
+
+def _between(end: str) -> str:
+    starts = f"(?:{end}{re.escape(_BEGIN)}|{re.escape(_NEW)})"
+    return f"{starts}{end}.*?{re.escape(_END)}{end}"
+
+
+_PART = re.compile("|".join(map(_between, (r"\r\n", r"\n"))).encode(), re.DOTALL)
+_IMPORTS_AGENTS = re.compile(rb"(?m)^\s*@(?:\./)?AGENTS\.md\s*$")
+
+
+class Plan(NamedTuple):
+    """What to do with one file. `data` None: leave it as it is, and `says` is why."""
+
+    says: str
+    data: bytes | None = None
+    remove: bool = False
+
+
+def plan_install(there: bytes | None, text: str) -> Plan:
+    """What becomes of a file with this content (None: there is none) when our paragraph goes in. Touches nothing."""
+    if there is None:
+        return Plan("written", _part(text, new=True))
+    found = _PART.search(there)
+    if found:
+        part = _part(text, new=found[0].startswith(_NEW.encode()), crlf=b"\r\n" in found[0])
+        new = there[: found.start()] + part + _PART.sub(b"", there[found.end() :])
+        return Plan("already there") if new == there else Plan("brought up to date", new)
+    if _marked(there):
+        return Plan("left alone, one of our two markers is missing: remove what is left of our paragraph")
+    return Plan("added at the end", there + _part(text, new=False, crlf=b"\r\n" in there))
+
+
+def plan_uninstall(there: bytes | None) -> Plan:
+    """What becomes of a file when our paragraph goes. Touches nothing."""
+    if there is None or not _marked(there):
+        return Plan("not there")
+    if not _PART.search(there):
+        return Plan("left alone, one of our two markers is missing: remove what is left of our paragraph")
+    rest = _PART.sub(b"", there)
+    if not rest and there.startswith(_NEW.encode()):
+        return Plan("removed", b"", remove=True)
+    return Plan("taken out", rest)
+
+
+def plan_status(there: bytes | None, text: str) -> Plan:
+    """Whether it is there. Touches nothing."""
+    if there is None or not _marked(there):
+        return Plan("not there")
+    plan = plan_install(there, text)
+    return Plan("there" if plan.says == "already there" else "there, but not the one of this version: install again")
+
+
+def holds_ours(there: bytes) -> bool:
+    """Whether our paragraph stands in a file."""
+    return bool(_PART.search(there))
+
+
+def _marked(there: bytes) -> bool:
+    return any(mark.encode() in there for mark in (_BEGIN, _NEW, _END))
+
+
+def _part(text: str, *, new: bool, crlf: bool = False) -> bytes:
+    """The paragraph with its markers. A line feed before it is ours too, so that taking it out gives back the bytes."""
+    head = _NEW if new else "\n" + _BEGIN
+    part = f"{head}\n{text.strip()}\n{_END}\n"
+    return (part.replace("\n", "\r\n") if crlf else part).encode()
+
+
+def files_in(top: Path, *, every: bool = False) -> tuple[Path, ...]:
+    """The files of a code repository that agents read and that are there; AGENTS.md where there is none.
+
+    A CLAUDE.md that takes in AGENTS.md, or is a link, needs no paragraph of its own; `every` names it all the same.
+    """
+    agents, claude = (top / name for name in NAMES)
+    there = [file for file in (agents, claude) if file.exists() and (every or not file.is_symlink())]
+    if not every and len(there) > 1 and _IMPORTS_AGENTS.search(claude.read_bytes()):
+        there.remove(claude)
+    return tuple(there) or (agents,)
+
+
+def carry_out(file: Path, job: str, text: str) -> str:
+    """Install, uninstall or look at (`status`) our paragraph in one file; what was done, in a few words.
+
+    Raises:
+        StorageFailed: it cannot be read or written.
+    """
+    with translated(str(file), writing=True):
+        if file.is_symlink():
+            return "left alone, it is a link: name the file that it leads to"
+        there = file.read_bytes() if file.exists() else None
+        if job == "status":
+            return plan_status(there, text).says
+        plan = plan_install(there, text) if job == "install" else plan_uninstall(there)
+        if plan.remove:
+            file.unlink()
+        elif plan.data is not None:
+            replace(file, plan.data)
+    return plan.says
+
+
+def replace(file: Path, data: bytes) -> None:
+    """Write a file whole or not at all, with the mode that it had."""
+    mode = file.stat().st_mode & 0o777 if file.exists() else None
+    file.parent.mkdir(parents=True, exist_ok=True)
+    temporary = file.with_name(f".{file.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        temporary.write_bytes(data)
+        if mode is not None:
+            temporary.chmod(mode)
+        temporary.replace(file)
+    finally:
+        temporary.unlink(missing_ok=True)

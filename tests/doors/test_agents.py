@@ -1,0 +1,95 @@
+"""The commands around agent hosts, on a code repository and a home of their own."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from doors.world import Run
+
+
+@pytest.fixture
+def code(knowledge: Path, git: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """We stand in a folder of a code repository, and no program of a host is on the path."""
+    folder = tmp_path / "code"
+    (folder / "src").mkdir(parents=True)
+    git(folder, "init", "-q")
+    monkeypatch.chdir(folder / "src")
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    return folder
+
+
+def test_hosts_shows_what_is_there_and_what_of_it_is_ours(run: Run, code: Path, hermetic: Path) -> None:
+    assert run("admin", "hosts").out.startswith("No agent host was found")
+    (hermetic / ".claude").mkdir()
+    assert run("admin", "hooks", "install", "--host", "claude-code").code == 0
+    shown = run("admin", "hosts").out.splitlines()
+    assert shown[1].startswith("Claude Code  ~/.claude, .claude")
+    assert shown[1].endswith("session-start, edit, mcp")
+    assert "  text around an edit: .claude/settings.json (ours is there)" in shown
+    (host,) = run("admin", "hosts", "--json").json
+    assert host["id"] == "claude-code"
+    assert host["hooks"][".claude/settings.json"][0] == "SessionStart"
+    assert {"way": "mcp", "place": ".mcp.json", "there": True, "ours": True} in host["targets"]
+
+
+def test_hosts_names_what_cannot_be_read(run: Run, code: Path) -> None:
+    (code / ".gemini").mkdir()
+    (code / ".gemini/settings.json").write_text("{")
+    assert "  cannot be read: .gemini/settings.json" in run("admin", "hosts").out.splitlines()
+
+
+def test_the_paragraph_goes_in_and_out_of_the_files_that_are_there(run: Run, code: Path) -> None:
+    (code / "CLAUDE.md").write_text("# Rules")
+    assert run("admin", "hooks", "status", "--agents").out == "CLAUDE.md: not there\n"
+    assert run("admin", "hooks", "install", "--agents").out == "CLAUDE.md: added at the end\n"
+    assert "ai-lessons recall search" in (code / "CLAUDE.md").read_text()
+    assert not (code / "AGENTS.md").exists()
+    assert run("admin", "hooks", "status", "--agents", "--json").json == ["CLAUDE.md: there"]
+    assert run("admin", "hooks", "uninstall", "--agents").out == "CLAUDE.md: taken out\n"
+    assert (code / "CLAUDE.md").read_text() == "# Rules"
+
+
+def test_a_file_can_be_named_wherever_it_is(run: Run, code: Path, hermetic: Path) -> None:
+    done = run("admin", "hooks", "install", "--file", "~/.codex/AGENTS.md", "--file", "notes.md")
+    assert done.out == f"{hermetic}/.codex/AGENTS.md: written\n{code}/src/notes.md: written\n"
+    assert not (code / "AGENTS.md").exists()
+    assert run("admin", "hooks", "uninstall", "--file", "~/.codex/AGENTS.md").out.endswith(": removed\n")
+
+
+def test_settings_of_a_host_go_in_and_out(run: Run, code: Path) -> None:
+    done = run("admin", "hooks", "install", "--host", "claude-code", "--agents")
+    assert done.out.splitlines()[:3] == ["AGENTS.md: written", ".claude/settings.json: written", ".mcp.json: written"]
+    assert "claude plugin marketplace add " in done.out.splitlines()[3]
+    assert json.loads((code / ".mcp.json").read_text())["mcpServers"]["ai-lessons"]["command"] == "ai-lessons-mcp"
+    assert run("admin", "hooks", "uninstall", "--host", "claude-code", "--agents").code == 0
+    assert sorted(one.name for one in code.iterdir()) == [".git", "src"]
+
+
+@pytest.mark.parametrize("option", [["--agents"], ["--host", "claude-code"]])
+def test_outside_of_code_there_is_a_way_on(
+    run: Run, code: Path, option: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(code.parent)
+    done = run("admin", "hooks", "install", *option)
+    assert done.code == 2
+    assert "lies in no code repository" in done.err
+    assert "hint: " in done.err
+
+
+def test_hooks_alone_are_still_those_of_git(run: Run, code: Path) -> None:
+    assert run("admin", "hooks", "status").out.startswith("pre-commit: ")
+
+
+def test_the_version_of_the_plugin_is_that_of_the_program(run: Run) -> None:
+    from ai_lessons.repository.scaffold import hooks_dir
+
+    plugin = json.loads((hooks_dir() / "claude-code/.claude-plugin/plugin.json").read_text())
+    assert run("--version").out == f"ai-lessons {plugin['version']}\n"
