@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from bench.harness import World
 
 SEED = 20261121
 CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+SCOPE = "tmux"
+"""The scope of the lessons with a pattern that do not hold everywhere."""
 PROJECTS = tuple(f"project-{n:02}" for n in range(20))
 MONTHS = tuple(f"{year}-{month:02}" for year in (2025, 2026) for month in range(1, 13))
 TAGS = tuple(f"tag-{n:03}" for n in range(200))
@@ -59,6 +61,19 @@ def ulid(dice: random.Random) -> str:
     return dice.choice("01234567") + "".join(dice.choices(CROCKFORD, k=25))
 
 
+def pattern_lesson(dice: random.Random) -> tuple[str, str]:
+    """Path and text of one lesson as `lesson add` writes it, about 450 bytes; every other one holds everywhere."""
+    identity, month, scope = ulid(dice), dice.choice(MONTHS), dice.choice(("global", SCOPE))
+    when, action, because = (sentence(dice) for _ in range(3))
+    title = f"{when}: {action}"[:100]
+    text = (
+        f"---\nid: {identity}\nkind: lesson\ntitle: '{title}'\nconfidence: medium\nsource: observed\n"
+        f"from: {dice.choice(('ai', 'ai', 'user'))}\nstatus: active\ncreated: {month}-14T10:00:00Z\n"
+        f"pattern:\n  when: {when}\n  do: {action}\n  because: {because}\n---\n"
+    )
+    return f"{scope}/lessons/{month}/{'-'.join(title.split()[:6])}-{identity[-6:].lower()}.md".replace(":", ""), text
+
+
 def lesson(dice: random.Random) -> tuple[str, str]:
     """Path and text of one lesson as the library writes it, about 700 bytes."""
     identity, month, project = ulid(dice), dice.choice(MONTHS), dice.choice(PROJECTS)
@@ -73,22 +88,22 @@ def lesson(dice: random.Random) -> tuple[str, str]:
     return f"{project}/lessons/{month}/{slug}-{identity[-6:].lower()}.md", text
 
 
-def write_lessons(root: Path, count: int) -> None:
-    """`count` lessons below `root`, over 20 projects and 24 months."""
+def write_lessons(root: Path, count: int, make: Callable[[random.Random], tuple[str, str]] = lesson) -> None:
+    """`count` lessons below `root`, over 24 months, and 20 projects or what `make` chooses."""
     dice = random.Random(SEED)
     for _ in range(count):
-        path, text = lesson(dice)
+        path, text = make(dice)
         file = root / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
 
 
-def repository(home: World, count: int) -> Path:
+def repository(home: World, count: int, *, patterns: bool = False) -> Path:
     """A git repository of `count` lessons, everything committed; taken as it is when it is already there."""
-    root = home.folder / f"lessons-{count}"
+    root = home.folder / f"{'patterns' if patterns else 'lessons'}-{count}"
     if not (root / ".git" / "index").exists():
         root.mkdir(parents=True, exist_ok=True)
-        write_lessons(root, count)
+        write_lessons(root, count, pattern_lesson if patterns else lesson)
         (root / ".ai-lessons").mkdir(exist_ok=True)
         home.git(root, "init", "-q")
         home.git(root, "add", "-A")

@@ -253,6 +253,10 @@ class World:
         """Run `ai-lessons` as the installed program does."""
         return run([*program(), *args], self.folder, self.env, expect=expect)
 
+    def lesson(self, repo: Path, *args: str) -> Sample:
+        """Run `lesson --repo REPO …` as the installed program does."""
+        return run([*program("lesson", "lesson_cli"), "--repo", str(repo), *args], self.folder, self.env)
+
     def start(self, *args: str) -> Running:
         """Start `ai-lessons` and do not wait."""
         return Running([*program(), *args], self.folder, self.env)
@@ -278,12 +282,12 @@ def forget_vectors(home: World) -> None:
         file.unlink()
 
 
-def program() -> list[str]:
+def program(name: str = "ai-lessons", door: str = "cli") -> list[str]:
     """The installed script beside this Python, or the same call from the source tree."""
-    script = Path(sys.executable).with_name("ai-lessons")
+    script = Path(sys.executable).with_name(name)
     if script.exists():
         return [str(script)]
-    return [sys.executable, "-c", "import sys; from ai_lessons.doors.cli import main; sys.exit(main())"]
+    return [sys.executable, "-c", f"import sys; from ai_lessons.doors.{door} import main; sys.exit(main())"]
 
 
 @contextmanager

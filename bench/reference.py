@@ -14,6 +14,7 @@ import click
 
 from ai_lessons.doors.cli import root
 from ai_lessons.doors.cli.commands import Command
+from ai_lessons.doors.lesson_cli import lesson
 from ai_lessons.knowledge.config import KEYS
 
 if TYPE_CHECKING:
@@ -38,6 +39,11 @@ A list takes commas (`--tags git,merge`) and is put in sorted. What a command pr
 These stand before the group or behind the command: `ai-lessons --json recall list` is `ai-lessons recall list --json`.
 Only `--tier` and `--version` have to stand before it.
 
+"""
+
+LESSON = """\
+A program of its own, for lessons of the form `WHEN … -> DO … -> BECAUSE …`, on the same files and with the same options
+for every command. [How to use it](../how-to/use-the-lesson-tool.md).
 """
 
 
@@ -67,11 +73,11 @@ def options(command: click.Command, leave_out: set[str]) -> str:
     return table(("option", "does"), rows) if rows else ""
 
 
-def section(path: tuple[str, ...], command: click.Command) -> str:
-    """One command: usage, what it does, options, examples."""
-    words = " ".join(("ai-lessons", *path))
+def section(path: tuple[str, ...], command: click.Command, *program: str) -> str:
+    """One command: usage, what it does, options, examples. `program` if it is not of `ai-lessons`."""
+    words = " ".join((*(program or ("ai-lessons",)), *path))
     usage = " ".join(command.collect_usage_pieces(click.Context(command)))
-    parts = [f"### {' '.join(path)}", f"`{words} {usage}`", cleandoc(command.help or "")]
+    parts = [f"### {' '.join((*program, *path))}", f"`{words} {usage}`", cleandoc(command.help or "")]
     parts.append(options(command, NO_TEXT_FOR).strip())
     if isinstance(command, Command) and command.examples:
         parts.append("```sh\n" + "\n".join(command.examples) + "\n```")
@@ -87,6 +93,8 @@ def commands() -> str:
         assert isinstance(group, click.Group)
         text += f"\n## {name}\n\n{cleandoc(group.help or '')}\n"
         text += "".join("\n" + section((name, *path), command) for path, command in walk(group))
+    text += f"\n## lesson\n\n{LESSON}"
+    text += "".join("\n" + section(path, command, "lesson") for path, command in walk(lesson))
     return text
 
 

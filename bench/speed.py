@@ -8,12 +8,12 @@ from bench.harness import Bar, ChildFailed, Outcome, arguments, machine, provide
 from bench.importing import importing
 from bench.indexing import edits, throughput, whole_run
 from bench.refreshing import refreshing
-from bench.starting import reading, starting
+from bench.starting import reading, sessions, starting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PARTS = ("help", "read", "check", "import", "embed", "index")
+PARTS = ("help", "read", "load", "check", "import", "embed", "index")
 
 
 def main() -> None:
@@ -30,6 +30,7 @@ def main() -> None:
         jobs: dict[str, Callable[[], None]] = {
             "help": lambda: starting(home, outcome, 3 * asked.rounds),
             "read": lambda: reading(home, outcome, asked.rounds),
+            "load": lambda: sessions(home, outcome, asked.rounds),
             "check": lambda: refreshing(home, outcome, asked.rounds, [int(size) for size in asked.sizes.split(",")]),
             "import": lambda: importing(home, outcome, 3, asked.data),
             "embed": lambda: throughput(home, outcome, model, asked.data),

@@ -1,4 +1,4 @@
-"""What a command costs before it reads and while it reads: `--help` against a bare click, `list` at 10,000 entries."""
+"""What a command costs before it reads and while it reads: `--help` against a bare click, reading 10,000 entries."""
 
 from __future__ import annotations
 
@@ -68,6 +68,29 @@ def reading(home: World, outcome: Outcome, rounds: int) -> None:
     print(f"the first command, with whatever catalog there was: {number(first.cpu)} s CPU")
     for name in ("recall list", "recall list --limit 0", "recall show ID"):
         outcome.judge(Bar(f"{name} at {ENTRIES:,} entries, CPU", cpu(samples[name]), READ_BAR, "s"))
+
+
+def sessions(home: World, outcome: Outcome, rounds: int) -> None:
+    """`lesson load` and its kin as whole processes on 10,000 lessons with a pattern: every session begins with it."""
+    repo = corpora.repository(home, ENTRIES, patterns=True)
+    home.lesson(repo, "load")
+    commands = {
+        "lesson load": ["load"],
+        "lesson load --scope S": ["load", "--scope", corpora.SCOPE],
+        "lesson load --scope S --limit 0": ["load", "--scope", corpora.SCOPE, "--limit", "0"],
+        "lesson list --scope S": ["list", "--scope", corpora.SCOPE],
+    }
+    contestants = {name: partial(home.lesson, repo, *argv) for name, argv in commands.items()}
+    contestants['python -c "import click"'] = partial(home.python, "-c", "import click")
+    samples = paired(contestants, rounds)
+    base = [s.cpu for s in samples['python -c "import click"']]
+    rows = [
+        [name, ms(cpu(runs)), ms(wall(runs)), number(ratio([s.cpu for s in runs], base)), number(peak(runs))]
+        for name, runs in samples.items()
+    ]
+    print(table(f"sessions at {ENTRIES:,} lessons", ["command", "CPU ms", "wall ms", "x click", "peak MB"], rows))
+    for name in list(commands)[:3]:
+        outcome.judge(Bar(f"{name} at {ENTRIES:,} lessons, CPU", cpu(samples[name]), READ_BAR, "s"))
 
 
 def one_handle(home: World, repo: Path) -> str:

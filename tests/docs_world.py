@@ -1,7 +1,7 @@
 """Runs the examples of a page of documentation as a reader would: in order, in a home folder of their own.
 
 In a ```console block every line after `$ ` is run; what is shown below it must be what it prints. In an ```sh block
-the lines that start with `ai-lessons` are run. A comment `<!-- run: … -->` is a script that prepares what the page
+the lines that start with one of our programs are run. A comment `<!-- run: … -->` is a script that prepares what it
 assumes. Ids, hashes, times, scores and sizes may differ; an id that a page shows stands for the one that was made.
 A line `…` stands for any lines. After a command that fails, the page must show `error: …` or `$ echo $?`.
 """
@@ -17,8 +17,8 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ai_lessons.doors import cli
-from doors.world import PROGRAM, environment
+from ai_lessons.doors import cli, lesson_cli
+from doors.world import LESSON_PROGRAM, PROGRAM, environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 HOME = "/home/you"
 REMOTES = "https://git.example.com/"
+OURS = {"ai-lessons": cli.run, "lesson": lesson_cli.run}
+"""Our programs, which run in this process where the command is plain."""
 SAID = ("note: ", "error: ", "hint: ", "warning: ")
 """How lines begin that our program prints on stderr."""
 
@@ -71,7 +73,7 @@ def steps(text: str) -> list[Step]:
             found += _console(block[2].splitlines(), line + 1)
         elif block[1] == "sh":
             rows = enumerate(block[2].splitlines(), line + 1)
-            found += [Step(number, row) for number, row in rows if row.startswith("ai-lessons")]
+            found += [Step(number, row) for number, row in rows if row.partition(" ")[0] in OURS]
     return found
 
 
@@ -148,8 +150,9 @@ class Session:
         programs, remotes = self.home.parent / f"{self.home.name}-bin", self.home.parent / f"{self.home.name}-remotes"
         programs.mkdir()
         remotes.mkdir()
-        (programs / "ai-lessons").write_text(f'#!/bin/sh\nexec {shlex.join(PROGRAM)} "$@"\n')
-        (programs / "ai-lessons").chmod(0o755)
+        for name, program in (("ai-lessons", PROGRAM), ("lesson", LESSON_PROGRAM)):
+            (programs / name).write_text(f'#!/bin/sh\nexec {shlex.join(program)} "$@"\n')
+            (programs / name).chmod(0o755)
         self.monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
         self.monkeypatch.setenv("AI_LESSONS_OFFLINE", "1")
         self.monkeypatch.setenv("REMOTES", str(remotes))
@@ -173,10 +176,10 @@ class Session:
             name, _, value = words[1].partition("=")
             self.monkeypatch.setenv(name, os.path.expanduser(value))
             return [], []
-        if words[0] == "ai-lessons" and not re.search(r"[|<>;&$~]|\*", re.sub(r"'[^']*'|\"[^\"$]*\"", "", command)):
+        if words[0] in OURS and not re.search(r"[|<>;&$~]|\*", re.sub(r"'[^']*'|\"[^\"$]*\"", "", command)):
             self.monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(), "utf-8"))
             self.capture()
-            self.code = cli.run(words[1:])
+            self.code = OURS[words[0]](words[1:])
             out, err = self.capture()
         else:
             done = subprocess.run(
@@ -184,7 +187,7 @@ class Session:
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, env=environment(),
             )  # fmt: skip
             self.code, out, err = done.returncode, done.stdout, ""
-            if "ai-lessons" in words:
+            if OURS.keys() & set(words):
                 err = "\n".join(row for row in out.splitlines() if row.startswith(SAID))
                 out = "\n".join(row for row in out.splitlines() if not row.startswith(SAID))
         return self.told(out), self.told(err)

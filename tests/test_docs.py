@@ -17,6 +17,7 @@ import pytest
 
 from ai_lessons import errors
 from ai_lessons.doors.cli import root
+from ai_lessons.doors.lesson_cli import lesson
 from ai_lessons.knowledge.checks import check_entry
 from ai_lessons.knowledge.layout import lesson_path, place
 from ai_lessons.knowledge.reading import read_entry
@@ -41,6 +42,7 @@ RUN = [
     if steps(page.read_text(encoding="utf-8"))
 ]
 COMMANDS = dict(reference.walk(root))
+DOCUMENTED = COMMANDS | {("lesson", *path): command for path, command in reference.walk(lesson)}
 NOT_OURS = {
     "machine paths": re.compile(r"/(?:root|work|tmp|Users)/|/home/(?!you\b)"),
     "hosts": re.compile(r"\b(?:localhost|127\.0\.0\.1|pypi|registry|mirror|proxy)\b", re.IGNORECASE),
@@ -120,11 +122,11 @@ def test_the_table_of_settings_is_current() -> None:
     assert text == reference.settings(text)
 
 
-@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("path", DOCUMENTED, ids=" ".join)
 def test_every_command_is_documented_with_an_example(path: tuple[str, ...]) -> None:
     text = (DOCS / "reference/commands.md").read_text(encoding="utf-8")
     section = text.partition(f"\n### {' '.join(path)}\n")[2].partition("\n### ")[0]
-    assert COMMANDS[path].help
+    assert DOCUMENTED[path].help
     assert "```sh\n" in section
 
 

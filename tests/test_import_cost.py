@@ -73,8 +73,8 @@ def loaded(code: str, cwd: Path | None = None) -> set[str]:
     return set(done.stdout.rpartition("LOADED")[2].split())
 
 
-def calling(*args: str) -> str:
-    return f"from ai_lessons.doors.cli import run\nassert run({list(args)!r}) == 0"
+def calling(*args: str, door: str = "cli") -> str:
+    return f"from ai_lessons.doors.{door} import run\nassert run({list(args)!r}) == 0"
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -85,6 +85,13 @@ def test_importing_a_cheap_module_loads_nothing_slow(module: str) -> None:
 @pytest.mark.parametrize("args", [(), ("--help",), ("--version",), ("recall", "--help"), ("admin", "init", "--help")])
 def test_help_loads_neither_the_slow_packages_nor_the_rooms(args: tuple[str, ...]) -> None:
     names = loaded(calling(*args) + "\nassert 'ai_lessons.library.wiring' not in sys.modules")
+    assert names & {*SLOW, *WRITING} == set()
+
+
+@pytest.mark.parametrize("args", [(), ("--help",), ("load", "--help")])
+def test_help_of_lesson_loads_neither_the_slow_packages_nor_the_rooms(args: tuple[str, ...]) -> None:
+    code = calling(*args, door="lesson_cli")
+    names = loaded(f"{code}\nassert 'ai_lessons.library.wiring' not in sys.modules")
     assert names & {*SLOW, *WRITING} == set()
 
 
@@ -105,6 +112,19 @@ def test_reading_loads_no_slow_package_once_the_catalog_is_there(
     loaded(first)
     names = loaded(calling("--repo", str(git_repo), *args))
     assert names & {*SLOW, *WRITING, *JUDGING, *NEVER_FOR_READING} == set()
+
+
+@pytest.mark.parametrize("args", [("load",), ("load", "--scope=tmux"), ("list",), ("show", "L-8F3K2A")])
+def test_lesson_reads_from_the_catalog_alone(args: tuple[str, ...], git_repo: Path, git: Callable[..., str]) -> None:
+    file = git_repo / "global/lessons/a.md"
+    file.parent.mkdir(parents=True)
+    file.write_text(ENTRY)
+    git(git_repo, "add", "-A")
+    git(git_repo, "commit", "-qm", "entry")
+    loaded(calling("--repo", str(git_repo), "list", door="lesson_cli"))
+    names = loaded(calling("--repo", str(git_repo), *args, door="lesson_cli"))
+    writing = {"ai_lessons.library.lesson_writing", "ai_lessons.library.contribute", "ai_lessons.knowledge.drafts"}
+    assert names & {*SLOW, *WRITING, *JUDGING, *NEVER_FOR_READING, *writing} == set()
 
 
 @pytest.fixture

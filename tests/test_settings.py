@@ -70,6 +70,18 @@ def test_the_configuration_file_sets_everything(home: Path, work: Path) -> None:
     assert str(found.enterprise["acme"]) == "/srv/acme"
 
 
+def test_lessons_are_promoted_into_the_agent_hosts_folders_unless_others_are_named(home: Path, work: Path) -> None:
+    environ = {"HOME": str(home)}
+    found = load(environ, work)
+    assert (found.skills_dir, found.tools_dir) == (home / ".claude/skills", home / ".claude/tools")
+    assert found.lesson_log == home / ".claude/lessons/lessons.jsonl"
+    found = load(environ | {"CLAUDE_CONFIG_DIR": "/srv/claude"}, work)
+    assert (str(found.skills_dir), str(found.lesson_log)) == ("/srv/claude/skills", "/srv/claude/lessons/lessons.jsonl")
+    configure(home, 'skills_dir = "skills"\n')
+    found = load(environ | {"AI_LESSONS_TOOLS_DIR": "tools"}, work)
+    assert (found.skills_dir, found.tools_dir) == (home / ".config/ai-lessons/skills", work / "tools")
+
+
 def test_the_command_line_beats_the_environment_beats_the_file(home: Path, work: Path) -> None:
     configure(home, 'repo = "/from/file"\nagent = "file"\noffline = true\n')
     environ = {"HOME": str(home)}

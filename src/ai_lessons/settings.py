@@ -22,7 +22,7 @@ PROJECT_REPOSITORY = Path(".ai") / "reference"
 """The project tier, below the top folder of the code repository that one stands in."""
 
 TRUE, FALSE = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off", ""})
-KEYS = ("repo", "index_dir", "model_dir", "agent", "offline", "enterprise")
+KEYS = ("repo", "index_dir", "model_dir", "skills_dir", "tools_dir", "agent", "offline", "enterprise")
 """Keys of `config.toml`; all but `enterprise` (a table of NAME = "path") are plain values."""
 
 
@@ -35,12 +35,18 @@ class Folders(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """Everything a door needs to open a library. Paths are absolute; none need exist."""
+    """Everything a door needs to open a library. Paths are absolute; none need exist.
+
+    `skills_dir` and `tools_dir` are what lessons are promoted into; `lesson_log` is where another tool kept lessons.
+    """
 
     repo: Path
     tier: str
     folders: Folders
     cwd: Path
+    skills_dir: Path
+    tools_dir: Path
+    lesson_log: Path
     index_dir: str | None = None
     model_dir: Path | None = None
     agent: str | None = None
@@ -84,16 +90,22 @@ def load(
     chosen = _path(repo, here, environ)
     if chosen is None and tier is None:
         chosen = _path(environ.get("AI_LESSONS_REPO"), here, environ)
-    model_dir = _path(environ.get("AI_LESSONS_MODEL_DIR"), here, environ) or _path(
-        _text(table, "model_dir", file), file.parent, environ
-    )
+
+    def folder(key: str) -> Path | None:
+        named = _path(environ.get(f"AI_LESSONS_{key.upper()}"), here, environ)
+        return named or _path(_text(table, key, file), file.parent, environ)
+
+    claude = _path(environ.get("CLAUDE_CONFIG_DIR"), here, environ) or _home(environ) / ".claude"
     return Settings(
         repo=chosen or _repository_of(chosen_tier, here, user, enterprise),
         tier=chosen_tier,
         folders=places,
         cwd=here,
+        skills_dir=folder("skills_dir") or claude / "skills",
+        tools_dir=folder("tools_dir") or claude / "tools",
+        lesson_log=claude / "lessons" / "lessons.jsonl",
         index_dir=environ.get("AI_LESSONS_INDEX_DIR") or _text(table, "index_dir", file),
-        model_dir=model_dir,
+        model_dir=folder("model_dir"),
         agent=environ.get("AI_LESSONS_AGENT") or _text(table, "agent", file),
         session=environ.get("AI_LESSONS_SESSION") or None,
         offline=_flag(environ, "AI_LESSONS_OFFLINE", table, "offline", file),

@@ -28,6 +28,9 @@ def desk(knowledge: Path, git: Callable[..., str], run: Run) -> Path:
     git(desk, "init", "-q")
     (desk / "WorkflowsApi.md").write_text("# Workflows API\n\nTransitions.\n")
     (desk / "update-workflow.sh").write_text("#!/bin/sh\necho updated\n")
+    (desk / "lessons.jsonl").write_text(
+        '{"id":"001","created":"2024-02-10","when":"editing","action":"do","do":"read first","because":"it helps"}\n'
+    )
     (desk / "notes").mkdir()
     (desk / "notes/one.md").write_text("# One\n\nFirst note.\n")
     git(desk, "add", "WorkflowsApi.md")

@@ -1,20 +1,19 @@
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import click
 import pytest
 
 from ai_lessons.doors.cli import commands, root
-from doors.world import Run, environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from doors.world import Run
+
 LATER = {
-    "promote", "graph", "sync", "undo", "export", "import", "migrate", "params", "merge-tags",
+    "promote", "graph", "sync", "undo", "export", "migrate", "params", "merge-tags",
 }  # fmt: skip
 
 
@@ -119,6 +118,7 @@ def test_the_commands_are_those_of_this_issue() -> None:
         "admin model pull",
         "admin completion",
         "admin check-push",
+        "admin import",
         "admin mcp",
         "admin hosts",
         "admin agent-hook",
@@ -160,18 +160,3 @@ def test_add_is_a_second_name_of_add_lesson(capsys: pytest.CaptureFixture[str]) 
 
 def test_the_version_is_told(run: Run) -> None:
     assert run("--version").out.startswith("ai-lessons ")
-
-
-@pytest.mark.parametrize(("module", "name"), [("lesson_cli", "lesson")])
-def test_programs_that_are_not_built_say_what_to_use_instead(module: str, name: str) -> None:
-    def call(*args: str) -> subprocess.CompletedProcess[str]:
-        code = f"from ai_lessons.doors.{module} import main; main()"
-        return subprocess.run(
-            [sys.executable, "-c", code, *args], capture_output=True, text=True, check=False, env=environment()
-        )
-
-    refused = call("load")
-    assert refused.returncode == 1
-    assert refused.stderr.startswith(f"error: {name} is not yet available in this version\nhint: use ai-lessons ")
-    assert call("--help").stdout.startswith(f"Usage: {name}")
-    assert call("--version").stdout.startswith(name)

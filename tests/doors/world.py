@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 PROGRAM = (sys.executable, "-c", "from ai_lessons.doors.cli import main; main()")
+LESSON_PROGRAM = (sys.executable, "-c", "from ai_lessons.doors.lesson_cli import main; main()")
 
 
 def environment(**more: str) -> dict[str, str]:

@@ -1,13 +1,212 @@
-"""The program `lesson`: lessons as WHEN, DO, BECAUSE. Not built yet."""
+"""The program `lesson`: lessons of the form WHEN, DO, BECAUSE, on the same files as `ai-lessons`."""
 
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ai_lessons.doors.not_yet import not_yet
+import click
+
+from ai_lessons.doors import render_lessons
+from ai_lessons.doors.cli import ending, global_options, prepare
+from ai_lessons.doors.cli.call import Call, pass_call
+from ai_lessons.doors.cli.commands import Group
+from ai_lessons.doors.cli.completion import offer
+from ai_lessons.doors.cli.options import id_argument, limit_option
+from ai_lessons.doors.terminal import is_terminal
+from ai_lessons.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ai_lessons.knowledge.entries import Pattern
+
+    Function = TypeVar("Function", bound=Callable[..., Any])
+
+PROGRAM = "lesson"
+COMPLETE_VARIABLE = "_LESSON_COMPLETE"
+LOADED = 200
+"""Lessons that a session begins with unless told otherwise: more would crowd out the work itself."""
+
+ORIGINS = click.Choice(["ai", "user"])
+
+
+def scope_option(text: str) -> Callable[[Function], Function]:
+    """`--scope`, which is the project of the lesson."""
+    return click.option("-s", "--scope", metavar="S", help=text, shell_complete=offer("project"))
+
+
+@click.group(PROGRAM, cls=Group)
+@global_options
+@click.pass_context
+def lesson(ctx: click.Context, /, **given: object) -> None:
+    """Behavioural lessons of agents and people: WHEN … -> DO … -> BECAUSE …, kept as Markdown files in git."""
+    ctx.obj = Call(**given)  # type: ignore[arg-type]  # click has checked what it parsed
+
+
+def caller(call: Call, stated: str | None) -> str:
+    """Who calls, `ai` or `user`: as stated, else an agent if one is named in the settings, else a person at a terminal.
+
+    Both ends must be a terminal: agents capture what we print.
+    """
+    if stated:
+        return stated
+    person = not call.settings.agent and is_terminal(sys.stdin) and is_terminal(sys.stdout)
+    return "user" if person else "ai"
+
+
+@lesson.command(
+    "add",
+    examples=[
+        'lesson add "WHEN editing config files -> DO read first -> BECAUSE understand existing structure"',
+        'lesson add --scope=tmux "WHEN editing -> DO read first -> BECAUSE avoid wrong assumptions"',
+        'lesson add -w "user is debugging" --dont "suggest refactors" -b "breaks focus"',
+        'lesson add --firm "WHEN multiple approaches -> DO pick minimal -> BECAUSE user preference"',
+    ],
+)
+@click.argument("words", metavar="[PATTERN]", nargs=-1)
+@click.option("-w", "--when", metavar="W", help="In place of a pattern: in which situation,")
+@click.option("-d", "--do", metavar="D", help="what to do,")
+@click.option("--dont", metavar="D", help="or what not to do,")
+@click.option("-b", "--because", metavar="B", help="and why.")
+@scope_option("Tool, skill or project that it is about (default: global).")
+@click.option("--firm", is_flag=True, help="The user stated it; it is not questioned.")
+@click.option("--from", "origin", type=ORIGINS, help="Who states it (default: who calls).")
+@pass_call
+def add(
+    call: Call, /, words: tuple[str, ...], scope: str | None, firm: bool, origin: str | None, **parts: str | None
+) -> None:
+    """Add a lesson: WHEN … -> DO … -> BECAUSE …, with DO NOT for what to avoid."""
+    if firm and origin == "ai":
+        raise UsageError("a firm lesson is from the user", hint="leave --firm or --from out")
+    by = caller(call, origin or ("user" if firm else None))
+    done = call.library.lessons.add(pattern_of(words, parts), scope=scope or "", by=by)
+    call.answer(done, render_lessons.added, render_lessons.changed_data)
+
+
+def pattern_of(words: tuple[str, ...], parts: dict[str, str | None]) -> Pattern:
+    """The pattern that was given as one text, through standard input for `-`, or in parts.
+
+    Raises:
+        UsageError: none, both, or no pattern.
+    """
+    from ai_lessons.knowledge import patterns
+
+    if len(words) > 1:
+        hint = 'put it in quotes, the shell takes > for itself: lesson add "WHEN … -> DO … -> BECAUSE …"'
+        raise UsageError(f"the pattern is {len(words)} words instead of one text", hint=hint)
+    if any(part is not None for part in parts.values()):
+        if words:
+            raise UsageError("the pattern is given twice", hint="give the whole text, or its parts with options")
+        return patterns.build(parts["when"], parts["do"], parts["dont"], parts["because"])
+    if not words:
+        raise UsageError("there is no pattern", hint='lesson add "WHEN … -> DO … -> BECAUSE …"')
+    if words == ("-",):
+        from ai_lessons.doors.cli.asking import read_input
+
+        return patterns.parse(read_input())
+    return patterns.parse(words[0])
+
+
+@lesson.command("list", examples=["lesson list", "lesson list --scope=tmux --from=ai", "lesson list --all"])
+@scope_option("Only this scope; global for those that hold everywhere.")
+@click.option("--from", "origin", type=ORIGINS, help="Only what agents drafted, or what the user stated.")
+@click.option("--all", "every", is_flag=True, help="Also the wrong and the promoted ones.")
+@pass_call
+def list_lessons(call: Call, scope: str | None, origin: str | None, every: bool) -> None:
+    """List lessons, oldest first."""
+    found = call.library.lessons.list(scope=scope, origin=origin, every=every)
+    call.answer(
+        found,
+        lambda value, view: render_lessons.rows(value.entries, view, every=every),
+        render_lessons.rows_data,
+        paged=True,
+    )
+
+
+@lesson.command("show", examples=["lesson show L-8F3K2A"])
+@id_argument
+@pass_call
+def show(call: Call, ref: str) -> None:
+    """Show a lesson in full, as YAML."""
+    call.answer(call.library.lessons.show(ref), render_lessons.shown, render_lessons.shown_data, paged=True)
+
+
+@lesson.command("wrong", examples=["lesson wrong L-8F3K2A", 'lesson wrong L-8F3K2A --reason "too specific"'])
+@id_argument
+@click.option("--reason", metavar="R", default="", help="Why it is wrong; kept with it.")
+@click.option("--from", "origin", type=ORIGINS, help="Who says so (default: who calls).")
+@pass_call
+def wrong(call: Call, ref: str, reason: str, origin: str | None) -> None:
+    """Mark a lesson as wrong: it leaves all results, git keeps it. What the user stated, only the user takes back."""
+    done = call.library.lessons.wrong(ref, reason, by=caller(call, origin))
+    call.answer(done, render_lessons.marked_wrong, render_lessons.changed_data)
+
+
+@lesson.command(
+    "promote",
+    examples=["lesson promote L-8F3K2A --to=skill/config-edit", "lesson promote L-8F3K2A --to=tool/tmux"],
+)
+@id_argument
+@click.option("--to", required=True, metavar="TARGET", help="skill/NAME or tool/NAME.")
+@pass_call
+def promote(call: Call, ref: str, to: str) -> None:
+    """Append a proven lesson to a skill or tool of yours, once, and mark it promoted."""
+    from ai_lessons.library.lesson_answers import Targets
+
+    targets = Targets(call.settings.skills_dir, call.settings.tools_dir)
+    done = call.library.lessons.promote(ref, to, targets)
+    call.answer(done, render_lessons.promoted, render_lessons.changed_data)
+
+
+@lesson.command("search", examples=['lesson search "tmux"', 'lesson search "config" --scope=global'])
+@click.argument("words", metavar="QUERY...", nargs=-1, required=True)
+@scope_option("Only this scope.")
+@limit_option
+@pass_call
+def search(call: Call, words: tuple[str, ...], scope: str | None, limit: int) -> None:
+    """Search lessons by meaning and by words, best first."""
+    found = call.library.lessons.search(" ".join(words), scope=scope, limit=limit)
+    call.answer(found, render_lessons.found, render_lessons.found_data)
+
+
+@lesson.command("load", examples=["lesson load", "lesson load --scope=tmux"])
+@scope_option("The lessons of this scope, too.")
+@click.option(
+    "--limit",
+    type=click.IntRange(0),
+    default=LOADED,
+    show_default=True,
+    metavar="N",
+    help="Most lessons, firm and newest first; 0 for all.",
+)
+@pass_call
+def load(call: Call, scope: str | None, limit: int) -> None:
+    """Print the lessons that a session begins with, as Markdown: the global ones, then those of the scope."""
+    found = call.library.lessons.load(scope, limit=limit or None)
+    call.answer(found, render_lessons.loaded, render_lessons.loaded_data)
+
+
+@lesson.command("import", examples=["lesson import", "lesson import old/lessons.jsonl"])
+@click.argument("file", required=False, type=click.Path())
+@pass_call
+def import_lessons(call: Call, file: str | None) -> None:
+    """Take over the lessons of a lessons.jsonl (default: ~/.claude/lessons/lessons.jsonl). Twice adds nothing."""
+    from ai_lessons.doors.cli.porting import take_over_lessons
+
+    take_over_lessons(call, file)
 
 
 def main() -> None:
-    """Say what to use instead and leave."""
-    instead = 'ai-lessons contribute add-lesson --title T --when "…" --do "…" --because "…"'
-    sys.exit(not_yet("lesson", "Record and load lessons of the form WHEN … -> DO … -> BECAUSE ….", instead))
+    """Run the program and leave with its exit code."""
+    prepare()
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(args: list[str]) -> int:
+    """Run the program on these arguments and return its exit code."""
+
+    def program() -> object:
+        return lesson.main(args, PROGRAM, COMPLETE_VARIABLE, standalone_mode=False)
+
+    return ending.run(program, args)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.library.admin import Admin
     from ai_lessons.library.contribute import Contribute
+    from ai_lessons.library.lessons import Lessons
     from ai_lessons.library.parts import Parts
     from ai_lessons.library.recall import Recall
     from ai_lessons.library.reports import Initialised
@@ -88,6 +89,13 @@ class Library:
     def replaced(self) -> bool:
         """Whether the repository was removed or made anew since the last job: then open it again."""
         return self._parts.replaced
+
+    @cached_property
+    def lessons(self) -> Lessons:
+        """Jobs of the program `lesson`."""
+        from ai_lessons.library.lessons import Lessons
+
+        return Lessons(self._parts)
 
     def __enter__(self) -> Self:
         return self

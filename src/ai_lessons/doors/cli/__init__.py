@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 
 from ai_lessons.doors.cli import ending
 from ai_lessons.doors.cli.call import Call
 from ai_lessons.doors.cli.commands import LazyGroup
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 PROGRAM = "ai-lessons"
 COMPLETE_VARIABLE = "_AI_LESSONS_COMPLETE"
@@ -40,19 +44,31 @@ def show_version(ctx: click.Context, _param: click.Parameter, value: bool) -> No
     if value and not ctx.resilient_parsing:
         from ai_lessons.doors.opening import version
 
-        click.echo(f"{PROGRAM} {version()}")
+        click.echo(f"{ctx.info_name} {version()}")
         ctx.exit()
 
 
-@click.group(PROGRAM, cls=LazyGroup, lazy=GROUPS, everyday=EVERYDAY)
-@click.option("--repo", metavar="PATH", help="Knowledge repository (or AI_LESSONS_REPO; default ~/.ai/reference).")
-@click.option("--tier", metavar="TIER", help="Repository by tier: project, user or enterprise:NAME.")
-@click.option("--json", is_flag=True, help="Print data instead of text; errors too.")
-@click.option("-q", "--quiet", is_flag=True, help="No notes, no progress.")
-@click.option("-v", "--verbose", is_flag=True, help="Show where an error comes from.")
-@click.option(
-    "--version", is_flag=True, is_eager=True, expose_value=False, callback=show_version, help="Print the version."
+GLOBAL_OPTIONS = (
+    click.option("--repo", metavar="PATH", help="Knowledge repository (or AI_LESSONS_REPO; default ~/.ai/reference)."),
+    click.option("--tier", metavar="TIER", help="Repository by tier: project, user or enterprise:NAME."),
+    click.option("--json", is_flag=True, help="Print data instead of text; errors too."),
+    click.option("-q", "--quiet", is_flag=True, help="No notes, no progress."),
+    click.option("-v", "--verbose", is_flag=True, help="Show where an error comes from."),
+    click.option(
+        "--version", is_flag=True, is_eager=True, expose_value=False, callback=show_version, help="Print the version."
+    ),
 )
+
+
+def global_options(command: Command) -> Command:
+    """The options of every program, in their order; they make its `Call`."""
+    for option in reversed(GLOBAL_OPTIONS):
+        command = option(command)
+    return command
+
+
+@click.group(PROGRAM, cls=LazyGroup, lazy=GROUPS, everyday=EVERYDAY)
+@global_options
 @click.pass_context
 def root(ctx: click.Context, /, **given: object) -> None:
     """Lessons, rules, docs and scripts for coding agents and people: Markdown files in git, searched by meaning."""
@@ -66,12 +82,17 @@ at Python's own 700, a list of 10,000 entries spends a tenth of its time looking
 
 def main() -> None:
     """Run the program and leave with its exit code."""
+    prepare()
+    sys.exit(run(sys.argv[1:]))
+
+
+def prepare() -> None:
+    """What every program of ours does before it looks at its arguments."""
     gc.set_threshold(FEW_COLLECTIONS)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             # A file name need not be UTF-8, and a terminal need not be able to show every letter.
             stream.reconfigure(errors="backslashreplace")
-    sys.exit(run(sys.argv[1:]))
 
 
 def run(args: list[str]) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ai_lessons.doors import as_json, render_jobs
-from ai_lessons.doors.cli import agents, hub, machinery, mcp, rules
+from ai_lessons.doors.cli import agents, hub, machinery, mcp, porting, rules
 from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Group
 from ai_lessons.doors.cli.options import id_argument
@@ -153,6 +153,7 @@ hooks_command("uninstall", "Take ours away again.")
 hooks_command("status", "Say which are installed.")
 machinery.register(admin)
 hub.register(admin)
+porting.register(admin)
 mcp.register(admin)
 agents.register(admin)
 rules.register_admin(admin)

@@ -1,0 +1,186 @@
+"""Lessons in the forms of the program `lesson`: a table, Markdown for an agent, YAML for one, and data. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ai_lessons.doors.render_jobs import WAITING
+from ai_lessons.doors.terminal import View, clean, line, table
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ai_lessons.knowledge.entries import Light, Pattern
+    from ai_lessons.library.answers import Answer, Listing
+    from ai_lessons.library.lesson_answers import LessonChange, LessonShown, Loaded
+
+HEADER = ("ID", "SCOPE", "FROM", "PATTERN")
+HEADER_OF_ALL = ("ID", "SCOPE", "FROM", "STATUS", "PATTERN")
+
+
+def says(entry: Light) -> str:
+    """The pattern of a lesson; a lesson of free text is told by its title."""
+    return str(entry.details.get("pattern") or entry.title)
+
+
+def rows(entries: Sequence[Light], view: View, *, every: bool = False) -> str:
+    """One line a lesson; with `every` its status, too."""
+    if not entries:
+        return "No lessons."
+    cells = [
+        (
+            one.handle,
+            one.project,
+            str(one.details.get("from") or ""),
+            *((str(one.details.get("status") or ""),) if every else ()),
+            says(one),
+        )
+        for one in entries
+    ]
+    return "\n".join(table(HEADER_OF_ALL if every else HEADER, cells, view))
+
+
+def found(answer: Answer, view: View) -> str:
+    """What a search found, best first, in the form of a list."""
+    if not answer.lessons:
+        return f'Nothing found for "{line(answer.query)}".'
+    return rows([hit.entry for hit in answer.lessons], view)
+
+
+def loaded(value: Loaded, _view: View) -> str:
+    """Markdown for an agent's context. `[firm]` marks what a person stated."""
+    blocks = [f"## Lessons ({value.total} active)"]
+    for scope, entries in value.groups:
+        name = "Global" if scope == GLOBAL_PROJECT else line(scope)
+        blocks.append("\n".join([f"### {name}", *map(_item, entries)]))
+    left_out = value.total - sum(len(entries) for _, entries in value.groups)
+    if left_out:
+        blocks.append(f"{left_out} more are left out: `lesson load --limit 0` has all, `lesson search` finds one")
+    return "\n\n".join(blocks)
+
+
+def _item(entry: Light) -> str:
+    return f"- {line(says(entry))}{' [firm]' if entry.details.get('from') == 'user' else ''}"
+
+
+def shown(value: LessonShown, _view: View) -> str:
+    """One lesson as YAML."""
+    from ai_lessons.knowledge.yaml_text import entry_lines, scalar
+
+    entry, details = value.entry, value.entry.details
+    head = {"id": entry.handle, "scope": entry.project, "from": details.get("from"), "status": details.get("status")}
+    yaml = [f"{key}: {scalar(text)}" for key, text in head.items() if text]
+    yaml += [f"created: {str(details['created'])[:10]}"] if details.get("created") else []
+    for key in ("reason", "promoted_to"):
+        yaml += entry_lines(key, value.fields[key]) if value.fields.get(key) else []
+    if value.pattern:
+        yaml.append(f"pattern: {_quoted(' '.join(str(value.pattern).split()))}")
+        yaml.append("parsed:")
+        yaml += [
+            f"  {key}: {text if key == 'action' else _quoted(text)}" for key, text in parsed(value.pattern).items()
+        ]
+    if not value.pattern or _own_title(value.pattern, entry.title):
+        yaml += entry_lines("title", entry.title)
+    yaml += entry_lines("text", value.body) if value.body.strip() else []
+    return clean("\n".join(yaml))
+
+
+def _quoted(text: str) -> str:
+    """In double quotes, which YAML and JSON read alike."""
+    import json
+
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _own_title(pattern: Pattern, title: str) -> bool:
+    from ai_lessons.knowledge.patterns import title_of
+
+    return title != title_of(pattern)
+
+
+def parsed(pattern: Pattern) -> dict[str, str]:
+    """The parts of a pattern; `do` is the action, whether to do it or not."""
+    action = "dont" if pattern.negative else "do"
+    return {"when": pattern.when, "action": action, "do": pattern.action, "because": pattern.because}
+
+
+def added(value: LessonChange, view: View) -> str:
+    """A lesson that was stated."""
+    firsts = {
+        "added": f"Added lesson {line(value.handle)} (from {value.origin}): {line(value.title)}",
+        "confirmed": f"Lesson {line(value.handle)} was there, and is firm now: {line(value.title)}",
+    }
+    first = firsts.get(value.change, f"Lesson {line(value.handle)} is there already: {line(value.title)}")
+    return "\n".join([first, f"  path: {view.place(value.path)}", *_waiting(value)])
+
+
+def marked_wrong(value: LessonChange, _view: View) -> str:
+    """A lesson that left the results."""
+    if value.change == "unchanged":
+        return f"Lesson {line(value.handle)} is marked wrong already"
+    return "\n".join([f"Deleted lesson {line(value.handle)}", *_waiting(value)])
+
+
+def promoted(value: LessonChange, view: View) -> str:
+    """A lesson that stands in a skill or a tool now."""
+    if value.change == "unchanged":
+        return f"Lesson {line(value.handle)} stands in {view.place(value.target)} already"
+    return "\n".join([f"Promoted lesson {line(value.handle)} to {view.place(value.target)}", *_waiting(value)])
+
+
+def _waiting(value: LessonChange) -> list[str]:
+    return [f"  {line(note)}" for note in value.notes if note.startswith(WAITING)]
+
+
+def changed_data(value: LessonChange) -> dict[str, Any]:
+    """A write as data; `target` only where there is one."""
+    data: dict[str, Any] = {"id": value.id, "handle": value.handle, "path": value.path, "commit": value.commit}
+    data |= {"change": value.change} | ({"target": value.target} if value.target else {})
+    return data | ({"notes": list(value.notes)} if value.notes else {})
+
+
+def row_data(entry: Light) -> dict[str, Any]:
+    """A lesson of a list."""
+    details = entry.details
+    return {
+        "id": entry.id,
+        "handle": entry.handle,
+        "scope": entry.project,
+        "from": details.get("from"),
+        "status": details.get("status"),
+        "created": details.get("created"),
+        "pattern": details.get("pattern"),
+        "title": entry.title,
+        "path": entry.path,
+    }
+
+
+def rows_data(value: Listing) -> list[dict[str, Any]]:
+    """An array of lessons."""
+    return [row_data(one) for one in value.entries]
+
+
+def found_data(answer: Answer) -> dict[str, Any]:
+    """What a search found, best first."""
+    lessons = [row_data(hit.entry) | {"score": hit.entry.score} for hit in answer.lessons]
+    return {"query": answer.query, "lessons": lessons, "notes": list(answer.notes)}
+
+
+def loaded_data(value: Loaded) -> dict[str, Any]:
+    """The lessons of a session, by scope."""
+    groups = [{"scope": scope, "lessons": _rows_data(entries)} for scope, entries in value.groups]
+    return {"active": value.total, "groups": groups, "notes": list(value.notes)}
+
+
+def _rows_data(entries: Iterable[Light]) -> list[dict[str, Any]]:
+    return [row_data(one) for one in entries]
+
+
+def shown_data(value: LessonShown) -> dict[str, Any]:
+    """One lesson in full; `parsed` is null for free text."""
+    fields: Mapping[str, Any] = value.fields
+    more = {key: fields[key] for key in ("reason", "promoted_to") if fields.get(key)}
+    return (
+        row_data(value.entry) | more | {"parsed": parsed(value.pattern) if value.pattern else None, "text": value.body}
+    )

@@ -1,0 +1,224 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ai_lessons.errors import Conflict, NotFound, Refused, UsageError
+from ai_lessons.knowledge.patterns import parse
+from library.world import DOC, LESSON, lesson
+
+if TYPE_CHECKING:
+    from library.world import World
+
+READ_FIRST = parse("WHEN editing tmux.conf -> DO read first -> BECAUSE avoid wrong assumptions")
+KEEP_SERVER = parse("WHEN debugging tmux -> DO NOT kill server -> BECAUSE destroys user sessions")
+MINIMAL = parse("WHEN multiple approaches -> DO pick minimal -> BECAUSE user preference")
+
+
+def handles(world: World, **wanted: object) -> list[str]:
+    return [one.handle for one in world.library.lessons.list(**wanted).entries]  # type: ignore[arg-type]
+
+
+def test_a_pattern_becomes_a_lesson_of_its_scope_in_one_commit(world: World) -> None:
+    done = world.library.lessons.add(READ_FIRST, scope="tmux")
+    assert (done.change, done.title, done.origin) == ("added", "editing tmux.conf: read first", "ai")
+    assert done.commit
+    assert world.commits()[0] == "Add lesson: editing tmux.conf: read first"
+    text = world.read(done.path)
+    assert done.path.startswith("tmux/lessons/2026-11/editing-tmux-conf-read-first-")
+    assert "from: ai\n" in text
+    assert "confidence: medium\n" in text
+    assert "pattern:\n  when: editing tmux.conf\n  do: read first\n  because: avoid wrong assumptions\n" in text
+
+
+def test_what_not_to_do_is_written_as_dont_and_what_a_person_states_is_surer(world: World) -> None:
+    text = world.read(world.library.lessons.add(KEEP_SERVER, by="user").path)
+    assert "  dont: kill server\n" in text
+    assert "from: user\n" in text
+    assert "confidence: high\n" in text
+
+
+def test_the_same_lesson_twice_is_one_lesson(world: World) -> None:
+    first = world.library.lessons.add(READ_FIRST, scope="tmux")
+    again = world.library.lessons.add(READ_FIRST, scope="tmux")
+    assert (again.change, again.id, again.commit) == ("unchanged", first.id, None)
+    elsewhere = world.library.lessons.add(READ_FIRST)
+    assert elsewhere.change == "added"
+    assert handles(world, scope="tmux") == [first.handle]
+
+
+def test_a_person_who_states_a_drafted_lesson_makes_it_firm(world: World) -> None:
+    drafted = world.library.lessons.add(READ_FIRST)
+    confirmed = world.library.lessons.add(READ_FIRST, by="user")
+    assert (confirmed.change, confirmed.id) == ("confirmed", drafted.id)
+    assert handles(world, origin="user") == [drafted.handle]
+    assert world.library.lessons.add(READ_FIRST, by="ai").change == "unchanged"
+    assert handles(world, origin="user") == [drafted.handle]
+
+
+def test_who_repeats_a_lesson_that_was_wrong_is_told_so(world: World) -> None:
+    first = world.library.lessons.add(READ_FIRST)
+    world.library.lessons.wrong(first.handle, "too specific")
+    again = world.library.lessons.add(READ_FIRST)
+    assert again.change == "added"
+    assert again.notes == (f"{first.handle} says the same and was marked wrong: too specific",)
+
+
+def test_a_scope_that_cannot_be_a_folder_is_refused(world: World) -> None:
+    with pytest.raises(UsageError, match="slash"):
+        world.library.lessons.add(READ_FIRST, scope="a/b")
+
+
+def test_the_list_is_oldest_first_and_filtered(world: World) -> None:
+    later = world.library.lessons.add(READ_FIRST, scope="tmux")
+    world.write("global/lessons/a.md", lesson(LESSON, **{"from": "user"}))
+    world.write("tmux/lessons/b.md", lesson(DOC, "Older").replace("2026-11-21", "2026-01-01"))
+    assert handles(world) == ["L-4T7QZM", "L-8F3K2A", later.handle]
+    assert handles(world, scope="tmux") == ["L-4T7QZM", later.handle]
+    assert handles(world, origin="ai") == [later.handle]
+    assert handles(world, origin="user", scope="tmux") == []
+
+
+def test_loading_gives_global_lessons_then_those_of_the_scope_firm_ones_first(world: World) -> None:
+    jobs = world.library.lessons
+    drafted, firm = jobs.add(READ_FIRST), jobs.add(MINIMAL, by="user")
+    own = jobs.add(KEEP_SERVER, scope="tmux")
+    jobs.add(KEEP_SERVER, scope="browser")
+    found = jobs.load("tmux")
+    assert found.total == 3
+    assert [(scope, [one.id for one in entries]) for scope, entries in found.groups] == [
+        ("global", [firm.id, drafted.id]),
+        ("tmux", [own.id]),
+    ]
+    assert [scope for scope, _ in jobs.load().groups] == ["global"]
+    assert jobs.load("global") == jobs.load()
+    assert [scope for scope, _ in jobs.load("nothing-here").groups] == ["global"]
+
+
+def test_a_limit_keeps_the_firm_and_the_newest(world: World) -> None:
+    for number, origin in enumerate(["user", "ai", "ai", "ai"]):
+        world.write(
+            f"global/lessons/{number}.md",
+            lesson(LESSON[:-1] + "ABCD"[number], f"Number {number}", **{"from": origin}).replace(
+                "T20:14", f"T1{number}:00"
+            ),
+        )
+    found = world.library.lessons.load(limit=2)
+    assert found.total == 4
+    assert [one.title for one in found.groups[0][1]] == ["Number 0", "Number 3"]
+
+
+def test_loading_sees_what_an_editor_saved_a_moment_ago(world: World) -> None:
+    assert world.library.lessons.load().total == 0
+    world.write("global/lessons/a.md", lesson())
+    assert world.library.lessons.load().total == 1
+
+
+def test_showing_gives_the_parts_and_free_text_has_none(world: World) -> None:
+    done = world.library.lessons.add(KEEP_SERVER)
+    assert world.library.lessons.show(done.handle).pattern == KEEP_SERVER
+    world.write("global/lessons/a.md", lesson())
+    shown = world.library.lessons.show("L-8F3K2A")
+    assert shown.pattern is None
+    assert shown.body == "Seen twice.\n"
+
+
+def test_a_wrong_lesson_leaves_every_result_and_keeps_its_file_and_reason(world: World) -> None:
+    done = world.library.lessons.add(READ_FIRST, scope="tmux")
+    marked = world.library.lessons.wrong(done.handle, "too specific,\n 2s is enough")
+    assert (marked.change, marked.path) == ("wrong", done.path)
+    assert handles(world) == []
+    assert world.library.lessons.load("tmux").total == 0
+    assert world.found("tmux") == []
+    assert handles(world, every=True) == [done.handle]
+    text = world.read(done.path)
+    assert "status: wrong\n" in text
+    assert "reason: too specific, 2s is enough\n" in text
+    assert world.commits()[0] == "Mark lesson wrong: editing tmux.conf: read first"
+    assert world.git(world.root, "log", "--oneline", "--", done.path).count("\n") == 1
+
+
+def test_wrong_again_changes_nothing_but_a_new_reason(world: World) -> None:
+    handle = world.library.lessons.add(READ_FIRST).handle
+    world.library.lessons.wrong(handle, "too specific")
+    before = world.commits()
+    assert world.library.lessons.wrong(handle).change == "unchanged"
+    assert world.commits() == before
+    assert world.library.lessons.wrong(handle, "plainly false").change == "wrong"
+    assert world.library.lessons.show(handle).fields["reason"] == "plainly false"
+
+
+def test_a_wrong_lesson_can_be_made_active_again(world: World) -> None:
+    handle = world.library.lessons.add(READ_FIRST).handle
+    world.library.lessons.wrong(handle)
+    world.library.contribute.update(handle, status="active")
+    assert handles(world) == [handle]
+
+
+def test_an_agent_cannot_take_back_what_a_person_stated(world: World) -> None:
+    handle = world.library.lessons.add(MINIMAL, by="user").handle
+    with pytest.raises(Refused, match="a person stated it"):
+        world.library.lessons.wrong(handle, "no")
+    assert handles(world) == [handle]
+    assert world.library.lessons.wrong(handle, "changed my mind", by="user").change == "wrong"
+    assert world.library.lessons.wrong(handle).change == "unchanged"
+    with pytest.raises(Refused):
+        world.library.lessons.wrong(handle, "another reason")
+
+
+def test_an_edit_of_a_lesson_keeps_comments_unknown_keys_and_the_rest(world: World) -> None:
+    text = lesson(tags="[b, a]  # mine", mood="good").replace("\n", "\r\n")
+    file = world.write("global/lessons/a.md", text)
+    world.commit()
+    world.library.lessons.wrong("L-8F3K2A", "too old")
+    after = file.read_bytes().decode()
+    added = [row for row in after.split("\r\n") if row not in text.split("\r\n")]
+    assert sorted(added) == ["reason: too old", "status: wrong"]
+    assert [row for row in after.split("\r\n") if row not in added] == text.split("\r\n")
+
+
+def test_only_lessons_are_shown_and_marked(world: World) -> None:
+    world.write("global/docs/unversioned/a.md", f"---\nid: {DOC}\nkind: doc\ntitle: A doc\n---\nText.\n")
+    for job in (world.library.lessons.show, world.library.lessons.wrong):
+        with pytest.raises(UsageError, match="D-4T7QZM is a doc, not a lesson"):
+            job("D-4T7QZM")
+        with pytest.raises(NotFound):
+            job("L-ZZZZZZ")
+
+
+def test_a_search_finds_lessons_of_a_scope_only(world: World) -> None:
+    mine = world.library.lessons.add(READ_FIRST, scope="tmux")
+    world.library.lessons.add(parse("WHEN editing files -> DO read tmux notes -> BECAUSE they help"))
+    world.write("tmux/docs/unversioned/a.md", "# tmux\n\nEverything about tmux.\n")
+    found = world.library.lessons.search("tmux", scope="tmux")
+    assert [hit.entry.id for hit in found.lessons] == [mine.id]
+    assert len(world.library.lessons.search("tmux").lessons) == 2
+    assert found.docs == ()
+    with pytest.raises(UsageError):
+        world.library.lessons.search("  ")
+
+
+def test_a_lesson_that_waits_for_a_commit_is_there_at_once(world: World) -> None:
+    (world.root / ".git/MERGE_HEAD").write_text(world.git(world.root, "rev-parse", "HEAD") + "\n")
+    done = world.library.lessons.add(READ_FIRST)
+    assert done.commit is None
+    assert any(note.startswith("waiting: ") for note in done.notes)
+    assert handles(world) == [done.handle]
+
+
+def test_a_file_that_changes_meanwhile_is_not_overwritten(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    handle = world.library.lessons.add(READ_FIRST).handle
+    parts = world.library._parts
+    load = parts.load
+
+    def edited_after(entry_id: str) -> object:
+        found = load(entry_id)
+        file = world.root / found[0].path
+        file.write_text(file.read_text() + "By hand.\n")
+        return found
+
+    monkeypatch.setattr(parts, "load", edited_after)
+    with pytest.raises(Conflict):
+        world.library.lessons.wrong(handle)
+    assert "By hand." in world.read(world.library.lessons.show(handle).entry.path)

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ai_lessons.errors import InvalidEntry, NotFound
+from ai_lessons.library.lesson_log import read_log
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from library.world import World
+
+SEED = """\
+{"id":"001","scope":"global","from":"user","status":"active","created":"2024-02-10","when":"multiple approaches","action":"do","do":"pick minimal","because":"user preference"}
+{"id":"002","scope":"tmux","from":"ai","status":"active","created":"2024-02-10","when":"editing tmux.conf","action":"do","do":"read first","because":"avoid wrong assumptions"}
+{"id":"002","scope":"tmux","from":"ai","status":"deleted","updated":"2024-02-11","reason":"too specific"}
+"""  # noqa: E501  # the lines of the format as it is documented
+
+
+def row(number: int, **more: Any) -> str:
+    entry = {"id": f"{number:03}", "scope": "tmux", "from": "ai", "status": "active", "created": "2024-02-10"}
+    return json.dumps(entry | {"when": f"w{number}", "action": "do", "do": "d", "because": "b"} | more) + "\n"
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    file = tmp_path / "lessons.jsonl"
+    file.write_text(SEED)
+    return file
+
+
+def listed(world: World) -> list[tuple[str, str, str, str]]:
+    entries = world.library.lessons.list(every=True).entries
+    return sorted(
+        (x.project, str(x.details["from"]), str(x.details["status"]), str(x.details["pattern"])) for x in entries
+    )
+
+
+def test_the_latest_entry_of_an_id_wins_and_deletions_come_as_wrong(world: World, log: Path) -> None:
+    done = world.library.lessons.import_log(log)
+    assert (len(done.written), done.unchanged, done.skipped) == (2, 0, ())
+    assert listed(world) == [
+        ("global", "user", "active", "WHEN multiple approaches -> DO pick minimal -> BECAUSE user preference"),
+        ("tmux", "ai", "wrong", "WHEN editing tmux.conf -> DO read first -> BECAUSE avoid wrong assumptions"),
+    ]
+    wrong = world.library.lessons.list(scope="tmux", every=True).entries[0]
+    assert world.library.lessons.show(wrong.handle).fields["reason"] == "too specific"
+    assert wrong.path.startswith("tmux/lessons/2024-02/")
+    assert world.commits()[0] == "Add 2 lessons"
+    assert world.library.admin.validate().problems == ()
+
+
+def test_importing_twice_adds_nothing(world: World, log: Path) -> None:
+    world.library.lessons.import_log(log)
+    before, commits = listed(world), world.commits()
+    again = world.library.lessons.import_log(log)
+    assert (again.written, again.unchanged, again.commit) == ((), 2, None)
+    assert listed(world) == before
+    assert world.commits() == commits
+
+
+def test_a_log_that_has_grown_brings_only_what_is_new(world: World, log: Path) -> None:
+    world.library.lessons.import_log(log)
+    with log.open("a") as file:
+        file.write(row(3))
+        file.write('{"id":"001","scope":"global","because":"said twice"}\n')
+    done = world.library.lessons.import_log(log)
+    assert [one.title for one in done.written] == ["w3: d"]
+    assert done.unchanged == 1 + 1
+
+
+def test_what_was_learned_here_is_not_overwritten_by_an_import(world: World, log: Path) -> None:
+    first = world.library.lessons.import_log(log).written[0]
+    world.library.lessons.wrong(first.handle, "changed", by="user")
+    world.library.lessons.import_log(log)
+    assert world.library.lessons.show(first.handle).fields["status"] == "wrong"
+
+
+def test_two_clones_give_a_lesson_the_same_id_and_two_logs_do_not(world: World, log: Path, tmp_path: Path) -> None:
+    one = {x.id for x in world.library.lessons.import_log(log).written}
+    other = tmp_path / "other.jsonl"
+    other.write_text(row(1, scope="global"))
+    assert not {x.id for x in world.library.lessons.import_log(other).written} & one
+    assert {x.handle for x in world.library.lessons.list(every=True).entries} >= {f"L-{one_id[-6:]}" for one_id in one}
+
+
+def test_damaged_lines_are_skipped_and_counted(world: World, log: Path) -> None:
+    damage = [
+        "{half",
+        "[1]",
+        "null",
+        '{"scope":"tmux"}',
+        '{"id":"9","status":"deleted"}',
+        row(4, created="soon").strip(),
+    ]
+    damage += [row(5, scope="../out").strip(), row(6, status="maybe").strip(), row(7, because="").strip()]
+    log.write_bytes(b"\xef\xbb\xbf" + SEED.encode() + b"\n" + "\n".join(damage).encode() + b"\n\xff\xfe\n")
+    done = world.library.lessons.import_log(log)
+    assert len(done.written) == 2
+    assert [place.rpartition(":")[2] for place, _ in done.skipped] == [
+        "5",
+        "6",
+        "7",
+        "8",
+        "14",
+        "9",
+        "10",
+        "11",
+        "12",
+        "13",
+    ]
+    reasons = [reason for _, reason in done.skipped]
+    assert reasons[:5] == ["not JSON", *["no entry with an id"] * 3, "not JSON"]
+    assert reasons[5].startswith("the pattern has no WHEN")
+    assert reasons[6] == "created 'soon' is not a date"
+
+
+def test_negative_promoted_and_one_text_patterns_are_understood(world: World, log: Path) -> None:
+    log.write_text(
+        row(1, action="dont")
+        + row(2, status="promoted", promoted_to="skill/x", reason="good")
+        + json.dumps({"id": 3, "created": "2024-02-10T10:00:00+02:00", "pattern": "WHEN a -> DON'T b -> BECAUSE c"})
+    )
+    world.library.lessons.import_log(log)
+    assert listed(world) == [
+        ("global", "ai", "active", "WHEN a -> DO NOT b -> BECAUSE c"),
+        ("tmux", "ai", "active", "WHEN w1 -> DO NOT d -> BECAUSE b"),
+        ("tmux", "ai", "promoted", "WHEN w2 -> DO d -> BECAUSE b"),
+    ]
+
+
+def test_a_file_without_any_lesson_is_an_error_and_an_empty_one_is_none(world: World, log: Path) -> None:
+    log.write_text("# not a log\n")
+    with pytest.raises(InvalidEntry, match=r"lessons.jsonl:1: not JSON"):
+        world.library.lessons.import_log(log)
+    log.write_text("")
+    assert world.library.lessons.import_log(log).written == ()
+    with pytest.raises(NotFound):
+        world.library.lessons.import_log(log.with_name("gone.jsonl"))
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["when", "do", "status"]), st.text(max_size=5)), max_size=12)
+)
+def test_the_last_word_on_every_key_counts(said: list[tuple[int, str, str]]) -> None:
+    text = "".join(json.dumps({"id": str(number), key: value}) + "\n" for number, key, value in said)
+    rows, damaged = read_log(text)
+    assert damaged == []
+    expected: dict[str, dict[str, str]] = {}
+    for number, key, value in said:
+        expected.setdefault(str(number), {"id": str(number)})[key] = value
+    assert [dict(one.last) for one in rows] == list(expected.values())
