@@ -29,10 +29,10 @@ JOINT = "0"
 LOST = frozenset(
     re.findall(
         r"\w+",
-        "a about after again against all an and are as at be below between both but by can did do down each few for from "
-        "had has have he here how i if in into is it just me more most my no nor not now of off on or other out over own "
-        "s same she so some such t than that the their then there these they this through to too under until up was we "
-        "what when where while who will with you",
+        "a about after again against all an and are as at be below between both but by can did do down each few "
+        "for from had has have he here how i if in into is it just me more most my no nor not now of off on or "
+        "other out over own s same she so some such t than that the their then there these they this through to "
+        "too under until up was we what when where while who will with you",
     )
 )
 """Stop words: those of these that the index drops in fact (seen by asking it for each)."""

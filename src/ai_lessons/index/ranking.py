@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ai_lessons.index.phrases import places
 from ai_lessons.knowledge.versions import score as version_score
 
 if TYPE_CHECKING:
@@ -50,13 +51,17 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of an entry besides its text. `standing` is a factor, 1.0 where nothing was learned."""
+    """What is known of an entry besides its text. `standing` is a factor, 1.0 where nothing was learned.
+
+    `asked` are the versions that are asked of it, where these are others than of all (None).
+    """
 
     id: str
     tags: frozenset[str] = frozenset()
     versions: frozenset[str] = frozenset()
     standing: float = 1.0
     versioned: bool = True
+    asked: AbstractSet[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +150,11 @@ def rank(
     ranked = []
     for match in matches:
         known = facts.get(match.entry_id)
-        version = version_score(versions, known.versions) if known and known.versioned else 1.0
-        if known is None or version is None:
+        if known is None:
+            continue
+        asked = versions if known.asked is None else known.asked
+        version = version_score(asked, known.versions) if known.versioned else 1.0
+        if version is None:
             continue
         boost = context_boost(weights, known.tags, aliases)
         factors = {"match": match.score, "version": version, "context": boost, "standing": known.standing}
@@ -162,18 +170,20 @@ LEAD_IN = 30
 """Characters of a snippet before the first word that matched."""
 
 
-def snippet(text: str, query: str, width: int = 150) -> str:
+def snippet(text: str, query: str, width: int = 150, phrases: Sequence[str] = ()) -> str:
     """About `width` characters of the text where most words of the query stand together, on one line.
 
-    Cut ends are marked with an ellipsis. Compares words without their common endings; knows no meaning, so that a
-    passage found by its vector alone gives its beginning.
+    A phrase that stands in the text comes before all words. Cut ends are marked with an ellipsis. Compares words
+    without their common endings; knows no meaning, so that a passage found by its vector alone gives its beginning.
     """
     flat = " ".join(text.split())
     if len(flat) <= width:
         return flat
     stems = {stem(word) for word in QUERY_WORD.findall(query.lower()) if len(word) >= SHORT_WORD}
     found = [(m.start(), word) for m in QUERY_WORD.finditer(flat.lower()) if (word := stem(m.group())) in stems]
-    start = _word_start(flat, min(_densest(found, width), len(flat) - width))
+    quoted = places(flat, phrases)
+    best = max(0, quoted[0] - LEAD_IN) if quoted else _densest(found, width)
+    start = _word_start(flat, min(best, len(flat) - width))
     end = start + width
     if end < len(flat):
         end = flat.rfind(" ", start + width // 2, end + 1)
@@ -207,7 +217,8 @@ def _word_start(text: str, at: int) -> int:
 GAPS: Mapping[frozenset[str], str] = {
     frozenset(): (
         "Nothing is stored on this yet. If you find the answer by trying, add a lesson; "
-        "if it took a command sequence, add the script too."
+        "if it took a command sequence, add the script too. If it stays unsolved, add a lesson whose title begins "
+        "with [UNSOLVED]."
     ),
     frozenset({"docs"}): (
         "Only docs cover this. If you had to try things out to make them work, add what you learned as a lesson "

@@ -5,60 +5,113 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import UsageError
-from ai_lessons.index.ranking import VECTOR_WEIGHT, Facts, fuse, rank, snippet
-from ai_lessons.index.rows import Filter
+from ai_lessons.index import catalog_reading, rows
+from ai_lessons.index.ranking import VECTOR_WEIGHT, Facts, Match, fuse, rank, snippet
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.knowledge.versions import score as version_score
+from ai_lessons.knowledge.queries import Asked, one_project, parse
 from ai_lessons.library.answers import Hit, Query
+from ai_lessons.library.asked_versions import asked_versions
 from ai_lessons.library.surfacing import rules_for
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from ai_lessons.index.ranking import Match, Ranked
+    from ai_lessons.index.ranking import Ranked
     from ai_lessons.index.rows import Candidates, Refreshed
     from ai_lessons.knowledge.entries import Light
+    from ai_lessons.library.asked_versions import Versions
     from ai_lessons.library.parts import Parts
 
 DEPTH = 100
 """Passages asked of each half, more only for more results; measured in the recipe that `ranking` follows."""
+
+NOTHING_DONE, NOTHING_FOUND = rows.Refreshed(), rows.Candidates()
 
 
 def find(parts: Parts, query: Query) -> tuple[list[Hit], list[str]]:
     """Hits, best first, and notes on how the answer came about.
 
     With no kind asked for, the rules that surface come first and beside the limit. With some, only those are found:
-    rules then as everything else is, by how well they match, whatever one is working on.
+    rules then as everything else is, by how well they match, whatever one is working on. With nothing but filters asked
+    for, all that passes them is found, the newest of equal score first.
 
     Raises:
-        UsageError: nothing to search for.
+        UsageError: nothing to search for, or filters that cannot all hold.
     """
-    if not query.text.strip():
-        raise UsageError("the query is empty", hint="say what you look for, or use `ai-lessons recall list`")
+    query, phrases = understood(query)
     parts.current()
+    versions = asked_versions(parts, query)
+    if not query.text:
+        return _filtered(parts, query, versions), _notes(parts, versions)
     done = parts.indexing.refresh()
     surfacing = not query.kinds and parts.rules.count > 0
     depth = max(DEPTH, query.limit)
-    found = parts.indexing.candidates(query.text, _wanted(parts, query, without_rules=surfacing), depth)
+    wanted = _wanted(parts, query, phrases, versions, without_rules=surfacing)
+    found = parts.indexing.candidates(query.text, wanted, depth)
     matches = fuse(found.text, found.vectors, found.depth, VECTOR_WEIGHT * _coverage(parts, done.missing))
-    hits = _hits(parts, query, matches)
+    hits = _hits(parts, query, phrases, matches, versions)
     if surfacing:
         hits = rules_for(parts, query, [hit.entry for hit in hits], complete=not done.missing) + hits
-    return hits, _notes(parts, done, found)
+    return hits, _notes(parts, versions, done, found)
 
 
-def _wanted(parts: Parts, query: Query, *, without_rules: bool) -> Filter:
+def understood(query: Query) -> tuple[Query, tuple[str, ...]]:
+    """The query with the filters of its text beside those that were given, and its phrases.
+
+    Raises:
+        UsageError: nothing is asked for, no such kind, or filters that cannot all hold.
+    """
+    said = Asked(" ".join(query.text.split())) if query.plain else parse(query.text)
+    if said == Asked():
+        raise UsageError("the query is empty", hint="say what you look for, or use `ai-lessons recall list`")
+    kinds = query.kinds & said.kinds if query.kinds and said.kinds else query.kinds or said.kinds
+    if query.kinds and not kinds:
+        raise UsageError(
+            f"{_or(said.kinds)} is asked for, and this search is for {_or(query.kinds)}", hint="leave one of them out"
+        )
+    asked = query._replace(
+        text=said.text,
+        kinds=kinds,
+        project=one_project([project for project in (query.project, said.project) if project]),
+        tags=tuple(dict.fromkeys((*query.tags, *said.tags))),
+        versions=tuple(dict.fromkeys((*query.versions, *said.versions))),
+    )
+    return asked, said.phrases
+
+
+def _or(kinds: Iterable[Kind]) -> str:
+    return " or ".join(sorted(kinds))
+
+
+def _wanted(
+    parts: Parts, query: Query, phrases: Sequence[str], versions: Versions, *, without_rules: bool
+) -> rows.Filter:
     kinds = query.kinds or frozenset(kind for kind in Kind if without_rules and kind is not Kind.RULE)
-    return Filter(
+    asks = versions.others or versions.of_project
+    others, of_project = versions.spellings([tally.name for tally in parts.catalog.versions()] if asks else [])
+    return rows.Filter(
         kinds=frozenset(kind.value for kind in kinds),
         project=query.project,
         tags=tuple(query.tags),
-        versions=_spellings(parts, query.versions),
+        versions=others,
+        versions_of=of_project,
+        phrases=phrases,
     )
 
 
-def _notes(parts: Parts, done: Refreshed, found: Candidates) -> list[str]:
-    notes = [*parts.notes(), *parts.config_notes(), done.rebuilt, *done.notes, found.note]
+def _filtered(parts: Parts, query: Query, versions: Versions) -> list[Hit]:
+    """What passes the filters, from the catalog alone."""
+    wanted = catalog_reading.Filter(kinds=query.kinds, project=query.project, tags=query.tags)
+    matches = [Match(light.id, 0, 1.0) for light in parts.catalog.select(wanted)]
+    place = {match.entry_id: number for number, match in enumerate(matches)}
+    hits = _hits(parts, query._replace(limit=len(matches)), (), matches, versions)
+    return sorted(hits, key=lambda hit: (-(hit.entry.score or 0.0), place[hit.entry.id]))[: query.limit]
+
+
+def _notes(
+    parts: Parts, versions: Versions, done: Refreshed = NOTHING_DONE, found: Candidates = NOTHING_FOUND
+) -> list[str]:
+    notes = [*parts.notes(), *parts.config_notes(), *versions.notes, done.rebuilt, *done.notes, found.note]
     if done.missing and found.vectors:
         notes.append(
             f"vectors of {done.missing} passages are still missing (their text is searched): "
@@ -67,26 +120,31 @@ def _notes(parts: Parts, done: Refreshed, found: Candidates) -> list[str]:
     return [note for note in dict.fromkeys(notes) if note]
 
 
-def _hits(parts: Parts, query: Query, matches: Sequence[Match]) -> list[Hit]:
+def _hits(
+    parts: Parts, query: Query, phrases: Sequence[str], matches: Sequence[Match], versions: Versions
+) -> list[Hit]:
     lights = parts.catalog.many(match.entry_id for match in matches)
+    standings = parts.usages.standings(lights.values())
     ranked = rank(
         matches,
-        {entry_id: _facts(light) for entry_id, light in lights.items() if _shown(light)},
-        versions=frozenset(query.versions),
+        {entry_id: _facts(light, standings, versions) for entry_id, light in lights.items() if _shown(light)},
         context=query.context_tags,
         aliases=parts.reading_config.tag_aliases,
         limit=query.limit,
     )
     return [
         Hit(
-            _light(lights[one.match.entry_id], one, query.text), one.match.heading, one.factors if query.explain else {}
+            _light(lights[one.match.entry_id], one, query.text, phrases),
+            one.match.heading,
+            one.factors if query.explain else {},
         )
         for one in ranked
     ]
 
 
-def _light(light: Light, one: Ranked, text: str) -> Light:
-    return light._replace(score=one.score, snippet=snippet(one.match.text, text) or light.snippet)
+def _light(light: Light, one: Ranked, text: str, phrases: Sequence[str]) -> Light:
+    shown = snippet(one.match.text, text, phrases=phrases) or light.snippet
+    return light._replace(score=one.score, snippet=shown)
 
 
 def _coverage(parts: Parts, missing: int) -> float:
@@ -97,17 +155,16 @@ def _coverage(parts: Parts, missing: int) -> float:
     return status.vectors / status.passages if status.passages else 0.0
 
 
-def _spellings(parts: Parts, asked: Sequence[str]) -> frozenset[str] | None:
-    """The versions in this repository that fit what was asked for, as they are written; None if nothing was."""
-    if not asked:
-        return None
-    names = (tally.name for tally in parts.catalog.versions())
-    return frozenset(name for name in names if version_score(asked, {name}) is not None)
-
-
 def _shown(light: Light) -> bool:
     return light.details.get("status", "active") in {"active", None}
 
 
-def _facts(light: Light) -> Facts:
-    return Facts(light.id, frozenset(light.tags), frozenset(light.versions), versioned=light.kind.is_resource)
+def _facts(light: Light, standings: Mapping[str, float], versions: Versions) -> Facts:
+    return Facts(
+        light.id,
+        frozenset(light.tags),
+        frozenset(light.versions),
+        standings.get(light.id, 1.0),
+        versioned=light.kind.is_resource,
+        asked=versions.of(light.project),
+    )

@@ -1,0 +1,256 @@
+"""Which versions a project uses, as its lock and manifest files say. Pure: takes texts, knows no file system.
+
+Read leniently: a file that is broken, huge or hostile says less or nothing, and never raises. Only what the formats
+need is read: lock files are written by programs, line by line in one form, so no TOML or YAML is loaded (a lock file of
+a megabyte takes the TOML parser most of a second).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, NamedTuple
+from xml.etree import ElementTree as ET
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from ai_lessons.knowledge.version_sets import IN_USE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+Found = tuple[str, str]
+"""A package by its own name, and its version as `versions.score` takes it: `@2.32.3` in use, or a range."""
+
+LARGEST = 8 << 20
+LARGEST_XML = 1 << 20
+"""Bytes of a file that is read. Lock files of big projects have five million; a tree of XML is many times its text."""
+
+LONGEST_NAME = 200
+"""Characters of a package's name or version; what is longer is left out."""
+
+PYTHON = "python"
+
+
+class Manifest(NamedTuple):
+    """A lock or manifest file: path for people, text, and how near it is (0: the caller's own folder)."""
+
+    path: str
+    text: str
+    distance: int = 0
+
+
+class Use(NamedTuple):
+    """What a project uses, and the file that says so. `version` is as `versions.score` takes it."""
+
+    package: str
+    version: str
+    path: str
+
+
+def is_manifest(name: str) -> bool:
+    """Whether a file of this name is one that we can read."""
+    return _reader(name) is not None
+
+
+def largest(name: str) -> int:
+    """Bytes up to which a file of this name is read."""
+    return LARGEST_XML if name.endswith(".xml") else LARGEST
+
+
+def in_use(
+    manifests: Iterable[Manifest], projects: Iterable[str], aliases: Mapping[str, str] | None = None
+) -> dict[str, tuple[Use, ...]]:
+    """For every project of the knowledge repository that is a package here: the versions in use.
+
+    The nearest files decide. At one distance a lock file stands before the manifest of the same language, and packages
+    of the same name in several languages or folders count all. `aliases` are other names of packages and projects.
+    """
+    by_name: dict[str, list[str]] = {}
+    for project in projects:
+        for name in names_of_project(project, aliases or {}):
+            by_name.setdefault(name, []).append(project)
+    found: dict[str, dict[Use, tuple[int, str, str, int]]] = {}
+    for manifest in manifests:
+        folder, _, file = manifest.path.rpartition("/")
+        language, order = _LANGUAGES.get(file, (PYTHON, len(_READERS)))
+        for package, version in packages(manifest.path, manifest.text):
+            for project in {one for name in names_of_package(package) for one in by_name.get(name, ())}:
+                place = manifest.distance, language, folder, order
+                found.setdefault(project, {}).setdefault(Use(package, version, manifest.path), place)
+    return {project: _nearest(uses) for project, uses in sorted(found.items())}
+
+
+def _nearest(uses: Mapping[Use, tuple[int, str, str, int]]) -> tuple[Use, ...]:
+    least = min(distance for distance, *_ in uses.values())
+    first: dict[tuple[str, str], int] = {}
+    for distance, language, folder, order in uses.values():
+        if distance == least:
+            first[language, folder] = min(order, first.get((language, folder), order))
+    kept = (use for use, (d, lang, folder, order) in uses.items() if d == least and first[lang, folder] == order)
+    return tuple(sorted(kept, key=lambda use: (use.path, use.version)))
+
+
+def packages(path: str, text: str) -> list[Found]:
+    """What a file says, each once, in its order; nothing for a file that we cannot read."""
+    reader = _reader(path.rpartition("/")[2])
+    if reader is None:
+        return []
+    try:
+        every = list(reader(text))
+    except (ValueError, RecursionError, ET.ParseError):
+        return []
+    return list(dict.fromkeys(one for one in every if all(0 < len(part) <= LONGEST_NAME for part in one)))
+
+
+def normal(name: str) -> str:
+    """A name as packages compare: case, and which mark stands between words, do not count."""
+    return re.sub(r"[-_.\s]+", "-", name.casefold()).strip("-")
+
+
+def names_of_package(package: str) -> set[str]:
+    """What a project about this package may be called: also without scope, group, host or major version."""
+    parts = [part for part in re.split(r"[/:]", package) if part]
+    if len(parts) > 1 and re.fullmatch(r"v[0-9]+", parts[-1]):
+        parts.pop()  # Go: github.com/go-chi/chi/v5
+    last = re.sub(r"\.v[0-9]+$", "", parts[-1]) if parts else ""  # Go: gopkg.in/yaml.v3
+    pair = "-".join([*parts[-2:-1], last]).lstrip("@")
+    alone = "" if package.startswith("@") else last  # npm: there are many packages called @…/core
+    return {normal(package), normal(alone), normal(pair)} - {""}
+
+
+def names_of_project(project: str, aliases: Mapping[str, str]) -> set[str]:
+    """What the package that a project is about may be called: also under an alias, and without a language's mark."""
+    own = normal(project)
+    other = {normal(b) for a, b in aliases.items() if normal(a) == own}
+    other |= {normal(a) for a, b in aliases.items() if normal(b) == own}
+    bare = re.sub(r"^python-|-(?:python|py|js|rs|go)$", "", own)
+    return {own, bare, *other} - {""}
+
+
+def _requirements(text: str) -> Iterator[Found]:
+    for row in re.sub(r"\\\r?\n", " ", text).splitlines():
+        plain = re.sub(r"(?:^|\s)#.*$|\s--?[a-z].*$", "", row[: 4 * LONGEST_NAME]).strip()
+        if not plain or plain.startswith("-"):
+            continue
+        try:
+            wanted = Requirement(plain)
+        except (InvalidRequirement, RecursionError):
+            continue
+        terms = sorted(wanted.specifier, key=str)
+        pinned = [term for term in terms if term.operator in {"==", "==="} and not term.version.endswith("*")]
+        if pinned:
+            yield wanted.name, IN_USE + pinned[0].version
+        elif terms:
+            yield wanted.name, " ".join(map(str, terms))
+
+
+_TABLE = re.compile(r"^\[")
+_PAIR = re.compile(r"""^(name|version|requires-python|python-versions)\s*=\s*["']([^"']*)["']""")
+
+
+def _locked_packages(text: str) -> Iterator[Found]:
+    """`[[package]]` tables of uv, Poetry and Cargo, each with a name and a version."""
+    package: dict[str, str] = {}
+    inside = ""
+    for row in text.splitlines():
+        if _TABLE.match(row):
+            if inside == "[[package]]":
+                yield from _named(package)
+            package, inside = {}, row.strip()
+        elif pair := _PAIR.match(row):
+            if pair[1] in {"requires-python", "python-versions"} and inside in {"", "[metadata]"}:
+                yield PYTHON, pair[2].replace(",", " ")
+            else:
+                package.setdefault(pair[1], pair[2])
+    if inside == "[[package]]":
+        yield from _named(package)
+
+
+def _named(package: Mapping[str, str]) -> Iterator[Found]:
+    if "name" in package and "version" in package:
+        yield package["name"], IN_USE + package["version"]
+
+
+def _npm_lock(text: str) -> Iterator[Found]:
+    """What lies directly in `node_modules` is what the project's own code sees; deeper copies are others' business."""
+    whole = json.loads(text)
+    listed = whole.get("packages") if isinstance(whole, dict) else None
+    if isinstance(listed, dict):
+        for place, one in listed.items():
+            head, inside, name = place.rpartition("node_modules/")
+            if inside and not head and name and isinstance(one, dict):
+                yield from _versioned(name, one)
+    elif isinstance(whole, dict) and isinstance(whole.get("dependencies"), dict):
+        for name, one in whole["dependencies"].items():
+            if isinstance(one, dict):
+                yield from _versioned(name, one)
+
+
+def _versioned(name: str, one: Mapping[str, object]) -> Iterator[Found]:
+    version = one.get("version")
+    if isinstance(version, str) and version[:1].isdigit():  # else a file or an address
+        yield name, IN_USE + version
+
+
+_GO_UNTAGGED = re.compile(r"^v0\.0\.0-(?:0\.)?[0-9]{14}-")
+
+
+def _go_mod(text: str) -> Iterator[Found]:
+    block = ""
+    for row in text.splitlines():
+        words = row[: 4 * LONGEST_NAME].partition("//")[0].split()
+        if words[1:] == ["("]:
+            block = words[0]
+        elif words == [")"]:
+            block = ""
+        elif words[:1] == ["go"] and len(words) == 2 and words[1][:1].isdigit():
+            yield "go", IN_USE + words[1]
+        else:
+            named = words if block else words[1:]
+            if (block or "".join(words[:1])) == "require" and len(named) == 2 and not _GO_UNTAGGED.match(named[1]):
+                yield named[0], IN_USE + named[1].removesuffix("+incompatible")
+
+
+_PROPERTY = re.compile(r"\$\{([^}]*)\}")
+
+
+def _maven(text: str) -> Iterator[Found]:
+    """Direct dependencies, managed ones, plugins and the parent; properties of the same file are put in."""
+    if "<!DOCTYPE" in text:
+        return  # so perhaps entities that grow without end; no Maven file needs one
+    root = ET.fromstring(text.lstrip("\ufeff"))  # noqa: S314  # without a document type there are no entities
+    for element in root.iter():
+        element.tag = str(element.tag).rpartition("}")[2]
+    plain = {one.tag: (one.text or "").strip()[:LONGEST_NAME] for one in root.findall("./properties/*")}
+    own = root.findtext("version") or root.findtext("parent/version") or ""
+    properties = {key: _filled(value, plain) for key, value in plain.items()} | {"project.version": _filled(own, plain)}
+    for one in (element for element in root.iter() if element.tag in {"dependency", "parent", "plugin"}):
+        name, version = (_filled(one.findtext(key) or "", properties) for key in ("artifactId", "version"))
+        if name and version[:1].isdigit():
+            group = _filled(one.findtext("groupId") or "", properties)
+            yield f"{group}:{name}" if group else name, IN_USE + version
+    java = properties.get("maven.compiler.release") or properties.get("java.version") or ""
+    if java[:1].isdigit():
+        yield "java", IN_USE + java
+
+
+def _filled(text: str, properties: Mapping[str, str]) -> str:
+    return _PROPERTY.sub(lambda found: properties.get(found[1], ""), text.strip()[:LONGEST_NAME])[:LONGEST_NAME]
+
+
+_READERS: Sequence[tuple[str, str, Callable[[str], Iterable[Found]]]] = (
+    ("uv.lock", PYTHON, _locked_packages),
+    ("poetry.lock", PYTHON, _locked_packages),
+    ("requirements*.txt", PYTHON, _requirements),
+    ("package-lock.json", "javascript", _npm_lock),
+    ("go.mod", "go", _go_mod),
+    ("Cargo.lock", "rust", _locked_packages),
+    ("pom.xml", "java", _maven),
+)
+_LANGUAGES = {pattern: (language, order) for order, (pattern, language, _) in enumerate(_READERS)}
+
+
+def _reader(name: str) -> Callable[[str], Iterable[Found]] | None:
+    return next((reader for pattern, _, reader in _READERS if fnmatchcase(name, pattern)), None)
