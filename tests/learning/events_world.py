@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 from hypothesis import strategies as st
 
 from ai_lessons.learning.events import TURNS, USES, Event
@@ -29,3 +31,8 @@ turns = st.builds(
     value=st.none() | st.floats(0, 1),
     weight=st.none() | st.floats(0, 5),
 )
+
+
+def chance(seed: int) -> random.Random:
+    """Dice that fall the same way in every run."""
+    return random.Random(seed)  # noqa: S311 - no keys are made of it

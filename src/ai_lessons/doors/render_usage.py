@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ai_lessons.doors.terminal import View, line
+from ai_lessons.doors.terminal import View, line, table
 
 if TYPE_CHECKING:
-    from ai_lessons.library.answers import Usage
+    from collections.abc import Sequence
+
+    from ai_lessons.library.answers import Left, Usage
+    from ai_lessons.library.reports import Parameter
     from ai_lessons.library.writes import Feedback
 
 
@@ -27,3 +30,27 @@ def usage(value: Usage) -> list[str]:
     said = ", ".join(f"{name} {number:,}" for name, number in counts if number or name == "helpful")
     last = f" | last used: {line(value.last_used)}" if value.last_used else ""
     return [f"learned confidence: {value.confidence:.2f} (alpha {value.alpha:g}, beta {value.beta:g})", said + last]
+
+
+def left_out(values: Sequence[Left], view: View) -> str:
+    """Lessons that fitted and did not come, each with the reason."""
+    if not values:
+        return "No lesson was left out."
+    rows = (
+        f"  {view.paint(f'[{line(one.entry.handle)}]', 'handle')} {line(one.entry.title)}: {line(one.detail)}"
+        for one in values
+    )
+    return "\n".join([view.paint("Left out:", "heading"), *rows])
+
+
+def params(values: Sequence[Parameter], view: View) -> str:
+    """Parameters that learn: where each stands, within which bounds, and how sure that is."""
+    header = ("PARAMETER", "VALUE", "BOUNDS", "UNCERTAINTY", "SEEN", "WHAT IT IS")
+    rows = [
+        (
+            one.name, f"{one.value:.3g}", f"{one.low:g} to {one.high:g}", f"{one.uncertainty:.2f}",
+            f"{one.observations:,}", one.help,
+        )
+        for one in values
+    ]  # fmt: skip
+    return "\n".join(table(header, rows, view, flexible=(5,)))

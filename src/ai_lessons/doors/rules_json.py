@@ -77,6 +77,12 @@ def why(value: Why) -> dict[str, Any]:
     }
 
 
-def context(value: Context) -> dict[str, Any]:
-    """What to know before starting."""
-    return {"rules": _lights(value.rules), "lessons": _lights(value.lessons), "notes": list(value.notes)}
+def context(value: Context, *, explain: bool = False) -> dict[str, Any]:
+    """What to know before starting; to `explain`, also the lessons that did not come, each with the reason."""
+    data = {"rules": _lights(value.rules), "lessons": _lights(value.lessons), "notes": list(value.notes)}
+    if not explain:
+        return data
+    left = [
+        as_json.light(one.entry, scored=False) | {"reason": one.reason, "detail": one.detail} for one in value.left_out
+    ]
+    return data | {"left_out": left}

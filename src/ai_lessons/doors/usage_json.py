@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.doors.as_json import light, usage
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ai_lessons.library.reports import Parameter
     from ai_lessons.library.writes import Feedback
 
 
@@ -17,3 +21,8 @@ def feedback(value: Feedback) -> dict[str, Any]:
         "usage": usage(value.usage),
         "notes": list(value.notes),
     }
+
+
+def params(values: Iterable[Parameter]) -> list[dict[str, Any]]:
+    """Parameters that learn."""
+    return [asdict(one) for one in values]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.index.model_files import Found
     from ai_lessons.library.parts import Parts
-    from ai_lessons.library.reports import Check, Indexed, Report, Stats
+    from ai_lessons.library.reports import Check, Indexed, Parameter, Report, Stats
     from ai_lessons.library.rule_answers import Approved, Audit, Pending, Rejected, Revoked, Suggested, TrustedKeys
     from ai_lessons.library.wiring import Options
     from ai_lessons.library.writes import Written
@@ -270,6 +270,46 @@ class Admin:
         from ai_lessons.library.rule_audit import audit
 
         return audit(self._parts)
+
+    def params(self, name: str | None = None) -> tuple[Parameter, ...]:
+        """The parameters that learn, or one of them.
+
+        Raises:
+            NotFound: no such parameter.
+        """
+        from ai_lessons.library.params import params
+
+        return params(self._parts, name)
+
+    def params_set(self, name: str, value: float) -> tuple[Parameter, ...]:
+        """Put a parameter at a value; it learns on from there.
+
+        Raises:
+            NotFound: no such parameter. UsageError: outside of its bounds. Refused: events are not recorded here.
+        """
+        from ai_lessons.library.params import set_value
+
+        return set_value(self._parts, name, value)
+
+    def params_bounds(self, name: str, low: float | None, high: float | None) -> tuple[Parameter, ...]:
+        """Keep a parameter between two values; None leaves one as it is.
+
+        Raises:
+            NotFound: no such parameter. UsageError: outside of its range. Refused: events are not recorded here.
+        """
+        from ai_lessons.library.params import set_bounds
+
+        return set_bounds(self._parts, name, low, high)
+
+    def params_reset(self, name: str | None = None) -> tuple[Parameter, ...]:
+        """Forget what one parameter, or all, learned, and their bounds.
+
+        Raises:
+            NotFound: no such parameter. Refused: events are not recorded here.
+        """
+        from ai_lessons.library.params import reset
+
+        return reset(self._parts, name)
 
     def trust_script(self, ref: str) -> str:
         """Allow this machine to run the script with the content that it has now; its path.

@@ -13,7 +13,7 @@ from ai_lessons.errors import AiLessonsError
 from ai_lessons.knowledge import commands
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.agent_events import Event, Moment, Reminder, Told
-from ai_lessons.library.answers import ContextQuery
+from ai_lessons.library.answers import Context, ContextQuery
 from ai_lessons.repository import agent_sessions, code_folder
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def hear(root: Path, options: Options, event: Event, *, project: str | None = No
     Raises:
         NoRepository and its like: see `open_library`. StorageFailed: the state folder cannot be written.
     """
+    options = options._replace(session=event.session or options.session)
     if event.moment is Moment.BEGIN:
         return _begin(root, options, event, project)
     if event.moment is Moment.BEFORE_TOOL:
@@ -74,6 +75,7 @@ def _begin(root: Path, options: Options, event: Event, project: str | None) -> T
             session.forget_shown(event.agent)
         fresh = set(session.fresh(event.agent, (light.id for light in (*found.rules, *found.lessons))))
     rules, lessons = _only(found.rules, fresh), _only(found.lessons, fresh)
+    _record(root, options, found._replace(rules=rules, lessons=lessons))
     return Told(rules, lessons, chosen, pending, notes=tuple(notes))
 
 
@@ -101,7 +103,18 @@ def _before_tool(root: Path, options: Options, event: Event) -> Told:
         fresh = set(session.fresh(event.agent, (light.id for light in found), BEFORE_A_TOOL))
     chosen = _only(found, fresh)
     rules = tuple(light for light in chosen if light.kind is Kind.RULE)
-    return Told(rules, tuple(light for light in chosen if light.kind is Kind.LESSON))
+    lessons = tuple(light for light in chosen if light.kind is Kind.LESSON)
+    _record(root, options, Context(rules, lessons))
+    return Told(rules, lessons)
+
+
+def _record(root: Path, options: Options, shown: Context) -> None:
+    """Write down what the agent was shown; that it could not be is nothing to trouble an agent with."""
+    from ai_lessons.library.injecting import record
+    from ai_lessons.library.parts import Parts
+
+    with closing(Parts(root, options)) as parts:
+        record(parts, shown)
 
 
 def _applying(root: Path, options: Options, paths: Sequence[str], wanted: Iterable[str]) -> list[Light]:

@@ -124,23 +124,40 @@ class Why(NamedTuple):
 
 
 class ContextQuery(NamedTuple):
-    """What one is about to do. `paths` are files about to be edited; `budget` is how many entries may come back."""
+    """What one is about to do. `paths` are files about to be edited; `budget` is how many entries may come back.
+
+    Without a budget it is as many as has proved best.
+    """
 
     project: str | None = None
     context_tags: Mapping[str, float | None] = MappingProxyType({})
     paths: Sequence[str] = ()
     query: str = ""
-    budget: int = 10
+    budget: int | None = None
     approvals: bool = False
 
 
+class Left(NamedTuple):
+    """A lesson that would have come: `reason` is harm, confidence, similarity, budget or ablation."""
+
+    entry: Light
+    reason: str
+    detail: str
+
+
 class Context(NamedTuple):
-    """What to know before doing it, most important first: rules to follow, and lessons."""
+    """What to know before doing it, most important first: rules to follow, and lessons.
+
+    `left_out` holds lessons that fitted and did not come. `edges`: by lesson the parameters (and their positions, 0 to
+    1) whose last one through it was.
+    """
 
     rules: tuple[Light, ...] = ()
     lessons: tuple[Light, ...] = ()
     notes: tuple[str, ...] = ()
     approvals: Mapping[str, Approval] = MappingProxyType({})
+    left_out: tuple[Left, ...] = ()
+    edges: Mapping[str, Mapping[str, float]] = MappingProxyType({})
 
 
 class Usage(NamedTuple):

@@ -15,6 +15,7 @@ from ai_lessons.index.ranking import context_boost, context_weights
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Confidence, Kind
 from ai_lessons.knowledge.globs import any_match
 from ai_lessons.library.answers import Context, Query
+from ai_lessons.library.injecting import Injecting, record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -33,35 +34,45 @@ _SURE = {word.value: place for place, word in enumerate(Confidence)}
 
 
 def context(parts: Parts, query: ContextQuery) -> Context:
-    """Rules first, but no more than half of the budget while there are lessons for the rest.
+    """Rules first, but no more than half of the budget while there are lessons for the rest. What came is recorded.
 
     An entry comes for one of these reasons: `applies_to` names one of the files, it lies in the project, it carries a
     context tag, or (rules) it is global. With nothing but files asked for only the first one counts, and an entry that
     says what files it is about never comes for others. With words to search for, lessons come by file or by the
-    search. With nothing asked for at all the project is `global`.
+    search. With nothing asked for at all the project is `global`. Of the lessons come those that pass what was learned,
+    see `learning.choosing`.
 
     Raises:
         UsageError: a budget below 1.
     """
-    if query.budget < 1:
-        raise UsageError(f"a budget of {query.budget} leaves room for nothing", hint="--budget 10")
     parts.current()
-    return context_of(parts, query)
+    found = context_of(parts, query)
+    return found._replace(notes=(*found.notes, *record(parts, found)))
 
 
 def context_of(parts: Parts, query: ContextQuery) -> Context:
-    """The same from the catalog as it was last brought up to date, for a job that asks more than once."""
-    asked = _Asked(parts, query)
-    rules, lessons = asked.rules(), asked.lessons()
-    half = (query.budget + 1) // 2
-    room = min(len(rules), max(half, query.budget - len(lessons)))
-    left_out = len(rules) - room
+    """The same from the catalog as it was last brought up to date, for a job that asks more than once.
+
+    What came is not written down: that is for whoever shows it, by `injecting.record`.
+    """
+    if query.budget is not None and query.budget < 1:
+        raise UsageError(f"a budget of {query.budget} leaves room for nothing", hint="--budget 10")
+    injecting = Injecting(parts, query.budget)
+    asked = _Asked(parts, query, injecting.budget)
+    rules = asked.rules()
+    lessons, left_out, choice = injecting.choose(asked.lessons(), query.query, len(rules))
+    chosen = tuple(rules[: injecting.budget - len(lessons)])
     notes = parts.notes()
-    if left_out:
-        notes.append(f"{left_out} more rules apply, beyond the budget of {query.budget}")
-    chosen = tuple(rules[:room])
-    approvals = _approvals(parts, chosen) if query.approvals else {}
-    return Context(chosen, tuple(lessons[: query.budget - room]), tuple(notes), approvals)
+    if len(rules) > len(chosen):
+        notes.append(f"{len(rules) - len(chosen)} more rules apply, beyond the budget of {injecting.budget}")
+    return Context(
+        chosen,
+        tuple(lessons),
+        (*notes, *(injecting.question() if lessons else ())),
+        _approvals(parts, chosen) if query.approvals else {},
+        tuple(left_out),
+        {one.id: one.edge for one in choice.chosen if one.edge},
+    )
 
 
 def _approvals(parts: Parts, rules: Sequence[Light]) -> dict[str, Approval]:
@@ -73,8 +84,8 @@ def _approvals(parts: Parts, rules: Sequence[Light]) -> dict[str, Approval]:
 class _Asked:
     """One question, and what there is for it."""
 
-    def __init__(self, parts: Parts, query: ContextQuery) -> None:
-        self._parts, self._query = parts, query
+    def __init__(self, parts: Parts, query: ContextQuery, budget: int) -> None:
+        self._parts, self._query, self._budget = parts, query, budget
         self._paths = [_in_project(path, parts.options.cwd) for path in query.paths]
         # the settings are worth loading YAML only where there are tags that may have other names
         self._aliases = parts.reading_config.tag_aliases if query.context_tags else {}
@@ -158,7 +169,8 @@ class _Asked:
 
     def _search(self, kinds: frozenset[Kind]) -> Query:
         query = self._query
-        return Query(query.query, kinds, project=query.project, context_tags=query.context_tags, limit=query.budget)
+        asked = Query(query.query, kinds, project=query.project, limit=self._budget, plain=True)
+        return asked._replace(context_tags=query.context_tags)
 
 
 def _globs(light: Light) -> Sequence[str]:

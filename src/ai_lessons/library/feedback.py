@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import Refused, UsageError
-from ai_lessons.learning.events import OUTCOMES, Event
+from ai_lessons.knowledge.entries import Kind
+from ai_lessons.learning.events import OBSERVED, OUTCOMES, Event
+from ai_lessons.learning.folding import NOTHING
+from ai_lessons.learning.parameters import ABLATION, ASSESSMENT, curiosity, learned
 from ai_lessons.library.writes import Feedback
 
 if TYPE_CHECKING:
@@ -20,5 +23,14 @@ def feedback(parts: Parts, ref: str, outcome: str, note: str) -> Feedback:
     light = parts.resolve(ref)
     if not parts.usages.recording:
         raise Refused("this repository records no events", hint="record them: ai-lessons admin config set events true")
-    parts.usages.record([Event("", "", outcome, light.id, note=note)])
-    return Feedback(light, outcome, parts.usages.of(light))
+    usages = parts.usages
+    before = usages.tallies([light.id]).get(light.id, NOTHING)
+    said = [Event("", "", outcome, light.id, note=note), *learned(outcome, usages.edge_of(light.id))]
+    if parts.options.session and light.kind is Kind.LESSON:
+        # where there are sessions, how much is left to learn says how often to ask, and how often to leave out
+        said += [
+            Event("", "", OBSERVED, ASSESSMENT, value=round(curiosity(before.outcomes), 6), weight=1.0),
+            Event("", "", OBSERVED, ABLATION, value=round(curiosity(before.left_out), 6), weight=1.0),
+        ]
+    usages.record(said)
+    return Feedback(light, outcome, usages.of(light))

@@ -93,3 +93,22 @@ class ModelState:
     path: str | None
     source: str | None
     tried: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter that learns. `value`, `low` and `high` (its bounds) are in its own unit.
+
+    `alpha` and `beta` are of the Beta distribution of its position in its range; `updated_at` is ISO 8601, or None.
+    """
+
+    name: str
+    help: str
+    value: float
+    uncertainty: float
+    observations: int
+    alpha: float
+    beta: float
+    low: float
+    high: float
+    updated_at: str | None

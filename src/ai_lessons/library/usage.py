@@ -11,7 +11,7 @@ from ai_lessons.errors import AiLessonsError, NotFound
 from ai_lessons.index.usage import UsageCache
 from ai_lessons.knowledge.entries import Kind, Relation
 from ai_lessons.knowledge.layout import CONFIG_PATH
-from ai_lessons.learning import events, folding
+from ai_lessons.learning import events, folding, parameters
 from ai_lessons.library.answers import Usage
 from ai_lessons.repository.events import EventLog
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.learning.events import Event
+    from ai_lessons.learning.parameters import Parameter
     from ai_lessons.library.parts import Parts
 
 CACHE_FILE = "usage.sqlite"
@@ -70,6 +71,28 @@ class Usages:
         cache = self.cache
         rows = cache.tallies(entries) if cache else {}
         return {entry: folding.Tallies._make(row) for entry, row in rows.items()}
+
+    def parameters(self) -> dict[str, Parameter]:
+        """The parameters of this repository as they stand."""
+        cache = self.cache
+        lines = cache.turns() if cache else []
+        return parameters.fold(one for one in map(events.read_line, lines) if one is not None)
+
+    def edge_of(self, entry_id: str) -> Mapping[str, float]:
+        """Of which parameters this entry was the last one through when it last came here; empty once it was judged.
+
+        Only of this session, if the session has a name.
+        """
+        wanted = self._parts.options.session
+        session = events.clean_session(wanted) if wanted else None
+        for line in reversed(self._log.recent().split(b"\n")):
+            one = events.read_line(line.decode("utf-8", "replace")) if entry_id.encode() in line else None
+            if one and one.entry == entry_id and session in {None, one.session}:
+                if one.event in events.OUTCOMES:
+                    break
+                if one.event == events.INJECTED:
+                    return one.edge
+        return {}
 
     def record(self, happened: Iterable[Event]) -> None:
         """Write events down; their ids and times are set here. Nothing where nothing is recorded.

@@ -106,6 +106,11 @@ class EventLog:
         found = (_PART.fullmatch(name) for name in os.listdir(self._own))
         return [int(part[2] or 1) for part in found if part and part[1] == month]
 
+    def recent(self) -> bytes:
+        """The part of this clone's own log that was written to last; empty if there is none."""
+        newest = max(self._own_files(), key=lambda file: file.stamp[0], default=None)
+        return newest.read() if newest else b""
+
     def files(self) -> list[LogFile]:
         """Every log: this clone's own, and those in the repository. Costs one look at each."""
         return [*self._own_files(), *self._shared_files()]
@@ -116,8 +121,8 @@ class EventLog:
                 for one in found:
                     if _PART.fullmatch(one.name) and one.is_file(follow_symlinks=False):
                         yield LogFile(one.name, _stamp(one.stat()), self._own, one.name)
-        except FileNotFoundError:
-            return
+        except OSError:
+            return  # none yet, or not to be read: then nothing is known of here
 
     def _shared_files(self) -> Iterator[LogFile]:
         with Folders(self._root) as folders:

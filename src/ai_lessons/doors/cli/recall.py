@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ai_lessons.doors.terminal import View
-    from ai_lessons.library.answers import Answer
+    from ai_lessons.library.answers import Answer, Context
 
 RESOURCE_KINDS = frozenset(kind for kind in Kind if kind.is_resource)
 SORTS = ("newest", "title", "path", "created")
@@ -195,7 +195,7 @@ def list_(call: Call, /, **given: Any) -> None:
 @recall.command(
     "context",
     examples=[
-        "ai-lessons recall context --project jira-api",
+        "ai-lessons recall context --project jira-api --explain",
         "ai-lessons recall context --path src/app.py --context-tags reviewer",
     ],
 )
@@ -203,13 +203,21 @@ def list_(call: Call, /, **given: Any) -> None:
 @context_tags_option
 @click.option("--path", "paths", metavar="FILE", multiple=True, help="File about to be edited; may be given again.")
 @click.option("--query", metavar="Q", default="", help="What is to be done, in words.")
-@click.option("--budget", metavar="N", type=click.IntRange(1, 100), default=10, show_default=True, help="Most entries.")
+@click.option(
+    "--budget", metavar="N", type=click.IntRange(1, 100), help="Most entries; without it, as many as proved best."
+)
+@click.option("--explain", is_flag=True, help="Name the lessons that were left out, each with the reason.")
 @pass_call
-def context(call: Call, /, **given: Any) -> None:
+def context(call: Call, /, explain: bool, **given: Any) -> None:
     """Show the rules and lessons for what one is about to do."""
-    from ai_lessons.doors import render_rules, rules_json
+    from ai_lessons.doors import render_rules, render_usage, rules_json
 
-    call.answer(call.library.recall.context(ContextQuery(**given)), render_rules.context, rules_json.context)
+    def text(found: Context, view: View) -> str:
+        shown = render_rules.context(found, view)
+        return f"{shown}\n\n{render_usage.left_out(found.left_out, view)}" if explain else shown
+
+    found = call.library.recall.context(ContextQuery(**given))
+    call.answer(found, text, lambda value: rules_json.context(value, explain=explain))
 
 
 def counting(name: str, what: str, text: str) -> None:

@@ -1,0 +1,114 @@
+"""Which lessons come unasked, by what was learned: the bars of this session, the choice, and writing it down."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING
+
+from ai_lessons.knowledge.entries import Kind
+from ai_lessons.learning import folding
+from ai_lessons.learning.choosing import Bars, Candidate, choose
+from ai_lessons.learning.events import INJECTED, LEFT_OUT, Event
+from ai_lessons.learning.parameters import ABLATION, ASSESSMENT, BUDGET, CONFIDENCE, SIMILARITY
+from ai_lessons.library.answers import Left
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ai_lessons.knowledge.entries import Light
+    from ai_lessons.learning.choosing import Choice, LeftOut
+    from ai_lessons.library.answers import Context, Usage
+    from ai_lessons.library.parts import Parts
+
+LOOKED_AT = 60
+"""Nearest lessons among which are chosen, beside three times the budget."""
+
+ASKING = "say afterwards how these did: ai-lessons contribute feedback ID helpful|ignored|contradicted"
+DEPTH = 100
+
+
+class Injecting:
+    """One context being put together. In a session the same question is answered the same way."""
+
+    def __init__(self, parts: Parts, budget: int | None) -> None:
+        """`budget` None: as many entries as has proved best."""
+        self._parts = parts
+        self._parameters = parts.usages.parameters()
+        self._session = parts.options.session or ""
+        chance = self._chance("bars")
+        positions = {
+            name: self._parameters[name].sample(chance.betavariate) for name in (BUDGET, CONFIDENCE, SIMILARITY)
+        }
+        self.budget = int(self._at(BUDGET, positions)) if budget is None else budget
+        if budget is not None:
+            del positions[BUDGET]  # somebody said how many: what comes last then says nothing about the parameter
+        self._bars = Bars(self.budget, self._at(CONFIDENCE, positions), self._at(SIMILARITY, positions), positions)
+
+    def _chance(self, what: str) -> Random:
+        """Chance that is the same all through a session."""
+        return Random(f"{self._session}/{what}") if self._session else Random()  # noqa: S311 - picks lessons, no keys
+
+    def _at(self, name: str, positions: Mapping[str, float]) -> float:
+        return self._parameters[name].at(positions[name])
+
+    def choose(self, lessons: Sequence[Light], words: str, rules: int) -> tuple[list[Light], list[Left], Choice]:
+        """The lessons that come beside so many rules that would, those that do not, and the choice with its edges.
+
+        Rules take at most half of the budget while there are lessons for the rest.
+        """
+        near = list(lessons[: LOOKED_AT + 3 * self.budget])
+        usages = self._parts.usages.several(near)
+        near.sort(key=lambda light: (-(light.score or 0), -usages[light.id].confidence))
+        similar = self._similarities(words) if words.strip() else {}
+        candidates = [Candidate(light.id, _used(usages[light.id]), similar.get(light.id)) for light in near]
+        fit = choose(candidates, self._bars._replace(budget=len(candidates) + 1)).chosen
+        room = self.budget - self.room(rules, len(fit))
+        without = self._ablation(near)
+        choice = choose(candidates, self._bars._replace(budget=room), without.__contains__)
+        by_id = {light.id: light for light in near}
+        chosen = [by_id[one.id] for one in choice.chosen]
+        return chosen, [_left(by_id[one.id], one) for one in choice.left_out], choice
+
+    def room(self, rules: int, lessons: int) -> int:
+        """How many of the rules come."""
+        return min(rules, max((self.budget + 1) // 2, self.budget - lessons))
+
+    def _ablation(self, lessons: Sequence[Light]) -> frozenset[str]:
+        """Lessons to leave out on purpose. Only in a session with a name: else nobody could tell what it changed."""
+        if not self._session:
+            return frozenset()
+        rate = self._parameters[ABLATION].value
+        return frozenset(light.id for light in lessons if self._chance(f"without {light.id}").random() < rate)
+
+    def _similarities(self, words: str) -> dict[str, float]:
+        """Cosine similarity of each lesson's best passage, of those that the vectors found."""
+        from ai_lessons.index.rows import Filter
+
+        found = self._parts.indexing.candidates(words, Filter(kinds=frozenset({Kind.LESSON.value})), DEPTH)
+        best: dict[str, float] = {}
+        for hit in found.vectors:
+            best[hit.entry_id] = max(hit.score, best.get(hit.entry_id, -1.0))
+        return best
+
+    def question(self) -> list[str]:
+        """In some sessions, the request to say how the lessons did."""
+        if not self._session:
+            return []
+        return [ASKING] if self._chance("question").random() < self._parameters[ASSESSMENT].value else []
+
+
+def _used(usage: Usage) -> folding.Usage:
+    tallies = folding.Tallies(usage.times_injected, usage.times_helpful, usage.times_ignored, usage.times_contradicted)
+    return folding.Usage(tallies, usage.alpha, usage.beta)
+
+
+def _left(light: Light, one: LeftOut) -> Left:
+    return Left(light, one.reason, one.detail)
+
+
+def record(parts: Parts, found: Context, session: str = "") -> list[str]:
+    """Write down what came, and what was left out on purpose; a note where that cannot be."""
+    edges = found.edges
+    came = [Event("", "", INJECTED, one.id, session, edges.get(one.id, {})) for one in (*found.rules, *found.lessons)]
+    left = [Event("", "", LEFT_OUT, one.entry.id, session) for one in found.left_out if one.reason == "ablation"]
+    return parts.usages.record_if_possible([*came, *left])

@@ -1,0 +1,76 @@
+"""Looking at the parameters of a repository, setting their bounds, and starting one anew. Each change is an event."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ai_lessons.errors import NotFound, Refused, UsageError
+from ai_lessons.learning.events import BOUNDS, RESET, Event
+from ai_lessons.learning.parameters import DEFINITIONS
+from ai_lessons.library.reports import Parameter
+
+if TYPE_CHECKING:
+    from ai_lessons.learning.parameters import Definition
+    from ai_lessons.library.parts import Parts
+
+
+def params(parts: Parts, name: str | None) -> tuple[Parameter, ...]:
+    """See `Admin.params`."""
+    if name is not None:
+        _known(name)
+    found = parts.usages.parameters()
+    return tuple(
+        Parameter(
+            one.name, DEFINITIONS[one.name].help, round(one.value, 6), round(one.uncertainty, 6), one.observations,
+            round(one.alpha, 6), round(one.beta, 6), one.low, one.high, one.updated_at or None,
+        )
+        for one in found.values()
+        if name in {None, one.name}
+    )  # fmt: skip
+
+
+def set_value(parts: Parts, name: str, value: float) -> tuple[Parameter, ...]:
+    """See `Admin.params_set`."""
+    about, now = _known(name), parts.usages.parameters()[name]
+    if not now.low <= value <= now.high:
+        where = "its bounds" if (now.low, now.high) != (about.low, about.high) else "its range"
+        raise UsageError(f"{value:g} is outside of {where}, {now.low:g} to {now.high:g}")
+    return _turn(parts, Event("", "", RESET, name, value=value))
+
+
+def set_bounds(parts: Parts, name: str, low: float | None, high: float | None) -> tuple[Parameter, ...]:
+    """See `Admin.params_bounds`."""
+    about, now = _known(name), parts.usages.parameters()[name]
+    wanted = (now.low if low is None else low, now.high if high is None else high)
+    if not about.low <= wanted[0] <= wanted[1] <= about.high:
+        raise UsageError(
+            f"{name} cannot be bounded to {wanted[0]:g} to {wanted[1]:g}",
+            hint=f"its range is {about.low:g} to {about.high:g}",
+        )
+    return _turn(parts, Event("", "", BOUNDS, name, value=wanted[0], weight=wanted[1]))
+
+
+def reset(parts: Parts, name: str | None) -> tuple[Parameter, ...]:
+    """See `Admin.params_reset`."""
+    names = list(DEFINITIONS) if name is None else [name]
+    for one in names:
+        _known(one)
+    _record(parts, [Event("", "", RESET, one) for one in names])
+    return params(parts, name)
+
+
+def _turn(parts: Parts, event: Event) -> tuple[Parameter, ...]:
+    _record(parts, [event])
+    return params(parts, event.entry)
+
+
+def _record(parts: Parts, happened: list[Event]) -> None:
+    if not parts.usages.recording:
+        raise Refused("this repository records no events", hint="record them: ai-lessons admin config set events true")
+    parts.usages.record(happened)
+
+
+def _known(name: str) -> Definition:
+    if name not in DEFINITIONS:
+        raise NotFound("parameter", name, hint="one of: " + ", ".join(DEFINITIONS))
+    return DEFINITIONS[name]

@@ -1,0 +1,127 @@
+"""Which lessons come unasked, and why the others do not."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ai_lessons.learning.choosing import (
+    Bars,
+    Candidate,
+    binomial_tail,
+    choose,
+    effect,
+    harm_is_credible,
+    harmful,
+)
+from ai_lessons.learning.folding import Tallies, usage
+from ai_lessons.learning.parameters import BUDGET, CONFIDENCE, SIMILARITY
+from learning.events_world import chance
+
+BARS = Bars(3, 0.4, 0.5, {BUDGET: 0.2, CONFIDENCE: 0.3, SIMILARITY: 0.6})
+
+
+def one(
+    name: str, start: float = 0.5, similarity: float | None = None, *, helpful: int = 0, contradicted: int = 0
+) -> Candidate:
+    return Candidate(name, usage(Tallies(helpful=helpful, contradicted=contradicted), start), similarity)
+
+
+def reasons(*candidates: Candidate, bars: Bars = BARS) -> dict[str, str]:
+    return {left.id: left.reason for left in choose(candidates, bars).left_out}
+
+
+def test_they_come_in_their_order_while_the_budget_lasts() -> None:
+    choice = choose([one(name) for name in "abcde"], BARS)
+    assert [chosen.id for chosen in choice.chosen] == ["a", "b", "c"]
+    assert [(left.id, left.reason) for left in choice.left_out] == [("d", "budget"), ("e", "budget")]
+    assert choice.left_out[0].detail == "the budget of 3 is spent"
+
+
+def test_each_that_does_not_come_has_its_reason() -> None:
+    assert reasons(
+        one("unsure", 0.1),
+        one("far", similarity=0.4),
+        one("harmful", 0.9, contradicted=2, helpful=1),
+        one("near", similarity=0.6),
+        one("fine"),
+    ) == {"unsure": "confidence", "far": "similarity", "harmful": "harm"}
+
+
+def test_what_is_left_out_takes_nobodys_place() -> None:
+    choice = choose([one("a", 0.1), one("b"), one("c"), one("d")], BARS, lambda name: name == "b")
+    assert [chosen.id for chosen in choice.chosen] == ["c", "d"]
+    assert [(left.id, left.reason) for left in choice.left_out] == [("a", "confidence"), ("b", "ablation")]
+
+
+def test_nobody_is_left_out_on_purpose_who_would_not_have_come() -> None:
+    assert reasons(*(one(name) for name in "abcd"), bars=BARS._replace(budget=0)) == dict.fromkeys("abcd", "budget")
+    choice = choose([one("a", 0.1)], BARS, lambda _: True)
+    assert choice.left_out[0].reason == "confidence"
+
+
+def test_the_last_one_through_each_bar_carries_it() -> None:
+    choice = choose([one("a", 0.9, 0.9), one("b", 0.5, 0.8), one("c", 0.6, 0.6), one("d", 0.9)], BARS)
+    assert {chosen.id: dict(chosen.edge) for chosen in choice.chosen} == {
+        "a": {}, "b": {CONFIDENCE: 0.3}, "c": {SIMILARITY: 0.6, BUDGET: 0.2},
+    }  # fmt: skip
+
+
+def test_a_budget_that_nobody_stayed_outside_for_has_no_last_one() -> None:
+    choice = choose([one("a"), one("b")], BARS)
+    assert all(BUDGET not in chosen.edge for chosen in choice.chosen)
+
+
+@given(st.lists(st.tuples(st.floats(0.05, 0.95), st.integers(0, 5), st.integers(0, 5))), st.integers(0, 6))
+def test_every_candidate_either_comes_or_has_a_reason(lessons: list[tuple[float, int, int]], budget: int) -> None:
+    candidates = [one(str(n), start, helpful=h, contradicted=c) for n, (start, h, c) in enumerate(lessons)]
+    choice = choose(candidates, BARS._replace(budget=budget))
+    assert sorted([x.id for x in choice.chosen] + [x.id for x in choice.left_out]) == sorted(x.id for x in candidates)
+    assert len(choice.chosen) <= budget
+
+
+def test_harm_is_more_contradictions_than_help_or_a_rate_that_is_surely_too_high() -> None:
+    assert not harmful(Tallies())
+    assert harmful(Tallies(contradicted=1)) == "contradicted 1 times, helpful 0 times"
+    assert not harmful(Tallies(helpful=1, contradicted=1))
+    assert not harmful(Tallies(helpful=3, contradicted=2)), "few cases prove nothing"
+    assert "wrong in 40 of 100 cases" in harmful(Tallies(helpful=60, contradicted=40))
+    assert not harmful(Tallies(helpful=80, contradicted=20))
+
+
+def test_the_credible_rate_is_that_of_the_beta_distribution() -> None:
+    dice = chance(3)
+    for contradicted, rest in ((1, 0), (4, 5), (20, 40), (10, 25)):
+        above = sum(dice.betavariate(contradicted + 1, rest + 1) > 0.25 for _ in range(20_000)) / 20_000
+        exact = 1 - binomial_tail(contradicted + rest + 1, contradicted + 1, 0.25)
+        assert above == pytest.approx(exact, abs=0.015)
+        assert harm_is_credible(Tallies(helpful=rest, contradicted=contradicted)) == (exact >= 0.95)
+
+
+@pytest.mark.parametrize(
+    ("trials", "least", "expected"), [(3, 0, 1.0), (1, 1, 0.25), (2, 1, 1 - 0.75**2), (2, 2, 0.25**2), (5, 6, 0.0)]
+)
+def test_the_tail_of_the_binomial_is_right(trials: int, least: int, expected: float) -> None:
+    assert binomial_tail(trials, least, 0.25) == pytest.approx(expected)
+
+
+def test_an_effect_needs_sessions_of_both_sorts_and_an_interval_of_few_is_wide() -> None:
+    assert effect(3, 5, 0, 0) is None
+    few = effect(3, 4, 1, 2)
+    assert few is not None
+    assert few.low < 0 < few.difference < few.high
+    many = effect(800, 1000, 60, 100)
+    assert many is not None
+    assert many.difference == pytest.approx(0.2)
+    assert 0.1 < many.low < 0.2 < many.high < 0.31
+
+
+def test_the_interval_of_an_effect_holds_the_truth_as_often_as_it_says() -> None:
+    dice = chance(11)
+    held = 0
+    for _ in range(1500):
+        shown, without = (sum(dice.random() < p for _ in range(n)) for p, n in ((0.8, 60), (0.65, 12)))
+        found = effect(shown, 60, without, 12)
+        held += found is not None and found.low <= 0.15 <= found.high
+    assert held / 1500 >= 0.93

@@ -1,0 +1,157 @@
+"""What comes unasked: by what was learned, written down, the same all through a session."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ai_lessons.library.answers import ContextQuery
+from library.world import LESSON, OTHER, World, lesson
+
+if TYPE_CHECKING:
+    from ai_lessons.library.answers import Context
+    from library.world import CountingEmbedder
+
+IDS = [f"01JD3Z8QK5W7M2X9V4T6{n:02d}ABCD" for n in range(30)]
+
+
+def place(world: World, *ids: str, **more: str) -> None:
+    for n, one in enumerate(ids):
+        world.write(f"global/lessons/{n}.md", lesson(one, f"Lesson {n}", **more))
+    world.commit()
+
+
+def context(world: World, session: str | None = None, **more: object) -> Context:
+    return world.fresh(session=session).recall.context(ContextQuery(**more))  # type: ignore[arg-type]  # a test's keys
+
+
+def reasons(found: Context) -> dict[str, str]:
+    return {one.entry.id: one.reason for one in found.left_out}
+
+
+def logged(world: World) -> list[dict[str, object]]:
+    files = sorted((world.root / ".git/ai-lessons/events").glob("*.jsonl"))
+    return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+
+def test_what_came_is_written_down_and_counted(world: World) -> None:
+    place(world, LESSON, OTHER)
+    assert len(context(world, "s1").lessons) == 2
+    assert {(row["event"], row["entry"], row["session"]) for row in logged(world)} == {
+        ("injected", LESSON, "s1"),
+        ("injected", OTHER, "s1"),
+    }
+    usage = world.library.recall.show(LESSON).usage
+    assert usage is not None
+    assert usage.times_injected == 1
+    assert world.status() == ""
+
+
+def test_a_lesson_that_was_contradicted_stays_away_and_says_why(world: World) -> None:
+    place(world, LESSON, OTHER)
+    world.library.contribute.feedback(LESSON, "contradicted")
+    found = context(world)
+    assert [light.id for light in found.lessons] == [OTHER]
+    assert [(one.entry.id, one.reason, one.detail) for one in found.left_out] == [
+        (LESSON, "harm", "contradicted 1 times, helpful 0 times")
+    ]
+
+
+def test_a_lesson_that_its_author_doubts_stays_away_until_it_has_helped(world: World) -> None:
+    place(world, LESSON, confidence="very-low")
+    assert reasons(context(world)) == {LESSON: "confidence"}
+    world.library.contribute.feedback(LESSON, "helpful")
+    assert [light.id for light in context(world).lessons] == [LESSON]
+
+
+def test_the_proven_come_before_the_others(world: World) -> None:
+    place(world, *IDS[:5])
+    world.library.contribute.feedback(IDS[2], "helpful")
+    assert context(world, budget=2).lessons[0].id == IDS[2]
+
+
+def test_without_a_budget_as_many_come_as_is_set(world: World) -> None:
+    place(world, *IDS)
+    found = context(world)
+    assert len(found.lessons) == 10
+    assert set(reasons(found).values()) == {"budget"}
+    world.library.admin.params_set("injection_budget", 4)
+    assert len(context(world).lessons) == 4
+    assert len(context(world, budget=6).lessons) == 6
+
+
+def test_feedback_on_the_last_one_through_moves_the_parameters_once(world: World) -> None:
+    place(world, *IDS)
+    last = context(world, "s1").lessons[-1].id
+    world.fresh(session="s1").contribute.feedback(last, "contradicted")
+    before = {one.name: one for one in world.library.admin.params()}
+    assert before["injection_budget"].observations == 1
+    assert before["injection_budget"].value < 10
+    world.library.contribute.feedback(last, "contradicted")
+    after = {one.name: one for one in world.library.admin.params()}
+    assert after["injection_budget"] == before["injection_budget"], "it was judged already"
+
+
+def test_a_budget_that_somebody_asks_for_teaches_nothing_about_the_budget(world: World) -> None:
+    place(world, *IDS)
+    last = context(world, "s1", budget=3).lessons[-1].id
+    world.fresh(session="s1").contribute.feedback(last, "ignored")
+    params = {one.name: one.observations for one in world.library.admin.params()}
+    assert params["injection_budget"] == 0
+
+
+def test_a_session_sees_the_same_from_beginning_to_end(world: World) -> None:
+    place(world, *IDS)
+    last = context(world, "s0").lessons[-1].id
+    world.fresh(session="s0").contribute.feedback(last, "helpful")
+    sizes = {name: len(context(world, name).lessons) for name in ("a", "b", "c", "d", "e")}
+    assert {name: len(context(world, name).lessons) for name in sizes} == sizes
+    assert len(set(sizes.values())) > 1, "between sessions it tries other settings"
+
+
+def test_leaving_out_on_purpose_is_recorded_and_only_happens_in_a_session(world: World) -> None:
+    place(world, *IDS[:8])
+    world.library.admin.params_set("ablation_frequency", 0.2)
+    assert not context(world).left_out
+    every = [context(world, f"session {n}") for n in range(20)]
+    left = {one.entry.id for found in every for one in found.left_out}
+    assert left
+    assert {reason for found in every for reason in reasons(found).values()} == {"ablation"}
+    assert len([row for row in logged(world) if row["event"] == "left_out"]) == sum(len(one.left_out) for one in every)
+
+
+def test_some_sessions_are_asked_how_lessons_did(world: World) -> None:
+    place(world, LESSON)
+    world.library.admin.params_set("assessment_sample_rate", 0.5)
+    asked = [any("contribute feedback" in note for note in context(world, f"s{n}").notes) for n in range(30)]
+    assert 3 < sum(asked) < 27
+    assert not any("contribute feedback" in note for note in context(world).notes)
+
+
+def test_a_lesson_far_from_the_words_stays_away(world: World, embedder: CountingEmbedder) -> None:
+    world.write("global/lessons/a.md", lesson(LESSON, "Workflow replaced whole", "Workflow replaced whole.\n"))
+    world.write("global/lessons/b.md", lesson(OTHER, "Postgres vacuum replaced", "Autovacuum and bloat of tables.\n"))
+    world.commit()
+    world.library.admin.params_set("semantic_similarity_threshold", 0.6)
+    found = context(world, query="workflow replaced whole")
+    assert [light.id for light in found.lessons] == [LESSON]
+    assert reasons(found) == {OTHER: "similarity"}
+
+
+def test_where_nothing_can_be_written_down_a_context_still_comes(world: World) -> None:
+    place(world, LESSON)
+    world.library.recall.list()
+    (world.root / ".git/ai-lessons/events").write_text("in the way")
+    found = context(world)
+    assert [light.id for light in found.lessons] == [LESSON]
+    assert "could not be written down" in found.notes[0]
+
+
+@pytest.mark.parametrize("said", ["events: false\n", "git:\n  events: local\nevents: false\n"])
+def test_where_events_are_off_nothing_is_written_down(world: World, said: str) -> None:
+    place(world, LESSON)
+    world.write(".ai-lessons/config.yaml", said)
+    assert context(world).lessons
+    assert not (world.root / ".git/ai-lessons/events").exists()
