@@ -19,7 +19,7 @@ import pexpect
 import pytest
 import yaml
 
-from ai_lessons.doors import lesson_cli, render_lessons
+from ai_lessons.doors import cli, lesson_cli, render_lessons
 from ai_lessons.doors.cli.commands import Command
 from ai_lessons.doors.terminal import View
 from ai_lessons.knowledge.entries import Kind, Light
@@ -445,6 +445,11 @@ def test_who_calls_is_a_person_at_a_terminal_unless_an_agent_is_named(
     assert child.exitstatus == 0, child.before
     assert f"(from {origin})" in str(child.before)
     assert shell.rows("lesson list")[1][2] == origin
+
+
+def test_what_other_doors_write_without_a_terminal_is_not_taken_for_the_word_of_a_person(shell: Shell) -> None:
+    assert cli.run(["contribute", "add-lesson", "--title", "By a pipe", "--content", "C", "--project", "tmux"]) == 0
+    assert shell.ok("lesson load --scope tmux", here=True).endswith("- By a pipe\n")
 
 
 def test_an_old_log_is_taken_over_from_its_usual_place(shell: Shell, hermetic: Path) -> None:

@@ -51,7 +51,7 @@ def test_the_latest_entry_of_an_id_wins_and_deletions_come_as_wrong(world: World
     wrong = world.library.lessons.list(scope="tmux", every=True).entries[0]
     assert world.library.lessons.show(wrong.handle).fields["reason"] == "too specific"
     assert wrong.path.startswith("tmux/lessons/2024-02/")
-    assert world.commits()[0] == "Add 2 lessons"
+    assert world.commits()[0] == "Import 2 lessons"
     assert world.library.admin.validate().problems == ()
 
 
@@ -72,6 +72,19 @@ def test_a_log_that_has_grown_brings_only_what_is_new(world: World, log: Path) -
     done = world.library.lessons.import_log(log)
     assert [one.title for one in done.written] == ["w3: d"]
     assert done.unchanged == 1 + 1
+
+
+def test_what_the_log_has_deleted_since_is_marked_wrong_and_nothing_comes_back(world: World, log: Path) -> None:
+    world.library.lessons.import_log(log)
+    with log.open("a") as file:
+        file.write('{"id":"001","status":"deleted","reason":"outdated"}\n{"id":"002","status":"active"}\n')
+    done = world.library.lessons.import_log(log)
+    assert (done.written, done.unchanged) == ((), 1)
+    assert done.notes == ("wrong or promoted by now, and known before: 1",)
+    assert [status for _, _, status, _ in listed(world)] == ["wrong", "wrong"]
+    assert world.library.lessons.import_log(log).commit is None
+    (first,) = world.library.lessons.list(scope="global", every=True).entries
+    assert world.library.lessons.show(first.handle).fields["reason"] == "outdated"
 
 
 def test_what_was_learned_here_is_not_overwritten_by_an_import(world: World, log: Path) -> None:

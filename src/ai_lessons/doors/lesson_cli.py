@@ -13,7 +13,6 @@ from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Group
 from ai_lessons.doors.cli.completion import offer
 from ai_lessons.doors.cli.options import id_argument, limit_option
-from ai_lessons.doors.terminal import is_terminal
 from ai_lessons.errors import UsageError
 
 if TYPE_CHECKING:
@@ -44,17 +43,6 @@ def lesson(ctx: click.Context, /, **given: object) -> None:
     ctx.obj = Call(**given)  # type: ignore[arg-type]  # click has checked what it parsed
 
 
-def caller(call: Call, stated: str | None) -> str:
-    """Who calls, `ai` or `user`: as stated, else an agent if one is named in the settings, else a person at a terminal.
-
-    Both ends must be a terminal: agents capture what we print.
-    """
-    if stated:
-        return stated
-    person = not call.settings.agent and is_terminal(sys.stdin) and is_terminal(sys.stdout)
-    return "user" if person else "ai"
-
-
 @lesson.command(
     "add",
     examples=[
@@ -79,7 +67,7 @@ def add(
     """Add a lesson: WHEN … -> DO … -> BECAUSE …, with DO NOT for what to avoid."""
     if firm and origin == "ai":
         raise UsageError("a firm lesson is from the user", hint="leave --firm or --from out")
-    by = caller(call, origin or ("user" if firm else None))
+    by = origin or ("user" if firm else call.caller)
     done = call.library.lessons.add(pattern_of(words, parts), scope=scope or "", by=by)
     call.answer(done, render_lessons.added, render_lessons.changed_data)
 
@@ -139,7 +127,7 @@ def show(call: Call, ref: str) -> None:
 @pass_call
 def wrong(call: Call, ref: str, reason: str, origin: str | None) -> None:
     """Mark a lesson as wrong: it leaves all results, git keeps it. What the user stated, only the user takes back."""
-    done = call.library.lessons.wrong(ref, reason, by=caller(call, origin))
+    done = call.library.lessons.wrong(ref, reason, by=origin or call.caller)
     call.answer(done, render_lessons.marked_wrong, render_lessons.changed_data)
 
 

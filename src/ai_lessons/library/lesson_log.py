@@ -17,13 +17,13 @@ from ai_lessons.library.importing import told_of
 from ai_lessons.library.lesson_writing import CONFIDENCE
 from ai_lessons.library.writes import Imported
 from ai_lessons.repository import outside
-from ai_lessons.repository.store import Change
+from ai_lessons.repository.store import Change, blob_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from ai_lessons.knowledge.entries import Entry
+    from ai_lessons.knowledge.entries import Entry, Light
     from ai_lessons.library.parts import Parts
 
 LIMIT = 64 * 1024 * 1024
@@ -83,14 +83,28 @@ def import_log(parts: Parts, file: Path) -> Imported:
         raise InvalidEntry(problems, hint="a log has one lesson a line, as JSON with id, when, do and because")
     there = parts.current().many(planned)
     fresh = {one: planned[one] for one in planned if one not in there}
-    if not fresh:
-        return Imported((), len(planned), tuple(skipped), None)
-    first = next(iter(fresh.values()))[0]
-    what = f"lesson: {first.title}" if len(fresh) == 1 else f"{len(fresh)} lessons"
     changes = [Change(entry.path, data, expect=None) for entry, data in fresh.values()]
-    applied = parts.write(f"Add {what}", changes, [("Entry", first.id)] if len(fresh) == 1 else [])
+    settled = [change for light in there.values() if (change := _settled(parts, light, planned[light.id][0]))]
+    notes = (f"wrong or promoted by now, and known before: {len(settled)}",) if settled else ()
+    if not changes and not settled:
+        return Imported((), len(planned), tuple(skipped), None)
+    first = next(iter(fresh.values()))[0] if len(fresh) == 1 and not settled else None
+    what = f"Add lesson: {first.title}" if first else f"Import {len(fresh) + len(settled)} lessons"
+    parts.keep_edits([change.path for change in settled])
+    applied = parts.write(what, [*changes, *settled], [("Entry", first.id)] if first else [])
     written = parts.written(list(fresh), applied, parsed={entry.path: (data, entry) for entry, data in fresh.values()})
-    return Imported(written, len(there), tuple(skipped), applied.commit, told_of(applied))
+    unchanged = len(there) - len(settled)
+    return Imported(written, unchanged, tuple(skipped), applied.commit, (*notes, *told_of(applied)))
+
+
+def _settled(parts: Parts, light: Light, entry: Entry) -> Change | None:
+    """The change of a lesson that is active here, and wrong or promoted in the log by now. Nothing is made active."""
+    if entry.status is Status.ACTIVE or light.details.get("status") != Status.ACTIVE:
+        return None
+    told = {key: entry.fields[key] for key in ("status", "reason", "promoted_to") if key in entry.fields}
+    there, old = parts.load(light.id)
+    new = markdown.edit(old, told).encode()
+    return Change(there.path, new, expect=blob_id(old.encode()))
 
 
 def _text(file: Path) -> str:

@@ -79,6 +79,15 @@ class Call:
         return is_terminal(sys.stdin) and is_terminal(sys.stderr) and not self.json
 
     @property
+    def caller(self) -> str:
+        """Who writes: `ai` if the settings name an agent, else `user` at a terminal, else `ai`.
+
+        Both ends must be a terminal: agents capture what we print, and what a person stated is not questioned.
+        """
+        person = not self.settings.agent and is_terminal(sys.stdin) and is_terminal(sys.stdout)
+        return "user" if person else "ai"
+
+    @property
     def view(self) -> View:
         """How to draw on what stdout is."""
         home = os.path.expanduser("~")

@@ -104,8 +104,7 @@ def add_lesson(call: Call, /, dash: str | None, content: str | None, file: str |
     """Add a lesson (also: add). Without a text your editor opens; piped text is read."""
     text = text_from(content, file, dash, optional=bool(given["when"] and given["because"]))
     project = given.pop("project") or ""
-    origin = "ai" if call.settings.agent else "user"
-    draft = LessonDraft(content=text, project=project, origin=origin, **given)
+    draft = LessonDraft(content=text, project=project, origin=call.caller, **given)
     call.answer(call.library.contribute.add_lesson(draft), render_jobs.written, as_json.written)
 
 
