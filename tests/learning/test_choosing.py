@@ -11,7 +11,6 @@ from ai_lessons.learning.choosing import (
     Candidate,
     binomial_tail,
     choose,
-    effect,
     harm_is_credible,
     harmful,
 )
@@ -104,24 +103,3 @@ def test_the_credible_rate_is_that_of_the_beta_distribution() -> None:
 )
 def test_the_tail_of_the_binomial_is_right(trials: int, least: int, expected: float) -> None:
     assert binomial_tail(trials, least, 0.25) == pytest.approx(expected)
-
-
-def test_an_effect_needs_sessions_of_both_sorts_and_an_interval_of_few_is_wide() -> None:
-    assert effect(3, 5, 0, 0) is None
-    few = effect(3, 4, 1, 2)
-    assert few is not None
-    assert few.low < 0 < few.difference < few.high
-    many = effect(800, 1000, 60, 100)
-    assert many is not None
-    assert many.difference == pytest.approx(0.2)
-    assert 0.1 < many.low < 0.2 < many.high < 0.31
-
-
-def test_the_interval_of_an_effect_holds_the_truth_as_often_as_it_says() -> None:
-    dice = chance(11)
-    held = 0
-    for _ in range(1500):
-        shown, without = (sum(dice.random() < p for _ in range(n)) for p, n in ((0.8, 60), (0.65, 12)))
-        found = effect(shown, 60, without, 12)
-        held += found is not None and found.low <= 0.15 <= found.high
-    assert held / 1500 >= 0.93

@@ -155,3 +155,20 @@ def test_where_events_are_off_nothing_is_written_down(world: World, said: str) -
     world.write(".ai-lessons/config.yaml", said)
     assert context(world).lessons
     assert not (world.root / ".git/ai-lessons/events").exists()
+
+
+def test_stats_name_the_most_and_the_least_useful_and_what_showing_changed(world: World) -> None:
+    place(world, *IDS[:4])
+    world.library.admin.params_set("ablation_frequency", 0.2)
+    for n in range(30):
+        found = context(world, f"session {n}")
+        job = world.fresh(session=f"session {n}").contribute
+        job.feedback(IDS[0], "helpful")
+        job.feedback(IDS[1], "contradicted" if IDS[2] in reasons(found) else "ignored")
+    stats = world.library.admin.stats()
+    assert [one.helpful for one in stats.most_useful] == [30]
+    assert [(one.ignored + one.contradicted) for one in stats.least_useful] == [30]
+    assert stats.ablation is not None
+    assert stats.ablation.low <= stats.ablation.difference <= stats.ablation.high
+    (world.root / ".git/ai-lessons/events/2026-10.jsonl").write_text("nonsense\n")
+    assert world.library.admin.stats().damaged_events == 1

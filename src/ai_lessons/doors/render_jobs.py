@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ai_lessons.doors import render_usage
 from ai_lessons.doors.terminal import View, clean, count, line, size, table
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def stats(value: Stats, view: View) -> str:
         ("oldest entry", value.oldest or "-"),
         ("newest entry", value.newest or "-"),
     ]
-    return pairs(dict(rows), view)
+    return "\n\n".join([pairs(dict(rows), view), *render_usage.learned(value, view)])
 
 
 def indexed(value: Indexed, _view: View) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ai_lessons.doors.terminal import View, line, table
+from ai_lessons.doors.terminal import View, count, line, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ai_lessons.library.answers import Left, Usage
-    from ai_lessons.library.reports import Parameter
+    from ai_lessons.library.reports import Judged, Parameter, Stats
     from ai_lessons.library.writes import Feedback
 
 
@@ -54,3 +54,31 @@ def params(values: Sequence[Parameter], view: View) -> str:
         for one in values
     ]  # fmt: skip
     return "\n".join(table(header, rows, view, flexible=(5,)))
+
+
+def learned(value: Stats, view: View) -> list[str]:
+    """What `stats` says of use: blocks, only those that have something to say."""
+    blocks = [
+        _judged(title, some, view)
+        for title, some in (("Most useful:", value.most_useful), ("Least useful:", value.least_useful))
+        if some
+    ]
+    if value.ablation:
+        one = value.ablation
+        blocks.append(
+            f"Showing a lesson changed the share of sessions that went well by {one.difference:+.0%}\n"
+            f"  95 % interval {one.low:+.0%} to {one.high:+.0%}, from {one.shown:,} sessions with and "
+            f"{one.left_out:,} without"
+        )
+    if value.damaged_events:
+        blocks.append(f"{count(value.damaged_events, 'line')} of event logs cannot be read and count for nothing")
+    return blocks
+
+
+def _judged(title: str, values: Sequence[Judged], view: View) -> str:
+    rows = (
+        f"  {view.paint(f'[{line(one.handle)}]', 'handle')} {line(one.title)}: helpful {one.helpful:,}, ignored "
+        f"{one.ignored:,}, contradicted {one.contradicted:,}, confidence {one.confidence:.2f}"
+        for one in values
+    )
+    return "\n".join([view.paint(title, "heading"), *rows])

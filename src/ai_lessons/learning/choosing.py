@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp, lgamma, log, log1p, sqrt
+from math import exp, lgamma, log, log1p
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.learning.parameters import BUDGET, CONFIDENCE, SIMILARITY
@@ -17,9 +17,6 @@ HARM_BAR = 0.25
 
 CREDIBLE = 0.95
 """How probable that must be."""
-
-NORMAL_95 = 1.959964
-"""Standard deviations on either side that hold 95 % of a normal distribution."""
 
 
 class Candidate(NamedTuple):
@@ -139,28 +136,3 @@ def binomial_tail(trials: int, least: int, probability: float) -> float:
         for k in range(least, trials + 1)
     )
     return min(sum(terms), 1.0)
-
-
-class Effect(NamedTuple):
-    """What showing a lesson changed: the difference of the shares of good sessions, with its 95 % interval."""
-
-    shown: int
-    left_out: int
-    difference: float
-    low: float
-    high: float
-
-
-def effect(good_shown: int, shown: int, good_left_out: int, left_out: int) -> Effect | None:
-    """The difference between sessions with and without, and its interval; None while one of the two is missing.
-
-    One success and one failure are added to each side (Agresti and Caffo, The American Statistician 54, 2000): the
-    interval keeps what it promises for a handful of sessions, too.
-    """
-    if not shown or not left_out:
-        return None
-    one, other = (good_shown + 1) / (shown + 2), (good_left_out + 1) / (left_out + 2)
-    width = NORMAL_95 * sqrt(one * (1 - one) / (shown + 2) + other * (1 - other) / (left_out + 2))
-    middle = one - other
-    difference = good_shown / shown - good_left_out / left_out
-    return Effect(shown, left_out, difference, max(middle - width, -1.0), min(middle + width, 1.0))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.learning.events import CONTRADICTED, HELPFUL, IGNORED, INJECTED, LEFT_OUT, USES
+from ai_lessons.learning.events import CONTRADICTED, HELPFUL, IGNORED, LEFT_OUT, USES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -121,19 +121,16 @@ def inherited(own: float, parents: Iterable[Usage]) -> float:
     return own + share * (confidence - own)
 
 
+def worth(had: Tallies) -> float:
+    """What the outcomes of an entry add up to: as they move its distribution."""
+    return HELPFUL_ALPHA * had.helpful - IGNORED_BETA * had.ignored - CONTRADICTED_BETA * had.contradicted
+
+
 def by_worth(tallied: Mapping[str, Tallies]) -> list[str]:
-    """Entries that somebody said something about, most useful first: by what the outcomes add up to, then by id."""
-
-    def worth(entry: str) -> float:
-        had = tallied[entry]
-        return HELPFUL_ALPHA * had.helpful - IGNORED_BETA * had.ignored - CONTRADICTED_BETA * had.contradicted
-
+    """Entries that somebody said something about, most useful first, then by id."""
     said = [entry for entry, had in tallied.items() if had.outcomes]
-    return sorted(said, key=lambda entry: (-worth(entry), entry))
+    return sorted(said, key=lambda entry: (-worth(tallied[entry]), entry))
 
 
 WORTH = {HELPFUL: HELPFUL_ALPHA, IGNORED: -IGNORED_BETA, CONTRADICTED: -CONTRADICTED_BETA}
 """What showing a lesson was worth, by its outcome."""
-
-SHOWN_OR_NOT = (INJECTED, LEFT_OUT)
-"""The two arms of an ablation."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.entries import Kind
+from ai_lessons.library import usefulness
 from ai_lessons.library.reports import Check, Stale, Stats
 from ai_lessons.repository import git, hooks, scaffold
 
@@ -149,6 +150,7 @@ def stats(parts: Parts) -> Stats:
     sizes = parts.current().sizes()
     state = parts.store.state_dir
     status = parts.index.status()
+    most, least = usefulness.judged(parts)
     return Stats(
         entries=sizes.entries,
         projects=sizes.projects,
@@ -164,6 +166,10 @@ def stats(parts: Parts) -> Stats:
         commits_30_days=_recent_commits(parts),
         oldest=sizes.oldest,
         newest=sizes.newest,
+        most_useful=most,
+        least_useful=least,
+        damaged_events=usefulness.damaged(parts),
+        ablation=usefulness.ablation(parts),
     )
 
 

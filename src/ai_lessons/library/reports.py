@@ -43,8 +43,38 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
+class Judged:
+    """An entry of which somebody said how it did."""
+
+    handle: str
+    title: str
+    helpful: int
+    ignored: int
+    contradicted: int
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ablation:
+    """Sessions in which a lesson was shown, against those where it was left out on purpose.
+
+    `difference` of the shares of sessions that went well, `low` and `high` the ends of its 95 % interval.
+    """
+
+    shown: int
+    left_out: int
+    difference: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
 class Stats:
-    """Sizes and counts of one repository. Sizes in bytes."""
+    """Sizes and counts of one repository. Sizes in bytes.
+
+    `most_useful` and `least_useful` are the entries with the best and the worst feedback; `damaged_events` counts lines
+    of event logs that were left out; `ablation` is None while too little is known.
+    """
 
     entries: Mapping[str, int]
     projects: int
@@ -60,6 +90,10 @@ class Stats:
     commits_30_days: int
     oldest: str | None
     newest: str | None
+    most_useful: tuple[Judged, ...] = ()
+    least_useful: tuple[Judged, ...] = ()
+    damaged_events: int = 0
+    ablation: Ablation | None = None
 
 
 @dataclass(frozen=True, slots=True)
