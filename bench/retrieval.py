@@ -18,6 +18,7 @@ from statistics import mean
 from typing import TYPE_CHECKING
 
 from ai_lessons.index.ranking import fuse
+from ai_lessons.index.rows import Filter
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.answers import Query
 from ai_lessons.library.parts import Parts
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
     Ask = Callable[[str], list[str]]
 
 DEPTH = 10
+DOCS = Filter(kinds=frozenset({Kind.DOC.value}))
+"""The starter rules of a new repository are in force whatever else it holds, and are no part of a set."""
+
 TARGETS = {"tldr_nl2bash": 0.430, "til_jb": 0.915, "cranfield": 0.412, "cacm": 0.540}
 """nDCG@10 of the fused answer that must be reached."""
 
@@ -161,7 +165,7 @@ def by_vectors(chosen: Options) -> Callable[[Path], AbstractContextManager[Ask]]
             paths = {place.id: place.path for place in catalog.locations()}
 
             def ask(text: str) -> list[str]:
-                found = parts.index.candidates(text)
+                found = parts.index.candidates(text, DOCS)
                 return [paths[match.entry_id] for match in fuse((), found.vectors, found.depth)[:DEPTH]]
 
             yield ask

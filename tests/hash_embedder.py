@@ -17,12 +17,13 @@ DIMENSIONS = 32
 
 
 class HashEmbedder:
-    """Every word adds its own fixed random direction. `asked` collects the texts that were embedded."""
+    """Every word adds its own fixed random direction, another one for each name. `asked` collects what was embedded."""
 
-    name = "hash"
     dimensions = DIMENSIONS
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "hash", dimensions: int | None = None) -> None:
+        self.name = name
+        self.dimensions = dimensions or type(self).dimensions
         self.asked: list[str] = []
 
     def embed(self, texts: Sequence[str]) -> Iterator[Vector]:
@@ -36,6 +37,6 @@ class HashEmbedder:
     def _vector(self, text: str) -> Vector:
         total = np.full(self.dimensions, 1e-3, dtype=np.float32)
         for word in re.findall(r"\w+", text.lower()):
-            seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:4], "big")
+            seed = int.from_bytes(hashlib.sha256(f"{self.name} {word}".encode()).digest()[:4], "big")
             total += np.random.default_rng(seed).standard_normal(self.dimensions).astype(np.float32)
         return (total / np.linalg.norm(total)).astype(np.float32)

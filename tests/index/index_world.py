@@ -38,26 +38,35 @@ class World:
 
     folder: Path
     embedder: HashEmbedder = field(default_factory=HashEmbedder)
-    make: Callable[[], Embedder] | None = None
+    make: Callable[[str], Embedder] | None = None
+    other: HashEmbedder = field(default_factory=lambda: HashEmbedder("other"))
     entries: dict[str, EntryRows] = field(default_factory=dict)
     loaded: list[str] = field(default_factory=list)
     generation: int = 0
     model: str = "hash"
+    dimensions: int = DIMENSIONS
 
     def __post_init__(self) -> None:
         self.vectors = VectorCache(self.folder / "cache" / "vectors.sqlite")
         self.index = self.open()
 
     def open(self, *, text_only: bool = False) -> Index:
-        make = None if text_only else self.make or (lambda: self.embedder)
+        make = (
+            None
+            if text_only
+            else self.make or (lambda name: self.embedder if name == self.embedder.name else self.other)
+        )
         return Index(
             self.folder / "index",
             self.folder / "state",
             self.vectors,
             model=self.model,
-            dimensions=DIMENSIONS,
+            dimensions=self.dimensions,
             embedder=make,
         )
+
+    def _embedder(self, name: str) -> Embedder:
+        return self.embedder if name == self.embedder.name else self.other
 
     def put(self, *entries: EntryRows) -> None:
         self.entries |= {one.id: one for one in entries}

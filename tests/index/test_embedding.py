@@ -82,7 +82,7 @@ def test_the_whole_way_finds_by_meaning(model: FastEmbedder, tmp_path: Path) -> 
             vectors,
             model=model.name,
             dimensions=model.dimensions,
-            embedder=lambda: model,
+            embedder=lambda _: model,
         )
         fingerprints = {one.id: one.fingerprint for one in entries.values()}
         done = index.refresh("1", lambda: fingerprints, lambda ids: [entries[name] for name in ids])

@@ -38,10 +38,9 @@ class Filling:
         self,
         vectors: VectorCache,
         state: RefreshState,
-        newest: Callable[[], Passages | None],
         embedder: Callable[[], Embedder] | None,
     ) -> None:
-        self._vectors, self._state, self._newest = vectors, state, newest
+        self._vectors, self._state = vectors, state
         self._make_embedder = embedder
         self._embedder: Embedder | None = None
         self.no_model = ""
@@ -51,16 +50,21 @@ class Filling:
         """False where no embedder was ever given."""
         return self._make_embedder is not None
 
-    def fill(self, done: Refreshed, progress: Progress, seconds: float | None) -> Refreshed:
-        """Fill in vectors until none is missing or the time is over. Holds no write lock while it computes."""
+    def fill(
+        self, done: Refreshed, progress: Progress, seconds: float | None, current: Callable[[], Passages | None]
+    ) -> Refreshed:
+        """Fill in vectors until none is missing or the time is over. Holds no write lock while it computes.
+
+        `current` gives the table that is to be filled; it may be another one from one batch to the next.
+        """
         deadline = float("inf") if seconds is None else time.monotonic() + seconds
         with self._state.locked(EMBED, 0.0) as mine:
             embedded, missing = 0, done.missing  # of this pass; done.embedded came with the rows
-            while mine and missing and (table := self._newest()):
+            while mine and missing and (table := current()):
                 rows = table.without_vector(VECTORS_AT_ONCE)
                 tick = partial(_report, progress, embedded, done.missing)
                 found = self._compute(rows, deadline, tick)
-                if not found or not self._store(table, found):
+                if not found or not self._store(table, found, current):
                     break
                 before, missing = missing, table.missing()
                 embedded += before - missing
@@ -90,9 +94,11 @@ class Filling:
         self._vectors.put(new.items())
         return new
 
-    def _store(self, table: Passages, found: Sequence[tuple[str, str, bytes]]) -> bool:
+    def _store(
+        self, table: Passages, found: Sequence[tuple[str, str, bytes]], current: Callable[[], Passages | None]
+    ) -> bool:
         with self._state.locked(WRITE, PATIENCE) as mine:
-            newest = self._newest()
+            newest = current()
             if not mine or newest is None or newest.number != table.number:
                 return False
             before = table.version

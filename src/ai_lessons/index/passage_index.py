@@ -6,42 +6,31 @@ next refresh goes on. One writer at a time (file locks of ours); readers are nev
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import StorageFailed
-from ai_lessons.index.filling import PATIENCE, Filling, slices
+from ai_lessons.index import succession
+from ai_lessons.index.filling import PATIENCE, Filling
 from ai_lessons.index.refresh_state import BUILD, WRITE, RefreshState
-from ai_lessons.index.rows import (
-    Candidates,
-    EntryRows,
-    Filter,
-    IndexStatus,
-    Refreshed,
-    condition,
-    question,
-    rows_of,
-)
+from ai_lessons.index.rows import Candidates, Filter, IndexStatus, Refreshed, condition, question
 from ai_lessons.index.table import LANCE_ERRORS, Tables, made_with
+from ai_lessons.index.writing import EMBED_FIRST, Job, loaded, silent, update
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping
     from pathlib import Path
 
     from ai_lessons.index.embedding import Embedder
     from ai_lessons.index.model_sources import Progress
     from ai_lessons.index.ranking import RawHit
-    from ai_lessons.index.rows import Row
     from ai_lessons.index.table import Passages
     from ai_lessons.index.vectors import VectorCache
+    from ai_lessons.index.writing import Load
 
-    Load = Callable[[Sequence[str]], Iterable[EntryRows]]
     Hits = tuple[RawHit, ...]
-
-ENTRIES_AT_ONCE = 500
-EMBED_FIRST = 8
-"""Texts up to which vectors are computed before the rows are written: one commit instead of two."""
 
 FEW = 200
 """Missing vectors that a search with little time still completes at once; a fresh import has more."""
@@ -51,32 +40,16 @@ BUSY = "another process is updating the index; the latest changes may be missing
 BUILDING = "another process is building the index; results may be incomplete"
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """What one refresh was asked to bring about."""
-
-    generation: str
-    fingerprints: Callable[[], Mapping[str, str]]
-    load: Load
-    progress: Progress
-    again: frozenset[str]
-    embed: bool
-
-
 class IndexDamaged(StorageFailed):
     """The table cannot be read. The next refresh rebuilds it."""
-
-
-def silent(_what: str, _done: int, _total: int) -> None:
-    """Progress for callers that show none."""
 
 
 class Index:
     """The search index of one repository. Opens nothing until it is asked something.
 
     `uri` is a folder or what LanceDB takes (`s3://…`); `state_dir` a local folder for locks and notes. `embedder` is
-    called when a vector is first needed, and may raise ModelUnavailable: then search works on text alone. One thread
-    at a time.
+    called with the name of a model when a vector of it is first needed, and may raise ModelUnavailable: then search
+    works on text alone. One thread at a time.
     """
 
     def __init__(
@@ -87,7 +60,7 @@ class Index:
         *,
         model: str,
         dimensions: int,
-        embedder: Callable[[], Embedder] | None,
+        embedder: Callable[[str], Embedder] | None,
         storage_options: Mapping[str, str] | None = None,
     ) -> None:
         self._uri, self._storage_options = str(uri), storage_options
@@ -95,9 +68,10 @@ class Index:
         self._vectors = vectors
         self._model = model
         self._made = made_with(model, dimensions)
-        self._filling = Filling(vectors, self._state, self._newest, embedder)
+        self._make_embedder = embedder
+        self._fillings: dict[str, Filling] = {}
         self._connected: Tables | None = None
-        self._asked: tuple[str, list[float]] | None = None
+        self._asked: tuple[str, str, list[float]] | None = None
         self._text_alone = False
 
     def close(self) -> None:
@@ -107,7 +81,7 @@ class Index:
     def current(self, generation: str) -> Refreshed | None:
         """The state of the index if it holds exactly this generation of the catalog, else None. Reads no rows."""
         table = self._newest()
-        if table is None or self._why_rebuild(table):
+        if table is None or self._why_rebuild(table) or succession.outgrown(table, self._made):
             return None
         missing = self._state.missing_at(generation, table.number, table.version)
         return None if missing is None else Refreshed(missing=missing)
@@ -129,32 +103,66 @@ class Index:
         `load` gives the rows of entries; what it leaves out is not found. `seconds` bounds the time for embedding
         (None: until complete, 0: text only); where more than half of many vectors are missing, a bounded refresh
         embeds nothing, and `candidates` answers from text: the answer comes first. Waits at most `wait` seconds for
-        another process that writes, and then
-        leaves the work to it and says so in `notes`. `again` entries are written whatever their fingerprint; `full`
-        makes everything anew, with vectors from the cache.
+        another process that writes, and then leaves the work to it and says so in `notes`. `again` entries are written
+        whatever their fingerprint; `full` makes everything anew, with vectors from the cache. Where only the model is
+        another one, the time goes into a table for it, and the old one answers until that is complete.
 
         Raises:
             StorageFailed: the index cannot be written (full disk).
         """
-        embed = seconds != 0 and self._filling.possible
+        embed = seconds != 0 and self._make_embedder is not None
         job = Job(generation, fingerprints, load, progress, frozenset(again), embed)
         try:
             done = None if full or again else self.current(generation)
             if done is None:
                 done = self._refresh_text(job, wait, full=full)
-            self._text_alone = self._lacks_most(done.missing)
-            if done.missing and not done.notes and embed and not (seconds is not None and self._text_alone):
-                few = done.missing <= FEW
-                done = self._filling.fill(done, progress, None if few else seconds)
-                self._text_alone = self._lacks_most(done.missing)
+            table = self._newest()
+            outgrown = succession.outgrown(table, self._made)
+            model = _model_of(table) or self._model
+            done = self._refresh_vectors(job, done, seconds, model, outgrown=outgrown)
+            return self._succeed(job, done, seconds, model) if outgrown else done
         except LANCE_ERRORS as error:
             self._tables().forget_open()
             raise StorageFailed(f"the index at {self._uri} cannot be written: {_first_line(error)}") from error
-        return (
-            replace(done, notes=(*done.notes, self._filling.no_model))
-            if done.missing and self._filling.no_model
-            else done
+
+    def _refresh_vectors(
+        self, job: Job, done: Refreshed, seconds: float | None, model: str, *, outgrown: bool
+    ) -> Refreshed:
+        """Fill in what is missing for the model in use, as far as there is time."""
+        filling = self._filling(model)
+        self._text_alone = self._lacks_most(done.missing)
+        # a table that is to be replaced gets the vectors of small edits; time is better spent on its successor
+        waits = (seconds is not None and self._text_alone) or (outgrown and done.missing > FEW)
+        if done.missing and not done.notes and job.embed and not waits:
+            few = done.missing <= FEW
+            done = filling.fill(done, job.progress, None if few else seconds, self._newest)
+            self._text_alone = self._lacks_most(done.missing)
+        return replace(done, notes=(*done.notes, filling.no_model)) if done.missing and filling.no_model else done
+
+    def _succeed(self, job: Job, done: Refreshed, seconds: float | None, old: str) -> Refreshed:
+        """Spend the time on the table for the model that is asked for; say how far it is."""
+        if not job.embed:
+            return done
+        made, filling = self._made, self._filling(self._model)
+        grown = succession.grow(job, self._tables(), made, self._state, self._vectors, filling, seconds)
+        if grown.done:
+            self._text_alone = False
+            said = f"the vectors are those of {self._model} from now on, not of {old}"
+            return replace(done, missing=0, embedded=grown.vectors, rebuilt=said)
+        share = f"{100 * grown.vectors // grown.passages} %" if grown.passages else "none"
+        why = f" ({grown.trouble})" if grown.trouble else ""
+        said = (
+            f"{share} of the vectors of {self._model} are made{why}; until all are, those of {old} answer: "
+            "`ai-lessons admin reindex` completes them"
         )
+        return replace(done, notes=(*done.notes, said))
+
+    def _filling(self, model: str) -> Filling:
+        """What embeds with a model."""
+        if model not in self._fillings:
+            make = partial(self._make_embedder, model) if self._make_embedder else None
+            self._fillings[model] = Filling(self._vectors, self._state, make)
+        return self._fillings[model]
 
     def candidates(self, text: str, wanted: Filter | None = None, depth: int = 100) -> Candidates:
         """The best passages by full text and by vector. No letter or digit in the question: nothing.
@@ -166,7 +174,8 @@ class Index:
         table = self._newest() if asked else None
         if table is None:
             return Candidates(depth=depth)
-        embedder = None if self._text_alone else self._filling.embedder()
+        filling = self._filling(_model_of(table) or self._model)
+        embedder = None if self._text_alone else filling.embedder()
         vector = self._vector(asked, embedder) if embedder else None
         wanted = wanted or Filter()
         try:
@@ -179,13 +188,13 @@ class Index:
             except LANCE_ERRORS as error:
                 self._state.report_damage(f"it could not be read ({_first_line(error)})")
                 raise IndexDamaged(f"the index at {self._uri} is damaged: {_first_line(error)}") from error
-        return Candidates(text_hits, vector_hits, depth, "" if embedder else self._filling.no_model)
+        return Candidates(text_hits, vector_hits, depth, "" if embedder else filling.no_model)
 
     def _vector(self, asked: str, embedder: Embedder) -> list[float]:
         """The question's vector. The last one is kept: one search asks twice, for rules apart."""
-        if self._asked is None or self._asked[0] != asked:
-            self._asked = asked, [float(x) for x in embedder.embed_query(asked)]
-        return self._asked[1]
+        if self._asked is None or self._asked[:2] != (embedder.name, asked):
+            self._asked = embedder.name, asked, [float(x) for x in embedder.embed_query(asked)]
+        return self._asked[2]
 
     def _ask(
         self, table: Passages | None, asked: str, vector: list[float] | None, wanted: Filter, depth: int
@@ -193,7 +202,8 @@ class Index:
         if table is None:
             return (), ()
         where = condition(wanted)
-        comparable = vector is not None and table.dimensions == len(vector) and table.made_with["model"] == self._model
+        # the table may be another one by now, with vectors of another model
+        comparable = self._asked is not None and _model_of(table) == self._asked[0]
         near = table.by_vector(vector, where, depth) if vector is not None and comparable else ()
         found = table.by_text(asked, where, depth)
         return (table.holding(found, where, depth) if wanted.phrases else found), near
@@ -213,7 +223,7 @@ class Index:
                 unindexed=table.unindexed(),
                 table=f"passages_{table.number}",
                 version=table.version,
-                model=table.made_with.get("model", ""),
+                model=_model_of(table),
             )
         except LANCE_ERRORS as error:
             raise IndexDamaged(f"the index at {self._uri} is damaged: {_first_line(error)}") from error
@@ -222,8 +232,8 @@ class Index:
         reason = "it was asked for" if full else self._why_rebuild(self._newest())
         if reason:
             return self._rebuild(job, wait, reason)
-        if job.embed and self._few_changed(job):
-            self._filling.embedder()  # before the lock: it may have to be downloaded
+        if job.embed and (model := self._few_changed(job)):
+            self._filling(model).embedder()  # before the lock: it may have to be downloaded
         with self._state.locked(WRITE, wait) as mine:
             table = self._newest()
             if not mine:
@@ -237,41 +247,25 @@ class Index:
                     return self._update(job, table, known)
         return self._rebuild(job, wait, reason or FIRST)
 
-    def _few_changed(self, job: Job) -> bool:
-        """Whether so little changed that vectors are computed before the rows are written."""
+    def _few_changed(self, job: Job) -> str:
+        """The model in use, if so little changed that vectors are computed before the rows are written; or ""."""
         table = self._newest()
         if table is None:
-            return False
+            return ""
         try:
             known = table.fingerprints()
         except LANCE_ERRORS:
-            return False
+            return ""
         changed = (entry for entry, hash_ in job.fingerprints().items() if known.get(entry) != hash_)
-        return 0 < sum(1 for _ in islice(changed, EMBED_FIRST + 1)) <= EMBED_FIRST
+        few = 0 < sum(1 for _ in islice(changed, EMBED_FIRST + 1)) <= EMBED_FIRST
+        return _model_of(table) if few else ""
 
     def _update(self, job: Job, table: Passages, known: Mapping[str, str]) -> Refreshed:
-        wanted = job.fingerprints()
-        changed = [entry for entry, hash_ in wanted.items() if known.get(entry) != hash_ or entry in job.again]
-        gone = set(known.keys() - wanted.keys())
-        passages = entries = embedded = 0
-        for part, rows in self._loaded(changed, job):
-            vectors = self._vectors.get(row.text_key for row in rows)
-            new = {row.text_key: row.embedded_text for row in rows if row.text_key not in vectors}
-            if job.embed and len(new) <= EMBED_FIRST:
-                vectors |= self._filling.embed(new)
-                embedded += sum(row.text_key in new and row.text_key in vectors for row in rows)
-            if rows:
-                table.replace(rows, vectors)
-            loaded = {row.entry_id for row in rows}
-            # Entries that can no longer be loaded leave the index with the ones that are gone.
-            gone |= (set(part) & known.keys()) - loaded
-            passages, entries = passages + len(rows), entries + len(loaded)
-        for part in slices(sorted(gone), ENTRIES_AT_ONCE):
-            table.remove(part)
+        wrote = update(job, table, known, self._vectors, self._filling(_model_of(table)) if job.embed else None)
         table.tidy()
         missing = table.missing()
         self._state.remember(job.generation, table.number, table.version, missing)
-        return Refreshed(entries, len(gone), passages, embedded, missing)
+        return Refreshed(wrote.entries, wrote.removed, wrote.passages, wrote.embedded, missing)
 
     def _rebuild(self, job: Job, wait: float, reason: str) -> Refreshed:
         before = self._newest()
@@ -291,7 +285,7 @@ class Index:
         tables = self._tables()
         table = tables.begin(self._made)
         written = 0
-        for _, rows in self._loaded(list(job.fingerprints()), job):
+        for _, rows in loaded(list(job.fingerprints()), job, self._model):
             table.add(rows, self._vectors.get(row.text_key for row in rows))
             written += len({row.entry_id for row in rows})
         table.finish()
@@ -299,16 +293,6 @@ class Index:
         with self._state.locked(WRITE, PATIENCE):
             tables.drop_others(table)
         return table, written
-
-    def _loaded(self, ids: Sequence[str], job: Job) -> Iterator[tuple[Sequence[str], list[Row]]]:
-        """The ids in parts, each with the rows of those entries that could be loaded."""
-        show = job.progress if len(ids) > ENTRIES_AT_ONCE else silent
-        for number, part in enumerate(slices(ids, ENTRIES_AT_ONCE)):
-            show("Indexing text", number * ENTRIES_AT_ONCE, len(ids))
-            asked = set(part)
-            entries = {entry.id: entry for entry in job.load(part) if entry.id in asked}
-            yield part, [row for entry in entries.values() for row in rows_of(entry, self._model)]
-        show("Indexing text", len(ids), len(ids))
 
     def _lacks_most(self, missing: int) -> bool:
         """Whether the vectors that are there say little: more than half of many are missing."""
@@ -321,6 +305,8 @@ class Index:
             return reason
         if table is None:
             return "its last build was not finished" if self._tables().any() else FIRST
+        if succession.outgrown(table, self._made):
+            return ""
         differing = [name for name, value in self._made.items() if table.made_with.get(name) != value]
         return f"it was made with another {' and '.join(differing)}" if differing else ""
 
@@ -334,6 +320,10 @@ class Index:
         if self._connected is None:
             self._connected = Tables(self._uri, self._storage_options)
         return self._connected
+
+
+def _model_of(table: Passages | None) -> str:
+    return table.made_with.get("model", "") if table else ""
 
 
 def _first_line(error: BaseException) -> str:

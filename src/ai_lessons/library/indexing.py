@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ai_lessons.errors import AiLessonsError
+from ai_lessons.errors import AiLessonsError, UsageError
 from ai_lessons.index import model_files
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.index.model_spec import PINNED
@@ -35,15 +36,16 @@ class Indexing:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
+        self._note = ""
         options, config = parts.options, parts.reading_config
-        self._named = None if config.model == DEFAULT_MODEL else config.model
+        model, dimensions = self._chosen(config.model)
         self.vectors = VectorCache(options.cache_dir / "vectors.sqlite")
         self.index = Index(
             options.index_dir or config.index_uri or parts.store.state_dir / "index",
             parts.store.state_dir,
             self.vectors,
-            model=self._named or PINNED.name,
-            dimensions=self._dimensions(),
+            model=model,
+            dimensions=dimensions,
             embedder=self._embedder,
         )
 
@@ -52,19 +54,24 @@ class Indexing:
         self.index.close()
         self.vectors.close()
 
-    def _dimensions(self) -> int:
-        if self._named is None:
-            return PINNED.dimensions
+    def _chosen(self, named: str) -> tuple[str, int]:
+        """The model that the configuration names, and the length of its vectors. A pulled name stops no search."""
+        if named == DEFAULT_MODEL:
+            return PINNED.name, PINNED.dimensions
         from ai_lessons.index.embedding import dimensions_of
 
-        return dimensions_of(self._named)
+        try:
+            return named, dimensions_of(named)
+        except UsageError as error:
+            self._note = f"{error.message}: {DEFAULT_MODEL} is used instead (search.model in the configuration)"
+            return PINNED.name, PINNED.dimensions
 
-    def _embedder(self) -> Embedder:
+    def _embedder(self, name: str) -> Embedder:
         options = self._parts.options
-        if self._named is not None:
+        if name != PINNED.name:
             from ai_lessons.index.embedding import load_named
 
-            return load_named(self._named, options.cache_dir, offline=options.offline)
+            return load_named(name, options.cache_dir, offline=options.offline)
         found = model_files.pull(
             options.cache_dir, options.model_dir, offline=options.offline, progress=options.progress
         )
@@ -80,10 +87,11 @@ class Indexing:
         `seconds` of embedding at most (None: until complete, 0: text only); `full` builds it anew; `again` names
         entries to write anew whatever is known of them.
         """
-        return self.index.refresh(
+        done = self.index.refresh(
             self.generation, self._fingerprints, self._rows, progress=self._parts.options.progress,
             seconds=seconds, full=full, again=again,
         )  # fmt: skip
+        return replace(done, notes=(self._note, *done.notes)) if self._note else done
 
     def candidates(self, text: str, wanted: rows.Filter, depth: int) -> Candidates:
         """What the index finds; a damaged one is made anew first."""
