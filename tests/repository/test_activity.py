@@ -52,8 +52,8 @@ def test_a_sign_that_is_older_than_the_last_move_of_head_does_not_count(quiet_re
 
 def test_a_fresh_index_counts_for_a_moment_unless_it_is_ours(quiet_repo: Path) -> None:
     found, now = locate(quiet_repo), time.time()
-    touch(found.git_dir / "index", 0.1, now)
-    assert unsettled(found, "", now) == pytest.approx(SETTLE - 0.1, abs=0.01)
+    touch(found.git_dir / "index", 0.04, now)
+    assert unsettled(found, "", now) == pytest.approx(SETTLE - 0.04, abs=0.01)
     assert unsettled(found, index_mark(found), now) == 0.0
 
 

@@ -102,7 +102,7 @@ def test_a_death_between_branch_and_index_is_healed_before_it_can_hurt(store: St
 
 
 @pytest.mark.parametrize(
-    "where", ["git_index.changed", "git_locks.move_branch", "commits.build", "activity.index_mark"]
+    "where", ["git_index.changed", "git_locks.move_locked", "commits.build", "activity.index_mark"]
 )
 def test_ctrl_c_leaves_no_lock_and_loses_nothing(
     store: Store, git: Git, monkeypatch: pytest.MonkeyPatch, where: str
@@ -124,14 +124,14 @@ def test_ctrl_c_leaves_no_lock_and_loses_nothing(
 def test_ctrl_c_right_after_the_branch_has_moved_still_brings_the_index_up_to_date(
     store: Store, git: Git, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    move = git_locks.move_branch
+    move = git_locks.move_locked
 
     def interrupted_late(*arguments: object, **keywords: object) -> bool:
         move(*arguments, **keywords)  # type: ignore[arg-type]
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(git_locks, "move_branch", interrupted_late)
+        patched.setattr(git_locks, "move_locked", interrupted_late)
         with pytest.raises(KeyboardInterrupt):
             store.apply(add("a.md"))
     assert git(store.root, "status", "--porcelain") == ""

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _HOPEFUL_TRIES = 3
+_STEP = 0.002
 """How often a refresh reads first and locks after; then it holds the write lock while it reads."""
 
 
@@ -301,7 +302,7 @@ class Catalog:
 @contextmanager
 def _transaction(db: sqlite3.Connection) -> Iterator[None]:
     """Hold the write lock, waiting for whoever has it; undo everything if anything is raised."""
-    db.execute("BEGIN IMMEDIATE")
+    _begin(db)
     try:
         yield
     except BaseException:
@@ -309,6 +310,25 @@ def _transaction(db: sqlite3.Connection) -> Iterator[None]:
             db.execute("ROLLBACK")
         raise
     db.execute("COMMIT")
+
+
+def _begin(db: sqlite3.Connection) -> None:
+    """Take the write lock. SQLite's own waiting sleeps ten times as long as the lock is usually held."""
+    (usual,) = db.execute("PRAGMA busy_timeout").fetchone()
+    give_up = time.monotonic() + usual / 1000
+    db.execute("PRAGMA busy_timeout = 0")
+    try:
+        while True:
+            try:
+                db.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
+                    raise
+                time.sleep(_STEP)
+            else:
+                return
+    finally:
+        db.execute(f"PRAGMA busy_timeout = {usual}")
 
 
 def _generation(db: sqlite3.Connection) -> int:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 QUIET = 3.0
 """Seconds for which a sign of a git command counts."""
 
-SETTLE = 0.3
+SETTLE = 0.1
 """Seconds for which a fresh index counts: git moves the branch within milliseconds after writing the index."""
 
 _UNDER_WAY = {

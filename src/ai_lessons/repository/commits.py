@@ -38,8 +38,11 @@ if TYPE_CHECKING:
 BATCH = 100
 """Jobs that share one move of the branch."""
 
-PATIENCE = 10.0
-"""Seconds to wait for another process of ours that is committing; it usually commits our job, too."""
+PATIENCE, OTHERS = 10.0, 0.05
+"""Seconds to wait for another process of ours that is committing: to save, and in passing. It takes our job along."""
+
+HANDOVER = 0.01
+"""Seconds for which whoever has committed its own job leaves our lock to others, who wait for it to commit theirs."""
 
 TRIES = 20
 """Attempts against somebody who keeps moving the branch or the index, before the jobs are left for later."""
@@ -88,21 +91,28 @@ class Committer:
         """The files are in place, so whatever goes wrong here is a reason to wait, never an error of the caller's."""
         outcome = _Outcome(insist, 0.0)
         try:
-            with (
-                translated(str(self._worktree.git_dir), writing=True),
-                held(self._store.state_dir / "commit.lock", patience=PATIENCE, give_up=done) as mine,
-            ):
-                outcome.deadline = time.monotonic() + (INSISTENCE if insist else HURRY)
-                if mine:
-                    self._recover()
-                    self._drain(outcome)
-                elif not done():
-                    outcome.waiting = "another process is committing"
+            with translated(str(self._worktree.git_dir), writing=True):
+                self._hold(done, outcome, PATIENCE if insist else OTHERS)
+                while not insist and not outcome.reason and done() and self._journal.pending():
+                    time.sleep(HANDOVER)
+                    if not self._hold(lambda: True, outcome, 0.0):
+                        break
         except Later as later:
             outcome.waiting = str(later)
         except AiLessonsError as error:
             outcome.waiting = error.message
         return outcome
+
+    def _hold(self, done: Callable[[], bool], outcome: _Outcome, patience: float) -> bool:
+        """Commit under our lock what waits, and more of it until our own job is done; False without the lock."""
+        with held(self._store.state_dir / "commit.lock", patience=patience, give_up=done) as mine:
+            outcome.deadline = time.monotonic() + (INSISTENCE if outcome.insist else HURRY)
+            if mine:
+                self._recover()
+                self._drain(outcome, done)
+            elif not done():
+                outcome.waiting = "another process is committing; it takes this along, or the next command does"
+            return mine
 
     def _recover(self) -> None:
         """Clear what a dead process left: its git locks, and jobs that it noted but did not finish."""
@@ -112,12 +122,14 @@ class Committer:
                 if nobody_writes:
                     self._store.adopt_orphans()
 
-    def _drain(self, outcome: _Outcome) -> None:
+    def _drain(self, outcome: _Outcome, done: Callable[[], bool]) -> None:
         self._look_after()
         while jobs := [job for job in self._journal.pending() if job.name not in outcome.blocked][:BATCH]:
             self._wait_for_quiet(outcome)
             with opened(self._worktree) as repo:
                 self._commit_batch(repo, jobs, outcome)
+            if not outcome.insist and done():
+                return
 
     def _look_after(self) -> None:
         """Where nothing waits, see to it that nothing of ours is missing from HEAD."""

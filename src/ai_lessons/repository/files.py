@@ -174,6 +174,7 @@ def write_file(root: Path, path: str, data: bytes, *, executable: bool | None = 
     with Staging(root, durable=durable) as staging:
         staging.add(path, data, executable=executable)
         staging.publish()
+        staging.settle()
 
 
 def remove_file(root: Path, path: str) -> bool:
@@ -215,9 +216,10 @@ class Staging:
     """
 
     def __init__(self, root: Path, *, durable: bool = True) -> None:
-        """`durable`: each file and its folder are on the disk, not only in its cache, when `publish` returns."""
+        """`durable`: each file and its folder are on the disk, not only in its cache, when `settle` returns."""
         self._root, self._durable = root, durable
         self._folders = Folders(root)
+        self._unsettled: list[int] = []
         self._waiting: list[tuple[str, list[str], str, str]] = []  # path, folders, temporary name, name
         self._made: list[list[str]] = []
         self.begun = False
@@ -230,6 +232,8 @@ class Staging:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.abandon()
+        while self._unsettled:
+            os.close(self._unsettled.pop())
         self._folders.close()
 
     def add(self, path: str, data: bytes, *, executable: bool | None = None) -> None:
@@ -247,14 +251,15 @@ class Staging:
             self._waiting.append((path, folders, temporary, name))
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             fd = os.open(temporary, flags, 0o777 if executable else 0o666, dir_fd=folder)
-            try:
-                if mode is not None:
-                    os.fchmod(fd, mode)
-                write_all(fd, data)
+            self._unsettled.append(fd)
+            if mode is not None:
+                os.fchmod(fd, mode)
+            write_all(fd, data)
+            if not self._durable or mode is not None:
+                # what replaces another file is on the disk before the rename, or a power cut could leave neither
                 if self._durable:
                     os.fsync(fd)
-            finally:
-                os.close(fd)
+                os.close(self._unsettled.pop())
 
     def publish(self) -> None:
         """Rename every file into its place; from each rename on, readers see the new one whole.
@@ -274,7 +279,17 @@ class Staging:
             os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
             del self._waiting[0]
             if self._durable:
-                os.fsync(folder)
+                self._unsettled.append(os.dup(folder))
+
+    def settle(self) -> None:
+        """Bring what was published to the disk. Others may use the files meanwhile, so no lock is needed for it."""
+        while self._unsettled:
+            fd = self._unsettled.pop(0)
+            try:
+                with translated(str(self._root), writing=True):
+                    os.fsync(fd)
+            finally:
+                os.close(fd)
 
     def abandon(self) -> None:
         """Remove what was added and not published, and the folders made for it."""

@@ -19,6 +19,7 @@ from ai_lessons.repository.worktree import read_ref, read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from ai_lessons.repository.worktree import Worktree
@@ -153,6 +154,30 @@ def ref_file(worktree: Worktree, ref: str) -> Path:
     return worktree.common_dir / ref
 
 
+def branch_locked(worktree: Worktree, ref: str, new: str) -> AbstractContextManager[GitLock]:
+    """Hold git's lock on a branch, with `new` ready to be installed and on the disk already.
+
+    Raises:
+        Taken: git holds it.
+    """
+    return locked(worktree, ref_file(worktree, ref), f"{new}\n".encode(), durable=True)
+
+
+def move_locked(
+    worktree: Worktree, lock: GitLock, ref: str, old: str | None, new: str, *, who: str, when: str, message: str
+) -> bool:
+    """`move_branch` under a lock that is held."""
+    if read_ref(worktree, ref) != old:
+        return False
+    lock.install()
+    line = f"{old or '0' * 40} {new} {who} {when}\t{message}\n"
+    if read_settings(worktree.common_dir / "config").get("core.logallrefupdates", "true") != "false":
+        _append(worktree.common_dir / "logs" / ref, line)
+        if (worktree.git_dir / "HEAD").read_text(errors="surrogateescape").strip() == f"ref: {ref}":
+            _append(worktree.git_dir / "logs" / "HEAD", line)
+    return True
+
+
 def move_branch(worktree: Worktree, ref: str, old: str | None, new: str, *, who: str, when: str, message: str) -> bool:
     """Make a branch point to `new` if it points to `old` (None: if there is no such branch). False if it does not.
 
@@ -162,16 +187,8 @@ def move_branch(worktree: Worktree, ref: str, old: str | None, new: str, *, who:
     Raises:
         Taken: git holds the branch's lock.
     """
-    with locked(worktree, ref_file(worktree, ref), f"{new}\n".encode(), durable=True) as lock:
-        if read_ref(worktree, ref) != old:
-            return False
-        lock.install()
-    line = f"{old or '0' * 40} {new} {who} {when}\t{message}\n"
-    if read_settings(worktree.common_dir / "config").get("core.logallrefupdates", "true") != "false":
-        _append(worktree.common_dir / "logs" / ref, line)
-        if (worktree.git_dir / "HEAD").read_text(errors="surrogateescape").strip() == f"ref: {ref}":
-            _append(worktree.git_dir / "logs" / "HEAD", line)
-    return True
+    with branch_locked(worktree, ref, new) as lock:
+        return move_locked(worktree, lock, ref, old, new, who=who, when=when, message=message)
 
 
 def _append(log: Path, line: str) -> None:

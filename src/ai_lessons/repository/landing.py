@@ -198,6 +198,7 @@ class Placed:
                     if blob is not None:
                         staging.add(path, self._written[path] or b"")
             staging.publish()
+            staging.settle()
         for path, data in self._written.items():
             if data is None:
                 files.remove_file(worktree.root, path)

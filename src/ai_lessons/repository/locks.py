@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-_STEP = 0.005
+_STEPS = (0.0005, 0.005)
+"""Seconds between tries, first and last: what the lock is held for is a few milliseconds, so an idle lock costs."""
 
 
 @contextmanager
@@ -34,12 +35,14 @@ def held(path: Path, *, patience: float, give_up: Callable[[], bool] = lambda: F
 
 
 def _take(fd: int, deadline: float, give_up: Callable[[], bool]) -> bool:
+    step, last = _STEPS
     while True:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() >= deadline or give_up():
                 return False
-            time.sleep(_STEP)
+            time.sleep(step)
+            step = min(last, step * 1.3)
         else:
             return True

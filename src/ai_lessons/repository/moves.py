@@ -1,12 +1,13 @@
 """Moves the branch that is checked out, together with git's index, or not at all.
 
-Under our commit lock. What the index shall say is made beforehand (`git_index`); here git's lock is held for a look,
-one compare-and-swap of the branch and one rename.
+Under our commit lock. What the index shall say is made beforehand (`git_index`); here git's lock on it is held for a
+look, one compare-and-swap of the branch and one rename: below a millisecond, because no git command waits for it.
 """
 
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.repository import activity, git_index, git_locks
@@ -14,9 +15,11 @@ from ai_lessons.repository.worktree import read_head, read_ref
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from ai_lessons.repository.git_index import Tracked
+    from ai_lessons.repository.git_locks import GitLock
     from ai_lessons.repository.worktree import Head, Worktree
 
 _OURS = "our-index"
@@ -46,13 +49,33 @@ def install(
         Taken: git holds a lock.
     """
     index = git_index.changed(worktree, entries)
-    with git_locks.locked(worktree, git_index.index_file(worktree), index) as lock:
+    with _branch_locked(worktree, head, tip) as branch:
+        return _install(worktree, head, tip, (index, mark), branch, log)
+
+
+def _branch_locked(worktree: Worktree, head: Head, tip: str | None) -> AbstractContextManager[GitLock | None]:
+    """The lock on the branch, if it is to move.
+
+    It comes before the index's, because it is brought to the disk, which takes a while, and because git waits for
+    locks on branches and not for that on its index.
+    """
+    if tip == head.commit or tip is None or head.ref is None:
+        return nullcontext()
+    return git_locks.branch_locked(worktree, head.ref, tip)
+
+
+def _install(
+    worktree: Worktree, head: Head, tip: str | None, index: tuple[bytes, str], branch: GitLock | None, log: Log
+) -> bool:
+    """`index` is what it shall hold, and the mark of what it was made from."""
+    content, mark = index
+    with git_locks.locked(worktree, git_index.index_file(worktree), content) as lock:
         if activity.busy(worktree) or read_head(worktree) != head:
             return False
         if activity.index_mark(worktree) != mark:
             return False
         try:
-            return tip == head.commit or _move(worktree, head, tip, log)
+            return tip == head.commit or _move(worktree, head, tip, branch, log)
         finally:
             # whatever interrupts us: once the branch has moved, an index that has not would delete the files
             if (read_ref(worktree, head.ref) if head.ref else head.commit) == tip:
@@ -67,10 +90,12 @@ def recover(worktree: Worktree) -> None:
     git_locks.clear_stale(worktree, [*targets, git_locks.ref_file(worktree, ref)] if ref else targets)
 
 
-def _move(worktree: Worktree, head: Head, tip: str | None, log: Log) -> bool:
-    if head.ref is None or tip is None:
+def _move(worktree: Worktree, head: Head, tip: str | None, branch: GitLock | None, log: Log) -> bool:
+    if head.ref is None or tip is None or branch is None:
         return False
-    return git_locks.move_branch(worktree, head.ref, head.commit, tip, who=log.who, when=log.when, message=log.message)
+    return git_locks.move_locked(
+        worktree, branch, head.ref, head.commit, tip, who=log.who, when=log.when, message=log.message
+    )
 
 
 def wait_for(lock: Path, deadline: float) -> None:

@@ -240,23 +240,26 @@ class Store:
 
     def _put(self, job: Job) -> str | None:
         """The name under which the job is noted; None if there is nothing to commit."""
-        with held(self.state_dir / "write.lock", patience=WRITE_PATIENCE) as mine:
-            if not mine:
-                raise StorageFailed(
-                    f"another process has been writing to {self.root} for {WRITE_PATIENCE:.0f} seconds",
-                    hint="wait for it, or end it, and repeat the command",
-                )
-            self.adopt_orphans()
-            self._check(job)
-            intent = _intent(job, self.now())
-            self.journal.begin(intent)
-            with Staging(self.root, durable=len(job.changes) <= DURABLE_FILES) as staging:
+        with Staging(self.root, durable=len(job.changes) <= DURABLE_FILES) as staging:
+            with held(self.state_dir / "write.lock", patience=WRITE_PATIENCE) as mine:
+                if not mine:
+                    raise StorageFailed(
+                        f"another process has been writing to {self.root} for {WRITE_PATIENCE:.0f} seconds",
+                        hint="wait for it, or end it, and repeat the command",
+                    )
+                self.adopt_orphans()
+                self._check(job)
+                intent = _intent(job, self.now())
+                self.journal.begin(intent)
                 try:
                     self._write(job, staging)
                 finally:
                     # however it ends: what is in place is noted and gets its commit, and if nothing is, nothing is
                     self._finish(intent.name, committable=staging.begun and bool(job.changes))
-            return intent.name if self.autocommit and job.changes else None
+                    if not staging.begun:
+                        staging.abandon()
+            staging.settle()
+        return intent.name if self.autocommit and job.changes else None
 
     def _write(self, job: Job, staging: Staging) -> None:
         """Renames first, removals last: a move that is cut short leaves two copies, never none."""
