@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bench.harness import Bar, ChildFailed, Outcome, arguments, machine, provide_model, world
+from bench.hooking import hooking
 from bench.importing import importing
 from bench.indexing import edits, throughput, whole_run
 from bench.refreshing import refreshing
@@ -13,7 +14,7 @@ from bench.starting import reading, sessions, starting
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PARTS = ("help", "read", "load", "check", "import", "embed", "index")
+PARTS = ("help", "read", "load", "hook", "check", "import", "embed", "index")
 
 
 def main() -> None:
@@ -31,6 +32,7 @@ def main() -> None:
             "help": lambda: starting(home, outcome, 3 * asked.rounds),
             "read": lambda: reading(home, outcome, asked.rounds),
             "load": lambda: sessions(home, outcome, asked.rounds),
+            "hook": lambda: hooking(home, outcome, asked.rounds),
             "check": lambda: refreshing(home, outcome, asked.rounds, [int(size) for size in asked.sizes.split(",")]),
             "import": lambda: importing(home, outcome, 3, asked.data),
             "embed": lambda: throughput(home, outcome, model, asked.data),

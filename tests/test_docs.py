@@ -38,7 +38,13 @@ DOCS = TOP / "docs"
 PAGES = sorted([*DOCS.rglob("*.md"), TOP / "README.md", TOP / "CHANGELOG.md", TOP / "CONTRIBUTING.md"])
 RUN = [
     page
-    for page in (TOP / "README.md", DOCS / "tutorial.md", *sorted(DOCS.glob("how-to/*.md")), DOCS / "reference/json.md")
+    for page in (
+        TOP / "README.md",
+        DOCS / "tutorial.md",
+        DOCS / "transcript.md",
+        *sorted(DOCS.glob("how-to/*.md")),
+        DOCS / "reference/json.md",
+    )
     if steps(page.read_text(encoding="utf-8"))
 ]
 COMMANDS = dict(reference.walk(root))
@@ -46,7 +52,7 @@ DOCUMENTED = COMMANDS | {("lesson", *path): command for path, command in referen
 NOT_OURS = {
     "machine paths": re.compile(r"/(?:root|work|tmp|Users)/|/home/(?!you\b)"),
     "hosts": re.compile(r"\b(?:localhost|127\.0\.0\.1|pypi|registry|mirror|proxy)\b", re.IGNORECASE),
-    "how it was made": re.compile(r"\b(?:TODO|FIXME|claude-\w+|subagent|contract\.md|design\.md)\b"),
+    "how it was made": re.compile(r"\b(?:TODO|FIXME|claude-(?!code\b)\w+|subagent|contract\.md|design\.md)\b"),
 }
 
 

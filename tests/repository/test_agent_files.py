@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ai_lessons.errors import StorageFailed
@@ -46,6 +46,7 @@ def test_the_paragraph_goes_to_the_end_in_the_line_ends_of_the_file(there: bytes
     assert holds_ours(then)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=60) | st.text(alphabet="a\r\n#<!-> ", max_size=60).map(str.encode))
 def test_taking_it_out_gives_back_every_byte(there: bytes) -> None:
     new = installed(there)
@@ -55,6 +56,7 @@ def test_taking_it_out_gives_back_every_byte(there: bytes) -> None:
     assert plan_uninstall(newer).data == there
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="a\n#", max_size=20).map(str.encode), st.text(alphabet="a\n#", max_size=20).map(str.encode))
 def test_what_others_write_around_it_stays(before: bytes, after: bytes) -> None:
     for there in (None, b"# Rules\n"):

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import settings as with_settings
 from hypothesis import strategies as st
 
 from ai_lessons.repository.agent_settings import (
@@ -126,6 +127,7 @@ GROUPS = st.dictionaries(
 )
 
 
+@with_settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(["a", "b"]), JSON, max_size=2), GROUPS)
 def test_in_and_out_is_nothing(settings: dict[str, Any], groups: dict[str, Any]) -> None:
     there = settings | ({"hooks": groups} if groups else {})
@@ -136,6 +138,7 @@ def test_in_and_out_is_nothing(settings: dict[str, Any], groups: dict[str, Any])
     assert without_servers(with_servers(there, OURS.servers)) == there
 
 
+@with_settings(deadline=None)
 @given(JSON)
 def test_no_settings_are_too_strange(settings: Any) -> None:
     known = parsed(json.dumps({"hooks": settings, "mcpServers": settings}).encode())

@@ -63,7 +63,9 @@ def answer_for_agents(call: Call, job: Job, *, paragraph: bool, files: Sequence[
     from ai_lessons.library import agents
 
     cwd, lines = call.settings.cwd, []
-    if paragraph or files:
+    if paragraph:
+        lines += agents.instruct(job, cwd)
+    if files:
         lines += agents.instruct(job, cwd, [cwd / Path(file).expanduser() for file in files])
     if host:
         lines += agents.register(job, cwd, call.settings.folders.state)
