@@ -109,6 +109,20 @@ def test_a_limit_keeps_the_firm_and_the_newest(world: World) -> None:
     assert [one.title for one in found.groups[0][1]] == ["Number 0", "Number 3"]
 
 
+def test_a_limit_holds_for_all_scopes_together(world: World) -> None:
+    jobs = world.library.lessons
+    for number in range(3):
+        for scope in ("", "tmux"):
+            jobs.add(
+                parse(f"WHEN case {number} -> DO it -> BECAUSE why"), scope=scope, by="user" if number == 0 else "ai"
+            )
+    found = jobs.load("tmux", limit=3)
+    assert found.total == 6
+    assert [len(entries) for _, entries in found.groups] in ([1, 2], [2, 1])
+    assert all(entries[0].details["from"] == "user" for _, entries in found.groups)
+    assert [len(entries) for _, entries in jobs.load("tmux").groups] == [3, 3]
+
+
 def test_loading_sees_what_an_editor_saved_a_moment_ago(world: World) -> None:
     assert world.library.lessons.load().total == 0
     world.write("global/lessons/a.md", lesson())

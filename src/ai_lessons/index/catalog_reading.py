@@ -20,6 +20,7 @@ _ORDERS = {
     "created": "created, id",
     "title": "title COLLATE NOCASE, id",
     "path": "path, id",
+    "firm": "json_extract(details, '$.from') IS 'user' DESC, created DESC, id DESC",
 }
 _CONDITIONS = {
     "kinds": "kind IN (SELECT value FROM json_each(:kinds))",

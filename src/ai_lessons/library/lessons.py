@@ -14,7 +14,6 @@ from ai_lessons.library.answers import Answer, Listing, Query
 from ai_lessons.library.lesson_answers import LessonShown, Loaded
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from ai_lessons.knowledge.entries import Light, Pattern
@@ -59,14 +58,18 @@ class Lessons:
         Of more than `limit` the firm and the newest are taken.
         """
         catalog = self._parts.current()
-        scopes = dict.fromkeys((GLOBAL_PROJECT, scope or GLOBAL_PROJECT))
-        found = [one for name in scopes for one in catalog.select(Filter(kinds=_LESSONS, project=name, sort="created"))]
-        kept = {one.id for one in (found if limit is None else _most(found, limit))}
-        groups = [
-            (name, tuple(sorted((x for x in found if x.project == name and x.id in kept), key=_later)))
-            for name in scopes
-        ]
-        return Loaded(tuple(group for group in groups if group[1]), len(found), tuple(self._parts.notes()))
+        groups: dict[str, list[Light]] = {GLOBAL_PROJECT: [], scope or GLOBAL_PROJECT: []}
+        order = "created" if limit is None else "firm"
+        asked = [Filter(_LESSONS, project, sort=order, limit=limit) for project in groups]
+        found = [one for wanted in asked for one in catalog.select(wanted)]
+        total = len(found) if limit is None else sum(map(catalog.count, asked))
+        if limit is not None:
+            most = sorted(sorted(found, key=_newest, reverse=True), key=_later)[:limit]
+            found = sorted(most, key=_newest)
+        for one in sorted(found, key=_later):
+            groups[one.project].append(one)
+        filled = tuple((name, tuple(group)) for name, group in groups.items() if group)
+        return Loaded(filled, total, tuple(self._parts.notes()))
 
     def show(self, ref: str) -> LessonShown:
         """One lesson in full.
@@ -150,7 +153,5 @@ def _later(light: Light) -> bool:
     return not is_firm(light)
 
 
-def _most(found: Sequence[Light], limit: int) -> list[Light]:
-    """The firm ones and the newest, at most `limit`."""
-    newest = sorted(found, key=lambda one: (str(one.details.get("created") or ""), one.id), reverse=True)
-    return sorted(newest, key=_later)[:limit]
+def _newest(light: Light) -> tuple[str, str]:
+    return str(light.details.get("created") or ""), light.id
