@@ -36,6 +36,7 @@ def desk(knowledge: Path, git: Callable[..., str], run: Run) -> Path:
     git(desk, "add", "WorkflowsApi.md")
     git(desk, "commit", "-qm", "Because it was slow")
     git(desk, "clone", "-q", "--bare", str(knowledge), "knowledge.git")
+    git(knowledge, "remote", "add", "origin", str(desk / "knowledge.git"))
     (desk / "updates").write_text(f"{'0' * 40} {git(knowledge, 'rev-parse', 'HEAD')} refs/heads/topic\n")
     (desk / "event.json").write_text('{"hook_event_name": "SessionStart", "session_id": "one", "source": "startup"}')
     (desk / "bin").mkdir()
@@ -51,6 +52,8 @@ def desk(knowledge: Path, git: Callable[..., str], run: Run) -> Path:
 def test_an_example_runs(example: str, desk: Path, run: Run, request: pytest.FixtureRequest) -> None:
     if "R-" in example:
         request.getfixturevalue("proposal")
+    for title in ("One", "Two") if "admin undo" in example else ():
+        assert run("contribute", "add-lesson", "--title", title, "--content", "To be taken back.").code == 0
     if "trust-keys" in example or "revoke-rule" in example:
         request.getfixturevalue("signed")
     if "revoke-rule" in example:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ai_lessons.errors import NotFound, UsageError
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.reports import Initialised, ModelState, Stale
+from ai_lessons.library.sharing_jobs import SharingJobs
 from ai_lessons.repository.store import Change, blob_id
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from ai_lessons.library.writes import Written
 
 
-class Admin:
+class Admin(SharingJobs):
     """Nothing here is needed for daily use: what these jobs do by hand also happens by itself."""
 
     def __init__(self, parts: Parts) -> None:
@@ -164,16 +165,6 @@ class Admin:
             options.cache_dir, options.model_dir, offline=options.offline, again=True, progress=options.progress
         )
         return _state(status.name, found)
-
-    def save(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Commit every write that waits, and recorded events where they are shared.
-
-        The commits made, and notes on what still waits and why.
-        """
-        events, notes = self._parts.usages.share(at_least=1)
-        saved = self._parts.store.save()
-        waiting = [f"waiting: {saved.waiting}"] if saved.waiting else []
-        return (*events, *saved.commits), (*notes, *saved.notes, *waiting)
 
     def pending_rules(self) -> tuple[Pending, ...]:
         """Every proposal that waits for a person, of branches here and on remotes, oldest first."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ai_lessons.doors import as_json, render_jobs
-from ai_lessons.doors.cli import agents, hub, learning, machinery, mcp, porting, rules
+from ai_lessons.doors.cli import agents, hub, learning, machinery, mcp, porting, rules, sharing
 from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Group
 from ai_lessons.doors.cli.options import id_argument
@@ -158,3 +158,4 @@ mcp.register(admin)
 agents.register(admin)
 rules.register_admin(admin)
 learning.register_admin(admin)
+sharing.register(admin)

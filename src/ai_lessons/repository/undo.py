@@ -1,0 +1,216 @@
+"""Which jobs of ours can be taken back, and what the files are then. Writes nothing: the way back is a job like any.
+
+A job is a commit that this clone's journal remembers, or one of the same person with our trailers. Decisions about
+rules are no such jobs: taking one back would be another decision, and is refused by name.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from dulwich.diff_tree import tree_changes
+from dulwich.objects import Blob, Commit, ObjectID
+
+from ai_lessons.errors import Conflict, NotFound, Refused, UnsavedEdits
+from ai_lessons.knowledge.layout import CONFIG_PATH
+from ai_lessons.knowledge.merging import merge_file
+from ai_lessons.repository.chain import People
+from ai_lessons.repository.history import trailers_of
+from ai_lessons.repository.merges import PROPOSAL_TRAILER
+from ai_lessons.repository.objects import EXECUTABLE, Draft, opened
+from ai_lessons.repository.on_disk import here
+from ai_lessons.repository.rule_files import is_rule, is_watched
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from dulwich.repo import Repo
+
+    from ai_lessons.repository.store import Store
+
+TRAILER: Final = "Undoes"
+RESTORES: Final = "Restores"
+LOOKED_AT: Final = 10_000
+"""Commits, newest first, among which the last jobs are looked for."""
+
+_OURS: Final = frozenset({"Entry", "Agent", "Session"})
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file of a job that is taken back: what is on disk `now`, and `data` as it shall be; None for no file."""
+
+    path: str
+    now: bytes | None
+    data: bytes | None
+    executable: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One job that is taken back."""
+
+    commit: str
+    subject: str
+    files: tuple[File, ...]
+
+
+def plan(store: Store, count: int) -> tuple[Step, ...]:
+    """The last `count` jobs, newest first, each with the files as they shall be once it and all newer ones are undone.
+
+    Raises:
+        NotFound: there are not so many. Refused: one of them decided about rules or changed their files. Conflict: what
+        came later cannot be kept apart from it. UnsavedEdits: a file has edits that are in no commit.
+    """
+    with opened(store.worktree) as repo:
+        draft, files = Draft(repo), dict[str, _Now]()
+        steps = (_step(store, repo, draft, commit, files) for commit in _jobs(store, repo))
+        found = tuple(islice((step for step in steps if step.files), count))
+    if len(found) < count:
+        many = f"only {len(found)}" if found else "none"
+        raise NotFound("job to undo", str(count), hint=f"of your jobs there is {many} that can be taken back: git log")
+    return found
+
+
+class _Now(NamedTuple):
+    """A file as it is, with what was planned before: what git has of it, the bytes on disk, and its mode."""
+
+    stored: bytes | None
+    disk: bytes | None
+    mode: int | None
+
+
+def _jobs(store: Store, repo: Repo) -> Iterator[Commit]:
+    """Commits of ours that can be taken back, newest first.
+
+    Raises:
+        Refused: a decision of ours is newer than the next of them.
+    """
+    head = store.head().commit
+    if head is None:
+        return
+    remembered = {commit for record in store.journal.records() for commit in record.jobs.values() if commit}
+    me = _address(People(store.worktree).committer(repo) or "")
+    undone: set[str] = set()
+    for entry in repo.get_walker(include=[ObjectID(head.encode())], max_entries=LOOKED_AT):
+        commit = entry.commit
+        message = commit.message.decode(errors="replace")
+        trailers = trailers_of(message)
+        undone |= {value for key, value in trailers if key == TRAILER}
+        name, mine = commit.id.decode(), _address(commit.committer.decode(errors="replace")) == me
+        keys = {key for key, _ in trailers}
+        if mine and PROPOSAL_TRAILER in keys:
+            raise _decision(message.partition("\n")[0])
+        if name in undone or keys & {TRAILER, RESTORES} or len(commit.parents) > 1:
+            continue
+        if name in remembered or (mine and keys & _OURS):
+            yield commit
+
+
+def _decision(subject: str) -> Refused:
+    return Refused(
+        f"the last thing you did is a decision ({subject}), and decisions are not undone",
+        hint="to take a rule out of force, propose its removal: ai-lessons contribute delete R-…",
+    )
+
+
+def _address(person: str) -> str:
+    return person.rpartition("<")[2].rstrip(">")
+
+
+class _Change(NamedTuple):
+    """What a job did to one file: its content and mode before and after, None for no file."""
+
+    before: bytes | None
+    after: bytes | None
+    mode: int | None
+
+
+def _step(store: Store, repo: Repo, draft: Draft, commit: Commit, files: dict[str, _Now]) -> Step:
+    """One job taken back. `files` is what they are after the steps before this one, and is brought on."""
+    subject = commit.message.decode(errors="replace").partition("\n")[0]
+    changes = _changes(store, repo, draft, commit)
+    rules = [path for path in changes if is_rule(path) or (is_watched(path) and path != CONFIG_PATH)]
+    if rules:
+        raise Refused(
+            f"“{subject}” changed {rules[0]}, and what decides about rules is not changed by an undo",
+            hint="propose the change: ai-lessons contribute edit R-…, or contribute delete R-…",
+        )
+    files |= _look(store, repo, draft, [path for path in changes if path not in files])
+    made = []
+    for path, change in changes.items():
+        now = files[path]
+        data = _back(path, subject, change, now.stored)
+        if data != now.stored or (data is not None and now.mode != change.mode and now.stored == change.after):
+            mode = change.mode if data is not None else None
+            made.append(File(path, now.disk, data, None if mode is None else mode == EXECUTABLE))
+            files[path] = _Now(data, data, mode)
+    return Step(commit.id.decode(), subject, tuple(made))
+
+
+def _changes(store: Store, repo: Repo, draft: Draft, commit: Commit) -> dict[str, _Change]:
+    prefix = os.fsencode(store.prefix)
+    before = draft.tree_of(ObjectID(commit.parents[0])) if commit.parents else None
+    found = {}
+    for change in tree_changes(repo.object_store, before, ObjectID(commit.tree), change_type_same=True):
+        sides = [side if side is not None and side.path is not None else None for side in (change.old, change.new)]
+        path = next(side.path for side in sides if side is not None and side.path is not None)
+        if path.startswith(prefix):
+            old, new = (_data(repo, side.sha) if side is not None else None for side in sides)
+            mode = sides[0].mode if sides[0] is not None else None
+            found[os.fsdecode(path.removeprefix(prefix))] = _Change(old, new, mode)
+    return found
+
+
+def _data(repo: Repo, name: bytes | None) -> bytes | None:
+    found = repo.object_store[ObjectID(name)] if name else None
+    return found.data if isinstance(found, Blob) else None
+
+
+def _look(store: Store, repo: Repo, draft: Draft, paths: Sequence[str]) -> dict[str, _Now]:
+    """The files as they are.
+
+    Raises:
+        UnsavedEdits: one has edits that are in no commit.
+    """
+    head = store.head().commit
+    tree = draft.tree_of(ObjectID(head.encode())) if head else None
+    there = {path: draft.lookup(tree, os.fsencode(store.prefix + path)) for path in paths}
+    blobs = {path: found[1].decode() if found else None for path, found in there.items()}
+    found = here(store.worktree, repo, {path: (blob, blob) for path, blob in blobs.items()})
+    edited = sorted(path for path, one in found.items() if not one.untouched)
+    if edited:
+        raise UnsavedEdits(
+            f"{', '.join(edited[:3])} has edits that are in no commit", hint="commit them first: git commit"
+        )
+    return {
+        path: _Now(
+            _data(repo, blob.encode()) if (blob := blobs[path]) else None,
+            found[path].data,
+            entry[0] if entry else None,
+        )
+        for path, entry in there.items()
+    }
+
+
+def _back(path: str, subject: str, change: _Change, now: bytes | None) -> bytes | None:
+    """The file without the job's change.
+
+    Raises:
+        Conflict: it was changed later, at the same places.
+    """
+    if now == change.after:
+        return change.before
+    if now == change.before or change.before == change.after:
+        return now
+    if now is not None and change.before is not None and change.after is not None:
+        merged = merge_file(path, change.after, now, change.before)
+        if merged.data is not None:
+            return merged.data
+    raise Conflict(
+        f"{path} was changed again after “{subject}”; nothing was undone",
+        hint=f"look at it: ai-lessons recall log {path}",
+    )
