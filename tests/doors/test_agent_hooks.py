@@ -22,6 +22,7 @@ from ai_lessons.doors import agent_hook, agent_host
 from ai_lessons.errors import UsageError
 from ai_lessons.library.agent_events import Moment
 from doors.world import PROGRAM, Run, environment
+from test_import_cost import SLOW, WRITING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -451,6 +452,22 @@ def test_the_log_begins_anew_when_it_is_long(hermetic: Path) -> None:
     file.write_text("y" * (agent_hook.LOG_LIMIT + 1))
     agent_hook.log("new")
     assert "y" not in the_log(hermetic)
+
+
+@pytest.mark.parametrize("name", ["before_edit", "before_git_push", "session_start", "stop"])
+def test_a_hook_loads_nothing_slow(host: Host, approved: str, name: str) -> None:
+    host.hear("session_start", session_id="the catalog is filled")
+    child = host.start(host.event(name, session_id="another"), f"{shlex.join([sys.executable, '-c', LOADED])}")
+    assert not set(host.end(child).split()) & {*SLOW, *WRITING}
+
+
+LOADED = """
+import io, sys
+from ai_lessons.doors import cli
+sys.stdout, out = io.StringIO(), sys.stdout
+assert cli.run(["admin", "agent-hook"]) == 0
+print(*{name.partition(".")[0] for name in sys.modules}, file=out)
+"""
 
 
 def test_a_run_leaves_no_thread_behind(host: Host) -> None:
