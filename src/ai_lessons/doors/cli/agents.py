@@ -62,7 +62,8 @@ def answer_for_agents(call: Call, job: Job, *, paragraph: bool, files: Sequence[
     from ai_lessons.doors import as_json
     from ai_lessons.library import agents
 
-    cwd, lines = call.settings.cwd, []
+    cwd = call.settings.cwd
+    lines: list[str] = []
     if paragraph:
         lines += agents.instruct(job, cwd)
     if files:
