@@ -81,6 +81,7 @@ def test_a_schema_becomes_short_and_says_the_same() -> None:
             "kind": {"anyOf": [{"$ref": "#/$defs/Kind"}, {"type": "null"}], "default": None, "title": "Kind"},
             "tags": {"type": "array", "items": {"$ref": "#/$defs/Kind"}, "default": []},
             "limit": {"type": "integer", "default": 10},
+            "weights": {"type": "object", "additionalProperties": {"anyOf": [{"type": "number"}, {"type": "null"}]}},
         },
     }  # fmt: skip
     kind = {"enum": ["a"], "title": "Kind", "type": "string", "description": "The docstring."}
@@ -91,6 +92,7 @@ def test_a_schema_becomes_short_and_says_the_same() -> None:
             "kind": {"enum": ["a"], "type": "string"},
             "tags": {"type": "array", "items": {"enum": ["a"], "type": "string"}},
             "limit": {"type": "integer", "default": 10},
+            "weights": {"type": "object", "additionalProperties": {"anyOf": [{"type": "number"}, {"type": "null"}]}},
         },
     }  # fmt: skip
 

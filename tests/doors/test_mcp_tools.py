@@ -254,6 +254,22 @@ def test_an_outcome_is_remembered(agent: Agent) -> None:
     assert "helpful" in agent.fails("record_outcome", id=LESSON, outcome="good")
 
 
+def test_lessons_of_a_scope_are_loaded_and_a_wrong_one_leaves(agent: Agent) -> None:
+    assert "- WHEN updating a Jira workflow -> DO" in agent.reads("load_lessons", scope="jira-api")
+    assert agent.call("load_lessons")["active"] == 0
+    done = agent.call("mark_wrong", id=LESSON, reason="fixed in v4")
+    assert done["change"] == "wrong"
+    assert agent.call("load_lessons", scope="jira-api")["active"] == 0
+    assert not agent.call("search", query="workflow statuses")["lessons"]
+    assert "not a lesson" in agent.fails("mark_wrong", id=DOC)
+
+
+def test_what_a_person_stated_is_not_for_an_agent_to_take_back(agent: Agent, knowledge: Path) -> None:
+    file = knowledge / "jira-api/lessons/2026-11/put-replaces-8F3K2A.md"
+    file.write_text(file.read_text().replace("from: ai", "from: user"))
+    assert "is firm" in agent.fails("mark_wrong", id=LESSON)
+
+
 def test_stats_count(agent: Agent) -> None:
     assert agent.call("stats")["entries"]["lesson"] == 1
     assert "lesson" in agent.reads("stats")

@@ -57,7 +57,7 @@ def serve(asked: Asked) -> None:
     from ai_lessons.doors.mcp.wire import LOG_NAME, logging_to
 
     if asked.http is None and (asked.token_file or asked.names):
-        raise UsageError("--token-file and --allow-host are for --http", hint="--http 127.0.0.1:8765")
+        raise UsageError("--token-file and --allow-host are for --http", hint="--http :8765")
     log = settings.folders(os.environ).state / LOG_NAME
     desk = Desk(partial(settings.load, os.environ, repo=asked.repo, tier=asked.tier))
     with logging_to(log):

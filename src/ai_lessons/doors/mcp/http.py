@@ -85,7 +85,9 @@ def place(text: str) -> Place:
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
     if not colon or not (port.isascii() and port.isdecimal()) or int(port) > 65_535:
-        raise UsageError(f"{text!r} is no place to listen", hint="for example --http 127.0.0.1:8765, or port 0 for any")
+        raise UsageError(
+            f"{text!r} is no place to listen", hint="for example --http :8765 (this machine only), or port 0 for any"
+        )
     return Place(host, int(port))
 
 
@@ -100,7 +102,7 @@ def token_of(file: Path | None, where: Place) -> str | None:
         if not where.here_only:
             raise UsageError(
                 f"{where.host} can be reached from other machines, so callers need a token",
-                hint="--token-file FILE, or listen on 127.0.0.1",
+                hint="--token-file FILE, or listen on this machine only: --http :PORT",
             )
         return None
     try:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ai_lessons.doors import as_json, rules_json, usage_json
+from ai_lessons.doors import as_json, render_lessons, rules_json, usage_json
 from ai_lessons.doors.mcp.framing import NOTICE, cut, plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ai_lessons.library.answers import Answer, Approval, Context, Related, Shown
+    from ai_lessons.library.lesson_answers import LessonChange, Loaded
     from ai_lessons.library.reports import Stats
     from ai_lessons.library.rule_answers import Pending, Suggested
     from ai_lessons.library.running import Ran
@@ -57,11 +58,12 @@ SHOWN = record(
     notice=TEXT, **LIGHT, body=TEXT, code=TEXT, frontmatter=OBJECT, related=OBJECTS, sections=OBJECTS,
     section={"type": ["integer", "null"]}, approval={"type": ["object", "null"]}, notes=TEXTS,
 )  # fmt: skip
-WRITTEN = record(id=TEXT, handle=TEXT, path=TEXT, commit=MAYBE, notes=TEXTS)
-IMPORTED = record(written=OBJECTS, unchanged=WHOLE, skipped=OBJECTS, commit=MAYBE, notes=TEXTS)
+WRITTEN = record(id=TEXT, handle=TEXT, path=TEXT, commit=MAYBE)
+IMPORTED = record(written=OBJECTS, unchanged=WHOLE, skipped=OBJECTS, commit=MAYBE)
 OUTCOME = record(id=TEXT, handle=TEXT, outcome=TEXT, usage=OBJECT)
 SUGGESTED = record(id=TEXT, handle=TEXT, title=TEXT, path=TEXT, branch=TEXT, commit=TEXT, warnings=TEXTS)
 RAN = record(handle=TEXT, exit_code=WHOLE, timed_out=TRUTH, stdout=TEXT, stderr=TEXT, omitted_bytes=WHOLE)
+LOADED = record(notice=TEXT, active=WHOLE, groups=OBJECTS, notes=TEXTS)
 REFRESHED = record(refreshed=OBJECTS)
 RELATED = record(related=OBJECTS)
 PENDING = record(pending=OBJECTS)
@@ -122,6 +124,16 @@ def refreshed(values: Sequence[Refreshed]) -> Data:
 def suggested(value: Suggested) -> Data:
     """A proposal."""
     return _plain(rules_json.suggested(value))
+
+
+def loaded(value: Loaded) -> Data:
+    """The lessons for the start of a session, by scope."""
+    return _framed(render_lessons.loaded_data(value))
+
+
+def changed(value: LessonChange) -> Data:
+    """What became of a lesson."""
+    return _plain(render_lessons.changed_data(value))
 
 
 def related(values: Sequence[Related]) -> Data:

@@ -11,7 +11,7 @@ from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult, TextContent
 from pydantic import BeforeValidator, Field
 
-from ai_lessons.doors import render, render_jobs, render_rules, render_usage
+from ai_lessons.doors import render, render_jobs, render_lessons, render_rules, render_usage
 from ai_lessons.doors.mcp import calls, framing, shapes
 from ai_lessons.doors.mcp.desk import Desk
 from ai_lessons.doors.terminal import View, line
@@ -47,7 +47,7 @@ def as_one(value: object) -> object:
 
 Words = Annotated[list[str], BeforeValidator(as_words)]
 Paths = Annotated[list[str], BeforeValidator(as_one)]
-Tags = Annotated[dict[str, float | None], BeforeValidator(as_tags), Field(description="tag: weight or null")]
+Tags = Annotated[dict[str, float | None], BeforeValidator(as_tags), Field(description="tag: weight")]
 Limit = Annotated[int, Field(ge=1, le=100)]
 Resource = Annotated[Kind | None, Field(json_schema_extra={"enum": sorted(RESOURCE_KINDS)})]
 
@@ -115,6 +115,16 @@ class Tools:
         """Entries that links lead to, either way."""
         found = self._read(lambda library: library.recall.related(id, depth))
         return answer(render.related(found, self._view), shapes.related(found))
+
+    def load_lessons(
+        self,
+        scope: str | None = None,
+        limit: Annotated[int, Field(ge=1, le=1000)] = 100,
+    ) -> CallToolResult:
+        """The lessons that hold everywhere and those of one scope (a project), for the start of a session."""
+        found = self._read(lambda library: library.lessons.load(scope, limit=limit))
+        text = framing.told(render_lessons.loaded(found, self._view), self._root, found.notes)
+        return answer(text, shapes.loaded(found))
 
     def list_pending(self) -> CallToolResult:
         """Rules that wait for a person's approval. They are not in force."""
@@ -222,6 +232,11 @@ class Tools:
         """Say how an entry did: its confidence learns from it."""
         done = self._write(ctx, lambda library: library.contribute.feedback(id, outcome, note))
         return answer(told(render_usage.feedback(done, self._view), done.notes), shapes.outcome(done))
+
+    def mark_wrong(self, ctx: Ctx, id: str, reason: str = "") -> CallToolResult:  # noqa: A002
+        """Take a lesson that is wrong out of all results; its file and history stay."""
+        done = self._write(ctx, lambda library: library.lessons.wrong(id, reason, by="ai"))
+        return answer(told(render_lessons.marked_wrong(done, self._view), done.notes), shapes.changed(done))
 
     def unlink(self, ctx: Ctx, from_id: str, to_id: str, relation: Relation | None = None) -> CallToolResult:
         """Take links between two entries away: of one relation, or all."""

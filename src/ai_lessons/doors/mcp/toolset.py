@@ -55,6 +55,8 @@ MORE = {
     "refresh_resource": Served(shapes.REFRESHED, again=True),
     "unlink": Served(shapes.WRITTEN, destroys=True),
     "related": Served(shapes.RELATED, reads=True),
+    "load_lessons": Served(shapes.LOADED, reads=True),
+    "mark_wrong": Served(shapes.WRITTEN, again=True),
     "list_pending": Served(shapes.PENDING, reads=True),
     "stats": Served(shapes.OBJECT, reads=True),
 }
@@ -126,7 +128,7 @@ def slim(schema: Mapping[str, Any], defined: Mapping[str, Any]) -> dict[str, Any
     if "$ref" in schema:
         rest = {key: value for key, value in schema.items() if key != "$ref"}
         return slim(defined[schema["$ref"].rpartition("/")[2]] | rest, defined)
-    if "anyOf" in schema and {"type": "null"} in schema["anyOf"]:
+    if "anyOf" in schema and "default" in schema:
         some = [one for one in schema["anyOf"] if one != {"type": "null"}]
         rest = {key: value for key, value in schema.items() if key != "anyOf"}
         return slim((some[0] if len(some) == 1 else {"anyOf": some}) | rest, defined)
