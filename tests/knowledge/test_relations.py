@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.knowledge.relations import circles, reach
+from ai_lessons.knowledge.relations import circles, drawing, reach
 
 
 @dataclass(frozen=True)
@@ -101,3 +101,47 @@ def test_a_circle_is_a_walk_along_links_and_found_if_there_is_one(edges: list[Ed
             break
         left = rest
     assert bool(found) == bool(left)
+
+
+def test_a_drawing_holds_what_is_near_the_nearest_first() -> None:
+    edges = [*CHAIN, Edge("x", "related_to", "y"), Edge("a", "proves", "a")]
+    near = drawing(edges, ["b"])
+    assert near.ids == ("b", "a", "c")
+    assert [line[:3] for line in near.lines] == [("a", "has_script", "b"), ("c", "proves", "b")]
+    assert drawing(edges, ["b"], depth=0).ids == ("b",)
+    assert drawing(edges, ["x", "x", "a"]).ids == ("x", "a", "b", "y")
+    assert drawing(edges, ["nobody"]).ids == ("nobody",)
+    assert drawing(edges).ids == ("b", "c", "a", "d", "x", "y")
+    assert drawing([]).ids == ()
+
+
+def test_a_drawing_is_bounded_and_says_how_much_is_left_out() -> None:
+    edges = [Edge("hub", "related_to", f"n{n}") for n in range(9)]
+    assert drawing(edges, most=3) == drawing(edges[:2])._replace(left_out=7)
+    assert drawing(edges, ["n1"], depth=2, most=2).left_out == 8
+    assert drawing(edges, ["n1", "n2", "n3"], most=1).ids == ("n1", "n2", "n3")
+
+
+def test_a_link_that_holds_both_ways_is_drawn_once() -> None:
+    edges = [Edge("b", "contradicts", "a", 0.5), Edge("a", "contradicts", "b"), Edge("b", "supersedes", "a")]
+    assert [(line[:3], line.both_ways) for line in drawing(edges).lines] == [
+        (("a", "contradicts", "b"), True),
+        (("b", "supersedes", "a"), False),
+    ]
+
+
+@given(edges_of, st.lists(st.sampled_from("abcdef"), max_size=2), st.integers(0, 3), st.integers(1, 8))
+def test_a_drawing_holds_all_links_between_what_it_holds_and_no_others(
+    edges: list[Edge], starts: list[str], depth: int, most: int
+) -> None:
+    found = drawing(edges, starts, depth=depth, most=most)
+    whole = drawing(edges, starts, depth=depth)
+    assert whole.left_out == 0
+    assert len(found.ids) + found.left_out == len(whole.ids)
+    assert found.ids == whole.ids[: len(found.ids)]
+    pairs = {frozenset((edge.source, edge.target)) for edge in edges if edge.source != edge.target}
+    assert {frozenset((line.source, line.target)) for line in found.lines} == {
+        pair for pair in pairs if pair <= set(found.ids)
+    }
+    if len(starts) == 1:
+        assert set(whole.ids) == {starts[0], *(step.target for step in reach(edges, starts[0], depth))}

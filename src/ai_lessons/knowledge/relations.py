@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from ai_lessons.knowledge.entries import Relation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 SYMMETRIC = frozenset(relation.value for relation in Relation if relation.symmetric)
 ACYCLIC = frozenset({Relation.DERIVED_FROM.value, Relation.SUPERSEDES.value, Relation.SPECIALIZES.value})
@@ -124,3 +124,58 @@ def _circles(targets: Mapping[str, list[str]]) -> list[tuple[str, ...]]:
 def _turned(circle: list[str]) -> tuple[str, ...]:
     first = circle.index(min(circle))
     return (*circle[first:], *circle[:first])
+
+
+class Line(NamedTuple):
+    """A link of a drawn graph; one that holds both ways is there once."""
+
+    source: str
+    relation: str
+    target: str
+    weight: float | None
+    both_ways: bool
+
+
+class Drawing(NamedTuple):
+    """A part of the graph: ids in their order, the links between them, and how many more ids there would be."""
+
+    ids: tuple[str, ...]
+    lines: tuple[Line, ...]
+    left_out: int = 0
+
+
+def drawing(edges: Iterable[Edge], starts: Sequence[str] = (), *, depth: int = 1, most: int = 1000) -> Drawing:
+    """What lies within `depth` links of `starts`, nearest first, or with none all that has links, most linked first.
+
+    At most `most` ids, but all `starts`. Links of an entry to itself are left out.
+    """
+    known = [edge for edge in edges if edge.source != edge.target]
+    around: dict[str, set[str]] = defaultdict(set)
+    for edge in known:
+        around[edge.source].add(edge.target)
+        around[edge.target].add(edge.source)
+    if starts:
+        ordered = _nearest(around, tuple(dict.fromkeys(starts)), depth)
+    else:
+        ordered = sorted(around, key=lambda name: (-len(around[name]), name))
+    kept = ordered[: max(most, len(set(starts)))]
+    inside = frozenset(kept)
+    lines = {_line(edge) for edge in known if edge.source in inside and edge.target in inside}
+    # written on both sides with other weights it is still one
+    once = {line[:3]: line for line in sorted(lines, key=lambda line: (*line[:3], line.weight or 0.0))}
+    return Drawing(tuple(kept), tuple(once.values()), len(ordered) - len(kept))
+
+
+def _nearest(around: Mapping[str, set[str]], starts: tuple[str, ...], depth: int) -> list[str]:
+    found = dict.fromkeys(starts)
+    border: Iterable[str] = starts
+    for _ in range(depth):
+        border = sorted({name for one in border for name in around.get(one, ())} - found.keys())
+        found |= dict.fromkeys(border)
+    return list(found)
+
+
+def _line(edge: Edge) -> Line:
+    both = edge.relation in SYMMETRIC
+    source, target = sorted((edge.source, edge.target)) if both else (edge.source, edge.target)
+    return Line(source, edge.relation, target, edge.weight, both)

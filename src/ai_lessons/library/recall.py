@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.knowledge.passages import Section as Cut
     from ai_lessons.library.answers import Approval, Context, ContextQuery, Why
+    from ai_lessons.library.graphs import Graph
     from ai_lessons.library.parts import Parts
     from ai_lessons.library.running import Ran
 
@@ -139,6 +140,16 @@ class Recall:
         """Entries reached over links within `depth` steps, either way, nearest first; each once."""
         catalog = self._parts.current()
         return _neighbours(catalog, self._parts.resolve(ref).id, depth)
+
+    def graph(self, refs: Sequence[str] = (), *, depth: int = 1, most: int = 200) -> Graph:
+        """What is linked within `depth` steps of these entries, or everything that is; at most so many entries.
+
+        Raises:
+            NotFound: no such entry; AmbiguousName: several entries answer to one of `refs`.
+        """
+        from ai_lessons.library.graphs import graph
+
+        return graph(self._parts, refs, depth, most)
 
     def context(self, query: ContextQuery) -> Context:
         """Rules in force and lessons for what one is about to do. Without words to search for it loads no index."""

@@ -9,13 +9,14 @@ import click
 from ai_lessons.doors import as_json, render
 from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Command
+from ai_lessons.doors.cli.completion import offer
 from ai_lessons.doors.cli.options import id_argument
 from ai_lessons.doors.terminal import is_terminal
 
 
 def register(group: click.Group) -> None:
     """Hang these commands into the group `recall`."""
-    for command in (related, log, diff, why):
+    for command in (related, graph, log, diff, why):
         group.add_command(command)
 
 
@@ -26,6 +27,27 @@ def register(group: click.Group) -> None:
 def related(call: Call, ref: str, depth: int) -> None:
     """Show what an entry is linked with, in both directions."""
     call.answer(call.library.recall.related(ref, depth), render.related, as_json.related)
+
+
+FORMATS = ("text", "dot", "mermaid")
+
+
+@click.command(
+    "graph",
+    cls=Command,
+    examples=["ai-lessons recall graph L-8F3K2A --depth 2", "ai-lessons recall graph --format mermaid"],
+)
+@click.argument("refs", metavar="[ID...]", nargs=-1, shell_complete=offer("id"))
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="How to draw it.")
+@click.option("--depth", type=click.IntRange(1, 10), default=1, show_default=True, help="Steps from these entries.")
+@click.option("--limit", type=click.IntRange(1), default=200, show_default=True, help="Most entries.")
+@pass_call
+def graph(call: Call, refs: tuple[str, ...], form: str, depth: int, limit: int) -> None:
+    """Draw what is linked: around these entries, or everything."""
+    from ai_lessons.doors import render_graph
+
+    drawn = call.library.recall.graph(refs, depth=depth, most=limit)
+    call.answer(drawn, render_graph.FORMATS[form], render_graph.data, paged=form == "text")
 
 
 @click.command("log", cls=Command, examples=["ai-lessons recall log L-8F3K2A"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ai_lessons.doors.cli.completion import offer
-from ai_lessons.doors.cli.parsing import ContextTags, OneOf, Words
+from ai_lessons.doors.cli.parsing import ContextTags, OneOf, Versions, Words
 from ai_lessons.knowledge.entries import Category, Confidence, Kind, Source, Status
 
 KINDS = click.Choice([kind.value for kind in Kind])
@@ -23,10 +23,19 @@ tags_option = click.option(
 version_option = click.option(
     "--version",
     "versions",
-    type=WORDS,
+    type=Versions(),
     metavar="V",
     multiple=True,
     help="Version; may be given again.",
+    shell_complete=offer("version", listed=True),
+)
+asked_version_option = click.option(
+    "--version",
+    "versions",
+    type=Versions(),
+    metavar="V",
+    multiple=True,
+    help="Version or range (v3, 3.x, '>=1.4 <2'), or auto: those that your code uses; may be given again.",
     shell_complete=offer("version", listed=True),
 )
 type_option = click.option("--type", "kinds", type=KINDS, multiple=True, help="Only this kind; may be given again.")

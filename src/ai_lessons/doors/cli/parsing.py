@@ -9,6 +9,7 @@ import click
 
 from ai_lessons.errors import UsageError
 from ai_lessons.knowledge.entries import Kind, Relation
+from ai_lessons.knowledge.versions import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -50,6 +51,14 @@ class Words(click.ParamType[tuple[str, ...]]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:  # noqa: ARG002  # click's signature
         """Split; an empty list is allowed (it clears)."""
         return value if isinstance(value, tuple) else words(value)
+
+
+class Versions(Words):
+    """A list of versions; a comma inside a range like `>=1.4,<2` parts nothing."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:  # noqa: ARG002  # click's signature
+        """Split."""
+        return value if isinstance(value, tuple) else listed(value)
 
 
 class ContextTags(click.ParamType[dict[str, float | None]]):

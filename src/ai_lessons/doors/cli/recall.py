@@ -14,6 +14,7 @@ from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Group
 from ai_lessons.doors.cli.completion import offer
 from ai_lessons.doors.cli.options import (
+    asked_version_option,
     context_tags_option,
     explain_option,
     id_argument,
@@ -65,11 +66,12 @@ def find(call: Call, words: tuple[str, ...], text: Callable[[Answer, View], str]
         'ai-lessons recall search "workflow transitions"',
         'ai-lessons recall search "workflow" --type script --version v3 --limit 5',
         'ai-lessons recall search "workflow" --context-tags "reviewer,jira-api=1.5" --explain',
+        "ai-lessons recall search 'transitions \"plain notes\" kind:doc version:3.x'",
     ],
 )
 @click.argument("words", metavar="QUERY...", nargs=-1, required=True)
 @type_option
-@version_option
+@asked_version_option
 @project_option
 @tags_option
 @context_tags_option
@@ -77,7 +79,10 @@ def find(call: Call, words: tuple[str, ...], text: Callable[[Answer, View], str]
 @explain_option
 @pass_call
 def search(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
-    """Search everything by meaning and by words."""
+    """Search everything by meaning and by words.
+
+    In the query, "quotes" ask for a phrase, and tag:T, project:P, kind:K and version:V filter.
+    """
     given |= {"kinds": kinds(given["kinds"]), "versions": flat(given["versions"])}
     find(call, words, render.answer, given)
 
@@ -91,7 +96,7 @@ def search(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
 )
 @click.argument("words", metavar="QUERY...", nargs=-1, required=True)
 @resource_type_option
-@version_option
+@asked_version_option
 @project_option
 @tags_option
 @context_tags_option

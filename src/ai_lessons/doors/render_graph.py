@@ -1,0 +1,115 @@
+"""The graph as text, for Graphviz (dot) and for Mermaid. Pure: takes answers, returns text.
+
+Titles and ids come from files that anybody may have written: each format has its own way to keep them what they are.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from ai_lessons.doors import as_json
+from ai_lessons.doors.terminal import clip, line
+from ai_lessons.knowledge.entries import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from ai_lessons.doors.terminal import View
+    from ai_lessons.knowledge.entries import Light
+    from ai_lessons.knowledge.relations import Line
+    from ai_lessons.library.graphs import Graph
+
+WIDEST = 60
+"""Cells of a title in a drawing."""
+
+SHAPES: Mapping[Kind, str] = {Kind.LESSON: "box", Kind.RULE: "octagon", Kind.DOC: "note", Kind.SCRIPT: "component"}
+BRACKETS: Mapping[Kind, tuple[str, str]] = {
+    Kind.LESSON: ("[", "]"), Kind.RULE: ("{{", "}}"), Kind.DOC: ("(", ")"), Kind.SCRIPT: ("[[", "]]"),
+}  # fmt: skip
+GONE = "not found"
+
+
+def text(value: Graph, view: View) -> str:
+    """Every entry with the links that it writes; those that hold both ways stand at one of both."""
+    if not value.entries:
+        return "Nothing is linked yet: ai-lessons contribute link A B --relation R"
+    names = {entry.id: _named(entry, view) for entry in value.entries}
+    names |= {name: f"{line(name)} ({GONE})" for name in value.missing}
+    ends = {end for one in value.lines for end in (one.source, one.target)}
+    rows: list[str] = []
+    for entry in value.entries:
+        own = [one for one in value.lines if one.source == entry.id]
+        if own or entry.id not in ends:
+            rows.append(names[entry.id])
+            rows += [f"  {_relation(one)} {'<->' if one.both_ways else '->'} {names[one.target]}" for one in own]
+    # a link that holds both ways may stand at an id that no entry has
+    for name in value.missing:
+        own = [one for one in value.lines if one.source == name]
+        if own:
+            rows += [names[name], *(f"  {_relation(one)} <-> {names[one.target]}" for one in own)]
+    return "\n".join(rows)
+
+
+def _named(entry: Light, view: View) -> str:
+    return f"{view.paint(f'[{line(entry.handle)}]', 'handle')} {line(entry.title)}"
+
+
+def _relation(one: Line) -> str:
+    weight = "" if one.weight is None else f" ({one.weight:g})"
+    return f"{line(one.relation)}{weight}"
+
+
+def dot(value: Graph, _view: View) -> str:
+    """A directed graph in the language of Graphviz."""
+    rows = ["digraph knowledge {", "  rankdir=LR;", '  node [fontname="sans-serif"];']
+    for entry in value.entries:
+        label = f"{_dot(entry.handle)}\\n{_dot(clip(line(entry.title), WIDEST))}"
+        rows.append(f'  "{_dot(entry.id)}" [shape={SHAPES[entry.kind]}, label="{label}"];')
+    rows += [f'  "{_dot(name)}" [shape=box, style=dashed, label="{_dot(name)}\\n{GONE}"];' for name in value.missing]
+    for one in value.lines:
+        both = ", dir=none" if one.both_ways else ""
+        rows.append(f'  "{_dot(one.source)}" -> "{_dot(one.target)}" [label="{_dot(_relation(one))}"{both}];')
+    return "\n".join([*rows, "}"])
+
+
+def _dot(raw: str) -> str:
+    """Inside double quotes, where a backslash begins an escape and `&` the name of a character."""
+    return line(raw).replace("\\", "\\\\").replace('"', '\\"').replace("&", "&amp;")
+
+
+def mermaid(value: Graph, _view: View) -> str:
+    """A flowchart for Mermaid, which forges and editors draw in Markdown."""
+    names = {name: f"n{n}" for n, name in enumerate([*(entry.id for entry in value.entries), *value.missing], 1)}
+    rows = ["flowchart LR"]
+    for entry in value.entries:
+        left, right = BRACKETS[entry.kind]
+        label = f"{_mermaid(entry.handle)}<br/>{_mermaid(clip(line(entry.title), WIDEST))}"
+        rows.append(f'  {names[entry.id]}{left}"{label}"{right}')
+    rows += [f'  {names[name]}["{_mermaid(name)}<br/>{GONE}"]:::gone' for name in value.missing]
+    for one in value.lines:
+        arrow = "---" if one.both_ways else "-->"
+        rows.append(f'  {names[one.source]} {arrow}|"{_mermaid(_relation(one))}"| {names[one.target]}')
+    rows += ["  classDef gone stroke-dasharray: 4"] if value.missing else []
+    return "\n".join(rows)
+
+
+def _mermaid(raw: str) -> str:
+    """Marks of ASCII as the codes that Mermaid knows, so that none of them ends a label, a fence or a tag."""
+    return re.sub(r"[^\w\s.,:()/+-]", lambda found: f"#{ord(found[0])};", line(raw), flags=re.ASCII)
+
+
+def data(value: Graph) -> dict[str, Any]:
+    """Light entries, ids that no entry has, and links."""
+    return {
+        "entries": [as_json.light(entry, scored=False) for entry in value.entries],
+        "missing": list(value.missing),
+        "links": [
+            {"source": one.source, "relation": one.relation, "target": one.target, "weight": one.weight}
+            for one in value.lines
+        ],
+        "notes": list(value.notes),
+    }
+
+
+FORMATS: Mapping[str, Callable[[Graph, View], str]] = {"text": text, "dot": dot, "mermaid": mermaid}

@@ -1,0 +1,41 @@
+"""The graph of what is linked, or a part of it, for drawing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ai_lessons.knowledge.relations import drawing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ai_lessons.knowledge.entries import Light
+    from ai_lessons.knowledge.relations import Line
+    from ai_lessons.library.parts import Parts
+
+
+class Graph(NamedTuple):
+    """Entries in their order, the links between them and to `missing` ids, which no entry has."""
+
+    entries: tuple[Light, ...] = ()
+    missing: tuple[str, ...] = ()
+    lines: tuple[Line, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def graph(parts: Parts, refs: Sequence[str], depth: int, most: int) -> Graph:
+    """See `Recall.graph`."""
+    catalog = parts.current()
+    starts = [parts.resolve(ref).id for ref in refs]
+    drawn = drawing(catalog.edges(), starts, depth=depth, most=most)
+    lights = catalog.many(drawn.ids)
+    notes = parts.notes()
+    if drawn.left_out:
+        every = len(drawn.ids) + drawn.left_out
+        notes.append(f"{drawn.left_out} of {every} left out: --limit {every} shows all")
+    return Graph(
+        tuple(lights[name] for name in drawn.ids if name in lights),
+        tuple(name for name in drawn.ids if name not in lights),
+        drawn.lines,
+        tuple(notes),
+    )

@@ -1,0 +1,191 @@
+"""Golden drawings, and drawings of hostile titles read back by small checkers."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ai_lessons.doors import render_graph
+from ai_lessons.doors.terminal import View, clip, line
+from ai_lessons.knowledge.entries import Kind, Light
+from ai_lessons.knowledge.relations import Line
+from ai_lessons.library.graphs import Graph
+
+VIEW = View()
+
+
+def light(kind: Kind, name: str, title: str) -> Light:
+    return Light(name, f"{kind.letter}-{name}", kind, title, "p", (), (), f"p/{name}.md")
+
+
+GRAPH = Graph(
+    (
+        light(Kind.LESSON, "AAA", "PUT replaces the workflow"),
+        light(Kind.SCRIPT, "BBB", 'say "hi" \\N'),
+        light(Kind.RULE, "CCC", "<b>GET</b> first; #1 `now`"),
+        light(Kind.DOC, "DDD", "Alone"),
+    ),
+    ("GONE",),
+    (
+        Line("AAA", "has_script", "BBB", None, both_ways=False),
+        Line("AAA", "related_to", "CCC", 0.5, both_ways=True),
+        Line("AAA", "related_to", "GONE", None, both_ways=True),
+        Line("CCC", "derived_from", "AAA", None, both_ways=False),
+    ),
+)
+
+
+def test_the_graph_as_text() -> None:
+    assert (
+        render_graph.text(GRAPH, VIEW)
+        == """\
+[L-AAA] PUT replaces the workflow
+  has_script -> [S-BBB] say "hi" \\N
+  related_to (0.5) <-> [R-CCC] <b>GET</b> first; #1 `now`
+  related_to <-> GONE (not found)
+[R-CCC] <b>GET</b> first; #1 `now`
+  derived_from -> [L-AAA] PUT replaces the workflow
+[D-DDD] Alone"""
+    )
+    assert render_graph.text(Graph(), VIEW).startswith("Nothing is linked yet")
+
+
+def test_a_link_that_holds_both_ways_is_told_though_its_first_end_is_gone() -> None:
+    graph = Graph((GRAPH.entries[0],), ("A", "B"), (Line("A", "contradicts", "AAA", None, both_ways=True),))
+    assert render_graph.text(graph, VIEW) == ("A (not found)\n  contradicts <-> [L-AAA] PUT replaces the workflow")
+
+
+def test_the_graph_for_graphviz() -> None:
+    assert (
+        render_graph.dot(GRAPH, VIEW)
+        == r"""digraph knowledge {
+  rankdir=LR;
+  node [fontname="sans-serif"];
+  "AAA" [shape=box, label="L-AAA\nPUT replaces the workflow"];
+  "BBB" [shape=component, label="S-BBB\nsay \"hi\" \\N"];
+  "CCC" [shape=octagon, label="R-CCC\n<b>GET</b> first; #1 `now`"];
+  "DDD" [shape=note, label="D-DDD\nAlone"];
+  "GONE" [shape=box, style=dashed, label="GONE\nnot found"];
+  "AAA" -> "BBB" [label="has_script"];
+  "AAA" -> "CCC" [label="related_to (0.5)", dir=none];
+  "AAA" -> "GONE" [label="related_to", dir=none];
+  "CCC" -> "AAA" [label="derived_from"];
+}"""
+    )
+
+
+def test_the_graph_for_mermaid() -> None:
+    assert (
+        render_graph.mermaid(GRAPH, VIEW)
+        == """\
+flowchart LR
+  n1["L-AAA<br/>PUT replaces the workflow"]
+  n2[["S-BBB<br/>say #34;hi#34; #92;N"]]
+  n3{{"R-CCC<br/>#60;b#62;GET#60;/b#62; first#59; #35;1 #96;now#96;"}}
+  n4("D-DDD<br/>Alone")
+  n5["GONE<br/>not found"]:::gone
+  n1 -->|"has_script"| n2
+  n1 ---|"related_to (0.5)"| n3
+  n1 ---|"related_to"| n5
+  n3 -->|"derived_from"| n1
+  classDef gone stroke-dasharray: 4"""
+    )
+
+
+def test_the_graph_as_data() -> None:
+    data = render_graph.data(GRAPH)
+    assert [entry["handle"] for entry in data["entries"]] == ["L-AAA", "S-BBB", "R-CCC", "D-DDD"]
+    assert (data["missing"], data["notes"]) == (["GONE"], [])
+    assert data["links"][1] == {"source": "AAA", "relation": "related_to", "target": "CCC", "weight": 0.5}
+
+
+STRING = r'"((?:[^"\\\n]|\\.)*)"'
+STATEMENT = re.compile(
+    rf"  (?:rankdir=LR|node \[fontname={STRING}\]"
+    rf"|{STRING} \[(?:shape=\w+)(?:, style=dashed)?, label={STRING}\]"
+    rf"|{STRING} -> {STRING} \[label={STRING}(?:, dir=none)?\]);"
+)
+
+
+def read_dot(text: str) -> tuple[dict[str, str], list[tuple[str, str, str]]]:
+    """Labels by node, and edges, from a drawing; fails where it is not of the language."""
+    first, *rows, last = text.split("\n")
+    assert (first, last) == ("digraph knowledge {", "}")
+    nodes, edges = {}, []
+    for row in rows:
+        found = STATEMENT.fullmatch(row)
+        assert found, row
+        _, node, label, source, target, relation = (
+            one and re.sub(r"\\(.)|&amp;", _plain, one) for one in found.groups()
+        )
+        if node is not None:
+            nodes[node] = label
+        elif source is not None:
+            edges.append((source, relation, target))
+    return nodes, edges
+
+
+def _plain(escape: re.Match[str]) -> str:
+    return {"n": "\n"}.get(escape[1] or "", escape[1] or "&")
+
+
+def read_mermaid(text: str) -> tuple[list[str], list[tuple[str, str, str]]]:
+    """Labels of the nodes n1, n2, …, and edges."""
+    first, *rows = text.split("\n")
+    assert first == "flowchart LR"
+    nodes: list[str] = []
+    edges: list[tuple[str, str, str]] = []
+    for row in rows:
+        node = re.fullmatch(
+            r'  n(\d+)(?:\[|\(|\[\[|\{\{)"([^"`<>&;#\\]*<br/>[^"`<>&\\]*)"(?:\]|\)|\]\]|\}\})(:::gone)?', row
+        )
+        edge = re.fullmatch(r'  (n\d+) (?:-->|---)\|"([^"`<>&\\]*)"\| (n\d+)', row)
+        assert node or edge or row == "  classDef gone stroke-dasharray: 4", row
+        if node:
+            assert int(node[1]) == len(nodes) + 1
+            nodes.append(decoded(node[2]))
+        elif edge:
+            edges.append((edge[1], decoded(edge[2]), edge[3]))
+    return nodes, edges
+
+
+def decoded(text: str) -> str:
+    assert "#" not in re.sub(r"#\d+;", "", text)
+    return re.sub(r"#(\d+);", lambda code: chr(int(code[1])), text.replace("<br/>", "\n"))
+
+
+hostile = st.one_of(
+    st.text(max_size=40),
+    st.text(alphabet='"\\<>`#;&[]{}|-\n n%', max_size=40),
+    st.sampled_from(
+        ['"]; evil [label="', '\\"', "\\", "\\N\\G", '"]\n  click n1 call evil()', "```", "%%{init: {}}%%", "end"]
+    ),
+)
+
+
+@given(hostile, hostile)
+def test_no_title_and_no_relation_leaves_its_place(title: str, relation: str) -> None:
+    one, other = light(Kind.DOC, "AAA", title), light(Kind.RULE, "BBB", "Other")
+    graph = Graph((one, other), (), (Line("AAA", relation, "BBB", None, both_ways=False),))
+    shown = clip(line(title), render_graph.WIDEST)
+    nodes, edges = read_dot(render_graph.dot(graph, VIEW))
+    assert nodes == {"AAA": f"D-AAA\n{shown}", "BBB": "R-BBB\nOther"}
+    assert edges == [("AAA", line(relation), "BBB")]
+    labels, drawn = read_mermaid(render_graph.mermaid(graph, VIEW))
+    assert labels == [f"D-AAA\n{shown}", "R-BBB\nOther"]
+    assert drawn == [("n1", line(relation), "n2")]
+    assert len(render_graph.text(graph, VIEW).split("\n")) == 2
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="graphviz is not installed")
+def test_graphviz_draws_it() -> None:
+    done = subprocess.run(
+        ["dot", "-Tplain"], input=render_graph.dot(GRAPH, VIEW), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("\nnode ") == 5
