@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ai_lessons.repository.store import Store
     from ai_lessons.repository.sync_merge import Torn
 
-TRIES: Final = 20
+TRIES: Final = 50
 """How often somebody may be faster with a push."""
 
 
@@ -86,7 +86,7 @@ def sync(
         done = _push(store, network, so_far, own)
         if done is not None:
             return replace(done, notes=(*done.notes, *_unsaved(store)))
-        time.sleep(random.random() * 0.1 * tries)  # noqa: S311 - only spreads the tries out
+        time.sleep(random.random() * min(1.0, 0.1 * tries))  # noqa: S311 - only spreads the tries out
     raise Conflict(f"{place.name} moved {TRIES} times while we pushed", hint=f"try again: {AGAIN}")
 
 
