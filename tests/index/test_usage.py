@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ai_lessons.index.usage import VERSION, UsageCache
-from ai_lessons.learning.events import USES, Event, line_of, read_lines
+from ai_lessons.learning.events import USES, Event, Read, line_of, read_lines
 from ai_lessons.learning.folding import Tallies, fold
 from learning.events_world import ENTRIES, IDS, TIMES, turns, uses
 
@@ -73,12 +73,16 @@ def expected(logs: Logs) -> dict[str, Tallies]:
     return fold(row for data in logs.files.values() for row in read_lines(data[: data.rfind(b"\n") + 1]).rows)
 
 
-def event(number: int, word: str = "helpful", entry: str = ENTRIES[0], **more: str) -> Event:
-    return Event(IDS[number], TIMES[0], word, entry, **more)
+def event(number: int, word: str = "helpful", entry: str = ENTRIES[0]) -> Event:
+    return Event(IDS[number], TIMES[0], word, entry)
 
 
 def lines(*events: Event) -> bytes:
     return b"".join(map(line_of, events))
+
+
+def unread(_data: bytes) -> Read:
+    raise AssertionError("there is nothing new to parse")
 
 
 steps = st.lists(
@@ -115,7 +119,12 @@ def test_a_log_that_grew_is_read_from_where_it_ended_and_others_not_at_all(cache
     logs.reads.clear()
     parsed: list[bytes] = []
     logs.add("b", event(2, "ignored"))
-    cache.refresh(logs, lambda data: (parsed.append(data), read_lines(data))[1])
+
+    def parse(data: bytes) -> Read:
+        parsed.append(data)
+        return read_lines(data)
+
+    cache.refresh(logs, parse)
     assert parsed == [line_of(event(2, "ignored"))]
     assert logs.reads["a"] == 0
     assert cache.tallies()[ENTRIES[0]][1:3] == (2, 1)
@@ -125,7 +134,7 @@ def test_nothing_new_reads_nothing(cache: UsageCache, logs: Logs) -> None:
     logs.add("a", event(0))
     sums(cache, logs)
     logs.reads.clear()
-    cache.refresh(logs, pytest.fail)
+    cache.refresh(logs, unread)
     assert not logs.reads
 
 
@@ -173,8 +182,44 @@ def test_turns_come_in_the_order_of_their_ids(tmp_path_factory: pytest.TempPathF
     said: dict[str, set[str]] = {}
     for one in happened:
         said.setdefault(one.id, set()).add(line_of(one).decode())
-    assert cache.turns() == [next(iter(said[i])) for i in sorted(said) if len(said[i]) == 1]
+    assert turned(cache) == [next(iter(said[i])) for i in sorted(said) if len(said[i]) == 1]
     cache.close()
+
+
+def turned(cache: UsageCache) -> list[str]:
+    """The lines about parameters, folded into a list of lines."""
+    text = cache.turned(lambda before, lines: before + "".join(lines))
+    return text.splitlines(keepends=True)
+
+
+def turn(number: int) -> Event:
+    return Event(f"{number:026d}", TIMES[0], "observed", "injection_budget", value=0.5)
+
+
+def test_what_turns_come_to_is_kept_until_one_comes_late(cache: UsageCache, logs: Logs) -> None:
+    folded: list[int] = []
+
+    def fold(before: str, lines: list[str]) -> str:
+        folded.append(len(lines))
+        return before + "".join(lines)
+
+    logs.add("a", *(turn(n) for n in range(100, 200)))
+    for _ in range(2):
+        cache.refresh(logs, read_lines)
+        cache.turned(fold)
+    logs.add("a", turn(300))
+    cache.refresh(logs, read_lines)
+    cache.turned(fold)
+    assert folded == [100, 1]
+    logs.add("b", turn(5))
+    cache.refresh(logs, read_lines)
+    assert turned(cache) == [line_of(turn(n)).decode() for n in (5, *range(100, 200), 300)]
+    logs.put("b", b"")
+    cache.refresh(logs, read_lines)
+    assert turned(cache) == [line_of(turn(n)).decode() for n in (*range(100, 200), 300)]
+    logs.add("b", turn(150)._replace(value=0.9))
+    cache.refresh(logs, read_lines)
+    assert turned(cache) == [line_of(turn(n)).decode() for n in (*range(100, 150), *range(151, 200), 300)]
 
 
 @pytest.mark.parametrize("content", [b"not a database, by far", b"SQLite format 3\0" + b"\xff" * 4000])

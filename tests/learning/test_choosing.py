@@ -60,11 +60,16 @@ def test_nobody_is_left_out_on_purpose_who_would_not_have_come() -> None:
     assert choice.left_out[0].reason == "confidence"
 
 
-def test_the_last_one_through_each_bar_carries_it() -> None:
-    choice = choose([one("a", 0.9, 0.9), one("b", 0.5, 0.8), one("c", 0.6, 0.6), one("d", 0.9)], BARS)
+def test_who_came_through_only_just_carries_the_parameter() -> None:
+    choice = choose([one("a", 0.9, 0.9), one("b", 0.45, 0.8), one("c", 0.6, 0.55), one("d", 0.9)], BARS)
     assert {chosen.id: dict(chosen.edge) for chosen in choice.chosen} == {
         "a": {}, "b": {CONFIDENCE: 0.3}, "c": {SIMILARITY: 0.6, BUDGET: 0.2},
     }  # fmt: skip
+
+
+def test_a_parameter_that_is_not_learned_has_no_edge() -> None:
+    choice = choose([one("a", 0.45), one("b")], BARS._replace(budget=1, positions={CONFIDENCE: 0.3}))
+    assert [dict(chosen.edge) for chosen in choice.chosen] == [{CONFIDENCE: 0.3}]
 
 
 def test_a_budget_that_nobody_stayed_outside_for_has_no_last_one() -> None:

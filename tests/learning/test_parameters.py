@@ -126,3 +126,10 @@ def test_the_budget_comes_to_rest_where_one_more_is_worth_nothing(worth_having: 
         assert event.weight is not None
         one = one.update(event.value, event.weight)
     assert abs(one.value - worth_having) <= 1
+
+
+@given(st.lists(turns, max_size=20), st.integers(0, 20))
+def test_folding_in_two_steps_through_text_is_folding_at_once(events: list[Event], cut: int) -> None:
+    early = parameters.loaded(parameters.dumped(fold(events[:cut])))
+    assert fold(events[cut:], early) == fold(events)
+    assert parameters.loaded("") == {}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-VERSION = 1
+VERSION = 2
 PATIENCE = 20.0
 """Seconds to wait for another process that folds."""
 
@@ -33,6 +33,9 @@ WORDS = 9
 
 ASK_AT_ONCE = 500
 
+WORTH_KEEPING = 50
+"""From so many new lines about parameters on, what they come to is written down."""
+
 _SUMS = ", ".join(f"sum(kind = {kind})" for kind in range(WORDS))
 _TABLES = f"""
 CREATE TABLE logs (
@@ -44,11 +47,13 @@ CREATE TABLE events (
     id TEXT PRIMARY KEY, entry INTEGER NOT NULL, kind INTEGER NOT NULL, at TEXT NOT NULL, session INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE turns (id TEXT PRIMARY KEY, line TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE kept (disturbed INTEGER NOT NULL, upto TEXT NOT NULL, value TEXT NOT NULL);
+INSERT INTO kept VALUES (0, '', '');
 CREATE TABLE tallies (
     entry INTEGER PRIMARY KEY, {", ".join(f"n{kind} INTEGER NOT NULL" for kind in range(WORDS))}, last TEXT NOT NULL
 );
 PRAGMA user_version = {VERSION};
-"""
+"""  # noqa: S608 - only numbers
 _INDEX = "CREATE INDEX IF NOT EXISTS events_entry ON events (entry, kind, at)"
 _FOLD = f"SELECT entry, {_SUMS}, coalesce(max(CASE WHEN kind <> 8 THEN at END), '') FROM events WHERE kind >= 0"  # noqa: S608 - only numbers
 _EVENT = (
@@ -60,6 +65,7 @@ _LOG = (
     " size = excluded.size, inode = excluded.inode, done = excluded.done, digest = excluded.digest,"
     " damaged = damaged + excluded.damaged"
 )
+_DISTURB = "UPDATE kept SET disturbed = disturbed + 1, upto = '', value = ''"
 _TURN = "INSERT INTO turns VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET line = '' WHERE line <> excluded.line"
 
 
@@ -152,10 +158,21 @@ class UsageCache:
             found.update({row[0]: row[1:] for row in rows})
         return found
 
-    def turns(self, after: str = "") -> list[str]:
-        """The lines about parameters, in the order of their ids."""
-        rows = self._open().execute("SELECT line FROM turns WHERE id > ? AND line <> '' ORDER BY id", (after,))
-        return [line for (line,) in rows]
+    def turned(self, fold: Callable[[str, list[str]], str]) -> str:
+        """What all lines about parameters come to, in the order of their ids.
+
+        `fold` takes what it gave before (empty at first) and the lines since then. Its result is kept until a line
+        turns up whose place is before the last one.
+        """
+        db = self._open()
+        disturbed, upto, value = db.execute("SELECT disturbed, upto, value FROM kept").fetchone()
+        new = db.execute("SELECT id, line FROM turns WHERE id > ? ORDER BY id", (upto,)).fetchall()
+        if new:
+            value = fold(value, [line for _, line in new if line])
+        if len(new) >= WORTH_KEEPING:
+            with suppress(sqlite3.OperationalError):  # read-only, or somebody is folding: the next one keeps it
+                db.execute("UPDATE kept SET upto = ?, value = ? WHERE disturbed = ?", (new[-1][0], value, disturbed))
+        return str(value)
 
     def in_sessions(self) -> list[tuple[str, str, str]]:
         """(session, entry, event) of every event that says in which session it was."""
@@ -267,8 +284,15 @@ class _Folding:
                 self._entries.update(row[1] for row in rows)
                 self._entries.update(self._told_before([row[0] for row in rows]))
             self._db.executemany(_EVENT, rows)
-            self._db.executemany(_TURN, found.turns)
+            self._turn(found.turns)
         self._db.execute(_LOG, (log.name, *log.stamp, end, _digest(data[:end]), found.damaged if found else 0))
+
+    def _turn(self, turns: Sequence[tuple[str, str]]) -> None:
+        """Add lines about parameters; those that do not come last change what was made of the others."""
+        (last,) = self._db.execute("SELECT coalesce(max(id), '') FROM turns").fetchone()
+        if turns and min(turns)[0] <= last:
+            self._db.execute(_DISTURB)
+        self._db.executemany(_TURN, turns)
 
     def _told_before(self, ids: Sequence[str]) -> Iterator[int]:
         """The entries of events that are there already: those that come again with another entry take it away."""
@@ -296,6 +320,7 @@ def _digest(data: bytes) -> bytes:
 def _empty(db: sqlite3.Connection) -> None:
     for table in ("logs", "events", "turns", "tallies", "names"):
         db.execute(f"DELETE FROM {table}")  # noqa: S608 - our own names
+    db.execute(_DISTURB)
 
 
 def _connected(path: str) -> sqlite3.Connection:

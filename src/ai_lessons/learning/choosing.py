@@ -19,6 +19,10 @@ CREDIBLE = 0.95
 """How probable that must be."""
 
 
+NEAR = 0.06
+"""A lesson this close above a threshold came through only just."""
+
+
 class Candidate(NamedTuple):
     """A lesson that fits what one is about to do; `similarity` where words were asked for."""
 
@@ -37,7 +41,7 @@ class Bars(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """A lesson that comes. `edge`: the parameters whose last one through it is, with their positions."""
+    """A lesson that comes. `edge`: the parameters whose bar it passed only just, with their positions."""
 
     id: str
     edge: Mapping[str, float]
@@ -89,20 +93,22 @@ def _objection(one: Candidate, bars: Bars) -> tuple[str, str] | None:
 
 
 def _edges(chosen: Sequence[Candidate], bars: Bars, *, spent: bool) -> dict[str, dict[str, float]]:
-    """Who was the last one through: of the budget only if somebody stayed outside for it."""
-    last: dict[str, str] = {}
-    if chosen:
-        last[CONFIDENCE] = min(chosen, key=lambda one: one.usage.confidence).id
-    asked = [one for one in chosen if one.similarity is not None]
-    if asked:
-        last[SIMILARITY] = min(asked, key=lambda one: one.similarity or 0.0).id
+    """Who came through only just: of the budget the last one, if somebody stayed outside for it.
+
+    What passes a threshold with room to spare says nothing about where it should be.
+    """
+    edges: dict[str, dict[str, float]] = {one.id: {} for one in chosen}
+    for one in chosen:
+        if one.usage.confidence - bars.confidence <= NEAR:
+            edges[one.id][CONFIDENCE] = 0.0
+        if one.similarity is not None and one.similarity - bars.similarity <= NEAR:
+            edges[one.id][SIMILARITY] = 0.0
     if spent and chosen:
-        last[BUDGET] = chosen[-1].id
-    edges: dict[str, dict[str, float]] = {}
-    for name, entry in last.items():
-        if name in bars.positions:
-            edges.setdefault(entry, {})[name] = bars.positions[name]
-    return edges
+        edges[chosen[-1].id][BUDGET] = 0.0
+    return {
+        entry: {name: bars.positions[name] for name in names if name in bars.positions}
+        for entry, names in edges.items()
+    }
 
 
 def harmful(had: Tallies) -> str:

@@ -5,16 +5,18 @@ what is used is a sample of it (Thompson, Biometrika 25, 1933), turned into the 
 bounds that somebody set. The update is that of the specification: an outcome from 0 to 1 with a weight, of which the
 share 1 / (1 + uncertainty) counts.
 
-An outcome of a lesson says on which side of the setting the best one lies, where that lesson was the last one that the
-setting let through: a helpful one asks to let more through, another one to let less through. The outcome that is
-observed is therefore the position that was used, moved by the same reach either way, with what the lesson was worth as
-weight; it comes to rest where the last lesson let through is worth nothing on average, which is where the sum of all is
-largest (Robbins and Monro, Annals of Mathematical Statistics 22, 1951).
+An outcome of a lesson says on which side of the setting the best one lies, where that lesson came through only just: a
+helpful one asks to let more through, another one to let less through. The outcome that is observed is therefore the
+position that was used, moved by the same reach either way, with what the lesson was worth as weight; it comes to rest
+where the lessons that come through only just are worth nothing on average, which is where the sum of all is largest
+(Robbins and Monro, Annals of Mathematical Statistics 22, 1951).
 """
 
 from __future__ import annotations
 
+import json
 from math import sqrt
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.learning.events import BOUNDS, OBSERVED, RESET, Event
@@ -119,13 +121,26 @@ def initial(name: str, start: float | None = None) -> Parameter:
     return Parameter(name, PRIOR_STRENGTH * position, PRIOR_STRENGTH * (1 - position), low=about.low, high=about.high)
 
 
-def fold(happened: Iterable[Event]) -> dict[str, Parameter]:
-    """Every parameter after these events, which come in the order of their ids. Nonsense in them changes nothing."""
-    state = {name: initial(name) for name in DEFINITIONS}
+def fold(happened: Iterable[Event], before: Mapping[str, Parameter] = MappingProxyType({})) -> dict[str, Parameter]:
+    """Every parameter after these events, which come in the order of their ids. Nonsense in them changes nothing.
+
+    `before`: what earlier events came to.
+    """
+    state = {name: before.get(name) or initial(name) for name in DEFINITIONS}
     for event in happened:
         if event.entry in state:
             state[event.entry] = _turned(state[event.entry], event)
     return state
+
+
+def dumped(state: Mapping[str, Parameter]) -> str:
+    """Parameters as text that `loaded` takes."""
+    return json.dumps([list(one) for one in state.values()])
+
+
+def loaded(text: str) -> dict[str, Parameter]:
+    """Parameters from their text; none from none."""
+    return {one.name: one for one in map(Parameter._make, json.loads(text or "[]"))}
 
 
 def _turned(known: Parameter, event: Event) -> Parameter:

@@ -149,7 +149,7 @@ class Context(NamedTuple):
     """What to know before doing it, most important first: rules to follow, and lessons.
 
     `left_out` holds lessons that fitted and did not come. `edges`: by lesson the parameters (and their positions, 0 to
-    1) whose last one through it was.
+    1) whose bar it passed only just.
     """
 
     rules: tuple[Light, ...] = ()

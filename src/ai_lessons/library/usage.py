@@ -75,8 +75,7 @@ class Usages:
     def parameters(self) -> dict[str, Parameter]:
         """The parameters of this repository as they stand."""
         cache = self.cache
-        lines = cache.turns() if cache else []
-        return parameters.fold(one for one in map(events.read_line, lines) if one is not None)
+        return parameters.fold((), parameters.loaded(cache.turned(_turned) if cache else ""))
 
     def edge_of(self, entry_id: str) -> Mapping[str, float]:
         """Of which parameters this entry was the last one through when it last came here; empty once it was judged.
@@ -176,6 +175,12 @@ class Usages:
                 edges = self._parts.catalog.edges(entry_id)
                 found[entry_id] = [e.target for e in edges if e.relation == derived and e.source == entry_id]
         return found
+
+
+def _turned(before: str, lines: list[str]) -> str:
+    """What the parameters come to after these lines of their log."""
+    happened = (one for one in map(events.read_line, lines) if one is not None)
+    return parameters.dumped(parameters.fold(happened, parameters.loaded(before)))
 
 
 def _usage(light: Light, told: Mapping[str, folding.Tallies], parents: Sequence[Light]) -> Usage:
