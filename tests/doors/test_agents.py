@@ -69,6 +69,7 @@ def test_settings_of_a_host_go_in_and_out(run: Run, code: Path) -> None:
     assert done.out.splitlines()[:3] == ["AGENTS.md: written", ".claude/settings.json: written", ".mcp.json: written"]
     assert "claude plugin marketplace add " in done.out.splitlines()[3]
     assert json.loads((code / ".mcp.json").read_text())["mcpServers"]["ai-lessons"]["command"] == "ai-lessons-mcp"
+    assert run("admin", "hooks", "status", "--host", "claude-code").out.count("there\n") == 2
     assert run("admin", "hooks", "uninstall", "--host", "claude-code", "--agents").code == 0
     assert sorted(one.name for one in code.iterdir()) == [".git", "src"]
 

@@ -55,7 +55,7 @@ def register(job: Job, cwd: Path, state_dir: Path) -> tuple[str, ...]:
     """
     top = _top(cwd, "for all your projects: " + _by_plugin())
     lines = agent_settings.carry_out(top, scaffold.hooks_dir() / PLUGIN, state_dir, job)
-    return (*lines, f"for all your projects instead: {_by_plugin()}") if job == "install" else lines
+    return lines if job == "uninstall" else (*lines, f"for all your projects instead: {_by_plugin()}")
 
 
 def _by_plugin() -> str:
