@@ -240,6 +240,10 @@ def test_broken_huge_and_hostile_files_say_nothing(path: str, text: str) -> None
     assert packages(path, text) == []
 
 
+def test_of_a_file_of_very_many_lines_the_first_are_read() -> None:
+    assert len(packages("requirements.txt", "".join(f"a{n}==1\n" for n in range(6000)))) == 5000
+
+
 @given(st.sampled_from(["pom.xml", "uv.lock", "go.mod", "requirements.txt", "package-lock.json"]), st.text())
 def test_no_text_breaks_a_reader(path: str, text: str) -> None:
     packages(path, text)
