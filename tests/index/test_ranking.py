@@ -162,6 +162,7 @@ def test_a_snippet_is_never_longer_than_asked_for(text: str, query: str, width: 
     ("counts", "words"),
     [
         ((0, 0, 0, 0), "Nothing is stored"),
+        ((0, 0, 0, 0), "[UNSOLVED]"),
         ((0, 0, 0, 3), "Only docs"),
         ((0, 2, 0, 0), "Only scripts"),
         ((0, 0, 1, 0), "Only lessons"),
