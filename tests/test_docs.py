@@ -21,7 +21,7 @@ from ai_lessons.doors.lesson_cli import lesson
 from ai_lessons.knowledge.checks import check_entry
 from ai_lessons.knowledge.layout import lesson_path, place
 from ai_lessons.knowledge.reading import read_entry
-from ai_lessons.library import answers, reports, rule_answers, writes
+from ai_lessons.library import answers, reports, rule_answers, sharing, writes
 from docs_world import Session, align, rewritten, shape, steps
 from test_architecture import MAY_IMPORT
 
@@ -161,6 +161,9 @@ ANSWERS = (
     rule_answers.Pending,
     rule_answers.Rejected,
     rule_answers.Suggested,
+    sharing.Synced,
+    sharing.Resolved,
+    sharing.Undone,
 )
 
 

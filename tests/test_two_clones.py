@@ -10,6 +10,7 @@ import pytest
 from ai_lessons.library.answers import Query
 from ai_lessons.library.rule_answers import RuleDraft
 from ai_lessons.library.wiring import Options, open_library
+from ai_lessons.library.writes import LessonDraft
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -124,6 +125,30 @@ def test_what_a_person_takes_in_one_clone_is_served_in_the_other(
         found = library.recall.search(Query("GET before PUT, send all of it back", project="global"))
         assert [hit.entry.id for hit in found.rules] == [made.id]
     assert "error" not in pair.agent.run("fsck", "--strict")
+
+
+def test_sync_carries_proposals_and_approvals_and_a_merge_of_it_takes_nothing_from_them(pair: Pair) -> None:
+    with pair.agent.library(agent="claude") as library:
+        made = library.contribute.suggest_rule(RuleDraft("GET before PUT", "PUT replaces all", "Send all of it back."))
+        assert library.admin.sync().proposals == (made.branch,)
+        assert library.admin.sync().proposals == ()
+    with pair.person.library() as library:
+        assert library.admin.sync().arrived == (made.branch,)
+        assert library.admin.approve_rule(made.handle).branch == f"origin/{made.branch}"
+        library.admin.sync()
+    with pair.agent.library(agent="claude") as library:
+        library.contribute.add_lesson(LessonDraft("Meanwhile", "Text."))
+        done = library.admin.sync()
+        assert (done.received, done.sent, done.merged, done.conflicts) == (2, 2, (), ())
+        assert library.admin.audit().ok
+        assert library.admin.sync().proposals == ()
+    for clone in (pair.agent, pair.person):
+        with clone.library() as library:
+            library.admin.sync()
+            approval = library.recall.show(made.handle).approval
+            assert approval is not None
+            assert (approval.approved_by, approval.evidence) == ("person <human@example.com>", 2)
+            assert library.admin.pending_rules() == ()
 
 
 def test_a_rejection_reaches_the_other_clone_and_meets_the_next_suggestion(pair: Pair) -> None:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import shutil
 import stat
+import threading
+import time
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 
 import pytest
@@ -184,7 +187,7 @@ def test_the_users_own_edits_stay_as_they_are_staged_or_not(team: Team) -> None:
     team.bob.edit(LESSON, "One.", "1.")
     before = team.bob.run("status", "--porcelain")
     done = team.bob.sync()
-    assert done.notes == ("3 files are in no commit, so nobody else has them: git status",)
+    assert done.notes == ("3 changes of yours are in no commit, so nobody else has it: git status",)
     assert team.bob.run("status", "--porcelain") == before == "M edited.md\nM  staged.md\n?? untracked.md"
     assert "1.\n" in team.bob.read(LESSON)
     assert "5.\n" in team.bob.read(LESSON)
@@ -556,6 +559,9 @@ def test_a_connection_that_never_answers_is_given_up_and_all_its_processes_ended
     monkeypatch.setattr(sync_network, "SECONDS", 3.0)
     with pytest.raises(Unreachable, match="no answer within 3 seconds"):
         team.ann.sync()
+    deadline = time.monotonic() + 60
+    while is_alive(int(alive.read_text())) and time.monotonic() < deadline:
+        time.sleep(0.01)  # it was killed, and dies when the system gets to it
     assert not is_alive(int(alive.read_text()))
 
 
@@ -581,6 +587,28 @@ def test_nobody_at_the_terminal_means_that_ssh_and_git_ask_nothing(
     with pytest.raises(Unreachable):
         sync(team.ann.store, ask=True)
     assert told.read_text().startswith("1 -oConnectTimeout=")
+
+
+class Closed(BaseHTTPRequestHandler):
+    """A server that wants a password first."""
+
+    def do_GET(self) -> None:
+        self.send_response(401)
+        self.send_header("WWW-Authenticate", 'Basic realm="closed"')
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def test_a_server_that_wants_a_password_is_not_waited_for(team: Team) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Closed) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        team.ann.run("remote", "set-url", "origin", f"http://127.0.0.1:{server.server_port}/hub.git")
+        with pytest.raises(Unreachable, match="terminal prompts disabled"):
+            team.ann.sync()
+        server.shutdown()
 
 
 def test_nothing_is_asked_of_git_that_version_2_34_lacks(

@@ -132,7 +132,10 @@ def conflicts(parts: Parts, ref: str | None, remote: str | None) -> Conflicts:
     """See `SharingJobs.conflicts`."""
     here = sync_bring.where(parts.store, remote)
     torn = sync_bring.torn_now(parts.store, here)
-    return Conflicts(here.name, tuple(map(_entry, torn if ref is None else [_find(parts, torn, ref)])))
+    entries = tuple(map(_entry, torn if ref is None else [_find(parts, torn, ref)]))
+    others = syncing.others_conflicts(parts.store, here)
+    notes = [f"{name} holds somebody else's side of a conflict that is not settled yet" for name in others]
+    return Conflicts(here.name, entries, tuple(notes))
 
 
 def resolve(

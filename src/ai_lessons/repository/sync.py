@@ -185,8 +185,21 @@ def _clear(store: Store, network: Network, place: Place) -> tuple[str, ...]:
     return _names(wishes, told)[1]
 
 
+def others_conflicts(store: Store, place: Place) -> tuple[str, ...]:
+    """Branches of the remote that keep a side of a conflict of somebody else, as of the last fetch."""
+    mine = kept(store.worktree)
+    tip = read_ref(store.worktree, place.tracking)
+    found = [
+        name
+        for name, commit in kept(store.worktree, place.remote).items()
+        if name not in mine and tip and not is_ancestor(store.worktree, commit, tip)
+    ]
+    return tuple(f"{place.remote}/{name}" for name in found)
+
+
 def _unsaved(store: Store) -> list[str]:
     """A sentence about files that are in no commit, and so are not shared."""
-    done = git.run(store.worktree.top, "status", "--porcelain", "-z")
-    several = done.out.count(b"\0") if done is not None else 0
-    return [f"{several} files are in no commit, so nobody else has them: git status"] if several else []
+    done = git.run(store.worktree.top, "status", "--porcelain")
+    many = len(done.out.splitlines()) if done is not None else 0
+    what = "1 change of yours is" if many == 1 else f"{many} changes of yours are"
+    return [f"{what} in no commit, so nobody else has it: git status"] if many else []
