@@ -1,20 +1,26 @@
 from __future__ import annotations
 
+import os
 import threading
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ai_lessons import settings
 from ai_lessons.doors.mcp import framing, protocol, shapes
 from ai_lessons.doors.mcp.desk import Desk, Stopping
 from ai_lessons.doors.mcp.toolset import DEFAULT, slim
+from ai_lessons.errors import UsageError
 from ai_lessons.knowledge.entries import Kind, Light
 from ai_lessons.library.answers import Answer, Approval, Hit, Shown
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from ai_lessons.library.wiring import Library
 
 ESCAPE = "\x1b]0;owned\x07\u202e"
 ENTRY = Light(
@@ -110,6 +116,25 @@ def test_the_prompts_carry_the_protocol() -> None:
     assert 'context(query="Fix it"' in before
     for owed in ("add_lesson", '"proves"', "suggest_rule", "[UNSOLVED]", "record_outcome", "> three attempts"):
         assert owed in after
+
+
+def test_after_a_bug_the_next_read_begins_with_what_is_opened_anew(
+    knowledge: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, seen = Desk(lambda: settings.load(os.environ)), []
+
+    def job(library: Library) -> None:
+        seen.append(library)
+        if len(seen) == 2:
+            raise ValueError
+        if len(seen) == 4:
+            raise UsageError("no")
+
+    for expected in (None, ValueError, None, UsageError, None):
+        with pytest.raises(expected) if expected else nullcontext():
+            desk.read(job, lambda: None)
+    desk.close()
+    assert [seen.index(one) for one in seen] == [0, 0, 2, 2, 2]
 
 
 def test_a_call_that_waits_for_its_turn_gives_up_when_it_is_cancelled(knowledge: Path) -> None:

@@ -134,7 +134,9 @@ def test_an_older_client_is_answered_and_its_name_is_the_agent(knowledge: Path, 
         done = peer.answer(peer.call("add_lesson", title="T", content="C"))["result"]
         assert done["isError"] is False
         assert ended(peer) == 0
-    assert "Agent: tester" in git(knowledge, "log", "-1", "--format=%B")
+    said = git(knowledge, "log", "-1", "--format=%B")
+    assert "Agent: tester" in said
+    assert "Session: mcp-" in said
 
 
 def test_the_name_that_the_user_gave_wins(knowledge: Path, git: Git) -> None:

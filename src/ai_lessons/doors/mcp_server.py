@@ -7,6 +7,7 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from ai_lessons.doors.terminal import is_terminal
 from ai_lessons.errors import UsageError
 
 if TYPE_CHECKING:
@@ -59,13 +60,17 @@ def serve(asked: Asked) -> None:
     if asked.http is None and (asked.token_file or asked.names):
         raise UsageError("--token-file and --allow-host are for --http", hint="--http :8765")
     log = settings.folders(os.environ).state / LOG_NAME
-    desk = Desk(partial(settings.load, os.environ, repo=asked.repo, tier=asked.tier))
+    # over standard streams a process is one session of one agent; over HTTP many share it
+    session = None if asked.http else f"mcp-{os.urandom(4).hex()}"
+    desk = Desk(partial(settings.load, os.environ, repo=asked.repo, tier=asked.tier), session=session)
     with logging_to(log):
         if asked.http is not None:
             _over_http(asked, desk, log)
         else:
             from ai_lessons.doors.mcp import serving
 
+            if is_terminal(sys.stdin):
+                print(f"waiting for an MCP client on standard input; {PROGRAM} --help says more", file=sys.stderr)
             serving.stdio(serving.build(desk, log, asked.tools), desk)
 
 

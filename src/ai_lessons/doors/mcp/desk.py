@@ -12,12 +12,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from ai_lessons.doors.opening import options
+from ai_lessons.errors import AiLessonsError, StorageFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ai_lessons.library.answers import Progress
-    from ai_lessons.library.wiring import Library
+    from ai_lessons.library.wiring import Library, Options
     from ai_lessons.settings import Settings
 
 T = TypeVar("T")
@@ -31,10 +32,13 @@ class Stopping(BaseException):
 
 
 class Desk:
-    """Libraries on the repository that the settings name. Safe for use from many threads."""
+    """Libraries on the repository that the settings name. Safe for use from many threads.
 
-    def __init__(self, load: Callable[[], Settings]) -> None:
-        self._load = load
+    `session` names the agent's session where the settings do not: what was told and how it did belong together.
+    """
+
+    def __init__(self, load: Callable[[], Settings], *, session: str | None = None) -> None:
+        self._load, self._session = load, session
         self._settings: Settings | None = None
         self._kept: Library | None = None
         self._reading, self._writing = threading.Lock(), threading.Lock()
@@ -56,7 +60,13 @@ class Desk:
     def read(self, job: Callable[[Library], T], wanted: Callable[[], None]) -> T:
         """Do a job that reads. Others that read wait, unless `wanted` raises because the call was cancelled."""
         with self._at_work(), _turn(self._reading, lambda: self.still(wanted)):
-            return job(self._open())
+            try:
+                return job(self._open())
+            except BaseException as error:
+                # what is kept open may be what is broken: the next call begins afresh
+                if not isinstance(error, AiLessonsError) or isinstance(error, StorageFailed):
+                    self._forget()
+                raise
 
     def write(self, job: Callable[[Library], T], wanted: Callable[[], None], *, agent: str, progress: Progress) -> T:
         """Do a job that writes, in the name of `agent` unless the user's settings name one. One at a time."""
@@ -104,7 +114,7 @@ class Desk:
         if self._kept is None:
             from ai_lessons.library.wiring import open_library
 
-            self._kept = open_library(self.settings.repo, options(self.settings))
+            self._kept = open_library(self.settings.repo, self._options())
         return self._kept
 
     def _forget(self) -> None:
@@ -112,11 +122,15 @@ class Desk:
         if kept is not None:
             kept.close()
 
+    def _options(self, progress: Progress | None = None) -> Options:
+        given = options(self.settings, progress=progress)
+        return given._replace(session=given.session or self._session)
+
     @contextmanager
     def _fresh(self, agent: str, progress: Progress | None = None) -> Iterator[Library]:
         from ai_lessons.library.wiring import open_library
 
-        given = options(self.settings, progress=progress)
+        given = self._options(progress)
         with open_library(self.settings.repo, given._replace(agent=given.agent or agent)) as library:
             yield library
 

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.doors import as_json, render_lessons, rules_json, usage_json
-from ai_lessons.doors.mcp.framing import NOTICE, cut, plain
+from ai_lessons.doors.mcp.framing import NOTICE, PROPOSED, cut, plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -66,7 +66,7 @@ RAN = record(handle=TEXT, exit_code=WHOLE, timed_out=TRUTH, stdout=TEXT, stderr=
 LOADED = record(notice=TEXT, active=WHOLE, groups=OBJECTS, notes=TEXTS)
 REFRESHED = record(refreshed=OBJECTS)
 RELATED = record(related=OBJECTS)
-PENDING = record(pending=OBJECTS)
+PENDING = record(notice=TEXT, pending=OBJECTS)
 
 
 def outcome(value: Feedback) -> Data:
@@ -143,7 +143,7 @@ def related(values: Sequence[Related]) -> Data:
 
 def pending(values: Sequence[Pending]) -> Data:
     """Proposals that wait; MCP wants an object round the list."""
-    return _framed({"pending": rules_json.pending(values)})
+    return _plain({"notice": PROPOSED, "pending": rules_json.pending(values)})
 
 
 def stats(value: Stats) -> Data:

@@ -104,7 +104,7 @@ class Tools:
         context_tags: Tags = {},  # noqa: B006
         paths: Annotated[Paths, Field(description="files about to be edited")] = [],  # noqa: B006
         query: str = "",
-        budget: Limit = 10,
+        budget: Limit | None = None,
     ) -> CallToolResult:
         """Rules and lessons for what you are about to do or edit."""
         wanted = ContextQuery(project, context_tags, paths, query, budget, approvals=True)
