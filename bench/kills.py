@@ -47,7 +47,7 @@ STARTED = ("reindex", "sync")
 
 @dataclass(slots=True)
 class Place:
-    """One repository that is killed in again and again; `accepted`: each path that a job said was written, and its job."""
+    """One repository that is killed in again and again; `accepted`: paths that a job said were written."""
 
     root: Path
     accepted: dict[str, str] = field(default_factory=dict)

@@ -63,13 +63,17 @@ def lock_of(target: Path) -> Path:
 
 
 @contextmanager
-def locked(worktree: Worktree, target: Path, content: bytes, *, durable: bool = False) -> Iterator[GitLock]:
+def locked(
+    worktree: Worktree, target: Path, content: bytes, *, durable: bool = False, tip: str = ""
+) -> Iterator[GitLock]:
     """Hold git's lock on `target`, with `content` ready to be installed. Under our commit lock.
+
+    `tip` is the commit that the content belongs to, for `complete`.
 
     Raises:
         Taken: somebody else holds it.
     """
-    proof = lock_folder(worktree) / secrets.token_hex(8)
+    proof = lock_folder(worktree) / f"{tip}{'-' if tip else ''}{secrets.token_hex(8)}"
     with translated(str(target), writing=True):
         proof.parent.mkdir(parents=True, exist_ok=True)
         _write(proof, content, durable=durable)
@@ -112,6 +116,19 @@ def _link(proof: Path, lock: Path, content: bytes) -> None:
             _write(lock, content, durable=False)
         except FileExistsError:
             raise Taken(lock) from None
+
+
+def complete(worktree: Worktree, target: Path, tip: str) -> bool:
+    """Install the lock on `target` that a dead process of ours left, if its content belongs to the commit `tip`.
+
+    Nobody can have changed the target since: the lock was there. Under our commit lock.
+    """
+    lock = lock_of(target)
+    there = _identity(lock)
+    if there is None or all(_identity(proof) != there for proof in lock_folder(worktree).glob(f"{tip}-*")):
+        return False
+    os.rename(lock, target)
+    return True
 
 
 def clear_stale(worktree: Worktree, targets: Iterable[Path]) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from dulwich.objects import ObjectID
 
 from ai_lessons.errors import Conflict, NotFound, StorageFailed
-from ai_lessons.repository import activity, files, git, git_locks, moves
+from ai_lessons.repository import activity, files, git, git_locks, half_landed, moves
 from ai_lessons.repository.files import Staging
 from ai_lessons.repository.git_index import Tracked
 from ai_lessons.repository.locks import held
@@ -172,12 +172,13 @@ def _bring(
             raise StorageFailed(f"another process has been writing to {store.root} for {WRITE_PATIENCE:.0f} seconds")
         placed = Placed(store, before, after)
         try:
-            placed.write(repo)
+            placed.write(repo, move.tip)
             done = moves.install(store.worktree, head, move.tip, placed.entries(), mark, move.log)
         finally:
             moved = move.tip != head.commit and read_head(store.worktree).commit == move.tip
             if not done and not moved:
                 placed.undo()
+            half_landed.forget(store.worktree)
     return tuple(placed.notes()) if done else None
 
 
@@ -188,8 +189,8 @@ class Placed:
         self._store, self._before, self._after = store, before, after
         self._written: dict[str, bytes | None] = {}
 
-    def write(self, repo: Repo) -> None:
-        """Put the files in place that nobody has touched."""
+    def write(self, repo: Repo, tip: str | None) -> None:
+        """Put the files in place that nobody has touched, for the commit `tip`."""
         worktree = self._store.worktree
         with Staging(worktree.root) as staging:
             for path, blob in self._after.items():
@@ -197,6 +198,8 @@ class Placed:
                     self._written[path] = None if blob is None else content(worktree, repo, path, blob)
                     if blob is not None:
                         staging.add(path, self._written[path] or b"")
+            changes = {path: (self._before[path].data, data) for path, data in self._written.items()}
+            half_landed.note(worktree, tip, changes)
             staging.publish()
             staging.settle()
         for path, data in self._written.items():

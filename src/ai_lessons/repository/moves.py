@@ -10,7 +10,7 @@ import time
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.repository import activity, git_index, git_locks
+from ai_lessons.repository import activity, git_index, git_locks, half_landed
 from ai_lessons.repository.worktree import read_head, read_ref
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _install(
 ) -> bool:
     """`index` is what it shall hold, and the mark of what it was made from."""
     content, mark = index
-    with git_locks.locked(worktree, git_index.index_file(worktree), content) as lock:
+    with git_locks.locked(worktree, git_index.index_file(worktree), content, tip=tip or "") as lock:
         if activity.busy(worktree) or read_head(worktree) != head:
             return False
         if activity.index_mark(worktree) != mark:
@@ -84,10 +84,17 @@ def _install(
 
 
 def recover(worktree: Worktree) -> None:
-    """Clear the git locks that a dead process of ours left. Under our commit lock."""
-    ref = read_head(worktree).ref
-    targets = [git_index.index_file(worktree)]
-    git_locks.clear_stale(worktree, [*targets, git_locks.ref_file(worktree, ref)] if ref else targets)
+    """Finish or undo what a dead process of ours left, and clear its git locks. Under our commit lock.
+
+    A branch that has moved without its index gets the index that was made for it: otherwise the next `git commit`
+    would delete the files. What was put in place for a move that never came is taken back.
+    """
+    head, index = read_head(worktree), git_index.index_file(worktree)
+    if head.commit and git_locks.complete(worktree, index, head.commit):
+        _remember(worktree)
+    targets = [index]
+    git_locks.clear_stale(worktree, [*targets, git_locks.ref_file(worktree, head.ref)] if head.ref else targets)
+    half_landed.take_back(worktree)
 
 
 def _move(worktree: Worktree, head: Head, tip: str | None, branch: GitLock | None, log: Log) -> bool:

@@ -240,6 +240,7 @@ class Store:
 
     def _put(self, job: Job) -> str | None:
         """The name under which the job is noted; None if there is nothing to commit."""
+        self.head()  # a repository whose branch is damaged is refused before anything is written
         with Staging(self.root, durable=len(job.changes) <= DURABLE_FILES) as staging:
             with held(self.state_dir / "write.lock", patience=WRITE_PATIENCE) as mine:
                 if not mine:
