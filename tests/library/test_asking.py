@@ -56,6 +56,7 @@ def cellar(world: World) -> World:
         ('winemaking kind:doc version:"^3"', {"Any"}),
         ("tag:red", {"Lesson", "Other lesson"}),
         ("kind:doc project:a version:v1", {"One", "Both", "Any"}),
+        ("project:a version:v2", {"Both", "Any"}),
         ("tag:nowhere", set()),
         ('"about winemaking" kind:lesson', {"Lesson", "Other lesson"}),
         ('"winemaking about"', set()),

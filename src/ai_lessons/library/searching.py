@@ -100,8 +100,9 @@ def _wanted(
 
 
 def _filtered(parts: Parts, query: Query, versions: Versions) -> list[Hit]:
-    """What passes the filters, from the catalog alone."""
-    wanted = catalog_reading.Filter(kinds=query.kinds, project=query.project, tags=query.tags)
+    """What passes the filters, from the catalog alone; where a version is asked for, only what can carry one."""
+    kinds = query.kinds or frozenset(kind for kind in Kind if query.versions and kind.is_resource)
+    wanted = catalog_reading.Filter(kinds=kinds, project=query.project, tags=query.tags)
     matches = [Match(light.id, 0, 1.0) for light in parts.catalog.select(wanted)]
     place = {match.entry_id: number for number, match in enumerate(matches)}
     hits = _hits(parts, query._replace(limit=len(matches)), (), matches, versions)
