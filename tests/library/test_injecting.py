@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.knowledge.config import DEFAULT_MODEL
+from ai_lessons.index.model_spec import PINNED
 from ai_lessons.library.answers import ContextQuery
 from library.world import LESSON, OTHER, World, lesson
 
@@ -134,7 +134,7 @@ def test_some_sessions_are_asked_how_lessons_did(world: World) -> None:
 def test_a_lesson_far_from_the_words_stays_away(
     world: World, embedder: CountingEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedder, "name", DEFAULT_MODEL)  # vectors of another model are not compared
+    monkeypatch.setattr(embedder, "name", PINNED.name)  # vectors of another model are not compared
     world.write("global/lessons/a.md", lesson(LESSON, "Workflow replaced whole", "Workflow replaced whole.\n"))
     world.write("global/lessons/b.md", lesson(OTHER, "Postgres vacuum replaced", "Autovacuum and bloat of tables.\n"))
     world.commit()

@@ -26,7 +26,7 @@ class Query(NamedTuple):
 
     `text` may hold phrases and filters, as `knowledge.queries` has it, unless it is `plain` text of somebody's.
     `versions` are releases, ranges and names as `knowledge.versions.score` has it, or `auto`.
-    `approvals` asks by whose hand the rules that are found are in force.
+    `approvals` asks by whose hand the rules that are found are in force, `every` for what is superseded, too.
     """
 
     text: str
@@ -39,6 +39,7 @@ class Query(NamedTuple):
     explain: bool = False
     approvals: bool = False
     plain: bool = False
+    every: bool = False
 
 
 class Hit(NamedTuple):
@@ -138,7 +139,10 @@ class ContextQuery(NamedTuple):
 
 
 class Left(NamedTuple):
-    """A lesson that would have come: `reason` is harm, confidence, similarity, budget or ablation."""
+    """A lesson that would have come.
+
+    `reason` is harm, confidence, similarity, budget, ablation, superseded, specialized or contradicts.
+    """
 
     entry: Light
     reason: str

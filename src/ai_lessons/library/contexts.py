@@ -60,7 +60,7 @@ def context_of(parts: Parts, query: ContextQuery) -> Context:
     injecting = Injecting(parts, query.budget)
     asked = _Asked(parts, query, injecting.budget)
     rules = asked.rules()
-    lessons, left_out, choice = injecting.choose(asked.lessons(), query.query, len(rules))
+    lessons, left_out, edges = injecting.choose(asked.lessons(), query, len(rules))
     chosen = tuple(rules[: injecting.budget - len(lessons)])
     notes = parts.notes()
     if len(rules) > len(chosen):
@@ -71,7 +71,7 @@ def context_of(parts: Parts, query: ContextQuery) -> Context:
         (*notes, *(injecting.question() if lessons else ())),
         _approvals(parts, chosen) if query.approvals else {},
         tuple(left_out),
-        {one.id: one.edge for one in choice.chosen if one.edge},
+        edges,
     )
 
 

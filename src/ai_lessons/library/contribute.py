@@ -126,7 +126,9 @@ class Contribute:
         changes |= {k: list(v) if v else markdown.REMOVE for k, v in lists.items() if v is not None}
         if not changes and project is None and content is None:
             raise UsageError("nothing to change", hint="give at least one of --title, --tags, --version, …")
-        return self._change(light, changes, content, project, plain, f"Update {light.kind}: {title or light.title}")
+        done = self._change(light, changes, content, project, plain, f"Update {light.kind}: {title or light.title}")
+        self._parts.usages.note_status(light, status)
+        return done
 
     def _change(
         self,
@@ -269,11 +271,15 @@ class Contribute:
         A symmetric relation that `b` states already is the same edge.
 
         Raises:
-            UsageError: no such relation, or both are the same entry.
+            UsageError: no such relation, or both are the same entry. Conflict: it would close a circle of a relation
+            that makes no sense in one.
         """
+        from ai_lessons.library.relating import refuse_circle
+
         if relation not in set(Relation):
             raise UsageError(f"no relation {relation!r}", hint="one of: " + ", ".join(Relation))
         start, end = self._pair(a, b)
+        refuse_circle(self._parts, start, relation, end)
         if Relation(relation).symmetric and self._says(end, relation, start):
             start, end = end, start
         entry, _ = self._parts.load(start.id)

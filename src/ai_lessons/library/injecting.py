@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.learning import folding
@@ -11,13 +11,13 @@ from ai_lessons.learning.choosing import Bars, Candidate, choose
 from ai_lessons.learning.events import INJECTED, LEFT_OUT, Event
 from ai_lessons.learning.parameters import ABLATION, ASSESSMENT, BUDGET, CONFIDENCE, SIMILARITY
 from ai_lessons.library.answers import Left
+from ai_lessons.library.relating import giving_way
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.learning.choosing import Choice, LeftOut
-    from ai_lessons.library.answers import Context, Usage
+    from ai_lessons.library.answers import Context, ContextQuery, Usage
     from ai_lessons.library.parts import Parts
 
 LOOKED_AT = 60
@@ -25,6 +25,14 @@ LOOKED_AT = 60
 
 ASKING = "say afterwards how these did: ai-lessons contribute feedback ID helpful|ignored|contradicted"
 DEPTH = 100
+
+
+class Chosen(NamedTuple):
+    """Lessons that come, those that do not, and of which parameters' bars each passed only just."""
+
+    lessons: list[Light]
+    left_out: list[Left]
+    edges: Mapping[str, Mapping[str, float]]
 
 
 class Injecting:
@@ -51,23 +59,31 @@ class Injecting:
     def _at(self, name: str, positions: Mapping[str, float]) -> float:
         return self._parameters[name].at(positions[name])
 
-    def choose(self, lessons: Sequence[Light], words: str, rules: int) -> tuple[list[Light], list[Left], Choice]:
-        """The lessons that come beside so many rules that would, those that do not, and the choice with its edges.
+    def choose(self, lessons: Sequence[Light], query: ContextQuery, rules: int) -> Chosen:
+        """The lessons that come beside so many rules that would, those that do not, and the edges.
 
         Rules take at most half of the budget while there are lessons for the rest.
         """
         near = list(lessons[: LOOKED_AT + 3 * self.budget])
         usages = self._parts.usages.several(near)
         near.sort(key=lambda light: (-(light.score or 0), -usages[light.id].confidence))
-        similar = self._similarities(words) if words.strip() else {}
+        similar = self._similarities(query.query) if query.query.strip() else {}
         candidates = [Candidate(light.id, _used(usages[light.id]), similar.get(light.id)) for light in near]
-        fit = choose(candidates, self._bars._replace(budget=len(candidates) + 1)).chosen
-        room = self.budget - self.room(rules, len(fit))
+        by_id = {light.id: light for light in near}
+        fit = [by_id[one.id] for one in choose(candidates, self._bars._replace(budget=len(near) + 1)).chosen]
+        away = giving_way(self._parts, fit, query.project)
+        candidates = [one for one in candidates if one.id not in away]
+        room = self.budget - self.room(rules, len(fit) - len(away))
         without = self._ablation(near)
         choice = choose(candidates, self._bars._replace(budget=room), without.__contains__)
-        by_id = {light.id: light for light in near}
-        chosen = [by_id[one.id] for one in choice.chosen]
-        return chosen, [_left(by_id[one.id], one) for one in choice.left_out], choice
+        return Chosen(
+            [by_id[one.id] for one in choice.chosen],
+            [
+                *(Left(by_id[one], *why) for one, why in away.items()),
+                *(Left(by_id[one.id], one.reason, one.detail) for one in choice.left_out),
+            ],
+            {one.id: one.edge for one in choice.chosen if one.edge},
+        )
 
     def room(self, rules: int, lessons: int) -> int:
         """How many of the rules come."""
@@ -100,10 +116,6 @@ class Injecting:
 def _used(usage: Usage) -> folding.Usage:
     tallies = folding.Tallies(usage.times_injected, usage.times_helpful, usage.times_ignored, usage.times_contradicted)
     return folding.Usage(tallies, usage.alpha, usage.beta)
-
-
-def _left(light: Light, one: LeftOut) -> Left:
-    return Left(light, one.reason, one.detail)
 
 
 def record(parts: Parts, found: Context, session: str = "") -> list[str]:

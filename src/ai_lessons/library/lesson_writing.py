@@ -80,7 +80,9 @@ def wrong(parts: Parts, ref: str, reason: str, by: str) -> LessonChange:
     changes: dict[str, Any] = {"status": Status.WRONG.value} | ({"reason": reason} if reason else {})
     left = promoted_to(parts.catalog.fields(light.id))
     notes = [f"it still stands in {name}: take it out there by hand" for name in left]
-    return change(parts, light, changes, "wrong", f"Mark lesson wrong: {light.title}", notes=notes)
+    done = change(parts, light, changes, "wrong", f"Mark lesson wrong: {light.title}", notes=notes)
+    parts.usages.note_status(light, Status.WRONG.value)
+    return done
 
 
 def promoted_to(fields: Mapping[str, Any]) -> list[str]:

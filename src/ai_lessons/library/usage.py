@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError, NotFound
 from ai_lessons.index.usage import UsageCache
-from ai_lessons.knowledge.entries import Kind, Relation
+from ai_lessons.knowledge.entries import Kind, Relation, Status
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.learning import events, folding, parameters
+from ai_lessons.learning.events import Event
 from ai_lessons.library.answers import Usage
 from ai_lessons.repository.events import EventLog
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.learning.events import Event
     from ai_lessons.learning.parameters import Parameter
     from ai_lessons.library.parts import Parts
 
@@ -120,6 +120,13 @@ class Usages:
         except AiLessonsError as error:
             return [f"what was used could not be written down: {error.message}"]
         return []
+
+    def note_status(self, light: Light, status: str | None) -> list[str]:
+        """Write down that an entry, which stood as `light` says, was marked wrong or is active again."""
+        wrong, before = Status.WRONG.value, light.details.get("status")
+        word = events.WRONG if status == wrong != before else ""
+        word = events.RESTORED if before == wrong and status == Status.ACTIVE.value else word
+        return self.record_if_possible([Event("", "", word, light.id)]) if word else []
 
     def share(self, *, at_least: int = SHARE_BYTES) -> tuple[list[str], list[str]]:
         """Put this clone's events into the repository, as a job of its own, if they are shared and so many bytes wait.

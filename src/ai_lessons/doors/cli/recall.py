@@ -77,6 +77,7 @@ def find(call: Call, words: tuple[str, ...], text: Callable[[Answer, View], str]
 @context_tags_option
 @limit_option
 @explain_option
+@click.option("--all", "every", is_flag=True, help="Also what something newer supersedes, with less score.")
 @pass_call
 def search(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
     """Search everything by meaning and by words.

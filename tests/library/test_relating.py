@@ -1,0 +1,124 @@
+"""Relations act: on searches, on what comes unasked, and when they are written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ai_lessons.errors import Conflict
+from ai_lessons.library.answers import ContextQuery
+from library.world import LESSON, OTHER, World, lesson
+
+if TYPE_CHECKING:
+    from ai_lessons.library.answers import Context
+
+THIRD = "01JD3Z8QK5W7M2X9V4T6TTT333"
+
+
+def place(world: World, *lessons: tuple[str, str, str], project: str = "global", **more: str) -> None:
+    """Lessons about workflows: id, title, and links as `relation target` with commas."""
+    for entry_id, title, links in lessons:
+        lines = "".join(f"\n  - {one.strip().replace(' ', ': ')}" for one in links.split(",") if one.strip())
+        extra = {"links": lines} if lines else {}
+        text = lesson(entry_id, f"Workflow {title}", "The workflow is replaced.\n", **extra, **more)
+        world.write(f"{project}/lessons/{entry_id}.md", text)
+    world.commit()
+
+
+def titles(world: World, **more: object) -> list[str]:
+    return [title.removeprefix("Workflow ") for title in world.found("workflow replaced", **more)]
+
+
+def context(world: World, **more: object) -> Context:
+    return world.library.recall.context(ContextQuery(**more))  # type: ignore[arg-type]  # a test's keys
+
+
+def reasons(found: Context) -> dict[str, tuple[str, str]]:
+    return {one.entry.id: (one.reason, one.detail) for one in found.left_out}
+
+
+def test_what_is_superseded_makes_way_over_a_whole_chain(world: World) -> None:
+    place(world, (LESSON, "one", ""), (OTHER, "two", f"supersedes {LESSON}"), (THIRD, "three", f"supersedes {OTHER}"))
+    assert titles(world) == ["three"]
+    found = context(world)
+    assert [light.id for light in found.lessons] == [THIRD]
+    assert reasons(found) == {
+        LESSON: ("superseded", "superseded by [L-TTT333]"),
+        OTHER: ("superseded", "superseded by [L-TTT333]"),
+    }
+
+
+def test_with_all_the_superseded_come_with_less_score(world: World) -> None:
+    place(world, (LESSON, "one", ""), (OTHER, "two", f"supersedes {LESSON}"))
+    hits = world.search("workflow replaced", every=True, explain=True).lessons
+    assert [hit.entry.id for hit in hits] == [OTHER, LESSON]
+    assert hits[1].factors["superseded"] == 0.5
+    score = 1.0
+    for factor in hits[1].factors.values():
+        score *= factor
+    assert hits[1].entry.score == pytest.approx(score)
+
+
+def test_what_supersedes_and_is_wrong_hides_nothing(world: World) -> None:
+    place(world, (LESSON, "one", ""))
+    place(world, (OTHER, "two", f"supersedes {LESSON}"), status="wrong")
+    assert titles(world) == ["one"]
+
+
+def test_the_superseded_take_no_places(world: World) -> None:
+    place(world, *((f"01JD3Z8QK5W7M2X9V4T6AAAA{n:02d}", "old", "") for n in range(10)))
+    olds = ", ".join(f"supersedes 01JD3Z8QK5W7M2X9V4T6AAAA{n:02d}" for n in range(10))
+    place(world, (LESSON, "new", olds), (OTHER, "beside", ""))
+    assert set(titles(world, limit=2)) == {"new", "beside"}
+
+
+def test_both_sides_of_a_contradiction_are_shown_only_with_a_word(world: World) -> None:
+    place(world, (LESSON, "one", ""), (OTHER, "two", f"contradicts {LESSON}"))
+    answer = world.search("workflow replaced")
+    assert len(answer.lessons) == 2
+    pair = {"[L-8F3K2A] and [L-QQQ111] contradict each other", "[L-QQQ111] and [L-8F3K2A] contradict each other"}
+    assert len(pair & set(answer.notes)) == 1
+
+
+def test_of_a_contradiction_only_the_nearer_comes_unasked(world: World) -> None:
+    place(world, (LESSON, "everywhere", ""))
+    place(world, (OTHER, "here", f"contradicts {LESSON}"), project="jira")
+    for one in (LESSON, OTHER):
+        text = world.library.recall.show(one).raw
+        assert "tags" not in text
+    world.library.contribute.update(LESSON, tags=["api"])
+    world.library.contribute.update(OTHER, tags=["api"])
+    found = context(world, project="jira", context_tags={"api": 9.0})
+    assert [light.id for light in found.lessons] == [OTHER]
+    assert reasons(found) == {LESSON: ("contradicts", "contradicts [L-QQQ111], which is nearer or surer")}
+
+
+def test_the_general_is_not_repeated_beside_the_special(world: World) -> None:
+    place(world, (LESSON, "general", ""), (OTHER, "special", f"specializes {LESSON}"))
+    found = context(world)
+    assert [light.id for light in found.lessons] == [OTHER]
+    assert reasons(found) == {LESSON: ("specialized", "[L-QQQ111] says it for this case")}
+    world.library.contribute.feedback(OTHER, "contradicted")
+    assert [light.id for light in context(world).lessons] == [LESSON], "one that does not come stands in nobody's way"
+
+
+@pytest.mark.parametrize("relation", ["supersedes", "derived_from", "specializes"])
+def test_a_link_that_closes_a_circle_is_refused(world: World, relation: str) -> None:
+    place(world, (LESSON, "one", ""), (OTHER, "two", f"{relation} {LESSON}"), (THIRD, "three", f"{relation} {OTHER}"))
+    before = world.commits()
+    with pytest.raises(Conflict, match="circle"):
+        world.library.contribute.link(LESSON, THIRD, relation)
+    assert world.commits() == before
+    world.library.contribute.link(LESSON, THIRD, "related_to")
+
+
+def test_marking_wrong_and_taking_it_back_are_events(world: World) -> None:
+    place(world, (LESSON, "one", ""), (OTHER, "two", ""))
+    world.library.contribute.update(LESSON, status="wrong")
+    world.library.contribute.update(LESSON, status="active")
+    world.library.contribute.update(LESSON, status="active", title="Another")
+    world.library.lessons.wrong(OTHER, "not so")
+    world.library.lessons.wrong(OTHER, "really not so")
+    log = next((world.root / ".git/ai-lessons/events").glob("*.jsonl")).read_text()
+    assert (log.count('"wrong"'), log.count('"restored"')) == (2, 1)
