@@ -11,6 +11,7 @@ from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.queries import Asked, one_project, parse
 from ai_lessons.library.answers import Hit, Query
 from ai_lessons.library.asked_versions import asked_versions
+from ai_lessons.library.relating import settled, warnings, with_room
 from ai_lessons.library.surfacing import rules_for
 
 if TYPE_CHECKING:
@@ -42,17 +43,19 @@ def find(parts: Parts, query: Query) -> tuple[list[Hit], list[str]]:
     parts.current()
     versions = asked_versions(parts, query)
     if not query.text:
-        return _filtered(parts, query, versions), _notes(parts, versions)
+        hits = settled(parts, query, _filtered(parts, with_room(query), versions))
+        return hits, [*_notes(parts, versions), *warnings(parts, [hit.entry for hit in hits])]
     done = parts.indexing.refresh()
     surfacing = not query.kinds and parts.rules.count > 0
     depth = max(DEPTH, query.limit)
     wanted = _wanted(parts, query, phrases, versions, without_rules=surfacing)
     found = parts.indexing.candidates(query.text, wanted, depth)
     matches = fuse(found.text, found.vectors, found.depth, VECTOR_WEIGHT * _coverage(parts, done.missing))
-    hits = _hits(parts, query, phrases, matches, versions)
+    hits = settled(parts, query, _hits(parts, with_room(query), phrases, matches, versions))
     if surfacing:
         hits = rules_for(parts, query, [hit.entry for hit in hits], complete=not done.missing) + hits
-    return hits, _notes(parts, versions, done, found)
+    contradicting = warnings(parts, [hit.entry for hit in hits])
+    return hits, [*_notes(parts, versions, done, found), *contradicting]
 
 
 def understood(query: Query) -> tuple[Query, tuple[str, ...]]:
@@ -100,9 +103,8 @@ def _wanted(
 
 
 def _filtered(parts: Parts, query: Query, versions: Versions) -> list[Hit]:
-    """What passes the filters, from the catalog alone; where a version is asked for, only what can carry one."""
-    kinds = query.kinds or frozenset(kind for kind in Kind if query.versions and kind.is_resource)
-    wanted = catalog_reading.Filter(kinds=kinds, project=query.project, tags=query.tags)
+    """What passes the filters, from the catalog alone."""
+    wanted = catalog_reading.Filter(kinds=query.kinds, project=query.project, tags=query.tags)
     matches = [Match(light.id, 0, 1.0) for light in parts.catalog.select(wanted)]
     place = {match.entry_id: number for number, match in enumerate(matches)}
     hits = _hits(parts, query._replace(limit=len(matches)), (), matches, versions)
