@@ -22,7 +22,7 @@ class HashEmbedder:
     dimensions = DIMENSIONS
 
     def __init__(self, name: str = "hash", dimensions: int | None = None) -> None:
-        self.name = name
+        self.name, self._salt = name, "" if name == "hash" else name
         self.dimensions = dimensions or type(self).dimensions
         self.asked: list[str] = []
 
@@ -37,6 +37,6 @@ class HashEmbedder:
     def _vector(self, text: str) -> Vector:
         total = np.full(self.dimensions, 1e-3, dtype=np.float32)
         for word in re.findall(r"\w+", text.lower()):
-            seed = int.from_bytes(hashlib.sha256(f"{self.name} {word}".encode()).digest()[:4], "big")
+            seed = int.from_bytes(hashlib.sha256((word + self._salt).encode()).digest()[:4], "big")
             total += np.random.default_rng(seed).standard_normal(self.dimensions).astype(np.float32)
         return (total / np.linalg.norm(total)).astype(np.float32)

@@ -174,9 +174,10 @@ class Index:
         table = self._newest() if asked else None
         if table is None:
             return Candidates(depth=depth)
-        filling = self._filling(_model_of(table) or self._model)
+        used = _model_of(table) or self._model
+        filling = self._filling(used)
         embedder = None if self._text_alone else filling.embedder()
-        vector = self._vector(asked, embedder) if embedder else None
+        vector = self._vector(asked, used, embedder) if embedder else None
         wanted = wanted or Filter()
         try:
             text_hits, vector_hits = self._ask(table, asked, vector, wanted, depth)
@@ -188,12 +189,13 @@ class Index:
             except LANCE_ERRORS as error:
                 self._state.report_damage(f"it could not be read ({_first_line(error)})")
                 raise IndexDamaged(f"the index at {self._uri} is damaged: {_first_line(error)}") from error
-        return Candidates(text_hits, vector_hits, depth, "" if embedder else filling.no_model)
+        said, model = ("", embedder.name) if embedder else (filling.no_model, "")
+        return Candidates(text_hits, vector_hits, depth, said, model)
 
-    def _vector(self, asked: str, embedder: Embedder) -> list[float]:
+    def _vector(self, asked: str, model: str, embedder: Embedder) -> list[float]:
         """The question's vector. The last one is kept: one search asks twice, for rules apart."""
-        if self._asked is None or self._asked[:2] != (embedder.name, asked):
-            self._asked = embedder.name, asked, [float(x) for x in embedder.embed_query(asked)]
+        if self._asked is None or self._asked[:2] != (model, asked):
+            self._asked = model, asked, [float(x) for x in embedder.embed_query(asked)]
         return self._asked[2]
 
     def _ask(
@@ -207,6 +209,11 @@ class Index:
         near = table.by_vector(vector, where, depth) if vector is not None and comparable else ()
         found = table.by_text(asked, where, depth)
         return (table.holding(found, where, depth) if wanted.phrases else found), near
+
+    def passages(self) -> int:
+        """How many passages there are."""
+        table = self._newest()
+        return table.count() if table else 0
 
     def status(self) -> IndexStatus:
         """Sizes, all zero where there is no index yet."""

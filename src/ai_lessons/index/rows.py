@@ -113,12 +113,16 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Both lists, best first, each at most `depth` long. `note` says why there are no vectors, if so."""
+    """Both lists, best first, each at most `depth` long. `note` says why there are no vectors, if so.
+
+    `model` made the vectors.
+    """
 
     text: tuple[RawHit, ...] = ()
     vectors: tuple[RawHit, ...] = ()
     depth: int = 100
     note: str = ""
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)
