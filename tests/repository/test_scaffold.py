@@ -55,6 +55,8 @@ class TestTemplateAndHooks:
             "post-merge",
             "post-checkout",
             "pre-receive",
+            "claude-code",
+            "agents.md",
         }
 
 
