@@ -159,7 +159,7 @@ def test_edits_of_the_same_entry_are_merged_key_by_key_into_a_merge_commit(team:
     assert team.bob.run("log", "-1", "--format=%P %s").split(" ", 2) == [
         mine,
         theirs,
-        "Merge remote-tracking branch 'origin/main'",
+        "Merge remote-tracking branch 'origin/main' into main",
     ]
     assert team.bob.run("status", "--porcelain") == ""
     assert team.ann.sync().received == 4
@@ -351,6 +351,18 @@ def test_a_file_where_the_other_has_a_folder_is_a_conflict(team: Team) -> None:
     assert [(one.path, one.reasons[0]) for one in team.bob.sync().torn] == [
         ("p/notes", "a file on one side has the name of a folder on the other")
     ]
+
+
+def test_a_folder_that_they_made_a_file_of_is_a_file(team: Team) -> None:
+    team.ann.write("p/notes/one.md", "below a folder\n")
+    team.ann.sync()
+    team.bob.sync()
+    team.ann.apply(Change("p/notes/one.md", None))
+    team.ann.write("p/notes", "a file\n")
+    team.ann.sync()
+    team.bob.write("p/other.md", "x\n")
+    assert team.bob.sync().torn == ()
+    assert team.bob.read("p/notes") == "a file\n"
 
 
 def test_event_logs_of_one_name_are_the_union(team: Team) -> None:

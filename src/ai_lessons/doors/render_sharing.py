@@ -44,16 +44,15 @@ def _torn(one: TornEntry, view: View) -> Iterator[str]:
     yield f"  path: {view.place(one.path)}"
     yield f"  both changed: {line(', '.join(one.reasons))}"
     yield "  yours:"
-    yield from _diff(one.our_diff, one.ours is None)
+    yield from _diff(one.our_diff, one.ours)
     yield "  theirs:"
-    yield from _diff(one.their_diff, one.theirs is None)
+    yield from _diff(one.their_diff, one.theirs)
     yield f"  choose: {CHOOSE.format(line(one.id))}"
 
 
-def _diff(diff: str, missing: bool) -> Iterator[str]:
-    if missing:
-        yield f"{INDENT}(no such file)"
-        return
+def _diff(diff: str, text: str | None) -> Iterator[str]:
+    if not diff:
+        yield f"{INDENT}(no such file)" if text is None else f"{INDENT}(as it was)"
     rows = clean(diff).splitlines()
     yield from (f"{INDENT}{row}" for row in rows if not row.startswith(("--- ", "+++ ")))
 

@@ -16,7 +16,7 @@ from ai_lessons.repository import sync as syncing
 from ai_lessons.repository import sync_bring, undo
 from ai_lessons.repository.history import unified
 from ai_lessons.repository.store import Change, blob_id
-from ai_lessons.repository.sync_merge import Choice
+from ai_lessons.repository.sync_merge import IN_THE_WAY, Choice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,8 +36,8 @@ _EXPLAINED = (
 class TornEntry:
     """A file that both sides changed and that has no merge. `id` is what to call it: a handle, else the path.
 
-    `ours` and `theirs` are what each side has, None if it has no such file (or no text); the two diffs lead there from
-    what both began with.
+    `ours` and `theirs` are what each side has, None if it has no such file or it is no text; the two diffs lead there
+    from what both began with, and are empty where a side has no such file.
     """
 
     id: str
@@ -147,6 +147,10 @@ def resolve(
     here = sync_bring.where(parts.store, remote)
     sides = _find(parts, sync_bring.torn_now(parts.store, here), ref)
     entry = _entry(sides)
+    if IN_THE_WAY in entry.reasons and take != "ours":
+        raise UsageError(
+            f"{entry.path} cannot be both a file and a folder", hint="rename yours and commit it, or --take ours"
+        )
     if RULE in entry.reasons:
         refuse_agents(parts, "choose between two versions of")
     choice = Choice(take, _edited(entry, editor) if take == "edit" else None)
@@ -197,9 +201,15 @@ def _entry(sides: Sides) -> TornEntry:
         reasons=sides.torn.reasons,
         ours=ours,
         theirs=theirs,
-        our_diff=unified(path, sides.texts["base"], sides.texts["ours"]),
-        their_diff=unified(path, sides.texts["base"], sides.texts["theirs"]),
+        our_diff=_diff(sides, "ours"),
+        their_diff=_diff(sides, "theirs"),
     )
+
+
+def _diff(sides: Sides, side: str) -> str:
+    """From what both began with to what one side has; nothing where it has no such file."""
+    made = sides.texts[side]
+    return "" if made is None else unified(sides.torn.path, sides.texts["base"], made)
 
 
 def _text(data: bytes | None) -> str | None:

@@ -189,7 +189,8 @@ def _commit(store: Store, repo: Repo, made: _Made, place: Place) -> str:
     tree = made.plan.tree
     if tree is None:
         raise KeyError(place.name)
-    job = intent(f"Merge remote-tracking branch '{place.name}'\n", who.when)
+    # always with its destination: without one it would speak of the approval branch, wherever it was made
+    job = intent(f"Merge remote-tracking branch '{place.name}' into {branch(store)}\n", who.when)
     parents = [ObjectID(side.encode()) for side in made.sides]
     commit = make_commit(made.draft, job, tree, parents, people, (who.author, who.committer, who.when))
     made.draft.save()

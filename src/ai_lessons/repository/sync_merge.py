@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dulwich.diff_tree import tree_changes
+from dulwich.object_store import iter_tree_contents
 from dulwich.objects import Blob, ObjectID
 
 from ai_lessons.knowledge.layout import is_markdown
@@ -217,8 +218,12 @@ class _Merging:
 
     def _in_the_way(self, path: bytes) -> bool:
         """True if a name on the way to it is a file of ours, or it is a folder of ours."""
-        if self._draft.lookup(self._trees[1], path) is not None:
-            return True
+        there = self._draft.lookup(self._trees[1], path)
+        if there is not None:
+            below = iter_tree_contents(self._repo.object_store, there[1]) if stat.S_ISDIR(there[0]) else ()
+            names = [path + b"/" + one.path for one in below if one.path is not None]
+            # a folder that they took away whole has made room
+            return not names or any(self._theirs.new.get(name, there) is not None for name in names)
         parts = path.split(b"/")
         for depth in range(1, len(parts)):
             folder = b"/".join(parts[:depth])
