@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.index.ranking import fuse
 from ai_lessons.index.rows import Filter
+from ai_lessons.knowledge.config import Chunking
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.answers import Query
 from ai_lessons.library.parts import Parts
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     Ask = Callable[[str], list[str]]
 
 DEPTH = 10
+DEFAULT_TARGET = Chunking().target
 DOCS = Filter(kinds=frozenset({Kind.DOC.value}))
 """The starter rules of a new repository are in force whatever else it holds, and are no part of a set."""
 
@@ -61,6 +63,7 @@ def main() -> None:
     """Measure every set below --data, print the table and judge the bars."""
     parser = arguments("How well the library finds what people judged to be right.")
     parser.add_argument("--sets", default=",".join(TARGETS), help="names of the sets, separated by commas")
+    parser.add_argument("--chunking", default="", help="other sizes of passages: TARGET,LIMIT,MINIMUM in tokens")
     parser.add_argument("--queries", type=int, default=0, help="ask only this many, evenly spaced (0: all)")
     asked = parser.parse_args()
     if asked.data is None:
@@ -69,19 +72,19 @@ def main() -> None:
     print(machine())
     with world(asked.work) as home:
         for name in asked.sets.split(","):
-            rows += one_set(home, outcome, corpora.judged(asked.data / name), asked.queries)
+            rows += one_set(home, outcome, corpora.judged(asked.data / name), asked.queries, asked.chunking)
     head = ["set", "answer", "queries", "nDCG@10", "recall@10", "MRR", "prototype", "must", "ms a query"]
     print(table("retrieval", head, rows))
     outcome.finish(check=asked.check)
 
 
-def one_set(home: World, outcome: Outcome, judged: corpora.Judged, at_most: int) -> list[list[str]]:
+def one_set(home: World, outcome: Outcome, judged: corpora.Judged, at_most: int, chunking: str = "") -> list[list[str]]:
     """The rows of one set."""
     queries = some_queries(judged, at_most)
     with_model = options(home.folder / "caches")
     provide_model(folders(os.environ).cache, with_model.cache_dir)
     without = options(home.folder / "caches-without-model")._replace(offline=True)
-    repo = repository(home, judged, with_model)
+    repo = repository(home, judged, with_model, chunking)
     rows = []
     ways = {"text": by_library(without), "vectors": by_vectors(with_model), "fused": by_library(with_model)}
     for answer, asking in ways.items():
@@ -109,9 +112,10 @@ def some_queries(judged: corpora.Judged, at_most: int) -> list[str]:
     return [usable[n * len(usable) // at_most] for n in range(at_most)]
 
 
-def repository(home: World, judged: corpora.Judged, with_model: Options) -> Path:
+def repository(home: World, judged: corpora.Judged, with_model: Options, chunking: str = "") -> Path:
     """The set as docs in a repository, every vector made; taken as it is when it is there from an earlier run."""
-    repo, done = home.folder / judged.name, home.folder / f"{judged.name}.complete"
+    name = "-".join([judged.name, *filter(None, chunking.split(","))])
+    repo, done = home.folder / name, home.folder / f"{name}.complete"
     if done.exists():
         return repo
     shutil.rmtree(repo, ignore_errors=True)
@@ -123,6 +127,12 @@ def repository(home: World, judged: corpora.Judged, with_model: Options) -> Path
             shutil.rmtree(starter)
     start = time.perf_counter()
     with open_library(repo, with_model) as library:
+        # from the outside in, so that minimum <= target <= limit holds at every step
+        sizes = dict(zip(("target", "limit", "minimum"), chunking.split(","), strict=False)) if chunking else {}
+        grows = int(sizes.get("target", "0")) > DEFAULT_TARGET
+        for key in ("limit", "target", "minimum") if grows else ("minimum", "target", "limit"):
+            if key in sizes:
+                library.admin.config_set(f"search.chunking.{key}", sizes[key])
         library.contribute.add_resources(
             ResourceDraft(kind=Kind.DOC, paths=(str(source),), project="judged", recursive=True)
         )
