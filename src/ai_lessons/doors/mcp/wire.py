@@ -44,8 +44,11 @@ def claimed() -> Iterator[Wire]:
         read = TextIOWrapper(os.fdopen(os.dup(ours[0]), "rb"), "utf-8", errors="replace")
         write = TextIOWrapper(os.fdopen(os.dup(ours[1]), "wb"), "utf-8", newline="\n")
         yield Wire(read, write)
+        for end in (read, write):
+            with suppress(OSError):  # a client that is gone takes no last words
+                end.close()
     finally:
-        with suppress(OSError, ValueError):  # a client that is gone takes no last words
+        with suppress(OSError, ValueError):
             sys.stdout.flush()
         for fd, mine in zip((_STDIN, _STDOUT), ours, strict=True):
             os.dup2(mine, fd)
