@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from dulwich.objects import ObjectID
 
 from ai_lessons.errors import Conflict, NotFound, Refused, StorageFailed, UnsavedEdits, UnsupportedRepository
-from ai_lessons.repository import activity, git
+from ai_lessons.repository import activity, git, git_index, git_locks
 from ai_lessons.repository.chain import People, make_commit
 from ai_lessons.repository.locks import held
 from ai_lessons.repository.objects import Draft, opened
@@ -221,7 +221,11 @@ def _forward(store: Store, place: Place, target: str) -> None:
         if "index.lock" not in done.err:
             break
         if time.monotonic() > deadline:
-            raise Conflict("git is at work in this repository, nothing was merged", hint=f"try again: {AGAIN}")
+            lock = git_locks.lock_of(git_index.index_file(store.worktree))
+            raise Conflict(
+                f"git holds {lock}, so nothing was merged",
+                hint=f"if no git command is running, remove that file, then: {AGAIN}",
+            )
         time.sleep(0.05)
     paths = [line.strip() for line in done.err.splitlines() if line.startswith("\t")]
     if paths:
