@@ -444,8 +444,8 @@ if where == "placed": moves.install = die
 if where == "objects made": landing._install = die
 if where == "branch locked": git_locks.GitLock.install = die
 if where == "branch moved":
-    original = git_locks.move_branch
-    git_locks.move_branch = lambda *a, **k: (original(*a, **k), die())
+    original = git_locks.move_locked
+    git_locks.move_locked = lambda *a, **k: (original(*a, **k), die())
 import subprocess
 run = lambda cwd, *a: subprocess.run(["git", *a], cwd=cwd, capture_output=True, text=True, check=True).stdout.strip()
 Desk(Path({str(desk.root)!r}), run, None).approve()
@@ -459,6 +459,7 @@ Desk(Path({str(desk.root)!r}), run, None).approve()
         assert (desk.root / PATH).read_text() == text("Use X")
         desk.store.apply(add("global/docs/unversioned/z.md"))  # the next job of ours clears git's lock
         assert not (desk.root / ".git/index.lock").exists()
+        assert desk.status() == ""  # and finishes git's index: else the user's next commit would remove the rule
         return
     assert desk.run("rev-parse", "main") == before
     assert desk.served() is None

@@ -105,6 +105,10 @@ class Admin(SharingJobs):
         store = self._parts.store
         data = store.read(CONFIG_PATH) if store.exists(CONFIG_PATH) else b""
         new = set_value(decode(data, CONFIG_PATH), key, value).encode()
+        if key == "search.index" and value:
+            from ai_lessons.library.indexing import agree
+
+            agree(self._parts, value)
         if new == data:
             return None
         expect = blob_id(data) if store.exists(CONFIG_PATH) else None

@@ -16,6 +16,7 @@ from ai_lessons.knowledge.config import DEFAULT_MODEL
 from ai_lessons.knowledge.entries import Status
 from ai_lessons.knowledge.passages import split
 from ai_lessons.library.reports import Indexed
+from ai_lessons.repository.trust import Trust
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -25,10 +26,23 @@ if TYPE_CHECKING:
     from ai_lessons.index.rows import Candidates, Refreshed
     from ai_lessons.library.parts import Parts
 
+_PLACE = "search.index"
+"""What kind of thing is agreed to, in the list of what this user trusts."""
+
 _HIDDEN = tuple(status for status in Status if status is not Status.ACTIVE)
 
 SEARCH_SECONDS = 1.5
 """Embedding time that one search may spend on what is missing; the rest waits for the next one or for `reindex`."""
+
+
+def agreed(parts: Parts, place: str) -> bool:
+    """Whether this user said on this machine that the index may live there."""
+    return Trust(parts.options.state_dir).knows(place.encode(), _PLACE)
+
+
+def agree(parts: Parts, place: str) -> None:
+    """From now on the index may live there."""
+    Trust(parts.options.state_dir).add(place, place.encode(), _PLACE)
 
 
 class Indexing:
@@ -36,12 +50,12 @@ class Indexing:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._note = ""
+        self._notes: list[str] = []
         options, config = parts.options, parts.reading_config
         model, dimensions = self._chosen(config.model)
         self.vectors = VectorCache(options.cache_dir / "vectors.sqlite")
         self.index = Index(
-            options.index_dir or config.index_uri or parts.store.state_dir / "index",
+            options.index_dir or self._agreed(config.index_uri) or parts.store.state_dir / "index",
             parts.store.state_dir,
             self.vectors,
             model=model,
@@ -54,6 +68,16 @@ class Indexing:
         self.index.close()
         self.vectors.close()
 
+    def _agreed(self, named: str | None) -> str | None:
+        """The place that the configuration names, if this user agreed to it: whoever holds it reads all that is there."""
+        if named is None or agreed(self._parts, named):
+            return named
+        self._notes.append(
+            f"the settings name an index at {named}, which nobody agreed to on this machine, so the one here is used;"
+            f" to agree: ai-lessons admin config set search.index {named}"
+        )
+        return None
+
     def _chosen(self, named: str) -> tuple[str, int]:
         """The model that the configuration names, and the length of its vectors. A pulled name stops no search."""
         if named == DEFAULT_MODEL:
@@ -63,7 +87,7 @@ class Indexing:
         try:
             return named, dimensions_of(named)
         except UsageError as error:
-            self._note = f"{error.message}: {DEFAULT_MODEL} is used instead (search.model in the configuration)"
+            self._notes.append(f"{error.message}: {DEFAULT_MODEL} is used instead (search.model in the configuration)")
             return PINNED.name, PINNED.dimensions
 
     def _embedder(self, name: str) -> Embedder:
@@ -91,7 +115,7 @@ class Indexing:
             self.generation, self._fingerprints, self._rows, progress=self._parts.options.progress,
             seconds=seconds, full=full, again=again,
         )  # fmt: skip
-        return replace(done, notes=(self._note, *done.notes)) if self._note else done
+        return replace(done, notes=(*self._notes, *done.notes)) if self._notes else done
 
     def candidates(self, text: str, wanted: rows.Filter, depth: int) -> Candidates:
         """What the index finds; a damaged one is made anew first."""
