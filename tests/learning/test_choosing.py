@@ -87,7 +87,7 @@ def test_every_candidate_either_comes_or_has_a_reason(lessons: list[tuple[float,
 
 def test_harm_is_more_contradictions_than_help_or_a_rate_that_is_surely_too_high() -> None:
     assert not harmful(Tallies())
-    assert harmful(Tallies(contradicted=1)) == "contradicted 1 times, helpful 0 times"
+    assert harmful(Tallies(contradicted=1)) == "contradicted more often (1) than helpful (0)"
     assert not harmful(Tallies(helpful=1, contradicted=1))
     assert not harmful(Tallies(helpful=3, contradicted=2)), "few cases prove nothing"
     assert "wrong in 40 of 100 cases" in harmful(Tallies(helpful=60, contradicted=40))

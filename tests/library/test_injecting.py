@@ -56,7 +56,7 @@ def test_a_lesson_that_was_contradicted_stays_away_and_says_why(world: World) ->
     found = context(world)
     assert [light.id for light in found.lessons] == [OTHER]
     assert [(one.entry.id, one.reason, one.detail) for one in found.left_out] == [
-        (LESSON, "harm", "contradicted 1 times, helpful 0 times")
+        (LESSON, "harm", "contradicted more often (1) than helpful (0)")
     ]
 
 

@@ -114,7 +114,7 @@ def _edges(chosen: Sequence[Candidate], bars: Bars, *, spent: bool) -> dict[str,
 def harmful(had: Tallies) -> str:
     """Why a lesson must not come unasked, in a sentence; empty if it may."""
     if had.contradicted > had.helpful:
-        return f"contradicted {had.contradicted} times, helpful {had.helpful} times"
+        return f"contradicted more often ({had.contradicted}) than helpful ({had.helpful})"
     if harm_is_credible(had):
         return f"wrong in {had.contradicted} of {had.outcomes} cases: more than {HARM_BAR:.0%}, surely enough"
     return ""

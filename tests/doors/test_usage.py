@@ -1,0 +1,116 @@
+"""Feedback, parameters and what was left out, through the door: as text and as data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ai_lessons.doors import render_jobs, render_usage
+from ai_lessons.doors.terminal import View
+from ai_lessons.library.reports import Ablation, Judged, Stats
+from doors.world import LESSON
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from doors.world import Run
+
+PLAIN = View()
+
+
+def test_feedback_says_how_the_lesson_stands_now(run: Run, knowledge: Path) -> None:
+    done = run("contribute", "feedback", "L-8F3K2A", "helpful", "--note", "saved an hour")
+    assert done.code == 0
+    assert done.out.splitlines()[:2] == [
+        "[L-8F3K2A] PUT /workflows replaces the entire resource: helpful",
+        "  learned confidence: 0.80 (alpha 2.4, beta 0.6)",
+    ]
+    data = run("contribute", "feedback", "L-8F3K2A", "ignored", "--json").json
+    assert (data["id"], data["outcome"]) == (LESSON, "ignored")
+    assert data["usage"] == run("recall", "show", "L-8F3K2A", "--json").json["usage"]
+    assert set(data["usage"]) == {
+        "times_injected", "times_helpful", "times_ignored", "times_contradicted", "last_used", "alpha", "beta",
+        "confidence",
+    }  # fmt: skip
+    assert "learned confidence: 0.77" in run("recall", "show", "L-8F3K2A").out
+
+
+def test_another_outcome_is_a_usage_error(run: Run, knowledge: Path) -> None:
+    assert run("contribute", "feedback", "L-8F3K2A", "great").code == 2
+
+
+def test_context_explains_what_it_left_out(run: Run, knowledge: Path) -> None:
+    assert "No lesson was left out." in run("recall", "context", "--project", "jira-api", "--explain").out
+    run("contribute", "feedback", "L-8F3K2A", "contradicted")
+    shown = run("recall", "context", "--project", "jira-api", "--explain").out
+    assert "Left out:\n  [L-8F3K2A] PUT /workflows replaces the entire resource: contradicted more often (1)" in shown
+    data = run("recall", "context", "--project", "jira-api", "--explain", "--json").json
+    assert [(one["handle"], one["reason"]) for one in data["left_out"]] == [("L-8F3K2A", "harm")]
+    assert "left_out" not in run("recall", "context", "--project", "jira-api", "--json").json
+
+
+def test_parameters_are_shown_set_bounded_and_reset(run: Run, knowledge: Path) -> None:
+    first = run("admin", "params", "--json").json
+    assert [one["name"] for one in first] == [
+        "injection_budget", "confidence_threshold", "semantic_similarity_threshold", "assessment_sample_rate",
+        "ablation_frequency",
+    ]  # fmt: skip
+    assert run("admin", "params", "injection_budget", "--set", "4", "--json").json[0]["value"] == 4
+    assert "5 to 20" in run("admin", "params", "injection_budget", "--min", "5").out
+    assert run("admin", "params", "injection_budget", "--set", "4").code == 2
+    assert run("admin", "params", "injection_budget", "--max", "50").code == 2
+    assert run("admin", "params", "--reset").code == 0
+    assert [one["value"] for one in run("admin", "params", "--json").json] == [one["value"] for one in first]
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "said"),
+    [
+        (("gravity",), 3, "no parameter 'gravity'"),
+        (("--set", "4"), 2, "which parameter?"),
+        (("injection_budget", "--set", "4", "--reset"), 2, "three different things"),
+        (("injection_budget", "--min", "9", "--max", "3"), 2, "cannot be bounded"),
+    ],
+)
+def test_what_cannot_be_asked_of_parameters_is_named(
+    args: tuple[str, ...], code: int, said: str, run: Run, knowledge: Path
+) -> None:
+    done = run("admin", "params", *args)
+    assert done.code == code
+    assert said in done.err
+
+
+def test_search_takes_all_and_explains_the_standing(run: Run, knowledge: Path) -> None:
+    run("contribute", "feedback", "L-8F3K2A", "helpful")
+    found = run("recall", "search", "workflow", "--all", "--explain", "--json").json
+    assert found["lessons"][0]["factors"]["standing"] == pytest.approx(1 + 0.15 * (0.8 - 0.7) / 0.7)
+
+
+STATS = Stats(
+    entries={}, projects=0, tags=0, files=0, unreadable=0, bytes=0, catalog_bytes=0, index_bytes=0, passages=0,
+    vectors=0, pending=0, commits_30_days=0, oldest=None, newest=None,
+)  # fmt: skip
+
+
+def test_stats_of_a_repository_without_feedback_say_nothing_of_use() -> None:
+    assert render_usage.learned(STATS, PLAIN) == []
+    assert "useful" not in render_jobs.stats(STATS, PLAIN)
+
+
+def test_stats_name_the_useful_and_the_effect_with_its_interval() -> None:
+    told = replace(
+        STATS,
+        most_useful=(Judged("L-1", "Good \x1b[31mtitle", 3, 1, 0, 0.8),),
+        least_useful=(Judged("L-2", "Bad", 0, 0, 2, 0.2),),
+        damaged_events=2,
+        ablation=Ablation(120, 10, 0.083, -0.12, 0.25),
+    )
+    text = "\n\n".join(render_usage.learned(told, PLAIN))
+    assert "\x1b" not in text
+    assert "Most useful:\n  [L-1] Good" in text
+    assert "helpful 3, ignored 1, contradicted 0, confidence 0.80" in text
+    assert "Least useful:\n  [L-2] Bad" in text
+    assert "by +8%\n  95 % interval -12% to +25%, from 120 sessions with and 10 without" in text
+    assert "2 lines of event logs cannot be read" in text
