@@ -38,6 +38,8 @@ from ai_lessons.knowledge.queries import Asked, parse
         ('a 5" pipe', Asked('a 5" pipe')),
         ('"???" ""', Asked('"???" ""')),
         ('don"t "do it"now', Asked('don"t do it now', ("do it",))),
+        ("mypy type:ignore", Asked("mypy type:ignore")),
+        ("type:doc,ignore", Asked("type:doc,ignore")),
         ('"type:ignore"', Asked("type:ignore", ("type:ignore",))),
         ("", Asked()),
         (" \n", Asked()),
@@ -49,7 +51,7 @@ def test_a_query_is_taken_apart(query: str, asked: Asked) -> None:
 
 def test_a_kind_that_does_not_exist_is_told_with_those_that_do() -> None:
     with pytest.raises(UsageError, match="no kind 'ignore'") as error:
-        parse("mypy type:ignore")
+        parse("mypy kind:ignore")
     assert error.value.hint == "one of: lesson, rule, doc, script; if it is text to be found, put it into quotes"
 
 

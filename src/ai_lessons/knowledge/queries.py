@@ -60,7 +60,7 @@ def parse(query: str) -> Asked:
     filters: dict[str, list[str]] = {}
     for token in _TOKEN.finditer(query.translate(_QUOTES)):
         value = " ".join((token["quoted"] or token["range"] or token["value"] or token["phrase"] or "").split())
-        if token["prefix"] and value.strip(", "):
+        if token["prefix"] and value.strip(", ") and not _is_code(token["prefix"], value):
             filters.setdefault(token["prefix"].lower(), []).append(value)
         elif not token["prefix"] and any(map(str.isalnum, value)):
             phrases.append(value)
@@ -75,6 +75,11 @@ def parse(query: str) -> Asked:
         _listed(filters.get("version", []), listed),
         one_project(filters.get("project", [])),
     )
+
+
+def _is_code(prefix: str, value: str) -> bool:
+    """`type:ignore` and its like are what programs write; a `kind:` that does not exist is a slip."""
+    return prefix.lower() == "type" and not all(part.casefold() in _KINDS for part in _commas(value))
 
 
 def one_project(names: Sequence[str]) -> str | None:
