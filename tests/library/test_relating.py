@@ -122,3 +122,25 @@ def test_marking_wrong_and_taking_it_back_are_events(world: World) -> None:
     world.library.lessons.wrong(OTHER, "really not so")
     log = next((world.root / ".git/ai-lessons/events").glob("*.jsonl")).read_text()
     assert (log.count('"wrong"'), log.count('"restored"')) == (2, 1)
+
+
+def test_a_lesson_that_says_the_opposite_brings_a_suggestion_and_no_link(world: World) -> None:
+    old = world.add("PUT", when="updating a Jira workflow", do="GET it first", because="PUT replaces it")
+    new = world.add("PUT again", when="updating a jira workflow", dont="GET it first", because="PATCH is there")
+    (note,) = new.notes
+    assert note.startswith(f"[{old.handle}] says the opposite for the same case")
+    assert note.endswith(f"ai-lessons contribute link {new.handle} {old.handle} --relation contradicts")
+    assert world.library.recall.related(new.id) == ()
+
+
+@pytest.mark.parametrize(
+    ("when", "do", "dont"),
+    [
+        ("updating a Jira workflow", "GET it first", None),
+        ("deleting an old branch", None, "GET it first"),
+        ("updating a Jira workflow", None, "ask anybody for permission"),
+    ],
+)
+def test_another_case_or_another_action_brings_none(world: World, when: str, do: str | None, dont: str | None) -> None:
+    world.add("PUT", when="updating a Jira workflow", do="GET it first", because="PUT replaces it")
+    assert world.add("PUT again", when=when, do=do, dont=dont, because="it is so").notes == ()

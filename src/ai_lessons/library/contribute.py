@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import NotFound, UsageError
 from ai_lessons.knowledge import drafts, layout, markdown
-from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Kind, Relation
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Kind, Pattern, Relation
 from ai_lessons.library import importing, refreshing
 from ai_lessons.library.checking import checked, project_name
 from ai_lessons.repository.store import Applied, Change, blob_id
@@ -54,7 +54,14 @@ class Contribute:
         fields = drafts.lesson_fields(entry_id, drafts.stamp(created), links=links, **said)
         project = project_name(draft.project) if draft.project else GLOBAL_PROJECT
         path = layout.lesson_path(project, draft.title, entry_id, drafts.stamp(created))
-        return self._new(path, fields, drafts.body_of(draft.content), f"Add lesson: {draft.title}")
+        done = self._new(path, fields, drafts.body_of(draft.content), f"Add lesson: {draft.title}")
+        action = draft.do or draft.dont
+        if not (draft.when and action and draft.because):
+            return done
+        from ai_lessons.library.relating import opposites
+
+        pattern = Pattern(draft.when, action, draft.because, negative=draft.dont is not None)
+        return replace(done, notes=(*done.notes, *opposites(parts, done.id, pattern)))
 
     def _links(self, wanted: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
         """(relation, reference) pairs with the reference resolved; no relation: the one that fits the kind."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from ai_lessons.errors import Conflict
+from ai_lessons.errors import Conflict, UsageError
+from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Relation, Status
+from ai_lessons.knowledge.patterns import parse
 from ai_lessons.knowledge.relations import ACYCLIC
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ai_lessons.knowledge.entries import Light
+    from ai_lessons.knowledge.entries import Light, Pattern
     from ai_lessons.library.answers import Hit, Query
     from ai_lessons.library.parts import Parts
 
@@ -21,6 +24,8 @@ SPARE = 20
 
 LOWERED = 0.5
 """What is left of the score of a superseded entry where it is shown all the same."""
+
+_WORD = re.compile(r"\w+")
 
 CHAIN = 20
 """Steps along `supersedes`; longer chains are mistakes."""
@@ -146,3 +151,42 @@ def refuse_circle(parts: Parts, start: Light, relation: str, end: Light) -> None
             f"{end.handle} {relation.replace('_', ' ')} {start.handle} already, if over others: this closes a circle",
             hint=f"ai-lessons recall related {end.handle} --depth 3",
         )
+
+
+def opposites(parts: Parts, written: str, pattern: Pattern) -> list[str]:
+    """A suggestion for each active lesson that says the opposite of this new one for the same case; links nothing.
+
+    Looks at lessons of the same project and those that hold everywhere. "The same" is half of the words, of the case as
+    of the action: what means the same in other words is not noticed.
+    """
+    new = parts.catalog.many([written]).get(written)
+    if new is None:
+        return []
+    known = [
+        light
+        for project in dict.fromkeys((new.project, GLOBAL_PROJECT))
+        for light in parts.catalog.select(Filter(kinds=frozenset({Kind.LESSON}), project=project))
+        if light.id != written and light.details.get("pattern")
+    ]
+    return [
+        f"[{light.handle}] says the opposite for the same case; if so, say it: "
+        f"ai-lessons contribute link {new.handle} {light.handle} --relation contradicts"
+        for light in known
+        if _opposed(str(light.details["pattern"]), pattern)
+    ]
+
+
+def _opposed(other: str, pattern: Pattern) -> bool:
+    try:
+        there = parse(other)
+    except UsageError:
+        return False  # a file may say anything
+    return (
+        there.negative != pattern.negative and _alike(there.when, pattern.when) and _alike(there.action, pattern.action)
+    )
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether two texts share half of their words (Jaccard)."""
+    a, b = (set(_WORD.findall(text.casefold())) for text in (one, other))
+    return bool(a | b) and 2 * len(a & b) >= len(a | b)
