@@ -201,3 +201,13 @@ def test_a_link_in_the_way_of_events_stops_no_write(world: World, tmp_path: Path
     world.add("Another lesson", "Text.")
     _, notes = world.library.admin.save()
     assert "events are not shared" in notes[0]
+
+
+def test_undo_takes_back_the_job_and_not_the_events_that_came_after_it(world: World) -> None:
+    place(world)
+    world.add("Another lesson", "Text.")
+    world.library.contribute.feedback(LESSON, "helpful")
+    world.library.admin.save()
+    world.library.admin.undo(1)
+    assert world.titles() == ["PUT replaces the workflow"]
+    assert len(shared(world)) == 1

@@ -18,6 +18,7 @@ from ai_lessons.errors import Conflict, NotFound, Refused, UnsavedEdits
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.knowledge.merging import merge_file
 from ai_lessons.repository.chain import People
+from ai_lessons.repository.events import FOLDER
 from ai_lessons.repository.history import trailers_of
 from ai_lessons.repository.merges import PROPOSAL_TRAILER
 from ai_lessons.repository.objects import EXECUTABLE, Draft, opened
@@ -158,7 +159,8 @@ def _changes(store: Store, repo: Repo, draft: Draft, commit: Commit) -> dict[str
     for change in tree_changes(repo.object_store, before, ObjectID(commit.tree), change_type_same=True):
         sides = [side if side is not None and side.path is not None else None for side in (change.old, change.new)]
         path = next(side.path for side in sides if side is not None and side.path is not None)
-        if path.startswith(prefix):
+        # events only say what happened, and nothing of that is taken back: a commit of them alone is no job
+        if path.startswith(prefix) and not path.startswith(prefix + os.fsencode(f"{FOLDER}/")):
             old, new = (_data(repo, side.sha) if side is not None else None for side in sides)
             mode = sides[0].mode if sides[0] is not None else None
             found[os.fsdecode(path.removeprefix(prefix))] = _Change(old, new, mode)
