@@ -584,10 +584,12 @@ def test_a_connection_that_never_answers_is_given_up_and_all_its_processes_ended
     monkeypatch.setattr(sync_network, "SECONDS", 3.0)
     with pytest.raises(Unreachable, match="no answer within 3 seconds"):
         team.ann.sync()
+    # on a machine that is busy enough it was ended before it could say its number
+    process = int(alive.read_text() or "0") if alive.exists() else 0
     deadline = time.monotonic() + 60
-    while is_alive(int(alive.read_text())) and time.monotonic() < deadline:
+    while process and is_alive(process) and time.monotonic() < deadline:
         time.sleep(0.01)  # it was killed, and dies when the system gets to it
-    assert not is_alive(int(alive.read_text()))
+    assert not (process and is_alive(process))
 
 
 def is_alive(process: int) -> bool:
