@@ -59,6 +59,8 @@ def test_an_example_runs(example: str, desk: Path, run: Run, request: pytest.Fix
     if "revoke-rule" in example:
         assert run("admin", "trust-keys", "--yes").code == 0
         assert run("admin", "approve-rule", "R-5N1QTC", "--yes", "--sign").code == 0
+    if "index pull" in example:
+        assert run("admin", "index", "push", str(desk / "knowledge-index")).code == 0
     example = example.replace("/srv/git", str(desk))
     words = shlex.split(example)
     if words[0] == "ai-lessons" and not set(words) & {"|", ">>", "<"}:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ai_lessons.index.embedding import Embedder
     from ai_lessons.index.model_sources import Progress
     from ai_lessons.index.ranking import RawHit
+    from ai_lessons.index.succession import Succession
     from ai_lessons.index.table import Passages
     from ai_lessons.index.vectors import VectorCache
     from ai_lessons.index.writing import Load
@@ -66,7 +67,7 @@ class Index:
         self._uri, self._storage_options = str(uri), storage_options
         self._state = RefreshState(state_dir)
         self._vectors = vectors
-        self._model = model
+        self.model = model
         self._made = made_with(model, dimensions)
         self._make_embedder = embedder
         self._fillings: dict[str, Filling] = {}
@@ -118,7 +119,7 @@ class Index:
                 done = self._refresh_text(job, wait, full=full)
             table = self._newest()
             outgrown = succession.outgrown(table, self._made)
-            model = _model_of(table) or self._model
+            model = _model_of(table) or self.model
             done = self._refresh_vectors(job, done, seconds, model, outgrown=outgrown)
             return self._succeed(job, done, seconds, model) if outgrown else done
         except LANCE_ERRORS as error:
@@ -143,16 +144,16 @@ class Index:
         """Spend the time on the table for the model that is asked for; say how far it is."""
         if not job.embed:
             return done
-        made, filling = self._made, self._filling(self._model)
+        made, filling = self._made, self._filling(self.model)
         grown = succession.grow(job, self._tables(), made, self._state, self._vectors, filling, seconds)
         if grown.done:
             self._text_alone = False
-            said = f"the vectors are those of {self._model} from now on, not of {old}"
+            said = f"the vectors are those of {self.model} from now on, not of {old}"
             return replace(done, missing=0, embedded=grown.vectors, rebuilt=said)
         share = f"{100 * grown.vectors // grown.passages} %" if grown.passages else "none"
         why = f" ({grown.trouble})" if grown.trouble else ""
         said = (
-            f"{share} of the vectors of {self._model} are made{why}; until all are, those of {old} answer: "
+            f"{share} of the vectors of {self.model} are made{why}; until all are, those of {old} answer: "
             "`ai-lessons admin reindex` completes them"
         )
         return replace(done, notes=(*done.notes, said))
@@ -174,7 +175,7 @@ class Index:
         table = self._newest() if asked else None
         if table is None:
             return Candidates(depth=depth)
-        used = _model_of(table) or self._model
+        used = _model_of(table) or self.model
         filling = self._filling(used)
         embedder = None if self._text_alone else filling.embedder()
         vector = self._vector(asked, used, embedder) if embedder else None
@@ -215,11 +216,34 @@ class Index:
         table = self._newest()
         return table.count() if table else 0
 
+    def in_use(self) -> Passages | None:
+        """The table in use, to be copied."""
+        return self._newest()
+
+    def keys(self) -> set[str]:
+        """The text keys of all passages."""
+        table = self._newest()
+        return table.keys() if table else set()
+
+    def growing(self) -> Succession:
+        """How far the table for another model is; nothing where the model in use is the one that is asked for."""
+        return succession.state_of(self._tables(), self._made)
+
+    def vectors_indexed(self) -> int | None:
+        """How many passages the index of vectors covers; None where every vector is compared."""
+        table = self._newest()
+        return table.vectors_indexed() if table else None
+
+    def recall(self, probes: int) -> float | None:
+        """Share of the ten nearest passages that the index finds, with vectors of passages as questions."""
+        table = self._newest()
+        return table.recall(probes) if table else None
+
     def status(self) -> IndexStatus:
         """Sizes, all zero where there is no index yet."""
         table = self._newest()
         if table is None:
-            return IndexStatus(model=self._model)
+            return IndexStatus(model=self.model)
         try:
             passages = table.count()
             return IndexStatus(
@@ -292,7 +316,7 @@ class Index:
         tables = self._tables()
         table = tables.begin(self._made)
         written = 0
-        for _, rows in loaded(list(job.fingerprints()), job, self._model):
+        for _, rows in loaded(list(job.fingerprints()), job, self.model):
             table.add(rows, self._vectors.get(row.text_key for row in rows))
             written += len({row.entry_id for row in rows})
         table.finish()

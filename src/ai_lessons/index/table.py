@@ -30,7 +30,7 @@ from ai_lessons.index.ranking import RawHit
 from ai_lessons.index.rows import Unembedded, one_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.index.rows import Row
 
@@ -60,6 +60,9 @@ Measured on 48,555 real vectors (8 bit a number, every partition asked, the best
 same answers as without an index, 13 times as fast, made in a second. Product quantisation and graphs took ten times
 as long to make and lost some: `python -m bench.scale`.
 """
+
+VECTORS_AT_ONCE = 4096
+"""Vectors of one part, where all are read: 6 MB."""
 
 REFINE = 2
 """Times the depth: as many of the nearest by index are compared in full."""
@@ -200,9 +203,7 @@ class Passages:
     def replace(self, rows: Sequence[Row], vectors: Mapping[str, bytes]) -> None:
         """Put these rows in the place of all rows of their entries, in one commit."""
         entries = sorted({row.entry_id for row in rows})
-        merge = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
-        merge = merge.when_not_matched_by_source_delete(one_of("entry_id", entries))
-        merge.execute(self._arrow(rows, vectors), on_bad_vectors="null")
+        self._put(self._arrow(rows, vectors), one_of("entry_id", entries))
 
     def remove(self, entries: Iterable[str]) -> None:
         """Remove all rows of these entries, in one commit."""
@@ -220,6 +221,57 @@ class Passages:
         """The fingerprint that every entry was indexed with. Reads two columns of the whole table."""
         columns = self._rows("true", ["entry_id", "row_hash"])
         return dict(zip(columns["entry_id"], columns["row_hash"], strict=True))
+
+    def entries_without_vector(self) -> set[str]:
+        """Entries of which a passage has no vector yet."""
+        return set(self._rows("vector IS NULL", ["entry_id"])["entry_id"])
+
+    def keys_with_vector(self) -> set[str]:
+        """The text keys of the passages that have a vector."""
+        return set(self._rows("vector IS NOT NULL", ["text_key"])["text_key"])
+
+    def recall(self, probes: int, depth: int = 10) -> float | None:
+        """Share of the nearest passages of some of the stored vectors that a search finds; None without vectors.
+
+        The vectors are taken evenly from the whole table; exact is a comparison with every one.
+        """
+        known = self.count("vector IS NOT NULL")
+        search = self._table.search().where("vector IS NOT NULL").select(["vector"])
+        step = max(1, known // probes)
+        taken = [search.limit(1).offset(n).to_list()[0]["vector"] for n in range(0, min(known, step * probes), step)]
+        shares = []
+        for vector in taken:
+            exact, found = (
+                {(hit.entry_id, hit.ordinal) for hit in self.by_vector(vector, "", 100, exact=exactly)[:depth]}
+                for exactly in (True, False)
+            )
+            shares.append(len(exact & found) / len(exact))
+        return sum(shares) / len(shares) if shares else None
+
+    def keys(self) -> set[str]:
+        """The text keys of all passages."""
+        return set(self._rows("true", ["text_key"])["text_key"])
+
+    def vectors(self) -> Iterator[list[tuple[str, bytes]]]:
+        """All vectors as (text key, packed vector), in parts."""
+        search = self._table.search().where("vector IS NOT NULL").select(["text_key", "vector"])
+        for batch in search.limit(max(1, self.count())).to_batches(VECTORS_AT_ONCE):
+            halves = batch.column("vector").flatten().cast(pa.float16())
+            width = 2 * self.dimensions
+            packed = halves.buffers()[1].to_pybytes()[2 * halves.offset :]
+            keys = batch.column("text_key").to_pylist()
+            yield [(key, packed[n * width : (n + 1) * width]) for n, key in enumerate(keys)]
+
+    def take(self, other: Passages, entries: Sequence[str], *, new: bool) -> None:
+        """Copy the rows of these entries from another table, in one commit. `new`: this one has none of them."""
+        names = schema(self.made_with).names
+        where = one_of("entry_id", sorted(entries))
+        search = other._table.search().where(where).select(names)
+        rows = search.limit(max(1, other.count(where))).to_arrow().select(names)
+        if new:
+            self._table.add(rows, on_bad_vectors="null")
+        else:
+            self._put(rows, where)
 
     def without_vector(self, limit: int) -> list[Unembedded]:
         """Up to `limit` rows that have no vector yet."""
@@ -285,6 +337,10 @@ class Passages:
     def size(self) -> int:
         """Bytes of the newest version with its indices."""
         return int(self._table.stats()["total_bytes"])
+
+    def _put(self, rows: pa.Table, instead_of: str) -> None:
+        merge = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
+        merge.when_not_matched_by_source_delete(instead_of).execute(rows, on_bad_vectors="null")
 
     def _rows(self, where: str, columns: Sequence[str], limit: int | None = None) -> dict[str, list[str]]:
         search = self._table.search().where(where).select(list(columns))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.errors import NotFound, UsageError
 from ai_lessons.knowledge.entries import Kind
+from ai_lessons.library.porting_jobs import PortingJobs
 from ai_lessons.library.reports import Initialised, ModelState, Stale
 from ai_lessons.library.sharing_jobs import SharingJobs
 from ai_lessons.repository.store import Change, blob_id
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.index.model_files import Found
+    from ai_lessons.library.index_reports import IndexState, Pulled, Pushed
     from ai_lessons.library.parts import Parts
     from ai_lessons.library.reports import Check, Indexed, Parameter, Report, Stats
     from ai_lessons.library.rule_answers import Approved, Audit, Pending, Rejected, Revoked, Suggested, TrustedKeys
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from ai_lessons.library.writes import Written
 
 
-class Admin(SharingJobs):
+class Admin(SharingJobs, PortingJobs):
     """Nothing here is needed for daily use: what these jobs do by hand also happens by itself."""
 
     def __init__(self, parts: Parts) -> None:
@@ -70,6 +72,36 @@ class Admin(SharingJobs):
         if kinds:
             again += [light.id for light in catalog.select(Filter(kinds=frozenset(kinds), status=None))]
         return indexed(self._parts.indexing.refresh(seconds=seconds, full=full, again=again))
+
+    def index_status(self, uri: str | None = None, *, recall: bool = False) -> IndexState:
+        """The state of the index; with `uri`, that of a shared one. `recall` compares with exact search.
+
+        Raises:
+            Unreachable: the shared index does not answer.
+        """
+        from ai_lessons.library.shared_index import state
+
+        return state(self._parts, uri, recall=recall)
+
+    def index_push(self, uri: str) -> Pushed:
+        """Complete the index and make the shared one at `uri` equal to it.
+
+        Raises:
+            Unreachable: it cannot be written. Conflict: somebody else is pushing.
+        """
+        from ai_lessons.library.shared_index import push
+
+        return push(self._parts, uri)
+
+    def index_pull(self, uri: str) -> Pulled:
+        """Take the vectors of the shared index at `uri`; what it lacks is computed here.
+
+        Raises:
+            NotFound: nothing is there. UsageError: it is of another model. Unreachable: it does not answer.
+        """
+        from ai_lessons.library.shared_index import pull
+
+        return pull(self._parts, uri)
 
     def stale(self) -> tuple[Stale, ...]:
         """Scripts kept outside the repository whose file changed since the side file was written, or is gone."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ai_lessons.doors import as_json, render_jobs
-from ai_lessons.doors.cli import agents, hub, learning, machinery, mcp, porting, rules, sharing
+from ai_lessons.doors.cli import agents, hub, learning, machinery, mcp, porting, rules, shared_index, sharing
 from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Group
 from ai_lessons.doors.cli.options import id_argument
@@ -152,6 +152,7 @@ hooks_command("install", "Install them, beside the hooks that are there.")
 hooks_command("uninstall", "Take ours away again.")
 hooks_command("status", "Say which are installed.")
 machinery.register(admin)
+shared_index.register(admin)
 hub.register(admin)
 porting.register(admin)
 mcp.register(admin)
