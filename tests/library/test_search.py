@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import UsageError
+from ai_lessons.index.model_spec import PINNED
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.answers import Query
 from library.world import LESSON, OTHER, SCRIPT, lesson, rule
@@ -230,3 +231,23 @@ def test_a_lesson_that_becomes_a_rule_by_hand_leaves_all_results(world: World) -
     world.write(made.path, world.read(made.path).replace("kind: lesson", "kind: rule\nrationale: because"))
     assert world.found("zanzibar") == []
     assert world.titles(status=None) == []
+
+
+def test_nothing_stored_and_nothing_near_are_told_apart(world: World, embedder: CountingEmbedder) -> None:
+    assert "nothing is stored here yet" in world.search("pomology").notes
+    embedder.name = PINNED.name
+    world.write("notes/a.md", "# Apples\n\nAbout pomology, orchards and grafting.\n")
+    world.write("notes/b.md", "# Bread\n\nAbout baking.\n")
+    assert world.found("orchards grafting")[:1] == ["Apples"]
+    assert world.found("grafting")[:1] == ["Apples"]
+    answer = world.search("turbulent boundary layers about supersonic aerofoils")
+    assert (answer.docs, answer.lessons) == ((), ())
+    assert any(
+        note.startswith("nothing that is stored comes near this question: the nearest (D-") for note in answer.notes
+    )
+    assert "none of the 2 entries stored here matches" in world.search("pomology", project="elsewhere").notes
+
+
+def test_a_model_that_was_not_measured_hides_nothing(world: World, embedder: CountingEmbedder) -> None:
+    world.write("notes/a.md", "# Apples\n\nAbout pomology, orchards and grafting.\n")
+    assert world.found("turbulent boundary layers about supersonic aerofoils") == ["Apples"]

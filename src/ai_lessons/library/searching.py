@@ -11,6 +11,7 @@ from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.queries import Asked, one_project, parse
 from ai_lessons.library.answers import Hit, Query
 from ai_lessons.library.asked_versions import asked_versions
+from ai_lessons.library.nearness import why_nothing
 from ai_lessons.library.relating import settled, warnings, with_room
 from ai_lessons.library.surfacing import rules_for
 
@@ -52,10 +53,12 @@ def find(parts: Parts, query: Query) -> tuple[list[Hit], list[str]]:
     found = parts.indexing.candidates(query.text, wanted, depth)
     matches = fuse(found.text, found.vectors, found.depth, VECTOR_WEIGHT * _coverage(parts, done.missing))
     hits = settled(parts, query, _hits(parts, with_room(query), phrases, matches, versions))
+    nothing = "" if phrases or done.missing else why_nothing(parts, query.text, found, hits)
+    hits = [] if nothing else hits
     if surfacing:
         hits = rules_for(parts, query, [hit.entry for hit in hits], complete=not done.missing) + hits
     contradicting = warnings(parts, [hit.entry for hit in hits])
-    return hits, [*_notes(parts, versions, done, found), *contradicting]
+    return hits, [*_notes(parts, versions, done, found), *filter(None, [nothing]), *contradicting]
 
 
 def understood(query: Query) -> tuple[Query, tuple[str, ...]]:
@@ -103,8 +106,9 @@ def _wanted(
 
 
 def _filtered(parts: Parts, query: Query, versions: Versions) -> list[Hit]:
-    """What passes the filters, from the catalog alone."""
-    wanted = catalog_reading.Filter(kinds=query.kinds, project=query.project, tags=query.tags)
+    """What passes the filters, from the catalog alone; where a version is asked for, only what can carry one."""
+    kinds = query.kinds or frozenset(kind for kind in Kind if query.versions and kind.is_resource)
+    wanted = catalog_reading.Filter(kinds=kinds, project=query.project, tags=query.tags)
     matches = [Match(light.id, 0, 1.0) for light in parts.catalog.select(wanted)]
     place = {match.entry_id: number for number, match in enumerate(matches)}
     hits = _hits(parts, query._replace(limit=len(matches)), (), matches, versions)
