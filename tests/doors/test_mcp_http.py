@@ -6,8 +6,8 @@ import http.client
 import json
 import signal
 import subprocess
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import httpx2
 import pytest
@@ -19,7 +19,7 @@ from doors.mcp_world import PROGRAM, connected
 from doors.world import environment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import AsyncIterator, Iterator, Mapping
     from pathlib import Path
 
 TOKEN = "0123456789abcdef0123456789abcdef"
@@ -62,6 +62,16 @@ def serving(*args: str) -> Iterator[Served]:
             yield Served(url, host.strip("[]").replace("0.0.0.0", "127.0.0.1"), int(port), process)  # noqa: S104
         finally:
             process.kill()
+
+
+@asynccontextmanager
+async def with_header(url: str, authorization: str) -> AsyncIterator[Any]:
+    """A client's transport that sends this with every request."""
+    async with (
+        httpx2.AsyncClient(headers={"Authorization": authorization}) as client,
+        streamable_http_client(url, http_client=client) as streams,
+    ):
+        yield streams
 
 
 @pytest.fixture
@@ -116,9 +126,8 @@ def test_with_a_token_nobody_else_is_answered(knowledge: Path, token_file: Path)
         assert served.ask(Authorization=right, Host="known.example") not in {401, 403, 421}
         assert served.ask(Authorization=right, Host="evil.example") == 421
         assert served.ask(Authorization=right, Origin="https://evil.example") == 403
-        client = httpx2.AsyncClient(headers={"Authorization": right})
         url = served.url.replace("0.0.0.0", "127.0.0.1")  # noqa: S104
-        with connected(streamable_http_client(url, http_client=client)) as agent:
+        with connected(with_header(url, right)) as agent:
             assert agent.call("search", query="workflow")["lessons"]
 
 
