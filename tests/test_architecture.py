@@ -27,9 +27,9 @@ MAY_IMPORT = {
 HOMES = {
     "lancedb": {"index/table.py"},
     "pyarrow": {"index/table.py"},
-    "fastembed": {"index/embedding.py"},
+    "fastembed": {"index/embedding.py", "index/reranking.py"},
     "onnxruntime": {"index/embedding.py"},
-    "numpy": {"index/embedding.py"},
+    "numpy": {"index/embedding.py", "index/reranking.py"},
     "huggingface_hub": {"index/model_files.py", "index/model_sources.py"},
     "markdown_it": {"knowledge/passages.py"},
     "mcp": {f"doors/mcp/{name}.py" for name in ("http", "serving", "tools", "toolset")},

@@ -22,7 +22,7 @@ PROJECT_REPOSITORY = Path(".ai") / "reference"
 """The project tier, below the top folder of the code repository that one stands in."""
 
 TRUE, FALSE = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off", ""})
-KEYS = ("repo", "index_dir", "model_dir", "skills_dir", "tools_dir", "agent", "offline", "enterprise")
+KEYS = ("repo", "index_dir", "model_dir", "reranker", "skills_dir", "tools_dir", "agent", "offline", "enterprise")
 """Keys of `config.toml`; all but `enterprise` (a table of NAME = "path") are plain values."""
 
 
@@ -49,6 +49,7 @@ class Settings(NamedTuple):
     lesson_log: Path
     index_dir: str | None = None
     model_dir: Path | None = None
+    reranker: str | None = None
     agent: str | None = None
     session: str | None = None
     offline: bool = False
@@ -106,6 +107,7 @@ def load(
         lesson_log=claude / "lessons" / "lessons.jsonl",
         index_dir=environ.get("AI_LESSONS_INDEX_DIR") or _text(table, "index_dir", file),
         model_dir=folder("model_dir"),
+        reranker=environ.get("AI_LESSONS_RERANKER") or _text(table, "reranker", file),
         agent=environ.get("AI_LESSONS_AGENT") or _text(table, "agent", file),
         session=environ.get("AI_LESSONS_SESSION") or None,
         offline=_flag(environ, "AI_LESSONS_OFFLINE", table, "offline", file),

@@ -39,6 +39,7 @@ def options(
         config_dir=settings.folders.config,
         cwd=settings.cwd,
         model_dir=settings.model_dir,
+        reranker=settings.reranker,
         index_dir=settings.index_dir,
         agent=settings.agent,
         session=settings.session,

@@ -13,6 +13,7 @@ from ai_lessons.library.answers import Hit, Query
 from ai_lessons.library.asked_versions import asked_versions
 from ai_lessons.library.nearness import why_nothing
 from ai_lessons.library.relating import settled, warnings, with_room
+from ai_lessons.library.reranking import reranked
 from ai_lessons.library.surfacing import rules_for
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ def find(parts: Parts, query: Query) -> tuple[list[Hit], list[str]]:
     wanted = _wanted(parts, query, phrases, versions, without_rules=surfacing)
     found = parts.indexing.candidates(query.text, wanted, depth)
     matches = fuse(found.text, found.vectors, found.depth, VECTOR_WEIGHT * _coverage(parts, done.missing))
+    if query.rerank:
+        matches = reranked(parts, query.text, matches, query.limit)
     hits = settled(parts, query, _hits(parts, with_room(query), phrases, matches, versions))
     nothing = "" if phrases or done.missing else why_nothing(parts, query.text, found, hits)
     hits = [] if nothing else hits
