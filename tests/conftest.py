@@ -8,6 +8,12 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
+from hypothesis import settings
+
+# The same examples in every run, so that a change is judged by what it changes.
+settings.register_profile("same", derandomize=True)
+settings.register_profile("explore", print_blob=True)
+settings.load_profile("same")
 
 REAL_CACHE_HOME = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 """Where the machine keeps its caches: only the end-to-end tests look there, for the embedding model."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from ai_lessons.repository import approved
@@ -154,6 +154,18 @@ def without_git(worktree: Worktree) -> View:
         os.environ["PATH"] = kept
 
 
+def plain(parents: tuple[int, ...], *changes: tuple[str, str | None]) -> Planned:
+    return Planned(parents, changes, "tidy", AGENT, AGENT, 1_760_000_000, 0)
+
+
+SAME_COMMIT_UNDER_ANOTHER_NAME = (
+    [plain((), (PATH, TEXTS[0])), plain((0,)), plain((0,), (PATHS[1], TEXTS[0]))],
+    [(0, 0, 2), (0, 2, 0)],
+)
+"""A commit stood at a branch that names another rule, then at the one that names its own."""
+
+
+@example(SAME_COMMIT_UNDER_ANOTHER_NAME)
 @settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )

@@ -175,13 +175,14 @@ class _Update:
 
     def _new_proposals(self) -> list[Proposal]:
         """Remember what branches propose that were not looked at before."""
-        done = set(json.loads(self._state.get("looked at") or "[]"))
-        refs = proposal_refs(self._worktree)
-        tips = {commit: branch_of(ref) for ref, commit in refs.items() if commit not in done}
+        done = {tuple(pair) for pair in json.loads(self._state.get("looked at") or "[]")}
+        # by name too: it says whose proposal it is, and one commit may come to stand under another name
+        here = {(commit, branch_of(ref)) for ref, commit in proposal_refs(self._worktree).items()}
+        tips = sorted(here - done)
         if not tips:
             return []
-        self._state.put("looked at", json.dumps(sorted(set(refs.values()))))
-        commits = self._reading.commits(list(tips), [self._tip])
+        self._state.put("looked at", json.dumps(sorted(here)))
+        commits = self._reading.commits(list(dict.fromkeys(commit for commit, _ in tips)), [self._tip])
         self._learn(commits)
         known = {one for several in memory.proposals(self._worktree.state_dir).texts.values() for one in several}
         found = [one for one in proposed(tips, commits, self.rule_of) if one not in known]

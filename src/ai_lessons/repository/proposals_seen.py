@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 def proposed(
-    branches: Mapping[str, str], commits: Iterable[RawCommit], rule_of: Callable[[str, str], str]
+    branches: Iterable[tuple[str, str]], commits: Iterable[RawCommit], rule_of: Callable[[str, str], str]
 ) -> Iterator[Proposal]:
-    """The proposals of branches (tip to name), from the commits that they have and the approval branch has not.
+    """The proposals of branches (tip and name), from the commits that they have and the approval branch has not.
 
     One for each person who wrote on it, the writer of the final text first. `rule_of` gives a text's rule by path and
     blob. What a merge brought from the approval branch is not the proposer's, so merges are passed over.
     """
     by_id = {commit.id: commit for commit in commits}
-    for tip, branch in branches.items():
+    for tip, branch in branches:
         end = rule_end(branch)
         if end:
             yield from _of_branch(branch, end, _line(tip, by_id), rule_of)
