@@ -8,6 +8,7 @@ has grown is continued in a second part, so that a commit stores little again. K
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import stat
@@ -67,7 +68,8 @@ class EventLog:
         """
         file = self._own / "clone"
         for _ in range(2):
-            name = file.read_text(errors="replace").strip() if file.exists() else ""
+            seen = file.exists()
+            name = file.read_text(errors="replace").strip() if seen else ""
             if _CLONE.fullmatch(name):
                 return name
             with translated(str(file), writing=True):
@@ -75,12 +77,12 @@ class EventLog:
                 fresh = file.with_name(f"clone.{os.urandom(8).hex()}")
                 fresh.write_text(os.urandom(6).hex() + "\n")
                 # a link never replaces the name that another process made meanwhile; a damaged one is replaced
-                (os.replace if file.exists() else _link)(fresh, file)
+                (os.replace if seen else _link)(fresh, file)
                 fresh.unlink(missing_ok=True)
         return file.read_text(errors="replace").strip()
 
     def append(self, lines: Sequence[bytes], month: str) -> None:
-        """Add whole lines to the log of a month (`yyyy-mm`) by one write, which other processes' cannot fall into.
+        """Add whole lines to the log of a month (`yyyy-mm`), one process at a time.
 
         Raises:
             StorageFailed, Conflict: the state folder cannot be written, or is full.
@@ -92,6 +94,8 @@ class EventLog:
             file = self._own / self._part(month)
             fd = os.open(file, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
             try:
+                # appends do not mix anyhow; but whether the last line is whole can only be seen while nobody writes
+                fcntl.flock(fd, fcntl.LOCK_EX)
                 write_all(fd, _separator(fd) + b"".join(lines))
             finally:
                 os.close(fd)
