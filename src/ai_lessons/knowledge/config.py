@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 FORMAT = 1
 """The version of the file format that this program reads and writes."""
 
+FIRST_FORMAT = 1
+"""The version of a repository that states none: all others write it down."""
+
 DEFAULT_MODEL = "bge-small-en-v1.5"
 
 
@@ -46,7 +49,7 @@ class RepositoryConfig:
     `events_shared` None: where we commit.
     """
 
-    format: int = FORMAT
+    format: int = FIRST_FORMAT
     autocommit: bool | None = None
     approval_branch: str = "main"
     approval_require: str = "merge"
@@ -162,7 +165,7 @@ def _end_of(alias: str, aliases: Mapping[str, str]) -> str:
 
 
 KEYS: Mapping[str, Key] = {
-    "format": Key("version of the file format; not for changing by hand", FORMAT, _format),
+    "format": Key("version of the file format; not for changing by hand", FIRST_FORMAT, _format),
     "git.autocommit": Key("commit every job at once: auto, true or false", None, _truth_or_auto),
     "git.events": Key("share recorded events with other clones: auto, local or shared", None, _sharing),
     "approval.branch": Key("a rule is in force as it stands on this branch", "main", _branch),
@@ -189,7 +192,7 @@ def parse_config(text: str) -> RepositoryConfig:
         UnsupportedRepository: the repository is in a newer format.
     """
     fields = _parse(text)
-    stated = fields.get("format", FORMAT)
+    stated = fields.get("format", FIRST_FORMAT)
     if isinstance(stated, int) and stated > FORMAT:
         raise UnsupportedRepository(
             f"the knowledge repository has format {stated}, this program knows {FORMAT}",
@@ -208,6 +211,19 @@ def parse_config(text: str) -> RepositoryConfig:
     if problems:
         raise InvalidEntry(problems)
     return _made(values)
+
+
+def refuse_older(config: RepositoryConfig) -> None:
+    """Only files in the newest format are changed.
+
+    Raises:
+        UnsupportedRepository: the repository is of an older one.
+    """
+    if config.format < FORMAT:
+        raise UnsupportedRepository(
+            f"the knowledge repository has format {config.format}, this program writes {FORMAT}",
+            hint="ai-lessons admin migrate",
+        )
 
 
 def _parse(text: str) -> dict[str, Any]:

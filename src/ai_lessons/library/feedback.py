@@ -19,6 +19,7 @@ def feedback(parts: Parts, ref: str, outcome: str, note: str) -> Feedback:
     """See `Contribute.feedback`."""
     if outcome not in OUTCOMES:
         raise UsageError(f"no outcome {outcome!r}", hint="one of: " + ", ".join(OUTCOMES))
+    parts.refuse_other_formats()
     parts.current()
     light = parts.resolve(ref)
     if not parts.usages.recording:

@@ -65,6 +65,7 @@ def _turn(parts: Parts, event: Event) -> tuple[Parameter, ...]:
 
 
 def _record(parts: Parts, happened: list[Event]) -> None:
+    parts.refuse_other_formats()
     if not parts.usages.recording:
         raise Refused("this repository records no events", hint="record them: ai-lessons admin config set events true")
     parts.usages.record(happened)

@@ -278,8 +278,19 @@ class Parts:
         self._settle()
         return self.store.apply(Job("Record events", changes)).commit
 
+    def refuse_other_formats(self) -> None:
+        """Called before anything is written: only files in the format of this program are changed.
+
+        Raises:
+            UnsupportedRepository: the repository is of a newer program, or of an older one and not migrated yet.
+        """
+        from ai_lessons.knowledge.config import refuse_older
+
+        refuse_older(self.reading_config)
+
     def _settle(self) -> None:
         """Let the store commit as the settings say."""
+        self.refuse_other_formats()
         if self.config.autocommit is not None:
             self.store.autocommit = self.config.autocommit
 

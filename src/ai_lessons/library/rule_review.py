@@ -97,6 +97,7 @@ def count(parts: Parts) -> int:
 def approve(parts: Parts, ref: str, *, sign: bool, expect: str | None) -> Approved:
     """See `Admin.approve_rule`."""
     refuse_agents(parts, "approve")
+    parts.refuse_other_formats()
     with desk(parts) as at:
         one = _open(at, ref, sign=sign)
         if one is None:
@@ -147,6 +148,7 @@ def _what_is_missing(at: Desk, handle: str, *, sign: bool) -> Iterator[str]:
 def reject(parts: Parts, ref: str, *, reason: str, expect: str | None) -> Rejected:
     """See `Admin.reject_rule`."""
     refuse_agents(parts, "reject")
+    parts.refuse_other_formats()
     with desk(parts) as at:
         one = at.find(ref)
         refuse_changed(one.commit, expect)
@@ -170,6 +172,7 @@ def reject(parts: Parts, ref: str, *, reason: str, expect: str | None) -> Reject
 
 def edit_proposal(parts: Parts, ref: str, editor: Callable[[str, str], str | None]) -> Suggested | None:
     """See `Admin.edit_proposal`."""
+    parts.refuse_other_formats()
     with desk(parts) as at:
         one = at.find(ref)
         path = one.piece.path

@@ -57,6 +57,7 @@ def unsigned(parts: Parts) -> tuple[Pending, ...]:
 def approve_standing(parts: Parts, ref: str, expect: str | None) -> Approved:
     """Sign a text that is on the approval branch already, merged or signed by others."""
     refuse_agents(parts, "approve")
+    parts.refuse_other_formats()
     with desk(parts) as at:
         verdict, one = _named(at, _judged(parts), ref)
         refuse_changed(one.blob or "", expect)
@@ -74,6 +75,7 @@ def approve_standing(parts: Parts, ref: str, expect: str | None) -> Approved:
 def revoke(parts: Parts, ref: str) -> Revoked:
     """See `Admin.revoke_rule`."""
     refuse_agents(parts, "revoke")
+    parts.refuse_other_formats()
     with desk(parts) as at:
         if at.trunk.view.policy.require != "signed":
             raise Refused(

@@ -64,6 +64,7 @@ def _links(parts: Parts, wanted: Sequence[tuple[str, str]]) -> list[tuple[str, s
 
 def _propose(at: Desk, entry: Entry, files: Mapping[str, bytes | None], subject: str) -> Suggested:
     """Make the proposal of a rule; `entry` is the rule as it shall be, or as it was for a removal."""
+    at.parts.refuse_other_formats()
     handle = at.handle(entry.id)
     warnings = warnings_about(at, entry, handle) if any(files.values()) else ()
     wish = Wish(

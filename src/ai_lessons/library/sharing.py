@@ -100,6 +100,7 @@ class Undone:
 
 def sync(parts: Parts, remote: str | None, *, ask: bool) -> Synced:
     """See `SharingJobs.sync`."""
+    parts.refuse_other_formats()
     _, said = parts.usages.share(at_least=1)
     done = syncing.sync(parts.store, remote=remote, ask=ask, proposals=lambda: _own_proposals(parts))
     parts.current()
@@ -142,6 +143,7 @@ def resolve(
     parts: Parts, ref: str, take: str, editor: Callable[[str, str], str | None] | None, remote: str | None
 ) -> Resolved:
     """See `SharingJobs.resolve`."""
+    parts.refuse_other_formats()
     if take not in TAKES:
         raise UsageError(f"{take!r} is no way to settle a conflict", hint="--take ours, --take theirs or --take edit")
     here = sync_bring.where(parts.store, remote)
@@ -228,6 +230,7 @@ def _read(path: str, text: str | None) -> Entry | None:
 
 def take_back(parts: Parts, count: int) -> tuple[Undone, ...]:
     """See `SharingJobs.undo`."""
+    parts.refuse_other_formats()
     if count < 1:
         raise UsageError("there is nothing to take back in less than one job")
     saved = parts.store.save()

@@ -24,6 +24,7 @@ class SharingJobs:
 
         The commits made, and notes on what still waits and why.
         """
+        self._parts.refuse_other_formats()
         store = self._parts.store
         events, said = self._parts.usages.share(at_least=1)
         saved = store.save()

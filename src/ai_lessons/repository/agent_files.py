@@ -16,17 +16,28 @@ if TYPE_CHECKING:
 
 NAMES = ("AGENTS.md", "CLAUDE.md")
 
-_BEGIN, _END = "<!-- >>> ai-lessons >>> -->", "<!-- <<< ai-lessons <<< -->"
-_NEW = "<!-- >>> ai-lessons, new file >>> -->"
-"""In a file that we have made there is no line feed before the paragraph."""
+
+class Marks(NamedTuple):
+    """The lines around one part of ours. `new` opens it in a file that we have made: no line feed before it there."""
+
+    begin: str
+    new: str
+    end: str
+    part: re.Pattern[bytes]
 
 
-def _between(end: str) -> str:
-    starts = f"(?:{end}{re.escape(_BEGIN)}|{re.escape(_NEW)})"
-    return f"{starts}{end}.*?{re.escape(_END)}{end}"
+def marks(name: str) -> Marks:
+    """The lines around the part of that name; parts of other names are somebody's text to it."""
+    begin, new, end = f"<!-- >>> {name} >>> -->", f"<!-- >>> {name}, new file >>> -->", f"<!-- <<< {name} <<< -->"
+
+    def between(line_end: str) -> str:
+        starts = f"(?:{line_end}{re.escape(begin)}|{re.escape(new)})"
+        return f"{starts}{line_end}.*?{re.escape(end)}{line_end}"
+
+    return Marks(begin, new, end, re.compile("|".join(map(between, (r"\r\n", r"\n"))).encode(), re.DOTALL))
 
 
-_PART = re.compile("|".join(map(_between, (r"\r\n", r"\n"))).encode(), re.DOTALL)
+_OURS = marks("ai-lessons")
 _IMPORTS_AGENTS = re.compile(rb"(?m)^\s*@(?:\./)?AGENTS\.md\s*$")
 
 
@@ -38,35 +49,35 @@ class Plan(NamedTuple):
     remove: bool = False
 
 
-def plan_install(there: bytes | None, text: str) -> Plan:
+def plan_install(there: bytes | None, text: str, ours: Marks = _OURS) -> Plan:
     """What becomes of a file with this content (None: there is none) when our paragraph goes in. Touches nothing."""
     if there is None:
-        return Plan("written", _part(text, new=True))
-    found = _PART.search(there)
+        return Plan("written", _part(text, ours, new=True))
+    found = ours.part.search(there)
     if found:
-        part = _part(text, new=found[0].startswith(_NEW.encode()), crlf=b"\r\n" in found[0])
-        new = there[: found.start()] + part + _PART.sub(b"", there[found.end() :])
+        part = _part(text, ours, new=found[0].startswith(ours.new.encode()), crlf=b"\r\n" in found[0])
+        new = there[: found.start()] + part + ours.part.sub(b"", there[found.end() :])
         return Plan("already there") if new == there else Plan("brought up to date", new)
-    if _marked(there):
+    if _marked(there, ours):
         return Plan("left alone, one of our two markers is missing: remove what is left of our paragraph")
-    return Plan("added at the end", there + _part(text, new=False, crlf=b"\r\n" in there))
+    return Plan("added at the end", there + _part(text, ours, new=False, crlf=b"\r\n" in there))
 
 
-def plan_uninstall(there: bytes | None) -> Plan:
+def plan_uninstall(there: bytes | None, ours: Marks = _OURS) -> Plan:
     """What becomes of a file when our paragraph goes. Touches nothing."""
-    if there is None or not _marked(there):
+    if there is None or not _marked(there, ours):
         return Plan("not there")
-    if not _PART.search(there):
+    if not ours.part.search(there):
         return Plan("left alone, one of our two markers is missing: remove what is left of our paragraph")
-    rest = _PART.sub(b"", there)
-    if not rest and there.startswith(_NEW.encode()):
+    rest = ours.part.sub(b"", there)
+    if not rest and there.startswith(ours.new.encode()):
         return Plan("removed", b"", remove=True)
     return Plan("taken out", rest)
 
 
 def plan_status(there: bytes | None, text: str) -> Plan:
     """Whether it is there. Touches nothing."""
-    if there is None or not _marked(there):
+    if there is None or not _marked(there, _OURS):
         return Plan("not there")
     plan = plan_install(there, text)
     return Plan("there" if plan.says == "already there" else "there, but not the one of this version: install again")
@@ -74,17 +85,17 @@ def plan_status(there: bytes | None, text: str) -> Plan:
 
 def holds_ours(there: bytes) -> bool:
     """Whether our paragraph stands in a file."""
-    return bool(_PART.search(there))
+    return bool(_OURS.part.search(there))
 
 
-def _marked(there: bytes) -> bool:
-    return any(mark.encode() in there for mark in (_BEGIN, _NEW, _END))
+def _marked(there: bytes, ours: Marks) -> bool:
+    return any(mark.encode() in there for mark in (ours.begin, ours.new, ours.end))
 
 
-def _part(text: str, *, new: bool, crlf: bool = False) -> bytes:
+def _part(text: str, ours: Marks, *, new: bool, crlf: bool = False) -> bytes:
     """The paragraph with its markers. A line feed before it is ours too, so that taking it out gives back the bytes."""
-    head = _NEW if new else "\n" + _BEGIN
-    part = f"{head}\n{text.strip()}\n{_END}\n"
+    head = ours.new if new else "\n" + ours.begin
+    part = f"{head}\n{text.strip()}\n{ours.end}\n"
     return (part.replace("\n", "\r\n") if crlf else part).encode()
 
 
@@ -112,11 +123,28 @@ def carry_out(file: Path, job: str, text: str) -> str:
         there = file.read_bytes() if file.exists() else None
         if job == "status":
             return plan_status(there, text).says
-        plan = plan_install(there, text) if job == "install" else plan_uninstall(there)
-        if plan.remove:
-            file.unlink()
-        elif plan.data is not None:
-            replace(file, plan.data)
+        return _done(file, plan_install(there, text) if job == "install" else plan_uninstall(there))
+
+
+def put(file: Path, name: str, text: str | None) -> str:
+    """Put the part of that name into a file, or bring it up to date; None takes it out. What was done, in a few words.
+
+    Raises:
+        StorageFailed: it cannot be read or written.
+    """
+    ours = marks(name)
+    with translated(str(file), writing=True):
+        if file.is_symlink():
+            return "left alone, it is a link: name the file that it leads to"
+        there = file.read_bytes() if file.exists() else None
+        return _done(file, plan_uninstall(there, ours) if text is None else plan_install(there, text, ours))
+
+
+def _done(file: Path, plan: Plan) -> str:
+    if plan.remove:
+        file.unlink()
+    elif plan.data is not None:
+        replace(file, plan.data)
     return plan.says
 
 

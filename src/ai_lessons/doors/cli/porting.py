@@ -1,4 +1,4 @@
-"""`ai-lessons admin`, the part about other tools: taking over what they kept."""
+"""`ai-lessons admin`, the part about moving: in from other tools, out, to a newer format, and back to a snapshot."""
 
 from __future__ import annotations
 
@@ -6,28 +6,162 @@ from pathlib import Path
 
 import click
 
-from ai_lessons.doors import as_json, render_jobs
+from ai_lessons.doors import as_json, porting_json, render_jobs, render_porting
 from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Command
+from ai_lessons.errors import UsageError
 
-FORMATS = ("lessons-jsonl",)
+LOG, GROOVE, SQLITE, MARKDOWN, AGENTS = "lessons-jsonl", "groove", "ai-lessons-sqlite", "markdown", "agents-md"
+FORMATS = (GROOVE, LOG, SQLITE, MARKDOWN, AGENTS)
+TARGETS = (GROOVE, AGENTS, "claude-rules")
+
+_SUFFIXES = {
+    ".json": GROOVE, ".jsonl": LOG, ".db": SQLITE, ".sqlite": SQLITE, ".sqlite3": SQLITE, ".mdc": AGENTS,
+    ".cursorrules": AGENTS,
+}  # fmt: skip
+_INSTRUCTIONS = frozenset(("agents.md", "claude.md", "claude.local.md", "gemini.md", ".cursorrules", ".windsurfrules"))
+
+
+def _or(words: tuple[str, ...]) -> str:
+    return f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+project_option = click.option("--project", metavar="P", help="Only this project; of an import: where entries go.")
+dry_option = click.option("--dry-run", is_flag=True, help="Only say what would be done.")
 
 
 def register(group: click.Group) -> None:
     """Hang these commands into the group `admin`."""
-    group.add_command(import_file)
+    for command in (export, import_file, migrate, snapshot, restore):
+        group.add_command(command)
 
 
-@click.command("import", cls=Command, examples=["ai-lessons admin import lessons.jsonl --from lessons-jsonl"])
-@click.argument("file", type=click.Path())
-@click.option("--from", "form", type=click.Choice(FORMATS), required=True, help="What wrote the file.")
+@click.command(
+    "export",
+    cls=Command,
+    examples=[
+        "ai-lessons admin export knowledge.json",
+        "ai-lessons admin export - | gzip > knowledge.json.gz",
+        "ai-lessons admin export AGENTS.md --to agents-md",
+        "ai-lessons admin export .claude/rules --to claude-rules --project jira-api",
+    ],
+)
+@click.argument("file", metavar="FILE", type=click.Path())
+@click.option("--to", "form", metavar="FORM", type=click.Choice(TARGETS), default=GROOVE, help=f"{_or(TARGETS)}.")
+@project_option
 @pass_call
-def import_file(call: Call, file: str, form: str) -> None:  # noqa: ARG001  # there is one form so far
-    """Take over what another tool kept. Twice adds nothing."""
-    take_over_lessons(call, file)
+def export(call: Call, file: str, form: str, project: str | None) -> None:
+    """Write every entry into one JSON file (- is stdout), or the rules in force into files that agents read.
+
+    The JSON is for another machine or another tool: lessons with their statistics, parameters, relations, rules, docs
+    and scripts; no vectors. The rules go between two markers in FILE, or into files of ours in the folder FILE, for
+    people who install nothing: run it again in a hook or in CI to refresh them.
+    """
+    place = None if file == "-" else call.settings.cwd / Path(file).expanduser()
+    done = call.library.admin.export_file(place, form, project=project)
+    if done.document is not None:
+        call.exactly(as_json.dump(done.document) + "\n")
+        call.note([*done.notes, *(f"left out {path}: {reason}" for path, reason in done.skipped)])
+        return
+    call.answer(done, render_porting.exported, porting_json.exported)
+
+
+@click.command(
+    "import",
+    cls=Command,
+    examples=[
+        "ai-lessons admin import knowledge.json --dry-run",
+        "ai-lessons admin import lessons.jsonl --from lessons-jsonl",
+        "ai-lessons admin import notes --from markdown --project jira-api",
+        "ai-lessons admin import AGENTS.md",
+    ],
+)
+@click.argument("file", metavar="FILE", type=click.Path())
+@click.option("--from", "form", metavar="FORM", type=click.Choice(FORMATS), help=f"{_or(FORMATS)}; else by the name.")
+@project_option
+@dry_option
+@pass_call
+def import_file(call: Call, file: str, form: str | None, project: str | None, dry_run: bool) -> None:
+    """Take over what another tool, or another repository, kept. Twice adds nothing; rules become proposals.
+
+    FILE is an export, a log of lessons, a database of the predecessor, a folder of Markdown, or instructions for
+    agents (AGENTS.md, CLAUDE.md, .cursor/rules, or a folder that has them).
+    """
+    place = call.settings.cwd / Path(file).expanduser()
+    form = form or guess(place)
+    if form == LOG:
+        if dry_run or project:
+            raise UsageError(f"{LOG} takes neither --dry-run nor --project", hint="its lessons say their scope")
+        take_over_lessons(call, file)
+        return
+    done = call.library.admin.import_file(place, form, project=project, dry_run=dry_run)
+    call.answer(done, render_porting.ported, porting_json.ported)
+
+
+def guess(file: Path) -> str:
+    """What a file is by its name.
+
+    Raises:
+        UsageError: the name does not say.
+    """
+    if file.name.lower() in _INSTRUCTIONS or file.name == "rules":
+        return AGENTS
+    if file.is_dir() or file.suffix.lower() in {".md", ".markdown"}:
+        return MARKDOWN
+    found = _SUFFIXES.get(file.suffix.lower())
+    if found is None:
+        raise UsageError(f"{file.name!r} does not say what it is", hint="say it: --from " + "|".join(FORMATS))
+    return found
 
 
 def take_over_lessons(call: Call, file: str | None) -> None:
     """Import a log of lessons; None: the one in its usual place."""
     place = call.settings.cwd / Path(file).expanduser() if file else call.settings.lesson_log
     call.answer(call.library.lessons.import_log(place), render_jobs.imported, as_json.imported)
+
+
+@click.command("migrate", cls=Command, examples=["ai-lessons admin migrate", "ai-lessons admin migrate --dry-run"])
+@dry_option
+@pass_call
+def migrate(call: Call, dry_run: bool) -> None:
+    """Bring the repository to the newest file format: a snapshot, then one commit, which `undo` takes back."""
+    call.answer(call.library.admin.migrate(dry_run=dry_run), render_porting.migrated, porting_json.migrated)
+
+
+@click.command(
+    "snapshot", cls=Command, examples=["ai-lessons admin snapshot before-cleanup", "ai-lessons admin snapshot --list"]
+)
+@click.argument("name", required=False)
+@click.option("--list", "every", is_flag=True, help="Show the snapshots that there are.")
+@pass_call
+def snapshot(call: Call, name: str | None, every: bool) -> None:
+    """Remember how all is now, as a tag of git; `restore` goes back to it."""
+    if every:
+        if name:
+            raise UsageError("--list takes no name", hint="ai-lessons admin snapshot --list")
+        call.answer(call.library.admin.snapshots(), render_porting.snapshots, porting_json.snapshots)
+    else:
+        call.answer(call.library.admin.snapshot(name), render_porting.taken, porting_json.taken)
+
+
+@click.command(
+    "restore",
+    cls=Command,
+    examples=[
+        "ai-lessons admin restore L-8F3K2A --to HEAD",
+        "ai-lessons admin restore --all --to HEAD --dry-run",
+    ],
+)
+@click.argument("ref", metavar="[ID]", required=False)
+@click.option("--all", "every", is_flag=True, help="All entries.")
+@click.option("--to", metavar="WHEN", required=True, help="A date (2026-11-20), a tag, or any revision of git.")
+@dry_option
+@pass_call
+def restore(call: Call, ref: str | None, every: bool, to: str, dry_run: bool) -> None:
+    """Bring one entry, or all, back to what they were: by a new commit, never by a reset.
+
+    A date alone means the end of that day. An entry that was deleted since is named by its handle or its path. A rule
+    comes back as a proposal; settings stay as they are.
+    """
+    done = call.library.admin.restore(ref, to, every=every, dry_run=dry_run)
+    call.answer(done, render_porting.restored, porting_json.restored)

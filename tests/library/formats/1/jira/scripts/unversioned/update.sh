@@ -1,0 +1,3 @@
+#!/bin/sh
+# Updates a workflow.
+echo updated

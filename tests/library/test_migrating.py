@@ -1,0 +1,193 @@
+"""Versions of the file format: each that there was can be read, and brought to the newest one."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ai_lessons.errors import UnsavedEdits, UnsupportedRepository
+from ai_lessons.knowledge import config, migrations
+from ai_lessons.knowledge.entries import Kind
+from ai_lessons.knowledge.migrations import STEPS, Step, plan
+from ai_lessons.library.answers import Query
+from ai_lessons.library.migrating import migrate
+from ai_lessons.library.rule_answers import RuleDraft
+from ai_lessons.library.writes import LessonDraft, ResourceDraft
+from library.world import LESSON, RULE, SCRIPT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from ai_lessons.library.wiring import Library
+    from conftest import Git
+    from library.world import World
+
+FORMATS = Path(__file__).parent / "formats"
+
+
+def fixture(world: World, version: int) -> None:
+    shutil.copytree(FORMATS / str(version), world.root, dirs_exist_ok=True)
+    world.commit("fixture")
+
+
+def test_there_is_a_repository_of_every_version_and_a_step_from_every_old_one() -> None:
+    assert sorted(int(one.name) for one in FORMATS.iterdir()) == list(range(1, config.FORMAT + 1))
+    assert sorted(STEPS) == list(range(1, config.FORMAT))
+
+
+@pytest.mark.parametrize("version", range(1, config.FORMAT + 1))
+def test_a_repository_of_that_version_becomes_one_of_the_newest_and_means_the_same(world: World, version: int) -> None:
+    fixture(world, version)
+    done = world.library.admin.migrate()
+    assert (done.old, done.new) == (version, config.FORMAT)
+    assert world.library.admin.validate().problems == ()
+    shown = world.library.recall.show(LESSON)
+    assert str(shown.entry.details["pattern"]).startswith("WHEN updating a workflow -> DO GET it first")
+    assert [one.entry.id for one in shown.related if one.entry] == [SCRIPT]
+    assert sorted(one.kind for one in world.library.recall.list().entries) == [
+        Kind.DOC, Kind.DOC, Kind.LESSON, Kind.SCRIPT,
+    ]  # fmt: skip
+    again = world.library.admin.migrate()
+    assert (again.commit, again.snapshot, again.changed) == (None, None, ())
+
+
+def seen_renamed(files: Mapping[str, bytes]) -> Mapping[str, bytes | None]:
+    """A made-up step: a word of every file changes, and plain notes are moved."""
+    changed: dict[str, bytes | None] = {
+        path: data.replace(b"workflow", b"flow") for path, data in files.items() if b"workflow" in data
+    }
+    return changed | (
+        {"jira/notes.md": None, "jira/plain.md": files["jira/notes.md"]} if "jira/notes.md" in files else {}
+    )
+
+
+@pytest.fixture
+def newer(monkeypatch: pytest.MonkeyPatch) -> dict[int, Step]:
+    """A program that is one version ahead."""
+    for module in (config, migrations):
+        monkeypatch.setattr(module, "FORMAT", config.FORMAT + 1)
+    return {config.FORMAT - 1: Step("say flow", seen_renamed)}
+
+
+def test_a_step_is_one_commit_after_a_snapshot_and_undo_takes_it_back(
+    world: World, newer: dict[int, Step], git: Git
+) -> None:
+    fixture(world, 1)
+    before = git(world.root, "rev-parse", "HEAD")
+    parts = world.library.admin._parts
+    dry = migrate(parts, dry_run=True, steps=newer)
+    assert git(world.root, "rev-parse", "HEAD") == before
+    done = migrate(parts, dry_run=False, steps=newer)
+    assert done.changed == dry.changed
+    assert (done.old, done.new, done.steps) == (1, 2, ("say flow",))
+    assert git(world.root, "rev-list", "--count", f"{before}..HEAD") == "1"
+    assert git(world.root, "rev-parse", f"{done.snapshot}^{{}}") == before
+    assert world.read(".ai-lessons/config.yaml") == "format: 2\n\ngit:\n  autocommit: true\n"
+    assert "confidence: high # seen twice" in world.read("jira/lessons/2026-11/put-replaces-the-workflow-8f3k2a.md")
+    assert (world.root / "jira/plain.md").exists()
+    assert not (world.root / "jira/notes.md").exists()
+    assert world.status() == ""
+    assert [one.id for one in done.queued] == [RULE]
+    assert "rules/" not in git(world.root, "diff", "--name-only", before, "HEAD")
+    world.library.admin.undo()
+    assert git(world.root, "diff", "--stat", before, "HEAD") == ""
+
+
+def test_edits_in_no_commit_stop_a_migration(world: World, newer: dict[int, Step]) -> None:
+    fixture(world, 1)
+    path = "jira/docs/v3/workflows.md"
+    world.write(path, world.read(path) + "Mine.\n")
+    with pytest.raises(UnsavedEdits, match=r"workflows\.md has edits"):
+        migrate(world.library.admin._parts, dry_run=False, steps=newer)
+
+
+def test_steps_follow_each_other_and_only_the_end_counts() -> None:
+    steps = {
+        1: Step("a", lambda files: {path: data + b"a" for path, data in files.items()}),
+        2: Step("b", lambda files: {"x": None, "y": files["x"]}),
+        3: Step("back", lambda _: {"z": b"z"}),
+    }
+    assert plan({"x": b"1", "z": b"0"}, 1, 4, steps) == {"x": None, "y": b"1a", "z": b"z"}
+    assert plan({"x": b"1"}, 4, 4, steps) == {}
+
+
+def test_an_older_repository_is_read_but_not_written_before_it_is_migrated(
+    world: World, newer: dict[int, Step]
+) -> None:
+    fixture(world, 1)
+    assert world.library.recall.show(LESSON).entry.title == "PUT replaces the workflow"
+    with pytest.raises(UnsupportedRepository, match="format 1, this program writes 2") as caught:
+        world.add("New")
+    assert caught.value.hint == "ai-lessons admin migrate"
+
+
+def test_settings_that_state_no_version_are_of_the_first(newer: dict[int, Step]) -> None:
+    assert config.parse_config("").format == 1
+
+
+WRITES: dict[str, Callable[[Library, Path], object]] = {
+    "add-lesson": lambda it, _: it.contribute.add_lesson(LessonDraft("New")),
+    "add-resource": lambda it, file: it.contribute.add_resources(ResourceDraft(Kind.DOC, [str(file)])),
+    "update": lambda it, _: it.contribute.update(LESSON, title="Other"),
+    "edit": lambda it, _: it.contribute.edit(LESSON, lambda text, _: text + "More.\n"),
+    "delete": lambda it, _: it.contribute.delete([LESSON]),
+    "link": lambda it, _: it.contribute.link(LESSON, SCRIPT, "related_to"),
+    "unlink": lambda it, _: it.contribute.unlink(LESSON, SCRIPT),
+    "suggest-rule": lambda it, _: it.contribute.suggest_rule(RuleDraft("Do", "why")),
+    "propose": lambda it, _: it.contribute.propose(),
+    "feedback": lambda it, _: it.contribute.feedback(LESSON, "helpful"),
+    "approve-rule": lambda it, _: it.admin.approve_rule(RULE),
+    "reject-rule": lambda it, _: it.admin.reject_rule(RULE),
+    "adopt": lambda it, _: it.admin.adopt(["jira/notes.md"]),
+    "validate --fix": lambda it, _: it.admin.validate(fix=True),
+    "config set": lambda it, _: it.admin.config_set("events", "false"),
+    "params": lambda it, _: it.admin.params_set("injection_budget", 3),
+    "save": lambda it, _: it.admin.save(),
+    "undo": lambda it, _: it.admin.undo(),
+    "sync": lambda it, _: it.admin.sync(),
+    "import": lambda it, file: it.admin.import_file(file, "markdown"),
+    "migrate": lambda it, _: it.admin.migrate(),
+    "snapshot": lambda it, _: it.admin.snapshot("x"),
+    "restore": lambda it, _: it.admin.restore(None, "HEAD", every=True),
+    "lesson wrong": lambda it, _: it.lessons.wrong(LESSON),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_repository_of_a_newer_program_is_refused_and_nothing_is_written(
+    name: str, world: World, git: Git, tmp_path: Path
+) -> None:
+    fixture(world, 1)
+    world.add("A job to undo")
+    path = "jira/rules/get-before-put-rrrr22.md"
+    world.write(path, world.read(path) + "Edited.\n")
+    world.library.contribute.propose()
+    hub = tmp_path / "hub.git"
+    git(tmp_path, "clone", "-q", "--bare", str(world.root), str(hub))
+    git(world.root, "remote", "add", "origin", str(hub))
+    world.write(".ai-lessons/config.yaml", f"format: {config.FORMAT + 1}\n")
+    world.commit("a newer program was here")
+    world.write("jira/lessons/2026-11/waiting.md", "# Plain\n")
+    world.write(path, world.read(path) + "Edited again.\n")
+    before = state(world, git, hub)
+    (tmp_path / "doc.md").write_text("# Doc\n")
+    with pytest.raises(UnsupportedRepository, match="this program knows 1") as caught:
+        WRITES[name](world.fresh(), tmp_path / "doc.md")
+    assert "pipx upgrade" in caught.value.hint
+    assert state(world, git, hub) == before
+
+
+def state(world: World, git: Git, hub: Path) -> Any:
+    refs = git(world.root, "for-each-ref"), git(hub, "for-each-ref"), git(world.root, "status", "--porcelain", "-uall")
+    logs = sorted(one.read_bytes() for one in (world.root / ".git/ai-lessons/events").glob("*.jsonl"))
+    return refs, logs
+
+
+def test_a_search_says_the_same_because_the_files_may_mean_something_else(world: World) -> None:
+    fixture(world, 1)
+    world.write(".ai-lessons/config.yaml", f"format: {config.FORMAT + 1}\n")
+    with pytest.raises(UnsupportedRepository, match="this program knows 1"):
+        world.library.recall.search(Query("workflow"))

@@ -1,0 +1,359 @@
+"""Moving knowledge out and in: the whole way, through real repositories."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ai_lessons.errors import InvalidEntry, NotFound, UnsupportedRepository, UsageError
+from ai_lessons.knowledge import drafts, markdown
+from ai_lessons.knowledge.entries import Kind
+from ai_lessons.library.wiring import Library, open_library
+from library.world import LESSON, OTHER, RULE, lesson, options, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from conftest import Git
+    from library.world import World
+
+IDS = [f"01JD3Z8QK5W7M2X9V4T6{n:06d}" for n in range(6)]
+PUBLIC = ("learnings", "params", "relations", "files", "events")
+
+
+def repository(folder: Path) -> Path:
+    folder.mkdir()
+    for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
+        subprocess.run(["git", *words], cwd=folder, check=True)
+    return folder
+
+
+def exported(library: Library) -> dict[str, Any]:
+    document = library.admin.export_file(None).document
+    assert document is not None
+    return document
+
+
+def parts_of(document: Mapping[str, Any], *but: str) -> dict[str, Any]:
+    return {key: document[key] for key in PUBLIC if key not in but}
+
+
+def put(root: Path, files: Mapping[str, bytes]) -> None:
+    for name, data in files.items():
+        file = root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+
+
+words = st.text(st.characters(categories=("L", "N", "P", "Zs"), exclude_characters="\u2028"), min_size=1, max_size=20)
+titles = words.map(str.strip).filter(lambda text: any(c.isalnum() for c in text))
+bodies = st.text(st.characters(exclude_categories=("Cs", "Cc")) | st.just("\n"), max_size=40)
+
+
+@st.composite
+def a_lesson(draw: st.DrawFn, number: int) -> tuple[str, bytes]:
+    title = draw(titles)
+    fields = drafts.lesson_fields(
+        IDS[number], "2026-11-21T20:14:00Z", title=title, tags=draw(st.lists(titles, max_size=2)),
+        confidence=draw(st.sampled_from(["very-low", "medium", "high"])), origin=draw(st.sampled_from(["ai", "user"])),
+        category=draw(st.sampled_from([None, "tool_usage", "solution"])),
+    )  # fmt: skip
+    fields["status"] = draw(st.sampled_from(["active", "wrong", "promoted"]))
+    targets = draw(st.lists(st.sampled_from([one for one in IDS if one != IDS[number]]), max_size=2, unique=True))
+    if targets:
+        relations = st.sampled_from(["supersedes", "related_to", "has_doc", "derived_from"])
+        fields["links"] = [{draw(relations): one, "weight": draw(st.sampled_from([0.5, 1.5]))} for one in targets]
+    if draw(st.booleans()):
+        fields["pattern"] = {"when": draw(titles), "do": draw(titles), "because": draw(titles)}
+    path = f"{draw(st.sampled_from(['global', 'jira']))}/lessons/2026-11/{number}.md"
+    text = markdown.render(fields, draw(bodies)).replace("\n---\n", "\nowner: ana # a comment\n---\n", 1)
+    return path, text.encode()
+
+
+@st.composite
+def repositories(draw: st.DrawFn) -> dict[str, bytes]:
+    files = dict(draw(a_lesson(number)) for number in range(draw(st.integers(0, 3))))
+    if draw(st.booleans()):
+        files["jira/docs/v3/api.md"] = (
+            lesson(IDS[4], "API").replace("lesson", "doc").replace("created", "versions: [v3]\ncreated").encode()
+        )
+    if draw(st.booleans()):
+        files["jira/scripts/unversioned/run.sh"] = draw(st.sampled_from([b"#!/bin/sh\necho\n", b"\x7fELF\0\xff"]))
+        side = drafts.script_fields(IDS[5], "2026-11-21T20:14:00Z", title="run.sh", tags=["x"])
+        files["jira/scripts/unversioned/run.sh.md"] = markdown.render(side, draw(bodies)).encode()
+    if draw(st.booleans()):
+        files["jira/notes.md"] = draw(bodies).encode()
+    return files
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@given(repositories(), st.lists(st.sampled_from(["helpful", "ignored", "contradicted"]), max_size=3))
+def test_what_goes_out_and_comes_in_goes_out_the_same_again(files: dict[str, bytes], said: list[str]) -> None:
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        here, there = repository(folder / "a"), repository(folder / "b")
+        put(here, files)
+        with open_library(here, options(folder / "a")) as library:
+            for light, outcome in zip(library.recall.list(status=None).entries, said, strict=False):
+                library.contribute.feedback(light.id, outcome)
+            first = exported(library)
+        assert len(first["learnings"]) == sum("/lessons/" in path for path in files)
+        file = folder / "k.json"
+        file.write_text(json.dumps(first))
+        with open_library(there, options(folder / "b")) as library:
+            done = library.admin.import_file(file, "groove")
+            assert (done.skipped, done.unchanged) == ((), 0)
+            assert parts_of(exported(library)) == parts_of(first)
+            again = library.admin.import_file(file, "groove")
+            assert (again.written, again.events, again.commit) == ((), 0, None)
+            assert parts_of(exported(library)) == parts_of(first)
+        assert {path: (there / path).read_bytes() for path in files} == files
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Library:
+    """Another repository, on another machine."""
+    return open_library(repository(tmp_path / "other"), options(tmp_path / "there"))
+
+
+def approved(world: World) -> str:
+    made = world.library.contribute.suggest_rule(draft())
+    world.library.admin.approve_rule(made.handle)
+    return made.id
+
+
+def draft(**more: Any) -> Any:
+    from ai_lessons.library.rule_answers import RuleDraft
+
+    return RuleDraft(**{"title": "Ask before deploying", "rationale": "it broke twice", "content": "Ask Ana.\n"} | more)
+
+
+def test_a_rule_goes_out_as_it_is_in_force_and_comes_in_as_a_proposal(
+    world: World, other: Library, tmp_path: Path
+) -> None:
+    rule_id = approved(world)
+    path = world.library.recall.show(rule_id).entry.path
+    world.write(path, world.read(path) + "Edited, and approved by nobody.\n")
+    world.library.admin.export_file(tmp_path / "k.json")
+    first = exported(world.library)
+    assert [one["kind"] for one in first["files"]] == ["rule"]
+    assert "approved by nobody" not in first["files"][0]["text"]
+    done = other.admin.import_file(tmp_path / "k.json", "groove")
+    assert ([one.id for one in done.queued], done.written, done.commit) == ([rule_id], (), None)
+    assert exported(other)["files"] == []
+    again = other.admin.import_file(tmp_path / "k.json", "groove")
+    assert (again.queued, again.unchanged) == ((), 1)
+    other.admin.approve_rule(done.queued[0].handle)
+    assert parts_of(exported(other)) == parts_of(first)
+    assert other.admin.import_file(tmp_path / "k.json", "groove").unchanged == 1
+
+
+def test_a_rule_that_was_turned_down_here_is_not_proposed_again(world: World, other: Library, tmp_path: Path) -> None:
+    approved(world)
+    world.library.admin.export_file(tmp_path / "k.json")
+    queued = other.admin.import_file(tmp_path / "k.json", "groove").queued
+    other.admin.reject_rule(queued[0].handle, reason="not here")
+    assert other.admin.import_file(tmp_path / "k.json", "groove").queued == ()
+
+
+def test_a_rule_never_reaches_the_working_tree_by_pretending_to_be_a_lesson(other: Library, tmp_path: Path) -> None:
+    text = rule().replace("links:\n  - related_to: " + LESSON + "\n", "")
+    file = {"path": "global/lessons/2026-11/x.md", "text": text}
+    said = {"version": 1, "learnings": [{"id": str(json.loads(json.dumps(RULE))), "file": file}]}
+    (tmp_path / "k.json").write_text(json.dumps(said))
+    done = other.admin.import_file(tmp_path / "k.json", "groove")
+    assert done.written == ()
+    assert len(done.queued) + len(done.skipped) == 1
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["../x.md", "/etc/x.md", ".ai-lessons/config.yaml", ".git/config", "a/../b.md", "README.md", "con/docs/x.md"],
+)
+def test_no_path_of_an_export_leads_anywhere_but_to_an_entry(path: str, other: Library, tmp_path: Path) -> None:
+    said = {
+        "version": 1,
+        "learnings": [],
+        "files": [{"path": path, "text": "# x\n"}, {"path": "a/b.md", "text": "# y\n"}],
+    }
+    (tmp_path / "k.json").write_text(json.dumps(said))
+    done = other.admin.import_file(tmp_path / "k.json", "groove")
+    assert [one.path for one in done.written] == ["a/b.md"]
+    assert len(done.skipped) == 1
+
+
+def test_a_dry_run_says_the_same_and_writes_nothing(world: World, other: Library, tmp_path: Path, git: Git) -> None:
+    world.add("One")
+    world.library.contribute.feedback(world.library.recall.list().entries[0].id, "helpful")
+    approved(world)
+    world.library.admin.export_file(tmp_path / "k.json")
+    before = git(tmp_path / "other", "for-each-ref")
+    dry = other.admin.import_file(tmp_path / "k.json", "groove", dry_run=True)
+    assert (len(dry.written), len(dry.queued), dry.events, dry.commit) == (1, 1, 1, None)
+    assert git(tmp_path / "other", "for-each-ref") == before
+    assert git(tmp_path / "other", "status", "--porcelain") == ""
+    real = other.admin.import_file(tmp_path / "k.json", "groove")
+    assert [(x.id, x.path) for x in real.written] == [(x.id, x.path) for x in dry.written]
+    assert (real.events, [x.id for x in real.queued]) == (dry.events, [x.id for x in dry.queued])
+    assert git(tmp_path / "other", "log", "-1", "--format=%s") == "Add lesson: One"
+
+
+def test_counts_of_another_tool_become_events_once_and_parameters_start_where_they_stood(
+    other: Library, tmp_path: Path
+) -> None:
+    stats = {
+        "times_injected": 5,
+        "times_helpful": 3,
+        "times_ignored": 1,
+        "times_contradicted": 1,
+        "last_used": "2026-10-05T00:00:00Z",
+    }
+    content = {"description": "d", "insight": "An insight"}
+    one = {"id": "018d3f2e-8c00-7000-8000-000000000001", "scope": "Global", "category": "Solution", "content": content,
+           "confidence": 0.5, "created_at": "2026-10-01", "source": "UserCreated", "usage_stats": stats}  # fmt: skip
+    param = {"value": 0.4, "uncertainty": 0.25, "observations": 9, "prior_alpha": 2, "prior_beta": 3}
+    params = [
+        {"name": "confidence_threshold", "param": param, "updated_at": "2026-10-06T00:00:00Z"},
+        {"name": "odd", "param": param},
+        {},
+    ]
+    (tmp_path / "k.json").write_text(json.dumps({"version": 1, "learnings": [one], "params": params, "relations": []}))
+    done = other.admin.import_file(tmp_path / "k.json", "groove")
+    assert (done.events, done.params, len(done.skipped)) == (5 + 3 + 1 + 1 + 10, 1, 1)
+    usage = other.recall.show(done.written[0].id).usage
+    assert usage is not None
+    assert (usage.times_injected, usage.times_helpful, usage.last_used) == (5, 3, "2026-10-05T00:00:00Z")
+    assert (usage.alpha, round(usage.beta, 6)) == (4.0, 2.6)
+    (moved,) = other.admin.params("confidence_threshold")
+    assert (moved.observations, moved.uncertainty, round(moved.value, 2)) == (9, 0.25, 0.36)
+    again = other.admin.import_file(tmp_path / "k.json", "groove")
+    assert (again.written, again.events, again.unchanged) == ((), 0, 1)
+
+
+def test_an_entry_whose_place_is_taken_goes_beside_it(world: World, other: Library, tmp_path: Path) -> None:
+    world.write("jira/docs/unversioned/api.md", lesson(OTHER, "API").replace("lesson", "doc"))
+    world.library.admin.export_file(tmp_path / "k.json")
+    put(tmp_path / "other", {"jira/docs/unversioned/api.md": b"# Another one\n"})
+    done = other.admin.import_file(tmp_path / "k.json", "groove")
+    assert [one.path for one in done.written] == ["jira/docs/unversioned/api-qqq111.md"]
+
+
+def test_a_script_kept_elsewhere_stays_there(world: World, other: Library, tmp_path: Path) -> None:
+    script = tmp_path / "run.sh"
+    script.write_text("#!/bin/sh\n")
+    world.bring(script, kind=Kind.SCRIPT, in_place=True)
+    world.library.admin.export_file(tmp_path / "k.json")
+    first = exported(world.library)
+    other.admin.import_file(tmp_path / "k.json", "groove")
+    assert exported(other)["files"] == first["files"]
+
+
+def test_one_project_alone_can_be_given_away(world: World) -> None:
+    world.add("One", project="jira")
+    world.add("Two")
+    document = world.library.admin.export_file(None, project="jira").document
+    assert document is not None
+    assert [one["content"]["insight"] for one in document["learnings"]] == ["One"]
+
+
+def test_a_folder_of_markdown_comes_in_once(world: World, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    put(notes, {
+        "carts.md": b"# Carts\n\nText.\n", "deep/a.md": b"---\nkind: lesson\ntitle: Seen\n---\nx\n",
+        "bin.md": b"\xff\0", ".hidden/x.md": b"# no\n", "image.png": b"x",
+        "rule.md": b"---\nkind: rule\ntitle: Do\nrationale: why\n---\nx\n",
+    })  # fmt: skip
+    (notes / "link.md").symlink_to(notes / "carts.md")
+    done = world.library.admin.import_file(notes, "markdown", project="shop")
+    assert sorted((one.kind.value, one.title) for one in done.written) == [("doc", "Carts"), ("lesson", "Seen")]
+    assert [where for where, _ in done.skipped] == ["bin.md"]
+    assert [one.title for one in done.queued] == ["Do"]
+    assert world.commits()[0] == "Import 2 entries from notes"
+    assert world.library.admin.validate().problems == ()
+    again = world.library.admin.import_file(notes, "markdown", project="shop")
+    assert (again.written, again.queued, again.unchanged) == ((), (), 3)
+
+
+def test_instructions_of_a_code_repository_become_proposals(world: World, tmp_path: Path) -> None:
+    put(tmp_path / "code", {
+        "AGENTS.md": b"# Build\n\nWith make.\n",
+        ".cursor/rules/db.mdc": b"---\nglobs: *.sql\n---\n# Transactions\n\nUse them.\n",
+        "src/AGENTS.md": b"# Not this one\n\nx\n",
+    })  # fmt: skip
+    done = world.library.admin.import_file(tmp_path / "code", "agents-md")
+    assert sorted(one.title for one in done.queued) == ["Build", "Transactions"]
+    assert world.status() == ""
+    assert world.titles() == []
+    folder = world.library.admin.import_file(tmp_path / "code/.cursor/rules", "agents-md")
+    assert (folder.queued, folder.unchanged) == ((), 1)
+    file = world.library.admin.import_file(tmp_path / "code/AGENTS.md", "agents-md")
+    assert (file.queued, file.unchanged) == ((), 1)
+
+
+def test_rules_in_force_go_between_markers_and_nothing_else_changes(world: World, tmp_path: Path) -> None:
+    file = tmp_path / "AGENTS.md"
+    file.write_bytes(b"# Mine\r\n\r\n<!-- >>> ai-lessons >>> -->\r\nprotocol\r\n<!-- <<< ai-lessons <<< -->\r\n")
+    mine = file.read_bytes()
+    admin = world.library.admin
+    assert admin.export_file(file, "agents-md").files == ((str(file), "not there"),)
+    rule_id = approved(world)
+    waiting = world.library.contribute.suggest_rule(draft(title="Only proposed"))
+    done = admin.export_file(file, "agents-md")
+    assert (done.rules, file.read_bytes().startswith(mine)) == (1, True)
+    assert b"### Ask before deploying (R-" in file.read_bytes()
+    assert b"Only proposed" not in file.read_bytes()
+    assert admin.export_file(file, "agents-md").files[0][1] == "already there"
+    admin.approve_rule(waiting.handle)
+    assert admin.export_file(file, "agents-md").files[0][1] == "brought up to date"
+    back = world.library.admin.import_file(file, "agents-md")
+    assert [one.title for one in back.queued] == []
+    for one in (rule_id, waiting.id):
+        admin.approve_rule(world.library.contribute.propose_removal(one).branch)
+    assert admin.export_file(file, "agents-md").files[0][1] == "taken out"
+    assert file.read_bytes() == mine
+
+
+def test_a_folder_of_rules_follows_what_is_in_force(world: World, tmp_path: Path) -> None:
+    folder = tmp_path / ".claude/rules"
+    rule_id = approved(world)
+    admin = world.library.admin
+    ((name, said),) = admin.export_file(folder, "claude-rules").files
+    assert (said, Path(name).parent) == ("written", folder)
+    put(folder, {"mine.md": b"mine\n", "ai-lessons-like.md": b"mine too\n"})
+    assert [said for _, said in admin.export_file(folder, "claude-rules").files] == [
+        "already there",
+        "left alone, it is not ours",
+    ]
+    admin.approve_rule(world.library.contribute.propose_removal(rule_id).branch)
+    admin.export_file(folder, "claude-rules")
+    assert sorted(one.name for one in folder.iterdir()) == ["ai-lessons-like.md", "mine.md"]
+
+
+def test_what_cannot_be_imported_says_why(world: World, tmp_path: Path) -> None:
+    admin = world.library.admin
+    with pytest.raises(NotFound):
+        admin.import_file(tmp_path / "gone.json", "groove")
+    (tmp_path / "k.json").write_text('{"version": 1, "learnings": [1]}')
+    with pytest.raises(InvalidEntry, match="learning 1: not an object"):
+        admin.import_file(tmp_path / "k.json", "groove")
+    with pytest.raises(UsageError, match="says itself"):
+        admin.import_file(tmp_path / "k.json", "groove", project="x")
+    with pytest.raises(UsageError, match="no form"):
+        admin.export_file(tmp_path / "x", "xml")
+    with pytest.raises(UsageError, match="written into files"):
+        admin.export_file(None, "agents-md")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InvalidEntry, match="no Markdown"):
+        admin.import_file(tmp_path / "empty", "markdown")
+    with pytest.raises(InvalidEntry, match="no instructions"):
+        admin.import_file(tmp_path / "empty", "agents-md")
+    world.write(".ai-lessons/config.yaml", "format: 2\n")
+    with pytest.raises(UnsupportedRepository):
+        admin.import_file(tmp_path / "k.json", "groove")
