@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ai_lessons.index.embedding import Vector
+    from ai_lessons.index.pinned import Vector
 
 DIMENSIONS = 32
 

@@ -16,7 +16,7 @@ from hash_embedder import DIMENSIONS, HashEmbedder
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from ai_lessons.index.embedding import Embedder
+    from ai_lessons.index.pinned import Embedder
 
 
 @dataclass(frozen=True)

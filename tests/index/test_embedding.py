@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from fastembed import TextEmbedding
+from fastembed.common.model_description import ModelSource, PoolingType
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.errors import StorageFailed, UsageError
-from ai_lessons.index.embedding import BATCH, FastEmbedder, batches, dimensions_of, load_named, load_pinned
+from ai_lessons.index.embedding import dimensions_of, load_named
 from ai_lessons.index.model_files import ModelUnavailable, pull
 from ai_lessons.index.model_spec import PINNED
 from ai_lessons.index.passage_index import Index
+from ai_lessons.index.pinned import BATCH, PinnedEmbedder, batches, load_pinned
 from ai_lessons.index.ranking import fuse
 from ai_lessons.index.vectors import VectorCache
 from conftest import REAL_CACHE_HOME
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="session")
-def model() -> FastEmbedder:
+def model() -> PinnedEmbedder:
     try:
         found = pull(REAL_CACHE_HOME / "ai-lessons")
     except ModelUnavailable as error:
@@ -39,7 +42,7 @@ def test_every_text_goes_through_once_and_batches_stay_small(lengths: list[int])
     assert all(len(group) == 1 or len(group) * max(lengths[n] for n in group) <= BATCH for group in groups)
 
 
-def test_vectors_are_normal_in_order_and_of_the_stated_size(model: FastEmbedder) -> None:
+def test_vectors_are_normal_in_order_and_of_the_stated_size(model: PinnedEmbedder) -> None:
     texts = ["a long passage about git " * 40, "short", "git rebase", "", "bread and butter " * 60]
     vectors = list(model.embed(texts))
     assert [vector.shape for vector in vectors] == [(PINNED.dimensions,)] * len(texts)
@@ -50,21 +53,21 @@ def test_vectors_are_normal_in_order_and_of_the_stated_size(model: FastEmbedder)
     assert np.array_equal(vectors[0], alone[0])
 
 
-def test_no_texts_no_vectors(model: FastEmbedder) -> None:
+def test_no_texts_no_vectors(model: PinnedEmbedder) -> None:
     assert list(model.embed([])) == []
 
 
-def test_a_question_is_nearest_to_its_answer(model: FastEmbedder) -> None:
+def test_a_question_is_nearest_to_its_answer(model: PinnedEmbedder) -> None:
     passages = ["Undo the last commit with git reset --soft HEAD~1", "Bake bread at 230 degrees", "List files with ls"]
     question = model.embed_query("how do I take back a commit I just made?")
     assert int(np.argmax([question @ vector for vector in model.embed(passages)])) == 0
 
 
-def test_a_huge_text_is_cut_not_refused(model: FastEmbedder) -> None:
+def test_a_huge_text_is_cut_not_refused(model: PinnedEmbedder) -> None:
     assert next(model.embed(["word " * 1_000_000])).shape == (PINNED.dimensions,)
 
 
-def test_the_whole_way_finds_by_meaning(model: FastEmbedder, tmp_path: Path) -> None:
+def test_the_whole_way_finds_by_meaning(model: PinnedEmbedder, tmp_path: Path) -> None:
     entries = {
         one.id: one
         for one in (
@@ -111,3 +114,16 @@ def test_other_models_go_by_name(tmp_path: Path) -> None:
     with pytest.raises(ModelUnavailable) as caught:
         load_named("sentence-transformers/all-MiniLM-L6-v2", tmp_path, offline=True)
     assert [source for source, _ in caught.value.tried] == ["cache", "model hub"]
+
+
+def test_fastembed_gives_the_same_vectors(model: PinnedEmbedder, tmp_path: Path) -> None:
+    name = f"test/{tmp_path.name}"
+    TextEmbedding.add_custom_model(
+        model=name, pooling=PoolingType.CLS, normalization=True, sources=ModelSource(url="local"),
+        dim=PINNED.dimensions, model_file=PINNED.files[0].name,
+    )  # fmt: skip
+    folder = pull(REAL_CACHE_HOME / "ai-lessons").path
+    theirs = TextEmbedding(name, specific_model_path=str(folder), threads=1)
+    for text in ("a long passage about git " * 200, "short", "", "Übergrößen — 数据库 setUserName()"):
+        (vector,) = theirs.embed([text], batch_size=1)
+        assert np.allclose(vector, next(model.embed([text])), atol=1e-6)

@@ -14,8 +14,8 @@ from ai_lessons.index.vectors import pack
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from ai_lessons.index.embedding import Embedder
     from ai_lessons.index.model_sources import Progress
+    from ai_lessons.index.pinned import Embedder
     from ai_lessons.index.refresh_state import RefreshState
     from ai_lessons.index.rows import Refreshed, Unembedded
     from ai_lessons.index.table import Passages

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
     from pathlib import Path
 
-    from ai_lessons.index.embedding import Embedder
     from ai_lessons.index.model_sources import Progress
+    from ai_lessons.index.pinned import Embedder
     from ai_lessons.index.ranking import RawHit
     from ai_lessons.index.succession import Succession
     from ai_lessons.index.table import Passages

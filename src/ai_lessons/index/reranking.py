@@ -13,8 +13,8 @@ from fastembed.common.model_description import ModelSource
 from fastembed.rerank.cross_encoder import TextCrossEncoder
 
 from ai_lessons.errors import UsageError
-from ai_lessons.index.embedding import LOAD_ERRORS
 from ai_lessons.index.model_files import ModelUnavailable
+from ai_lessons.index.pinned import LOAD_ERRORS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from ai_lessons.index import rows
-    from ai_lessons.index.embedding import Embedder
+    from ai_lessons.index.pinned import Embedder
     from ai_lessons.index.rows import Candidates, Refreshed
     from ai_lessons.library.parts import Parts
 
@@ -69,7 +69,7 @@ class Indexing:
         self.vectors.close()
 
     def _agreed(self, named: str | None) -> str | None:
-        """The place that the configuration names, if this user agreed to it: whoever holds it reads all that is there."""
+        """The place that the configuration names, if this user agreed to it: whoever holds it reads all there is."""
         if named is None or agreed(self._parts, named):
             return named
         self._notes.append(
@@ -99,7 +99,7 @@ class Indexing:
         found = model_files.pull(
             options.cache_dir, options.model_dir, offline=options.offline, progress=options.progress
         )
-        from ai_lessons.index.embedding import load_pinned
+        from ai_lessons.index.pinned import load_pinned
 
         return load_pinned(found.path)
 
