@@ -127,3 +127,19 @@ def test_fastembed_gives_the_same_vectors(model: PinnedEmbedder, tmp_path: Path)
     for text in ("a long passage about git " * 200, "short", "", "Übergrößen — 数据库 setUserName()"):
         (vector,) = theirs.embed([text], batch_size=1)
         assert np.allclose(vector, next(model.embed([text])), atol=1e-6)
+
+
+def test_a_hub_that_does_not_answer_is_asked_once_in_ten_minutes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bool] = []
+
+    def load(_name: str, *, local_files_only: bool, **_: object) -> None:
+        asked.append(local_files_only)
+        raise ValueError("no network")
+
+    monkeypatch.setattr("ai_lessons.index.embedding.TextEmbedding.__init__", lambda _self, *a, **k: load(*a, **k))
+    for _ in range(3):
+        with pytest.raises(ModelUnavailable, match="no network"):
+            load_named("BAAI/bge-base-en-v1.5", tmp_path)
+    assert asked == [True, False, True, True]

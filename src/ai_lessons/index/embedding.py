@@ -5,13 +5,14 @@ Does not look for model files (`model_files`), does not remember vectors (`vecto
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import numpy as np
 from fastembed import TextEmbedding
 
 from ai_lessons.errors import UsageError
-from ai_lessons.index.model_files import ModelUnavailable
+from ai_lessons.index.model_files import ModelUnavailable, recent_failure, remember_failure
 from ai_lessons.index.model_spec import PINNED
 from ai_lessons.index.pinned import BGE_QUERY, LOAD_ERRORS, LONGEST, batches
 
@@ -49,14 +50,19 @@ class FastEmbedder:
 def load_named(name: str, cache_dir: Path, *, threads: int | None = None, offline: bool = False) -> FastEmbedder:
     """Any other model that fastembed knows, from `cache_dir`, or downloaded there by fastembed (which may take long).
 
+    A hub that does not answer costs 40 seconds, so a failure is remembered for ten minutes.
+
     Raises:
         UsageError: fastembed has no such model; ModelUnavailable: it is neither here nor to be had.
     """
     dimensions = dimensions_of(name)
     prefix = BGE_QUERY if "/bge-" in name.lower() and "-en" in name.lower() else ""
     folder = str(cache_dir / "fastembed")
-    tried = []
+    tried: list[tuple[str, str]] = []
+    stamp = cache_dir / "fastembed" / f"{name.replace('/', '--')}.unavailable.json"
     for source, local in (("cache", True), ("model hub", False)):
+        if not local and (remembered := recent_failure(stamp, time.time())):
+            raise ModelUnavailable(name, remembered, hint="it is tried again ten minutes after the last time")
         if not local and offline:
             tried.append((source, "offline as asked for"))
             continue
@@ -66,6 +72,8 @@ def load_named(name: str, cache_dir: Path, *, threads: int | None = None, offlin
             tried.append((source, str(error).splitlines()[0][:200] if str(error) else type(error).__name__))
         else:
             return FastEmbedder(name, dimensions, model, prefix)
+    if not offline:
+        remember_failure(stamp, tried, time.time())
     raise ModelUnavailable(name, tried)
 
 

@@ -94,7 +94,7 @@ def pull(
     if offline:
         raise ModelUnavailable(spec.name, [*tried, ("network", "offline as asked for")])
     stamp = _home(cache_dir, spec) / "unavailable.json"
-    if not again and (remembered := _recent_failure(stamp, now())):
+    if not again and (remembered := recent_failure(stamp, now())):
         raise ModelUnavailable(spec.name, remembered)
     with _locked(cache_dir, spec):
         found, tried = _look(cache_dir, folder, spec)
@@ -123,8 +123,7 @@ def _download(
         _remember(_memory(cache_dir), home, spec)
         stamp.unlink(missing_ok=True)
         return Found(home, source)
-    home.mkdir(parents=True, exist_ok=True)
-    _write(stamp, json.dumps({"at": now(), "tried": tried}))
+    remember_failure(stamp, tried, now())
     raise ModelUnavailable(spec.name, tried)
 
 
@@ -225,7 +224,14 @@ def _remember(memory: Path, place: Path, spec: ModelSpec) -> None:
         return  # a read-only cache: the files are hashed each time instead
 
 
-def _recent_failure(stamp: Path, now: float) -> list[tuple[str, str]]:
+def remember_failure(stamp: Path, tried: Sequence[tuple[str, str]], now: float) -> None:
+    """Note in a file that no source had a model, so that it is not asked for again at once."""
+    stamp.parent.mkdir(parents=True, exist_ok=True)
+    _write(stamp, json.dumps({"at": now, "tried": list(tried)}))
+
+
+def recent_failure(stamp: Path, now: float) -> list[tuple[str, str]]:
+    """The reasons of a failure in the last ten minutes, as `remember_failure` noted them; else nothing."""
     raw = _remembered(stamp)
     at, tried = raw.get("at"), raw.get("tried")
     if not isinstance(at, int | float) or not isinstance(tried, list) or not 0 <= now - at < FORGET_FAILURE_AFTER:

@@ -69,7 +69,7 @@ def grow(
     Another process that is at it goes on alone.
     """
     if filling.embedder() is None:
-        return Succession(trouble=filling.no_model)
+        return Succession(trouble=filling.no_model.removeprefix("full text only: "))
     with state.locked(BUILD, 0.0) as mine:
         if not mine:
             return state_of(tables, made)
