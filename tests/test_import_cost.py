@@ -30,7 +30,20 @@ JUDGING = (
 )
 """Modules of ours that a read with nothing new has no use for."""
 
-SLOW = ("lancedb", "pyarrow", "fastembed", "onnxruntime", "tokenizers", "numpy", "mcp", "markdown_it", "huggingface_hub", "packaging")
+SLOW = (
+    "lancedb",
+    "pyarrow",
+    "fastembed",
+    "onnxruntime",
+    "tokenizers",
+    "numpy",
+    "mcp",
+    "markdown_it",
+    "huggingface_hub",
+    "packaging",
+    "detect_secrets",
+    "requests",
+)
 WRITING = ("dulwich", "yaml", "frontmatter", "ulid", "filelock")
 
 MODULES = [

@@ -86,7 +86,7 @@ def _truth(value: Any) -> bool:
 
 
 def _truth_or_auto(value: Any) -> bool | None:
-    if value in {None, "auto"}:
+    if value in (None, "auto"):
         return None
     if not isinstance(value, bool):
         raise _Nonsense("auto, true or false")
@@ -94,9 +94,9 @@ def _truth_or_auto(value: Any) -> bool | None:
 
 
 def _sharing(value: Any) -> bool | None:
-    if value in {None, "auto"}:
+    if value in (None, "auto"):
         return None
-    if value not in {"local", "shared"}:
+    if value not in ("local", "shared"):
         raise _Nonsense("auto, local or shared")
     return bool(value == "shared")
 
@@ -120,7 +120,7 @@ def _format(value: Any) -> int:
 
 
 def _evidence(value: Any) -> str:
-    if value not in {"merge", "forge", "signed"}:
+    if value not in ("merge", "forge", "signed"):
         raise _Nonsense("merge, forge or signed")
     return str(value)
 
@@ -141,7 +141,7 @@ def _name(value: Any) -> str:
 
 
 def _place(value: Any) -> str | None:
-    if value in {None, ""}:
+    if value in (None, ""):
         return None
     if not isinstance(value, str) or not re.fullmatch(r"(?:s3|gs|az|abfss?)://[^\s\x00-\x1f]{1,1000}", value):
         raise _Nonsense("empty, or an address that starts with s3://, gs:// or az://")

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from ai_lessons.errors import InvalidEntry, Refused, UsageError
 from ai_lessons.knowledge.checks import check_entry
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.knowledge.layout import check_path
+from ai_lessons.knowledge.layout import check_path, side_of
 from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.knowledge.texts import decode
+from ai_lessons.library import secret_scan
 
 if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Entry
@@ -28,9 +29,16 @@ def checked(path: str, data: bytes, side: bytes | None = None, *, was: Entry | N
         _same_entry(was, entry)
     text = decode(data if side is None else side, path)
     problems = [problem for problem in check_entry(entry, text) if not problem.fixable]
+    problems += secret_scan.problems(entry, texts_of(path, data, side), "" if was is None else was.body + was.code)
     if problems:
         raise InvalidEntry(problems)
     return entry
+
+
+def texts_of(path: str, data: bytes, side: bytes | None) -> list[tuple[str, str]]:
+    """The files of an entry as (path, text)."""
+    files = [(path, data)] + ([] if side is None else [(side_of(path), side)])
+    return [(name, content.decode("utf-8", "replace")) for name, content in files]
 
 
 def project_name(name: str) -> str:

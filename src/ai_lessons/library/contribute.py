@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ai_lessons.errors import NotFound, UsageError
 from ai_lessons.knowledge import drafts, layout, markdown
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Kind, Pattern, Relation
-from ai_lessons.library import importing, refreshing
+from ai_lessons.library import importing, refreshing, secret_scan
 from ai_lessons.library.checking import checked, project_name
 from ai_lessons.repository.store import Applied, Change, blob_id
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         Written,
     )
 
+_NOT_FIELDS = {"links", "content", "project", "allow_secrets"}
 _LINK_TO = {Kind.SCRIPT: Relation.HAS_SCRIPT, Kind.DOC: Relation.HAS_DOC}
 
 
@@ -50,8 +51,9 @@ class Contribute:
         created = parts.options.now()
         entry_id = drafts.new_id(created)
         links = self._links(draft.links)
-        said = {name: value for name, value in asdict(draft).items() if name not in {"links", "content", "project"}}
+        said = {name: value for name, value in asdict(draft).items() if name not in _NOT_FIELDS}
         fields = drafts.lesson_fields(entry_id, drafts.stamp(created), links=links, **said)
+        fields |= secret_scan.fields(draft.allow_secrets)
         project = project_name(draft.project) if draft.project else GLOBAL_PROJECT
         path = layout.lesson_path(project, draft.title, entry_id, drafts.stamp(created))
         done = self._new(path, fields, drafts.body_of(draft.content), f"Add lesson: {draft.title}")

@@ -16,6 +16,7 @@ from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Entry, Kin
 from ai_lessons.knowledge.passages import estimate_tokens, split
 from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.knowledge.texts import decode
+from ai_lessons.library import secret_scan
 from ai_lessons.library.checking import checked, project_name
 from ai_lessons.library.incoming import as_doc, take
 from ai_lessons.library.refreshing import refreshed_text
@@ -169,7 +170,8 @@ class Planner:
         )  # fmt: skip
         name = came.file.name if layout.is_markdown(came.file.name) else came.file.name + ".md"
         path = self._place(Kind.DOC, came, name)
-        data = markdown.render(fields | foreign, source.body).encode()
+        allowed = secret_scan.fields(self._draft.allow_secrets)
+        data = markdown.render(fields | foreign | allowed, source.body).encode()
         entry = checked(path, data)
         self.parsed[path] = (data, entry)
         return Planned(entry, (Change(path, data, expect=None),))
@@ -183,6 +185,7 @@ class Planner:
             new = refreshed_text(new, came, as_doc(came.file.path, came.data).body)
         if new == old:
             return Planned(entry, ())
+        checked(entry.path, new.encode(), was=entry)
         return Planned(entry, (Change(entry.path, new.encode(), expect=blob_id(old.encode())),))
 
     def _new_words(self, entry: Entry) -> dict[str, Any]:
@@ -202,6 +205,7 @@ class Planner:
             source_ref=came.source_ref, path=came.source_path if self._draft.in_place else None,
             versions=self._versions, tags=sorted(set(self._draft.tags)),
         )  # fmt: skip
+        fields |= secret_scan.fields(self._draft.allow_secrets)
         there = self._script_there(came)
         if there is not None:
             return there

@@ -10,6 +10,8 @@ from ai_lessons.knowledge.config import parse_config, unknown_keys
 from ai_lessons.knowledge.entries import Entry, Kind
 from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.knowledge.texts import decode
+from ai_lessons.library import secret_scan
+from ai_lessons.library.checking import texts_of
 from ai_lessons.library.reports import Report
 from ai_lessons.repository.store import Change, blob_id
 
@@ -91,8 +93,9 @@ def _read_all(store: Store) -> tuple[list[Entry], list[Problem], list[str]]:
     for path, side_path in _files(store, skipped):
         looked.append(path)
         try:
-            side = store.read(side_path) if side_path else None
-            entries.append(read_entry(path, store.read(path), side))
+            data, side = store.read(path), store.read(side_path) if side_path else None
+            entries.append(read_entry(path, data, side))
+            problems += secret_scan.problems(entries[-1], texts_of(path, data, side))
         except InvalidEntry as error:
             problems += [p if p.path else Problem(path, p.message, p.line) for p in error.problems]
         except AiLessonsError as error:

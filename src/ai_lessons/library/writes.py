@@ -44,6 +44,8 @@ class LessonDraft:
     do: str | None = None
     dont: str | None = None
     because: str | None = None
+    allow_secrets: Sequence[tuple[str, str]] = ()
+    """(fingerprint, reason) of what looks like a secret and may be kept; see `secret_scan`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ class ResourceDraft:
     tags: Sequence[str] = ()
     recursive: bool = False
     in_place: bool = False
+    allow_secrets: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _WRITING, _READY, _DAMAGED, _SEEN = ".writing", ".json", ".damaged", ".seen"
+_NONSENSE = (ValueError, KeyError, TypeError, RecursionError)
+"""What reading a file of ours raises that somebody, or a power cut, filled with something else."""
+
 KEEP_RECORDS = 200
 """Batches whose outcome is remembered at most, once others' commits are known to hold them."""
 
@@ -101,7 +104,7 @@ class Journal:
                 intents.append(_intent((self._folder / (name + suffix)).read_bytes()))
             except FileNotFoundError:
                 continue
-            except (ValueError, KeyError, TypeError):
+            except _NONSENSE:
                 self._rename(name, suffix, _DAMAGED)
         return intents
 
@@ -156,8 +159,9 @@ class Journal:
 
     def _record(self, file: str) -> Record | None:
         try:
-            return Record(**json.loads((self._records / file).read_bytes()))
-        except (FileNotFoundError, ValueError, TypeError):
+            record = Record(**json.loads((self._records / file).read_bytes()))
+            return record if isinstance(record.jobs, dict) and isinstance(record.paths, dict) else None
+        except (FileNotFoundError, *_NONSENSE):
             return None  # forgotten meanwhile, or lost with the power: only a memory
 
     def _names(self, suffix: str) -> list[str]:
@@ -177,7 +181,11 @@ def new_name() -> str:
 
 def _intent(data: bytes) -> Intent:
     raw = json.loads(data)
-    return Intent(**{**raw, "paths": tuple(Noted(**noted) for noted in raw["paths"])})
+    intent = Intent(**{**raw, "paths": tuple(Noted(**noted) for noted in raw["paths"])})
+    texts = (intent.name, intent.message, intent.author or "", *(noted.path for noted in intent.paths))
+    if not all(isinstance(text, str) for text in texts) or not isinstance(intent.when + intent.zone, int):
+        raise TypeError
+    return intent
 
 
 def _listed(folder: Path, suffix: str) -> list[str]:

@@ -18,6 +18,7 @@ from ai_lessons.doors.cli.options import (
     SOURCE,
     STATUS,
     WORDS,
+    allow_secret_option,
     content_options,
     id_argument,
     ids_argument,
@@ -99,6 +100,7 @@ def text_from(content: str | None, file: str | None, dash: str | None, *, option
 @click.option("--do", metavar="D", help="what to do,")
 @click.option("--dont", metavar="D", help="or what not to do,")
 @click.option("--because", metavar="B", help="and why.")
+@allow_secret_option
 @pass_call
 def add_lesson(call: Call, /, dash: str | None, content: str | None, file: str | None, **given: Any) -> None:
     """Add a lesson (also: add). Without a text your editor opens; piped text is read."""

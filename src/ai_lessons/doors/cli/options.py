@@ -17,6 +17,22 @@ ids_argument = click.argument("refs", metavar="ID...", nargs=-1, required=True, 
 project_option = click.option(
     "--project", metavar="P", help="Project: the first folder.", shell_complete=offer("project")
 )
+
+
+def _reasons(_ctx: click.Context, _option: click.Parameter, given: tuple[str, ...]) -> list[tuple[str, str]]:
+    """`MARK=REASON` as pairs; what is missing is the library's to name."""
+    return [(mark, reason) for mark, _, reason in (one.partition("=") for one in given)]
+
+
+allow_secret_option = click.option(
+    "--allow-secret",
+    "allow_secrets",
+    metavar="MARK=REASON",
+    multiple=True,
+    callback=_reasons,
+    help="Keep what looks like a secret; the refusal tells the mark.",
+)
+
 tags_option = click.option(
     "--tags", type=WORDS, metavar="A,B", default="", help="Tags, with commas.", shell_complete=offer("tag", listed=True)
 )

@@ -14,6 +14,7 @@ from ai_lessons.doors.cli.completion import offer
 from ai_lessons.doors.cli.options import (
     RESOURCES,
     WORDS,
+    allow_secret_option,
     id_argument,
     ids_argument,
     project_option,
@@ -63,6 +64,7 @@ def register(group: click.Group) -> None:
 @click.option("--recursive", is_flag=True, help="Everything below a folder, in one commit.")
 @click.option("--in-place", is_flag=True, help="Leave a script where it is and remember the place.")
 @click.option("--preview", is_flag=True, help="Only show how the text would be split.")
+@allow_secret_option
 @pass_call
 def add_resource(call: Call, /, kind: str, preview: bool, **given: Any) -> None:
     """Add docs or scripts: a snapshot with the commit that it was taken from."""

@@ -1,0 +1,262 @@
+"""Feed readers of pulled text with bytes that a coverage-guided fuzzer makes up: `python -m bench.fuzz [--seconds N]`.
+
+Each target reads hostile bytes and may answer only with a value or with the error it documents; anything else, a crash,
+a hang of ten seconds or a gigabyte of memory is a finding, and its input is kept in `tests/hostile_inputs/` for
+`tests/test_hostile_inputs.py`, which replays that folder. Needs atheris (`pip install atheris`), which is no dependency
+of the project; without it hypothesis makes the bytes, blindly.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ai_lessons.errors import AiLessonsError
+from ai_lessons.knowledge import layout, markdown, merging, passages, patterns, queries
+from ai_lessons.knowledge.checks import check_entry
+from ai_lessons.knowledge.config import Chunking, parse_config
+from ai_lessons.knowledge.reading import read_entry
+from ai_lessons.knowledge.texts import decode
+from ai_lessons.learning import events
+from ai_lessons.repository import records, signers, sshsig
+from ai_lessons.repository.files import inside
+from ai_lessons.repository.journal import Journal
+from bench.harness import Bar, Outcome, arguments, table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CORPUS = Path(__file__).resolve().parents[1] / "tests" / "hostile_inputs"
+SEEDS = Path(__file__).resolve().parents[1] / "template-repo"
+LONGEST = 4096
+INSTRUMENTED = """
+import sys, atheris
+with atheris.instrument_imports(include=["ai_lessons", "yaml", "markdown_it"]):
+    import bench.fuzz
+atheris.Setup(["fuzz", *sys.argv[2:]], bench.fuzz.TARGETS[sys.argv[1]])
+atheris.Fuzz()
+"""
+"""One target under atheris; leaves with another code than 0 on a finding."""
+PLACES = ("p/lessons/a.md", "p/rules/a.md", "p/docs/1.0/a.md", "p/docs/shared/a.txt", "p/scripts/unversioned/a.sh")
+
+
+def entry(data: bytes) -> None:
+    """The first byte chooses where the file lies."""
+    path = PLACES[data[0] % len(PLACES)] if data else PLACES[0]
+    with contextlib.suppress(AiLessonsError):
+        found = read_entry(path, data[1:])
+        check_entry(found, decode(data[1:], path))
+        passages.split(found, Chunking(64, 100, 16))
+        passages.sections(found.body)
+
+
+def side_file(data: bytes) -> None:
+    with contextlib.suppress(AiLessonsError):
+        read_entry("p/scripts/unversioned/a.sh", b"#!/bin/sh\n", data)
+
+
+def edit(data: bytes) -> None:
+    """What is changed says what it shall say afterwards, and nothing else changes."""
+    with contextlib.suppress(AiLessonsError):
+        text = decode(data, "a.md")
+        before = markdown.parse(text).fields
+        after = markdown.parse(markdown.edit(text, {"title": "New: title", "tags": ["b", "a"]})).fields
+        assert after["title"] == "New: title"
+        assert {k: v for k, v in after.items() if k not in {"title", "tags"}} == {
+            k: v for k, v in before.items() if k not in {"title", "tags"}
+        }
+
+
+def merge(data: bytes) -> None:
+    base, _, rest = data.partition(b"\xff\xfe")
+    ours, _, theirs = rest.partition(b"\xff\xfe")
+    with contextlib.suppress(AiLessonsError):
+        merging.merge_file("p/lessons/a.md", base or None, ours, theirs)
+
+
+def path(data: bytes) -> None:
+    """A path that passes leads nowhere else."""
+    text = data.decode("utf-8", "surrogateescape")
+    with contextlib.suppress(AiLessonsError):
+        layout.place(text)
+        layout.check_path(text)
+        assert not text.startswith("/")
+        assert ".." not in inside(text)
+
+
+def config(data: bytes) -> None:
+    with contextlib.suppress(AiLessonsError):
+        parse_config(decode(data, layout.CONFIG_PATH))
+
+
+def journal(data: bytes) -> None:
+    """Notes and outcomes, as a power cut or a stranger may have left them."""
+    with tempfile.TemporaryDirectory() as folder:
+        for place, name in (("journal", "1.json"), ("journal", "2.writing"), ("committed", "3.json")):
+            (Path(folder) / place).mkdir(exist_ok=True)
+            (Path(folder) / place / name).write_bytes(data)
+        book = Journal(Path(folder))
+        for intent in (*book.pending(), *book.orphans()):
+            assert isinstance(intent.subject, str)
+            assert all(isinstance(noted.path, str) for noted in intent.paths)
+        book.records()
+        book.commit_of("1")
+
+
+def approval(data: bytes) -> None:
+    with contextlib.suppress(sshsig.NotVerified):
+        records.parse_record(data)
+
+
+def signature(data: bytes) -> None:
+    with contextlib.suppress(sshsig.NotVerified):
+        sshsig.verify(b"message", data.decode("utf-8", "replace"), "namespace")
+    with contextlib.suppress(sshsig.NotVerified):
+        sshsig.parse(sshsig_armour(data))
+
+
+def sshsig_armour(data: bytes) -> str:
+    """Bytes of our own inside the outer shape, so that the fuzzer need not guess base64."""
+    from base64 import b64encode
+
+    return f"-----BEGIN SSH SIGNATURE-----\n{b64encode(b'SSHSIG' + data).decode()}\n-----END SSH SIGNATURE-----\n"
+
+
+def keys(data: bytes) -> None:
+    with contextlib.suppress(AiLessonsError):
+        signers.parse_signers(data.decode("utf-8", "replace"))
+
+
+def event_log(data: bytes) -> None:
+    """What was read and written once reads back as it is."""
+    events.read_lines(data)
+    for line in data.decode("utf-8", "replace").split("\n"):
+        event = events.read_line(line)
+        if event is not None:
+            once = events.read_line(events.line_of(event).decode())
+            assert once is not None
+            assert events.read_line(events.line_of(once).decode()) == once
+
+
+def words(data: bytes) -> None:
+    text = data.decode("utf-8", "replace")
+    with contextlib.suppress(AiLessonsError):
+        queries.parse(text)
+    with contextlib.suppress(AiLessonsError):
+        patterns.parse(text)
+
+
+TARGETS: dict[str, Callable[[bytes], None]] = {
+    "entry": entry,
+    "side_file": side_file,
+    "edit": edit,
+    "merge": merge,
+    "path": path,
+    "config": config,
+    "journal": journal,
+    "approval": approval,
+    "signature": signature,
+    "keys": keys,
+    "event_log": event_log,
+    "words": words,
+}
+
+
+def corpus(target: str) -> Path:
+    """Where inputs for a target are kept."""
+    return CORPUS / target
+
+
+def seeds(target: str, folder: Path) -> None:
+    """True files of the template, and what was found before."""
+    folder.mkdir(parents=True)
+    for n, file in enumerate([*sorted(SEEDS.rglob("*.md")), *sorted(SEEDS.rglob("*.yaml"))]):
+        lead = b"\0" if target == "entry" else b""
+        (folder / f"seed{n}").write_bytes(lead + file.read_bytes()[:LONGEST])
+    for file in corpus(target).glob("*"):
+        (folder / file.name).write_bytes(file.read_bytes())
+
+
+def guided(target: str, seconds: int) -> tuple[int, str]:
+    """Inputs tried by atheris in a process of its own, and what it found (empty: nothing)."""
+    with tempfile.TemporaryDirectory() as folder:
+        seeds(target, Path(folder) / "corpus")
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-c",
+                INSTRUMENTED,
+                target,
+                f"{folder}/corpus",
+                f"-max_total_time={seconds}",
+                f"-max_len={LONGEST}",
+                "-timeout=10",
+                "-rss_limit_mb=1024",
+                "-print_final_stats=1",
+                f"-artifact_prefix={folder}/",
+            ],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+        tried = [line.split(":")[-1] for line in done.stderr.splitlines() if "number_of_executed_units" in line]
+        for found in Path(folder).glob("*-*"):
+            corpus(target).mkdir(parents=True, exist_ok=True)
+            (corpus(target) / found.name[:24]).write_bytes(found.read_bytes())
+        return int(tried[-1]) if tried else 0, "" if not done.returncode else done.stderr[-3000:]
+
+
+def blind(target: str, seconds: int) -> tuple[int, str]:
+    """The same with hypothesis, for where there is no atheris."""
+    import time
+
+    from hypothesis import HealthCheck, given, settings
+    from hypothesis import strategies as st
+
+    count, until = 0, time.monotonic() + seconds
+
+    @settings(max_examples=200_000, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(st.one_of(st.binary(max_size=LONGEST), st.text(max_size=LONGEST).map(lambda text: text.encode())))
+    def attempt(data: bytes) -> None:
+        nonlocal count
+        if time.monotonic() < until:
+            count += 1
+            TARGETS[target](data)
+
+    try:
+        attempt()
+    except BaseException as error:  # noqa: BLE001 - whatever it is, it is what we look for
+        return count, f"{type(error).__name__}: {error}"
+    return count, ""
+
+
+def has_atheris() -> bool:
+    return not subprocess.run([sys.executable, "-c", "import atheris"], capture_output=True, check=False).returncode
+
+
+def main() -> None:
+    parser = arguments("Fuzz every reader of text that comes from others.")
+    parser.add_argument("--seconds", type=int, default=60, help="for each target")
+    parser.add_argument("--only", choices=TARGETS, action="append")
+    asked = parser.parse_args()
+    outcome, rows = Outcome(), []
+    fuzz = guided if has_atheris() else blind
+    print(f"with {'atheris' if fuzz is guided else 'hypothesis, because atheris is not installed'}")
+    for target in asked.only or TARGETS:
+        tried, found = fuzz(target, asked.seconds)
+        rows.append([target, f"{tried:,}", str(asked.seconds), "nothing" if not found else "SOMETHING"])
+        if found:
+            print(json.dumps({target: found})[:6000].replace("\\n", "\n"))
+        outcome.judge(Bar(f"{target}: findings", float(bool(found)), 0, ""))
+    print(table("fuzzing", ["target", "inputs", "seconds", "found"], rows))
+    outcome.finish(check=asked.check)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""Secrets stay out of the repository. Every token here is made up, and put together so that no scanner finds it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ai_lessons.errors import InvalidEntry, UsageError
+from ai_lessons.knowledge.entries import Kind
+from ai_lessons.library.secret_detectors import DETECTORS
+from ai_lessons.library.secret_scan import may_hold, secrets_in
+from library.world import lesson
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from library.world import World
+
+RANDOM = "q7Zk3Xw9Rt5Lm1Vb8Nc4Hs6Jd2Fg0PyTaUeWoQiKx"
+FAKE = {
+    "GitHub": "gh" + "p_" + RANDOM[:36],
+    "GitHub, fine-grained": "github" + "_pat_" + RANDOM + RANDOM,
+    "GitLab": "gl" + "pat-" + RANDOM[:20],
+    "Slack": "xox" + "b-123456789012-1234567890123-" + RANDOM[:24],
+    "Stripe": "sk" + "_live_" + RANDOM[:24],
+    "AWS": "AK" + "IA" + "Q7ZK3XW9RT5LM1VB",
+    "SendGrid": "S" + "G." + RANDOM[:22] + "." + (RANDOM * 2)[:43],
+    "Anthropic": "sk-" + "ant-api03-" + RANDOM,
+    "Google": "AI" + "za" + RANDOM[:35],
+    "Hugging Face": "h" + "f_" + RANDOM[:34],
+    "private key": "-----BEGIN " + "RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA" + RANDOM + "\n",
+    "Azure": "Account" + "Key=" + (RANDOM * 3)[:86] + "==",
+    "PyPI": "pypi-" + "AgEIcHlwaS5vcmc" + RANDOM * 2,
+    "Twilio": "S" + "K0a1b2c3d4e5f60718293a4b5c6d7e8f9",
+    "Telegram": "123456789:" + "AA" + RANDOM[:33],
+}
+
+
+def mark_of(error: InvalidEntry) -> str:
+    return str(re.findall(r"\[([0-9a-f]{12}): REASON\]", error.problems[0].message)[0])
+
+
+@pytest.mark.parametrize("name", FAKE)
+def test_a_lesson_with_a_secret_is_refused_and_nothing_is_written(world: World, name: str) -> None:
+    text = f"Seen in the log:\n\n    token = {FAKE[name]}\n"
+    with pytest.raises(InvalidEntry, match="looks like") as told:
+        world.add("A token", text)
+    assert FAKE[name] not in str(told.value)
+    assert told.value.problems[0].line > 3
+    assert world.status() == ""
+    assert world.titles() == []
+
+
+EXAMPLES = (
+    "AK" + "IAIOSFODNN7EXAMPLE",
+    "gh" + "p_" + "x" * 36,
+    "Set GITHUB_TOKEN=$TOKEN and go on.",
+    "A file that begins with -----BEGIN RSA PRIVATE KEY----- holds a key.",
+    "password: hunter2",
+    "commit 4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    "01JD3Z8QK5W7M2X9V4T68F3K2A",
+    "non-us, SKIP, ACCESS, eyJust, us-east-1, multi-user",
+)
+
+
+@pytest.mark.parametrize("text", EXAMPLES)
+def test_what_is_no_secret_passes(world: World, text: str) -> None:
+    assert world.add("An example", text).commit
+
+
+def test_a_secret_may_stay_with_a_reason_and_without_one_it_may_not(world: World) -> None:
+    with pytest.raises(InvalidEntry) as told:
+        world.add("A token", FAKE["GitHub"])
+    mark = mark_of(told.value)
+    with pytest.raises(UsageError, match="reason"):
+        world.add("A token", FAKE["GitHub"], allow_secrets=[(mark, " ")])
+    made = world.add("A token", FAKE["GitHub"], allow_secrets=[(mark, "revoked: it is in the vendor's blog")])
+    assert f"  - {mark}: " in world.read(made.path)
+    assert world.library.admin.validate().problems == ()
+    with pytest.raises(InvalidEntry, match="AWS"):
+        world.library.contribute.update(made.id, content=FAKE["GitHub"] + "\n" + FAKE["AWS"])
+    assert world.library.contribute.update(made.id, confidence="low").commit
+
+
+def test_a_secret_that_was_there_before_does_not_stop_another_change(world: World) -> None:
+    world.write("p/lessons/a.md", lesson(body=FAKE["Slack"] + "\n"))
+    assert world.library.contribute.update("p/lessons/a.md", title="Another title").commit
+    (problem,) = world.library.admin.validate().problems
+    assert (problem.path, problem.line > 0) == ("p/lessons/a.md", True)
+    assert "Slack" in problem.message
+    assert FAKE["Slack"] not in problem.message
+
+
+def test_docs_and_scripts_are_looked_at_as_a_whole_job(world: World, tmp_path: Path) -> None:
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    (folder / "good.md").write_text("# Good\n")
+    (folder / "bad.md").write_text(f"# Bad\n\n{FAKE['Stripe']}\n")
+    came = world.bring(folder, recursive=True)
+    assert world.titles() == ["Good"]
+    ((path, reason),) = came.skipped
+    assert path.endswith("bad.md")
+    assert "Stripe" in reason
+    (tmp_path / "run.sh").write_text(f"#!/bin/sh\nexport T={FAKE['GitLab']}\n")
+    with pytest.raises(InvalidEntry, match="GitLab"):
+        world.bring(tmp_path / "run.sh", kind=Kind.SCRIPT)
+    with pytest.raises(InvalidEntry, match="Stripe") as told:
+        world.bring(folder / "bad.md")
+    assert len(world.bring(folder / "bad.md", allow_secrets=[(mark_of(told.value), "of the sandbox")]).written) == 1
+    (folder / "good.md").write_text(f"# Good\n\n{FAKE['SendGrid']}\n")
+    with pytest.raises(InvalidEntry, match="SendGrid"):
+        world.bring(folder / "good.md")
+
+
+PATTERNS = [pattern for detector in DETECTORS for pattern in detector.denylist]
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@pytest.mark.parametrize("number", range(len(PATTERNS)))
+@given(data=st.data())
+def test_whatever_a_detector_finds_is_looked_at_closer(number: int, data: st.DataObject) -> None:
+    assert may_hold(data.draw(st.from_regex(PATTERNS[number])))
+
+
+def test_a_long_text_without_secrets_costs_no_import_and_finds_nothing() -> None:
+    assert not may_hold("An ordinary sentence about limnology and git, 2026-11-22 10:00.\n" * 20_000)
+    assert secrets_in("x" * 300_000) == []
