@@ -52,7 +52,7 @@ DOCUMENTED = COMMANDS | {("lesson", *path): command for path, command in referen
 NOT_OURS = {
     "machine paths": re.compile(r"/(?:root|work|tmp|Users)/|/home/(?!you\b)"),
     "hosts": re.compile(r"\b(?:localhost|127\.0\.0\.1|pypi|registry|mirror|proxy)\b", re.IGNORECASE),
-    "how it was made": re.compile(r"\b(?:TODO|FIXME|claude-(?!code\b)\w+|subagent|contract\.md|design\.md)\b"),
+    "how it was made": re.compile(r"\b(?:TODO|FIXME|claude-(?!code\b|rules\b)\w+|subagent|contract\.md|design\.md)\b"),
 }
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from ai_lessons.doors.as_json import writes
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -17,8 +19,8 @@ if TYPE_CHECKING:
 
 def ported(value: Ported) -> dict[str, Any]:
     """An import; `to_embed` counts the entries whose vectors the next search makes."""
-    skipped = [{"where": where, "reason": reason} for where, reason in value.skipped]
-    return asdict(value) | {"skipped": skipped, "to_embed": value.to_embed}
+    skipped = [{"path": where, "reason": reason} for where, reason in value.skipped]
+    return asdict(value) | {"written": writes(value.written), "skipped": skipped, "to_embed": value.to_embed}
 
 
 def exported(value: Exported) -> dict[str, Any]:
