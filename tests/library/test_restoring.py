@@ -8,7 +8,8 @@ import pytest
 
 from ai_lessons.errors import Conflict, NotFound, UnsavedEdits, UsageError
 from ai_lessons.knowledge.entries import Kind
-from library.world import OTHER, lesson
+from ai_lessons.library.wiring import open_library
+from library.world import OTHER, lesson, options
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -120,6 +121,43 @@ def test_all_entries_go_back_and_edits_get_a_commit_first(world: World, git: Git
     assert "Never committed" in git(world.root, "show", "HEAD~1:jira/notes.md")
     assert world.library.admin.config_get("search.chunking.target") == {"search.chunking.target": 201}
     assert world.status() == ""
+
+
+def test_an_entry_does_not_come_back_over_another_one(world: World) -> None:
+    path = "a/docs/unversioned/x.md"
+    world.write(path, lesson(title="First").replace("lesson", "doc"))
+    world.commit("first")
+    world.write(path, lesson(OTHER, title="Second").replace("lesson", "doc"))
+    world.commit("second")
+    with pytest.raises(Conflict, match="is another entry by now, D-QQQ111"):
+        world.library.admin.restore("D-8F3K2A", "HEAD~1")
+    assert "Second" in world.read(path)
+
+
+def test_an_import_is_taken_back_by_undo(world: World, tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    for name in ("one", "two"):
+        (tmp_path / f"notes/{name}.md").write_text(f"# {name}\n")
+    world.library.admin.import_file(tmp_path / "notes", "markdown")
+    world.library.admin.undo()
+    assert world.titles() == []
+
+
+def test_of_a_bigger_repository_only_our_folder_goes_back(git_repo: Path, git: Git, tmp_path: Path) -> None:
+    root = git_repo / ".ai/reference"
+    root.mkdir(parents=True)
+    (root / "notes.md").write_text("# Old\n")
+    (git_repo / "code.py").write_text("old\n")
+    git(git_repo, "add", "-A")
+    git(git_repo, "commit", "-qm", "then")
+    (root / "notes.md").write_text("# New\n")
+    (git_repo / "code.py").write_text("new\n")
+    git(git_repo, "commit", "-qam", "now")
+    with open_library(root, options(tmp_path)) as library:
+        library.admin.restore("notes.md", "HEAD~1")
+    assert (root / "notes.md").read_text() == "# Old\n"
+    assert (git_repo / "code.py").read_text() == "new\n"
+    assert git(git_repo, "log", "-1", "--format=%s") == "now"
 
 
 def test_a_rule_comes_back_as_a_proposal_and_stays_in_force_as_it_is(world: World, git: Git) -> None:

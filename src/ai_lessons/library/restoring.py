@@ -9,7 +9,16 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ai_lessons.errors import AiLessonsError, AmbiguousName, InvalidEntry, NotFound, Refused, UnsavedEdits, UsageError
+from ai_lessons.errors import (
+    AiLessonsError,
+    AmbiguousName,
+    Conflict,
+    InvalidEntry,
+    NotFound,
+    Refused,
+    UnsavedEdits,
+    UsageError,
+)
 from ai_lessons.knowledge import layout
 from ai_lessons.knowledge.entries import Kind, handle
 from ai_lessons.knowledge.reading import read_entry
@@ -206,6 +215,7 @@ def _changes(past: _Past, entry: Entry | None) -> list[Change]:
         if entry.kind is Kind.RULE:
             return []
         then, now = set(past.files(entry)), _now(parts, entry.id)
+        _refuse_others(parts, entry, then - now)
     else:
         then = {path for path in past.then if not _is_a_rule(past, path)}
         now = {path for one in parts.catalog.locations() if not one.approved for path in _paths(one)}
@@ -213,6 +223,21 @@ def _changes(past: _Past, entry: Entry | None) -> list[Change]:
     made = [change for path in sorted(then) if (change := _back(past, path)) is not None]
     gone = [path for path in sorted(now - then) if parts.store.exists(path)]
     return made + [Change(path, None, expect=blob_id(parts.store.read(path))) for path in gone]
+
+
+def _refuse_others(parts: Parts, entry: Entry, paths: set[str]) -> None:
+    """What lies where an entry was may be another one by now.
+
+    Raises:
+        Conflict: it is.
+    """
+    for one in parts.catalog.locations():
+        taken = paths.intersection(_paths(one))
+        if taken and one.id != entry.id:
+            raise Conflict(
+                f"{min(taken)} is another entry by now, {parts.catalog.get(one.id).handle}; nothing was changed",
+                hint="move that one first: ai-lessons contribute update ID --project …",
+            )
 
 
 def _is_a_rule(past: _Past, path: str) -> bool:
