@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from ai_lessons.repository.store import Applied, Job
     from library.world import World
 
 HEAD = f"id: {LESSON}\nkind: lesson\ntitle: T\n"
@@ -148,6 +149,24 @@ def test_our_own_folders_are_not_followed_out_either(world: World, tmp_path: Pat
     except AiLessonsError as error:
         assert "link" in error.message  # noqa: PT017 - both outcomes are right
     assert {name: (outside / name).read_bytes() for name in os.listdir(outside)} == before
+
+
+def test_a_file_that_git_takes_away_right_after_it_was_written_is_still_answered(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.add("The first")
+    apply = world.library._parts.store.apply
+
+    def switched(job: Job) -> Applied:
+        done = apply(job)
+        world.git(world.root, "switch", "-qc", "side", "HEAD~1")
+        return done
+
+    monkeypatch.setattr(world.library._parts.store, "apply", switched)
+    made = world.add("The second")
+    assert made.commit == world.git(world.root, "rev-parse", "main")
+    assert made.handle.startswith("L-")
+    assert any("not there any more" in note for note in made.notes)
 
 
 NAMES = (

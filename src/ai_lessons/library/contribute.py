@@ -80,7 +80,7 @@ class Contribute:
         data = markdown.render(fields, body).encode()
         entry = checked(path, data)
         applied = self._parts.write(subject, [Change(path, data, expect=None)], [("Entry", entry.id)])
-        return self._parts.written([entry.id], applied)[0]
+        return self._parts.written_one(entry, applied)
 
     def add_resources(self, draft: ResourceDraft) -> Imported:
         """Snapshots of docs, or scripts, in one commit. Files inside the repository are described where they are.
@@ -166,7 +166,7 @@ class Contribute:
         parts = self._parts
         if entry.kind is Kind.RULE:
             if new_text == text and path == entry.path:
-                return parts.written([entry.id], Applied(None), ("nothing changed",))[0]
+                return parts.written_one(entry, Applied(None), ("nothing changed",))
             from ai_lessons.library.rules import propose_text
 
             return propose_text(parts, entry, path, new_text)
@@ -188,7 +188,7 @@ class Contribute:
         elif new_text != text:
             changes.append(Change(new_file, data, expect=expect))
         applied = parts.write(subject, changes, [("Entry", written.id)])
-        return parts.written([written.id], applied, () if changes else ("nothing changed",))[0]
+        return parts.written_one(written, applied, () if changes else ("nothing changed",))
 
     def edit(self, ref: str, editor: Callable[[str, str], str | None]) -> Written | None:
         """Let `editor(text, suffix)` change the file's text; None if it gave up or changed nothing.

@@ -107,7 +107,7 @@ def change(
     written = checked(entry.path, new.encode(), was=entry)
     edit = Change(entry.path, new.encode(), expect=blob_id(text.encode()))
     applied = parts.write(subject, [edit], [("Entry", written.id)])
-    done = parts.written([written.id], applied, notes)[0]
+    done = parts.written_one(written, applied, notes)
     origin = str(written.fields.get("from") or "")
     return LessonChange(done.id, done.handle, done.title, done.path, done.commit, what, origin, notes=done.notes)
 

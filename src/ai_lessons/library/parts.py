@@ -320,3 +320,16 @@ class Parts:
         said = (*notes, *applied.notes, *([f"waiting: {applied.waiting}"] if applied.waiting else ()))
         found = (lights[one] for one in dict.fromkeys(ids) if one in lights)
         return tuple(Written(x.id, x.handle, x.kind, x.title, x.path, applied.commit, said) for x in found)
+
+    def written_one(self, entry: Entry, applied: Applied, notes: Sequence[str] = ()) -> Written:
+        """What to tell of one entry; also where somebody took its file away meanwhile, by a switch of branch say."""
+        from ai_lessons.knowledge.entries import handle
+        from ai_lessons.library.writes import Written
+
+        found = self.written([entry.id], applied, notes)
+        if found:
+            return found[0]
+        said = (*notes, *applied.notes, f"{entry.path} was written, and is not there any more")
+        return Written(
+            entry.id, handle(entry.kind, entry.id), entry.kind, entry.title, entry.path, applied.commit, said
+        )
