@@ -1,7 +1,8 @@
 """Streamable HTTP: on this machine only, or with a token; who may ask is checked before anything is read.
 
 A web page in the user's browser can send requests to this machine, and a name of its own can be made to point here
-(DNS rebinding). So Host and Origin have to be names of this server; the SDK checks them, and the size of a request.
+(DNS rebinding). So Host and Origin have to be names of this server. The SDK checks them too, and the size of a request.
+How often somebody may ask, and how many at once, is bounded too: none of it needs the memory of the machine.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
 import uvicorn
-from mcp.server.transport_security import TransportSecuritySettings
+from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
+from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 
+from ai_lessons.doors.mcp import pace
 from ai_lessons.doors.mcp.serving import until_told
 from ai_lessons.errors import AiLessonsError, Refused, StorageFailed, UsageError
 
@@ -39,6 +42,9 @@ BODY_BYTES = 1_000_000
 
 SESSIONS = 200
 """Clients that may be connected; more are asked to come again."""
+
+CONNECTIONS = 3 * SESSIONS
+"""Open at once: a client waits on one for what the server says of itself, and asks on others."""
 
 TOKEN_LENGTH = 16
 """Fewest characters of a token: anybody may try."""
@@ -124,20 +130,35 @@ class Gate:
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app, self._token = app, token.encode()
+        self._refuse = pace.Pace(_refused, pace.UNKNOWN)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer 401 to everybody else."""
-        if scope["type"] == "http" and not self._known(scope["headers"]):
-            refused = PlainTextResponse("a token is needed\n", 401, {"WWW-Authenticate": "Bearer"})
-            await refused(scope, receive, send)
-            return
-        await self._app(scope, receive, send)
+        allowed = scope["type"] != "http" or self._known(scope["headers"])
+        await (self._app if allowed else self._refuse)(scope, receive, send)
 
     def _known(self, headers: Sequence[tuple[bytes, bytes]]) -> bool:
         said = [value for name, value in headers if name == b"authorization"]
         scheme, _, token = (said[0] if len(said) == 1 else b"").partition(b" ")
         # in constant time: how long a comparison takes must not tell how much of a guess is right
         return hmac.compare_digest(token.strip(), self._token) and scheme.lower() == b"bearer"
+
+
+async def _refused(scope: Scope, receive: Receive, send: Send) -> None:
+    refused = PlainTextResponse("a token is needed\n", 401, {"WWW-Authenticate": "Bearer"})
+    await refused(scope, receive, send)
+
+
+class Named:
+    """Lets through only requests for this server, and from its own pages; the others use up nobody's requests."""
+
+    def __init__(self, app: ASGIApp, settings: TransportSecuritySettings) -> None:
+        self._app, self._checks = app, TransportSecurityMiddleware(settings)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer 421 to a wrong Host, 403 to a wrong Origin."""
+        refused = await self._checks.validate_request(Request(scope)) if scope["type"] == "http" else None
+        await (refused or self._app)(scope, receive, send)
 
 
 def names_of(where: Place, more: Sequence[str] = ()) -> list[str]:
@@ -173,13 +194,15 @@ def serve(server: MCPServer[Any], desk: Desk, where: Place, *, token: str | None
     Raises:
         AiLessonsError: nothing can listen there.
     """
+    known = guard(names_of(where, names))
     app: ASGIApp = server.streamable_http_app(
         streamable_http_path=PATH,
         host=where.host,
         max_request_body_size=BODY_BYTES,
         max_sessions=SESSIONS,
-        transport_security=guard(names_of(where, names)),
+        transport_security=known,
     )
+    app = Named(pace.Pace(app, pace.KNOWN), known)
     if token is not None:
         app = Gate(app, token)
     listening = _listen(where)
@@ -213,5 +236,9 @@ class _Quiet(uvicorn.Server):
 
 
 async def _serve(app: ASGIApp, desk: Desk, listening: socket.socket) -> None:
-    config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=1, lifespan="on")
+    # `proxy_headers` would believe every caller on this machine about the address that it comes from
+    config = uvicorn.Config(
+        app, log_config=None, access_log=False, timeout_graceful_shutdown=1, lifespan="on", proxy_headers=False,
+        server_header=False, limit_concurrency=CONNECTIONS,
+    )  # fmt: skip
     await until_told(lambda: _Quiet(config).serve(sockets=[listening]), desk)
