@@ -251,3 +251,9 @@ def test_nothing_stored_and_nothing_near_are_told_apart(world: World, embedder: 
 def test_a_model_that_was_not_measured_hides_nothing(world: World, embedder: CountingEmbedder) -> None:
     world.write("notes/a.md", "# Apples\n\nAbout pomology, orchards and grafting.\n")
     assert world.found("turbulent boundary layers about supersonic aerofoils") == ["Apples"]
+
+
+def test_a_name_in_quotes_inside_a_sentence_is_no_condition(world: World) -> None:
+    world.write("notes/a.md", "# Archives\n\nHow to copy a directory and keep its hard links.\n")
+    assert world.found('copy everything and keep hard links of a folder called "tobecopied"') == ["Archives"]
+    assert world.found('directory "tobecopied now"') == []
