@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from ai_lessons.library.migrating import Migrated
     from ai_lessons.library.porting import Ported
     from ai_lessons.library.porting_export import Exported
-    from ai_lessons.library.restoring import Restored, Taken
-    from ai_lessons.repository.snapshots import Snapshot
+    from ai_lessons.library.restoring import Restored, Snapshot, Taken
 
 
 def ported(value: Ported) -> dict[str, Any]:

@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from ai_lessons.library.parts import Parts
     from ai_lessons.library.porting import Ported
     from ai_lessons.library.porting_export import Exported
-    from ai_lessons.library.restoring import Restored, Taken
-    from ai_lessons.repository.snapshots import Snapshot
+    from ai_lessons.library.restoring import Restored, Snapshot, Taken
 
 
 class PortingJobs:
@@ -75,9 +74,9 @@ class PortingJobs:
         Raises:
             NotFound: no git program.
         """
-        from ai_lessons.repository.snapshots import listed
+        from ai_lessons.library.restoring import snapshots_of
 
-        return listed(self._parts.store.worktree)
+        return snapshots_of(self._parts)
 
     def restore(self, ref: str | None, to: str, *, every: bool = False, dry_run: bool = False) -> Restored:
         """Bring one entry, or all of them, back to what they were at `to`: a date, a tag or any revision.

@@ -28,17 +28,19 @@ from ai_lessons.library.rule_desk import desk
 from ai_lessons.repository import snapshots
 from ai_lessons.repository.objects import opened
 from ai_lessons.repository.rule_files import is_rule
+from ai_lessons.repository.snapshots import Snapshot
 from ai_lessons.repository.store import Applied, Change, blob_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from dulwich.repo import Repo
-
     from ai_lessons.knowledge.entries import Entry
     from ai_lessons.library.parts import Parts
     from ai_lessons.library.rule_answers import Suggested
+    from ai_lessons.repository.proposals import Repository
     from ai_lessons.repository.snapshots import Then
+
+__all__ = ["Restored", "Snapshot", "Taken", "restore", "snapshot", "snapshots_of"]
 
 _HANDLE = re.compile(r"(?:[LRDS]-)?([0-9A-HJKMNP-TV-Z]{4,26})", re.IGNORECASE)
 _RELEVANT = 70_000
@@ -88,6 +90,11 @@ def snapshot(parts: Parts, name: str | None) -> Taken:
     return Taken(made.name, made.commit, made.when, tuple(notes))
 
 
+def snapshots_of(parts: Parts) -> tuple[Snapshot, ...]:
+    """See `PortingJobs.snapshots`."""
+    return snapshots.listed(parts.store.worktree)
+
+
 def _unsaved(parts: Parts) -> int:
     from ai_lessons.repository import git
 
@@ -98,7 +105,7 @@ def _unsaved(parts: Parts) -> int:
 class _Past:
     """The entries' files of one commit, and what is there now."""
 
-    def __init__(self, parts: Parts, repo: Repo, commit: str) -> None:
+    def __init__(self, parts: Parts, repo: Repository, commit: str) -> None:
         self.parts, self.repo, self.commit = parts, repo, commit
         every = snapshots.files_of(repo, parts.store, commit)
         self.then: Mapping[str, Then] = {path: one for path, one in every.items() if layout.place(path) is not None}
