@@ -12,7 +12,7 @@ from ai_lessons.doors.cli import ending, global_options, prepare
 from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Group
 from ai_lessons.doors.cli.completion import offer
-from ai_lessons.doors.cli.options import id_argument, limit_option
+from ai_lessons.doors.cli.options import id_argument, limit_option, project_named
 from ai_lessons.errors import UsageError
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ ORIGINS = click.Choice(["ai", "user"])
 
 def scope_option(text: str) -> Callable[[Function], Function]:
     """`--scope`, which is the project of the lesson."""
-    return click.option("-s", "--scope", metavar="S", help=text, shell_complete=offer("project"))
+    complete = offer("project")
+    return click.option("-s", "--scope", metavar="S", callback=project_named, help=text, shell_complete=complete)
 
 
 @click.group(PROGRAM, cls=Group)

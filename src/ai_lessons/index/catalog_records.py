@@ -104,6 +104,7 @@ def details_of(entry: Entry) -> dict[str, Any]:
     details = {key: fields.get(key) for key in _ALWAYS[entry.kind]}
     details |= {key: fields[key] for key in _IF_STATED[entry.kind] if fields.get(key) is not None}
     if entry.kind is Kind.LESSON:
+        details["source"] = entry.source
         details["status"] = entry.status.value
         details["pattern"] = str(entry.pattern) if entry.pattern else None
     details["created"] = fields.get("created")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 APPLICATION_ID = 0x61694C73
-VERSION = 4
+VERSION = 5
 """Raise it when the tables change, or when the same file would be read into another entry."""
 
 WAIT_SECONDS = 20.0

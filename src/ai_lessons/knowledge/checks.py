@@ -10,12 +10,12 @@ import re
 import unicodedata
 from collections import defaultdict
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import Problem, Refused
-from ai_lessons.knowledge import layout, relations
+from ai_lessons.knowledge import layout, origins, relations, scopes
 from ai_lessons.knowledge.entries import (
     SHARED,
     Category,
@@ -120,8 +120,13 @@ def _check_choices(entry: Entry) -> Iterator[Complaint]:
         return
     for key, allowed in _CHOICES.items():
         value = entry.fields.get(key)
-        if value is not None and value not in allowed:
+        if key == "source" and isinstance(value, dict):
+            yield from ((key, fault) for fault in origins.faults(value))
+        elif value is not None and value not in allowed:
             yield key, f"{key} {value!r} is none of {', '.join(allowed)}"
+    scope = entry.fields.get("scope")
+    if scope is not None and not (isinstance(scope, str) and scopes.is_scope(scope)):
+        yield "scope", f"scope {scope!r} is none of global, user:NAME, project:PATH"
 
 
 def _check_lists(entry: Entry) -> Iterator[Complaint]:
@@ -158,10 +163,18 @@ def _glob_fault(pattern: str) -> str:
     return "a `{` is never closed" if pattern.count("{") != pattern.count("}") else ""
 
 
-def _check_created(entry: Entry) -> Iterator[Complaint]:
+def _check_times(entry: Entry) -> Iterator[Complaint]:
     value = entry.fields.get("created")
     if value is not None and not (isinstance(value, str) and _is_moment(value)):
         yield "created", f"created {value!r} is not a time such as 2026-11-21T20:14:00Z"
+    for key in ("review_by", "reviewed"):
+        if entry.fields.get(key) is not None and day_of(entry.fields[key]) is None:
+            yield key, f"{key} {entry.fields[key]!r} is not a day such as 2027-05-21"
+
+
+def day_of(value: object) -> date | None:
+    """The day that a key states; None for what is none."""
+    return date.fromisoformat(value[:10]) if isinstance(value, str) and _is_moment(value) else None
 
 
 def _is_moment(text: str) -> bool:
@@ -244,7 +257,7 @@ def _check_name(entry: Entry) -> Iterator[Complaint]:
 
 
 _CHECKS: tuple[Callable[[Entry], Iterator[Complaint]], ...] = (
-    _check_identity, _check_title, _check_rule, _check_choices, _check_lists, _check_created, _check_pattern,
+    _check_identity, _check_title, _check_rule, _check_choices, _check_lists, _check_times, _check_pattern,
     _check_links, _check_name,
 )  # fmt: skip
 

@@ -153,6 +153,14 @@ class Entry(NamedTuple):
         return Status(value) if value in set(Status) else Status.ACTIVE
 
     @property
+    def source(self) -> str | None:
+        """Of a lesson, in one word: how its author knows it, else what sort of source its block names."""
+        said = self.fields.get("source")
+        if isinstance(said, dict):
+            said = said.get("how", said.get("type"))
+        return said if isinstance(said, str) else None
+
+    @property
     def pattern(self) -> Pattern | None:
         """The lesson's WHEN, DO, BECAUSE, if it states all three."""
         raw = self.fields.get("pattern")

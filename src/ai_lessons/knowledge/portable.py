@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from datetime import UTC, datetime
 from hashlib import sha256
 from math import isnan
@@ -11,10 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ulid import ULID
 
-from ai_lessons.errors import Refused, UsageError
 from ai_lessons.knowledge.checks import TITLE_LENGTH
-from ai_lessons.knowledge.entries import GLOBAL_PROJECT, HANDLE_LENGTH
-from ai_lessons.knowledge.layout import check_path, slug
+from ai_lessons.knowledge.entries import HANDLE_LENGTH
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -98,24 +95,6 @@ def one_line(text: object, limit: int = TITLE_LENGTH) -> str:
     if len(line) <= limit:
         return line
     return line[: limit - 1].rpartition(" ")[0].rstrip(" ,;:") + "…" if " " in line[: limit - 1] else line[:limit]
-
-
-def project_of(name: object) -> str:
-    """A project for a scope of another tool: the last part of a path, as one plain folder name.
-
-    Raises:
-        UsageError: no name is left.
-    """
-    last = re.split(r"[/\\]", str(name).rstrip("/\\"))[-1].strip()
-    if last in {"", "global"}:
-        return GLOBAL_PROJECT
-    for wanted in (last, slug(last)):
-        try:
-            check_path(wanted)
-        except Refused:
-            continue
-        return wanted
-    raise UsageError(f"{last!r} cannot be a project")
 
 
 def beside(path: str, entry_id: str) -> str:

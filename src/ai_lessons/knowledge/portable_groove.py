@@ -15,9 +15,9 @@ from uuid import UUID
 from ulid import ULID
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, Problem, UnsupportedRepository, UsageError
-from ai_lessons.knowledge import drafts, layout, markdown
-from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Category, Relation
-from ai_lessons.knowledge.portable import EPOCH, Bundle, Item, Moved, moment, one_line, project_of, word_of
+from ai_lessons.knowledge import drafts, layout, markdown, origins, scopes
+from ai_lessons.knowledge.entries import Category, Relation
+from ai_lessons.knowledge.portable import EPOCH, Bundle, Item, Moved, moment, one_line, word_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -61,7 +61,7 @@ def learning(entry: Entry, file: Kept, usage: Mapping[str, Any]) -> dict[str, An
     created = created_of(entry)
     return {
         "id": str(ULID.from_str(entry.id).to_uuid()),
-        "scope": "Global" if entry.project == GLOBAL_PROJECT else {"Project": entry.project},
+        "scope": scopes.of_entry(entry.project, entry.fields.get("scope")).tagged,
         "category": _NAMED.get(str(entry.fields.get("category")), "Solution"),
         "content": {
             "description": entry.body.strip() or entry.title,
@@ -83,9 +83,17 @@ def learning(entry: Entry, file: Kept, usage: Mapping[str, Any]) -> dict[str, An
 
 
 def _source(entry: Entry) -> str | dict[str, Any]:
-    return (
-        "UserCreated" if entry.fields.get("from") == "user" else {"Transcript": {"session_id": "", "message_index": 0}}
-    )
+    """The block of the lesson as the format has it; where there is only a word, who said it decides."""
+    block = entry.fields.get("source")
+    if not isinstance(block, dict) or list(origins.faults(block)):
+        by_user = entry.fields.get("from") == "user"
+        return "UserCreated" if by_user else {"Transcript": {"session_id": "", "message_index": 0}}
+    kind = origins.TYPES[block[origins.TYPE]]
+    values = {theirs: block[ours] for ours, theirs in kind.keys.items()}
+    if kind.name == "Promoted":
+        original = ULID.from_str(str(block["original"]).upper())
+        values = {"from_scope": scopes.parse(block["from_scope"]).tagged, "original_id": str(original.to_uuid())}
+    return {kind.name: values} if values else kind.name
 
 
 def created_of(entry: Entry) -> str:
@@ -238,9 +246,12 @@ class _Reading:
             origin="user" if raw.get("source") == "UserCreated" else "ai",
             category=_category(raw.get("category")), **pattern,
         )  # fmt: skip
+        block, scope = _block(raw.get("source")), scopes.read(raw.get("scope"))
+        fields |= {"source": block} if block else {}
+        fields |= {"scope": str(scope)} if scope != scopes.of_entry(scope.project) else {}
         if self._links.get(entry_id):
             fields["links"] = self._links[entry_id]
-        path = layout.lesson_path(_project(raw.get("scope")), title, entry_id, fields["created"])
+        path = layout.lesson_path(scope.project, title, entry_id, fields["created"])
         return Item(where, path, markdown.render(fields, drafts.body_of("\n\n".join(body))).encode())
 
     def _file(self, raw: Any, where: str) -> Item | None:
@@ -329,14 +340,19 @@ def _category(said: Any) -> str | None:
     return _CATEGORIES.get(str(said)) or (str(said) if str(said) in known else None)
 
 
-def _project(said: Any) -> str:
-    """Global and the user's own scope are `global`; a project is the last part of its path."""
-    if isinstance(said, dict) and len(said) == 1:
-        kind, value = next(iter(said.items()))
-    else:
-        kind, _, value = str(said or "global").partition(":")
-    if str(kind).lower() == "project":
-        return project_of(value)
-    if str(kind).lower() in {"global", "user"}:
-        return GLOBAL_PROJECT
-    raise UsageError(f"no scope {said!r}"[:100])
+def _block(said: Any) -> dict[str, Any] | None:
+    """The block that a source becomes; None where it says no more than a word would."""
+    if not isinstance(said, dict) or len(said) != 1:
+        return None
+    name, values = next(iter(said.items()))
+    kind = next((one for one, known in origins.TYPES.items() if known.name == name), None)
+    if kind is None or not isinstance(values, dict):
+        return None
+    block: dict[str, Any] = {ours: values.get(theirs) for ours, theirs in origins.TYPES[kind].keys.items()}
+    try:
+        if kind == "promoted":
+            block = {"from_scope": str(scopes.read(block["from_scope"])), "original": _ulid(block["original"])}
+    except (_Damaged, UsageError):
+        return None
+    block = {origins.TYPE: kind, **block}
+    return None if list(origins.faults(block)) else block

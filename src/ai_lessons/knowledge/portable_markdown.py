@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ai_lessons.errors import InvalidEntry, Problem
 from ai_lessons.knowledge import drafts, layout, markdown
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind
-from ai_lessons.knowledge.portable import Item, made_id, moment, one_line, project_of
+from ai_lessons.knowledge.portable import Item, made_id, moment, one_line
 from ai_lessons.knowledge.reading import read_entry, stated_id
+from ai_lessons.knowledge.scopes import project_of
 from ai_lessons.knowledge.texts import decode, split
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ SORTED_KEYS = frozenset({"tags", "versions", "contexts"})
 KEY_ORDER = (
     "id", "kind", "title", "rationale", "versions", "tags", "confidence", "source", "from", "status", "reason",
     "promoted_to", "path", "source_path", "source_ref", "content_hash", "interpreter", "created", "category",
-    "contexts", "applies_to", "pattern", "links", "when", "do", "dont", "because",
+    "review_by", "reviewed", "scope", "contexts", "applies_to", "pattern", "links", "when", "do", "dont", "because",
 )  # fmt: skip
 """The fixed order of the keys we know, those below `pattern` last. Unknown keys follow in the order they came."""
 

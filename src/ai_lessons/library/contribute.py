@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import NotFound, UsageError
-from ai_lessons.knowledge import drafts, layout, markdown
+from ai_lessons.knowledge import drafts, layout, markdown, origins
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Kind, Pattern, Relation
 from ai_lessons.library import importing, refreshing, secret_scan
 from ai_lessons.library.checking import checked, project_name
@@ -151,6 +151,8 @@ class Contribute:
         parts = self._parts
         entry, text = parts.load(light.id)
         identity: dict[str, Any] = drafts.identity(entry) if entry.derived else {}
+        if "source" in changes:
+            changes = {**changes, "source": origins.with_word(entry.fields.get("source"), changes["source"])}
         body = None if content is None else drafts.body_of(content)
         if body is not None and text:
             parts.keep_edits([entry.file])

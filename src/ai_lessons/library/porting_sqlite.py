@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 from ai_lessons.errors import AiLessonsError, InvalidEntry, Problem, StorageFailed
 from ai_lessons.knowledge import drafts, layout, markdown
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Category, Kind, Relation, Source
-from ai_lessons.knowledge.portable import Bundle, Item, made_id, moment, one_line, project_of, word_of
+from ai_lessons.knowledge.portable import Bundle, Item, made_id, moment, one_line, word_of
 from ai_lessons.knowledge.reading import stated_id
+from ai_lessons.knowledge.scopes import project_of
 from ai_lessons.repository.files import READ_LIMIT, translated
 
 if TYPE_CHECKING:

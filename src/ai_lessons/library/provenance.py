@@ -7,7 +7,7 @@ from difflib import unified_diff
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError
-from ai_lessons.knowledge import relations
+from ai_lessons.knowledge import origins, relations
 from ai_lessons.knowledge.entries import Kind, Relation
 from ai_lessons.library.answers import Approval, Related, Why
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 CHAIN = 20
 """Steps back over `derived_from`: longer chains are mistakes."""
 
-_STATED = ("confidence", "source", "from", "rationale", "source_path", "source_ref", "path")
+_STATED = ("confidence", "source", "from", "category", "scope", "rationale", "source_path", "source_ref", "path")
 _WAYS = {
     "merge": "by a merge of the proposal",
     "squash": "by a squash merge",
@@ -136,7 +136,7 @@ def why(parts: Parts, light: Light) -> Why:
     entry, _ = parts.load(light.id)
     revisions = _revisions(parts, light)
     approval = approval_of(parts, light) if light.kind is Kind.RULE else None
-    source = tuple((key, str(entry.fields[key])) for key in _STATED if entry.fields.get(key) not in {None, ""})
+    source = tuple((key, origins.told(entry.fields[key])) for key in _STATED if entry.fields.get(key) not in (None, ""))
     chain, others = _linked(parts, light)
     first = revisions[-1] if revisions else None
     said_by = approval.suggested_by if approval else _who(first)

@@ -6,6 +6,7 @@ import click
 
 from ai_lessons.doors.cli.completion import offer
 from ai_lessons.doors.cli.parsing import ContextTags, OneOf, Versions, Words
+from ai_lessons.knowledge import scopes
 from ai_lessons.knowledge.entries import Category, Confidence, Kind, Source, Status
 
 KINDS = click.Choice([kind.value for kind in Kind])
@@ -14,8 +15,19 @@ WORDS = Words()
 
 id_argument = click.argument("ref", metavar="ID", shell_complete=offer("id"))
 ids_argument = click.argument("refs", metavar="ID...", nargs=-1, required=True, shell_complete=offer("id"))
+
+
+def project_named(_ctx: click.Context, _option: click.Parameter, given: str | None) -> str | None:
+    """A project by its name, or by a scope as groove writes it (`project:PATH`, `user:NAME`)."""
+    return scopes.project_named(given) if given else given
+
+
 project_option = click.option(
-    "--project", metavar="P", help="Project: the first folder.", shell_complete=offer("project")
+    "--project",
+    metavar="P",
+    callback=project_named,
+    help="Project: the first folder.",
+    shell_complete=offer("project"),
 )
 
 
