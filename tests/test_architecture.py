@@ -37,7 +37,7 @@ HOMES = {
     "mcp": {f"doors/mcp/{name}.py" for name in ("http", "serving", "tools", "toolset")},
     "anyio": {f"doors/mcp/{name}.py" for name in ("calls", "http", "serving")},
     "pydantic": {"doors/mcp/tools.py", "doors/mcp/toolset.py"},
-    "starlette": {"doors/mcp/http.py"},
+    "starlette": {"doors/mcp/http.py", "doors/mcp/pace.py"},
     "uvicorn": {"doors/mcp/http.py"},
     "packaging": {"knowledge/manifests.py", "knowledge/version_sets.py"},
 }

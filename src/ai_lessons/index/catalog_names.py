@@ -26,7 +26,7 @@ def resolve(db: sqlite3.Connection, ref: str) -> str:
     Raises:
         NotFound: nothing answers to it; the hint names what comes near. AmbiguousName: more than one entry does.
     """
-    name = ref.strip()
+    name = ref.strip().encode("utf-8", "replace").decode()  # half a character, which no database takes, becomes `?`
     found = _by_path(db, name) or _by_tail(db, name)
     if not found:
         raise NotFound("entry", ref, suggestions=suggestions(db, name))

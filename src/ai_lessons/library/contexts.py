@@ -183,7 +183,7 @@ def _globs(light: Light) -> Sequence[str]:
 
 def _in_project(path: str, cwd: Path) -> str:
     """A file of the caller's as its own project sees it: from the folder that holds `.git`, else from `cwd`."""
-    whole = Path(os.path.normpath(cwd / Path(path).expanduser()))
+    whole = Path(os.path.normpath(cwd / os.path.expanduser(path)))
     root = next((folder for folder in whole.parents if (folder / ".git").exists()), cwd)
     if whole.is_relative_to(root):
         return whole.relative_to(root).as_posix()

@@ -188,7 +188,7 @@ def _stale(parts: Parts) -> Iterator[Stale]:
         where = light.details.get("path")
         if not where or parts.store.exists(light.path):
             continue
-        file = Path(str(where)).expanduser()
+        file = Path(os.path.expanduser(str(where)))
         reason = _staleness(parts, light.path, file)
         if reason:
             yield Stale(light.handle, light.title, str(file), reason)

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import AiLessonsError, Conflict, InvalidEntry, Problem, UsageError
@@ -29,6 +28,7 @@ from ai_lessons.repository.trust import Trust, fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.incoming import Incoming
@@ -115,7 +115,7 @@ def _import(
 def _script_bytes(parts: Parts, entry: Entry) -> bytes:
     where = entry.fields.get("path")
     if where and not parts.store.exists(entry.path):
-        return outside.read(Path(str(where)).expanduser())[0]
+        return outside.read(outside.expanded(str(where)))[0]
     return parts.store.read(entry.path)
 
 

@@ -232,9 +232,9 @@ class Parts:
 
     def inside(self, ref: str) -> str | None:
         """A path of the caller's file system as one relative to the repository; None if it lies elsewhere."""
-        from pathlib import Path
-
-        given = self.options.cwd / Path(ref).expanduser()
+        if "\0" in ref:
+            return None
+        given = self.options.cwd / os.path.expanduser(ref)
         for path in (given, given.parent.resolve() / given.name):
             if path.is_relative_to(self.store.root):
                 relative = path.relative_to(self.store.root).as_posix()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import AiLessonsError, NotFound, UsageError
@@ -13,7 +12,7 @@ from ai_lessons.knowledge import markdown
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.incoming import as_doc, take
 from ai_lessons.library.writes import Refreshed
-from ai_lessons.repository.outside import Outside
+from ai_lessons.repository.outside import Outside, expanded
 from ai_lessons.repository.sources import Sources
 from ai_lessons.repository.store import Change, blob_id
 
@@ -83,7 +82,7 @@ def _look_at(parts: Parts, sources: Sources, light: Light) -> tuple[Refreshed, C
     source = entry.fields.get("source_path")
     if not source or light.kind is not Kind.DOC:
         raise NotFound("source of", light.handle, hint="only docs added from a file can be refreshed")
-    path = Path(str(source)).expanduser()
+    path = expanded(str(source))
     came = take(Outside(path, path.name), sources, str(source))
     old_ref = entry.fields.get("source_ref")
     warning = "its source's repository has moved on" if _moved(str(old_ref or ""), came.source_ref or "") else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import EXIT_INTERRUPTED, NotFound, Refused, UsageError
@@ -13,6 +12,7 @@ from ai_lessons.repository.trust import Trust
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from ai_lessons.knowledge.entries import Entry, Light
     from ai_lessons.library.parts import Parts
@@ -110,5 +110,5 @@ def _content(parts: Parts, entry: Entry) -> tuple[Path, bytes]:
     where = entry.fields.get("path")
     if not where:
         raise NotFound("script file", entry.path)
-    file = Path(str(where)).expanduser()
+    file = outside.expanded(str(where))
     return file, outside.read(file)[0]

@@ -51,10 +51,10 @@ def expand(patterns: Sequence[str], cwd: Path, *, recursive: bool) -> list[Outsi
 
 
 def _named(pattern: str, cwd: Path) -> list[Path]:
-    expanded = cwd / Path(pattern).expanduser()
-    if expanded.exists():
-        return [Path(os.path.abspath(expanded))]
-    matches = sorted(glob(str(expanded), recursive=True)) if has_magic(pattern) else []
+    there = cwd / expanded(pattern)
+    if there.exists():
+        return [Path(os.path.abspath(there))]
+    matches = sorted(glob(str(there), recursive=True)) if has_magic(pattern) else []
     if not matches:
         raise NotFound("file", pattern, hint="give a file, a folder with --recursive, or a quoted glob")
     return [Path(os.path.abspath(match)) for match in matches]
@@ -74,12 +74,19 @@ def _raise(error: OSError) -> None:
     raise error
 
 
+def expanded(text: str) -> Path:
+    """The path that a text says, with its `~` as the home of that user; as it is where there is no such user."""
+    return Path(os.path.expanduser(text))
+
+
 def read(path: Path, limit: int = READ_LIMIT) -> tuple[bytes, bool]:
     """The bytes of a file and whether its owner may execute it.
 
     Raises:
         InvalidEntry: not a regular file, or larger than `limit` bytes; NotFound: gone; StorageFailed: unreadable.
     """
+    if "\0" in str(path):
+        raise NotFound("file", str(path))
     with translated(str(path)), os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
         # non-blocking, because opening a named pipe would otherwise wait for a writer for ever
         status = os.fstat(file.fileno())
