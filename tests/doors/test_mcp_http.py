@@ -5,15 +5,19 @@ from __future__ import annotations
 import http.client
 import json
 import signal
+import socket
 import subprocess
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote
 
 import httpx2
 import pytest
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
 
 from ai_lessons.doors.mcp import http as door
+from ai_lessons.doors.mcp import pace
 from ai_lessons.errors import Refused, StorageFailed, UsageError
 from doors.mcp_world import PROGRAM, connected
 from doors.world import environment
@@ -24,6 +28,17 @@ if TYPE_CHECKING:
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+HELLO: dict[str, Any] = {
+    "jsonrpc": "2.0", "id": 1, "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}},
+}  # fmt: skip
+STRICT = """
+from ai_lessons.doors.mcp import http, pace
+http.SESSIONS, http.CONNECTIONS, pace.KNOWN = {sessions}, {connections}, pace.Rate({burst}, {steady})
+from ai_lessons.doors.mcp_server import main
+main()
+"""
+"""The program with bounds that a test reaches."""
 ACCEPTED = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 
 
@@ -49,10 +64,26 @@ class Served(NamedTuple):
     def ask(self, **headers: str) -> int:
         return self.post(json.dumps(LIST).encode(), headers)
 
+    def answers(self, method: str, headers: Mapping[str, str], body: bytes = b"") -> http.client.HTTPResponse:
+        """The answer to one request, which was read whole."""
+        line = http.client.HTTPConnection(self.host, self.port, timeout=60)
+        try:
+            line.request(method, "/mcp", body, {**ACCEPTED, **headers})
+            answer = line.getresponse()
+            answer.read()
+            return answer
+        finally:
+            line.close()
+
+    def greet(self, **headers: str) -> http.client.HTTPResponse:
+        """The answer to a client of the older protocol that wants a session."""
+        return self.answers("POST", headers, json.dumps(HELLO).encode())
+
 
 @contextmanager
-def serving(*args: str) -> Iterator[Served]:
-    process = subprocess.Popen([*PROGRAM, *args], stderr=subprocess.PIPE, text=True, env=environment())
+def serving(*args: str, code: str = "") -> Iterator[Served]:
+    argv = [PROGRAM[0], "-c", code] if code else PROGRAM
+    process = subprocess.Popen([*argv, *args], stderr=subprocess.PIPE, text=True, env=environment())
     with process:
         try:
             assert process.stderr
@@ -129,6 +160,81 @@ def test_with_a_token_nobody_else_is_answered(knowledge: Path, token_file: Path)
         url = served.url.replace("0.0.0.0", "127.0.0.1")  # noqa: S104
         with connected(with_header(url, right)) as agent:
             assert agent.call("search", query="workflow")["lessons"]
+
+
+def test_guesses_of_a_token_are_slowed_and_its_holder_is_not(knowledge: Path, token_file: Path) -> None:
+    with serving("--http", "127.0.0.1:0", "--token-file", str(token_file)) as served:
+        came = [served.ask(Authorization="Bearer guess") for _ in range(pace.UNKNOWN.burst)]
+        assert set(came) == {401}
+        while (answer := served.answers("GET", {"X-Forwarded-For": "198.51.100.1"})).status == 401:
+            pass  # a slow machine earns itself another request now and then
+        assert answer.status == 429
+        assert int(answer.headers["Retry-After"]) >= 1
+        with connected(with_header(served.url, f"Bearer {TOKEN}")) as agent:
+            assert agent.call("search", query="workflow")["lessons"]
+
+
+def test_who_asks_too_often_is_told_when_to_come_again(knowledge: Path) -> None:
+    code = STRICT.format(sessions=5, connections=50, burst=6, steady=0.001)
+    with serving("--http", "127.0.0.1:0", code=code) as served:
+        # what a web page elsewhere sends uses up nothing
+        assert [served.ask(Origin="http://evil.example") for _ in range(10)] == [403] * 10
+        assert [served.ask(Host="evil.example") for _ in range(10)] == [421] * 10
+        assert 429 not in [served.ask() for _ in range(6)]
+        answer = served.answers("POST", {}, json.dumps(LIST).encode())
+        assert (answer.status, answer.headers["Retry-After"]) == (429, "1000")
+
+
+def test_no_more_sessions_than_agreed_are_kept(knowledge: Path) -> None:
+    code = STRICT.format(sessions=3, connections=50, burst=100, steady=1)
+    with serving("--http", "127.0.0.1:0", code=code) as served:
+        opened = [served.greet() for _ in range(3)]
+        assert [one.status for one in opened] == [200] * 3
+        assert served.greet().status == 503
+        session = {"Mcp-Session-Id": opened[0].headers["Mcp-Session-Id"]}
+        assert served.answers("POST", {"Mcp-Session-Id": "x" * 32}, json.dumps(LIST).encode()).status == 404
+        assert served.answers("DELETE", session).status == 200
+        assert served.answers("POST", session, json.dumps(LIST).encode()).status == 404
+        assert served.greet().status == 200
+        assert served.greet().status == 503
+        # what is refused, or is no greeting, is not kept
+        assert served.ask() == 503
+
+
+def test_no_more_connections_than_agreed_are_answered(knowledge: Path) -> None:
+    code = STRICT.format(sessions=3, connections=4, burst=100, steady=1)
+    with serving("--http", "127.0.0.1:0", code=code) as served, ExitStack() as held:
+        assert served.ask() not in {429, 503}
+        for _ in range(4):
+            held.enter_context(socket.create_connection((served.host, served.port), timeout=60))
+        assert served.ask() == 503
+        held.close()
+        while served.ask() == 503:
+            pass  # until the server has seen that they are gone
+        with connected(served.url) as agent:
+            assert agent.call("search", query="workflow")["lessons"]
+
+
+def test_over_http_no_id_leads_out_of_the_repository(open_: Served, knowledge: Path) -> None:
+    outside = knowledge.parent / "outside.md"
+    outside.write_text("# Notes\n\nthe-hidden-word\n")
+    (knowledge / "linked.md").symlink_to(outside)
+    with connected(open_.url) as agent:
+        for name in ("../outside.md", str(outside), "linked.md", "../../../../etc/passwd", "/etc/passwd", "a\0/b"):
+            said = agent.fails("get_resource", resource_id=name)
+            assert "no entry" in said
+            with pytest.raises(MCPError, match=r"no entry|Unknown resource"):
+                agent.ask(agent.client.read_resource, f"lessons://entry/{quote(name, safe='')}")
+    for path in ("/mcp/../../etc/passwd", "/..%2f..%2fetc/passwd", "/static/../outside.md", "//etc/passwd"):
+        with socket.create_connection((open_.host, open_.port), timeout=60) as line:
+            line.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
+            assert b" 404 " in line.makefile("rb").readline()
+
+
+def test_half_a_character_is_no_request(open_: Served) -> None:
+    call = {"name": "search", "arguments": {"query": "\ud800"}}
+    broken = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}).encode()
+    assert open_.post(broken, {}) == 400
 
 
 def test_ctrl_c_ends_it(open_: Served) -> None:
