@@ -138,6 +138,7 @@ def test_the_commands_are_those_of_this_issue() -> None:
         "admin trust-keys",
         "admin audit",
         "admin params",
+        "admin review",
         "admin sync",
         "admin conflicts",
         "admin undo",

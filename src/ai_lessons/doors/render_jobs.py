@@ -10,7 +10,7 @@ from ai_lessons.doors.terminal import View, clean, count, line, size, table
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from ai_lessons.library.reports import Check, Indexed, Initialised, ModelState, Report, Stale, Stats
+    from ai_lessons.library.reports import Check, Indexed, Initialised, ModelState, Outdated, Report, Stale, Stats
     from ai_lessons.library.writes import Imported, PassagePreview, Refreshed, Written
 
 STATES = {"ok": ("ok", "good"), "warning": ("warning", "warn"), "error": ("error", "bad")}
@@ -164,6 +164,14 @@ def stale(values: Sequence[Stale], view: View) -> str:
         return "No script is stale."
     rows = [(one.handle, one.title, one.path, one.reason) for one in values]
     return "\n".join(table(("ID", "TITLE", "PATH", "REASON"), rows, view, flexible=(2, 1)))
+
+
+def outdated(values: Sequence[Outdated], view: View) -> str:
+    """What a person should look at again, a line for each reason."""
+    if not values:
+        return "Nothing is to be reviewed."
+    rows = [(one.entry.handle, one.entry.title, one.detail) for one in values]
+    return "\n".join(table(("ID", "TITLE", "WHY"), rows, view, flexible=(1, 2)))
 
 
 def config(value: Mapping[str, object], view: View) -> str:

@@ -10,7 +10,7 @@ from ai_lessons.doors.as_json import light, usage
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ai_lessons.library.reports import Parameter
+    from ai_lessons.library.reports import Outdated, Parameter
     from ai_lessons.library.writes import Feedback
 
 
@@ -21,6 +21,11 @@ def feedback(value: Feedback) -> dict[str, Any]:
         "usage": usage(value.usage),
         "notes": list(value.notes),
     }
+
+
+def outdated(values: Iterable[Outdated]) -> list[dict[str, Any]]:
+    """What a person should look at again, once for each reason."""
+    return [light(one.entry, scored=False) | {"reason": one.reason, "detail": one.detail} for one in values]
 
 
 def params(values: Iterable[Parameter]) -> list[dict[str, Any]]:

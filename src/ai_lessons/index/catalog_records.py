@@ -24,11 +24,12 @@ _ALWAYS = {
     Kind.DOC: (),
     Kind.SCRIPT: (),
 }
+_REVIEW = ("review_by", "reviewed")
 _IF_STATED = {
-    Kind.LESSON: ("contexts", "applies_to"),
-    Kind.RULE: (),
-    Kind.DOC: ("source_path", "source_ref", "content_hash"),
-    Kind.SCRIPT: ("path", "source_path", "source_ref", "content_hash", "interpreter"),
+    Kind.LESSON: ("contexts", "applies_to", *_REVIEW),
+    Kind.RULE: _REVIEW,
+    Kind.DOC: ("source_path", "source_ref", "content_hash", *_REVIEW),
+    Kind.SCRIPT: ("path", "source_path", "source_ref", "content_hash", "interpreter", *_REVIEW),
 }
 _MARKUP = r"(?m)^\s{0,3}(?:#{1,6}\s+|>\s?|```\w*\s*$|---+\s*$|#!.*$)"
 

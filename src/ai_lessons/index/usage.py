@@ -8,6 +8,7 @@ again with other words counts for nothing, whichever came first.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
 from contextlib import contextmanager, suppress
@@ -182,6 +183,16 @@ class UsageCache:
             " WHERE session > 0 AND kind >= 0 GROUP BY session, entry, kind"
         )
         return [(session, entry, words[kind]) for session, entry, kind in rows]
+
+    def latest(self, entry: str, words: Sequence[str], most: int) -> list[str]:
+        """The last events of an entry that are of these words, the newest first."""
+        named = {self._kinds[word]: word for word in words}
+        rows = self._open().execute(
+            "SELECT kind FROM events WHERE entry = (SELECT key FROM names WHERE name = ?)"
+            " AND kind IN (SELECT value FROM json_each(?)) ORDER BY at DESC, id DESC LIMIT ?",
+            (entry, json.dumps(list(named)), most),
+        )
+        return [named[kind] for (kind,) in rows]
 
     def _refresh(self, there: Mapping[str, Log], parse: Callable[[bytes], Lines]) -> None:
         if not self._changed(there):

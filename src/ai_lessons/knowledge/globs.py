@@ -49,6 +49,13 @@ def any_match(patterns: Iterable[str], paths: Iterable[str]) -> bool:
     return any(matches(pattern, path) for path in paths for pattern in wanted)
 
 
+def stated(value: object) -> list[str]:
+    """The patterns that an entry states, as a list whatever it wrote."""
+    if isinstance(value, str):
+        return [value]
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+
+
 def _segments(path: str) -> list[str]:
     """The folders and the name; none for a path that leads upwards, whose place is not known."""
     parts = [part for part in path.split("/") if part not in {"", "."}]

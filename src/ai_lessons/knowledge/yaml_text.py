@@ -15,6 +15,8 @@ from typing import Any
 SORTED_KEYS = frozenset({"tags", "versions", "contexts"})
 """Lists whose order says nothing; kept sorted, because additions in different gaps merge cleanly."""
 
+TIMES = frozenset({"created", "review_by", "reviewed"})
+
 KEY_ORDER = (
     "id", "kind", "title", "rationale", "versions", "tags", "confidence", "source", "from", "status", "reason",
     "promoted_to", "path", "source_path", "source_ref", "content_hash", "interpreter", "created", "category",
@@ -28,7 +30,7 @@ _PLAIN = re.compile(
 _WORDS = re.compile(r"(?:y|n|yes|no|on|off|true|false|null|none|nan|inf)", re.IGNORECASE)
 _NUMBER = re.compile(r"[-+]?[.0-9][0-9_.,:]*(?:e[-+]?[0-9]*)?|0[xob][0-9a-f_]*|[.][a-z]+", re.IGNORECASE)
 _DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([Tt ].*)?")
-_TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:Z|[+-][0-9]{2}:[0-9]{2})?")
+_TIMESTAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:Z|[+-][0-9]{2}:[0-9]{2})?)?")
 _FLOW_INDICATOR = re.compile(r"[,\[\]{}:?]")
 _ESCAPED = re.compile('[\\\\"\x00-\x1f\x7f-\xa0\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]')
 _SHORT_ESCAPES = {"\n": "\\n", "\t": "\\t", '"': '\\"', "\\": "\\\\", "\r": "\\r"}
@@ -58,7 +60,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def scalar(value: Any, *, flow: bool = False, timestamp: bool = False) -> str:
-    """One value on one line. `flow`: inside `[]` or `{}`. `timestamp`: a date-time may stand without quotes."""
+    """One value on one line. `flow`: inside `[]` or `{}`. `timestamp`: a day or date-time may stand without quotes."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -113,7 +115,7 @@ def head_and_lines(key: str, value: Any, indent: int) -> tuple[str, list[str]]:
         ]
     if isinstance(value, dict | list):
         return flow(value), []
-    return scalar(value, timestamp=key == "created"), []
+    return scalar(value, timestamp=key in TIMES), []
 
 
 def _is_literal(text: str) -> bool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ai_lessons.index.model_files import Found
     from ai_lessons.library.index_reports import IndexState, Pulled, Pushed
     from ai_lessons.library.parts import Parts
-    from ai_lessons.library.reports import Check, Indexed, Parameter, Report, Stats
+    from ai_lessons.library.reports import Check, Indexed, Outdated, Parameter, Report, Stats
     from ai_lessons.library.rule_answers import Approved, Audit, Pending, Rejected, Revoked, Suggested, TrustedKeys
     from ai_lessons.library.wiring import Options
     from ai_lessons.library.writes import Written
@@ -30,15 +30,27 @@ class Admin(SharingJobs, PortingJobs):
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
 
-    def validate(self, paths: Sequence[str] = (), *, fix: bool = False) -> Report:
+    def validate(self, paths: Sequence[str] = (), *, fix: bool = False, content: bool = False) -> Report:
         """Every problem of every file, or of the files (and below the folders) named; `fix` mends what is safe to.
+
+        `content`: what `review` finds is a problem, too.
 
         Raises:
             NotFound: a path that does not exist.
         """
         from ai_lessons.library.validating import validate
 
-        return validate(self._parts, paths, fix=fix)
+        return validate(self._parts, paths, fix=fix, content=content)
+
+    def review(self, injections: int = 10) -> tuple[Outdated, ...]:
+        """Active entries that may have gone stale, the oldest first, once for each reason.
+
+        `review_by` is past, `applies_to` names no file of the code one stands in, a source changed or is gone, the last
+        runs of a script failed, a lesson was shown `injections` times and never helped. See `Contribute.keep`.
+        """
+        from ai_lessons.library.reviewing import outdated
+
+        return outdated(self._parts, injections)
 
     def doctor(self) -> tuple[Check, ...]:
         """The state of everything the tool stands on, worst problems included, each with what to do. Writes nothing."""

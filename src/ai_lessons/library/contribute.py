@@ -209,6 +209,16 @@ class Contribute:
             return None
         return self._rewrite(entry, text, new_text, entry.path, f"Edit {light.kind}: {light.title}")
 
+    def keep(self, ref: str) -> Written:
+        """Write down that an entry was looked at today and holds: `Admin.review` leaves it alone for half a year.
+
+        Of a rule it is a proposal, as every edit of one.
+        """
+        self._parts.current()
+        light = self._parts.resolve(ref)
+        today = drafts.stamp(self._parts.options.now())[:10]
+        return self._change(light, {"reviewed": today}, None, None, None, f"Keep {light.kind}: {light.title}")
+
     def delete(self, refs: Sequence[str]) -> tuple[Written, ...]:
         """Remove entries, all in one commit. Git keeps their history, edits that were in no commit included.
 

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ai_lessons.errors import Problem
+    from ai_lessons.knowledge.entries import Light
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +117,18 @@ class Stale:
     title: str
     path: str
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outdated:
+    """An entry that a person should look at again: `reason` is review_by, applies_to, source, failing or never_helpful.
+
+    `detail` says it in a sentence without its subject.
+    """
+
+    entry: Light
+    reason: str
+    detail: str
 
 
 @dataclass(frozen=True, slots=True)

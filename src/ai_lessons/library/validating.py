@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem
@@ -23,18 +24,20 @@ if TYPE_CHECKING:
     from ai_lessons.repository.store import Store
 
 
-def validate(parts: Parts, paths: Sequence[str], *, fix: bool) -> Report:
+def validate(parts: Parts, paths: Sequence[str], *, fix: bool, content: bool = False) -> Report:
     """See `Admin.validate`. Reads every file itself: rules of the working tree, too, which no other job shows."""
     wanted = [_inside(parts, path) for path in paths]
     report = _look(parts, wanted)
-    if not fix:
-        return report
-    changes, fixed = _mends(parts, wanted)
-    if not changes:
-        return report
-    parts.write(f"Mend {fixed[0]}" if len(fixed) == 1 else f"Mend {len(fixed)} files", changes)
-    after = _look(parts, wanted)
-    return Report(after.problems, tuple(fixed), after.files)
+    changes, fixed = _mends(parts, wanted) if fix else ([], [])
+    if changes:
+        parts.write(f"Mend {fixed[0]}" if len(fixed) == 1 else f"Mend {len(fixed)} files", changes)
+        report = replace(_look(parts, wanted), fixed=tuple(fixed))
+    if content:
+        from ai_lessons.library import reviewing
+
+        stale = (one for one in reviewing.problems(parts) if _concerns(one.path, wanted))
+        return replace(report, problems=(*report.problems, *stale))
+    return report
 
 
 def _inside(parts: Parts, path: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ai_lessons.doors import as_json, render_jobs
-from ai_lessons.doors.cli import agents, hub, learning, machinery, mcp, porting, rules, shared_index, sharing
+from ai_lessons.doors.cli import agents, content, hub, learning, machinery, mcp, porting, rules, shared_index, sharing
 from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Group
 from ai_lessons.doors.cli.options import id_argument
@@ -40,13 +40,17 @@ def init(call: Call, path: str | None, from_url: str | None, no_hooks: bool, tea
     call.answer(done, render_jobs.initialised, as_json.initialised)
 
 
-@admin.command("validate", examples=["ai-lessons admin validate", "ai-lessons admin validate --fix"])
+@admin.command(
+    "validate",
+    examples=["ai-lessons admin validate", "ai-lessons admin validate --fix", "ai-lessons admin validate --ci"],
+)
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path())
 @click.option("--fix", is_flag=True, help="Mend what can be mended without a decision.")
+@click.option("--ci", is_flag=True, help="What `admin review` asks about is a problem, too.")
 @pass_call
-def validate(call: Call, paths: tuple[str, ...], fix: bool) -> int:
+def validate(call: Call, paths: tuple[str, ...], fix: bool, ci: bool) -> int:
     """Check files, all or some; exit code 4 if there are problems. For people, hooks and CI."""
-    report = call.library.admin.validate(paths, fix=fix)
+    report = call.library.admin.validate(paths, fix=fix, content=ci)
     call.answer(report, render_jobs.report, as_json.report)
     return EXIT_PROBLEMS if report.problems else 0
 
@@ -159,4 +163,5 @@ mcp.register(admin)
 agents.register(admin)
 rules.register_admin(admin)
 learning.register_admin(admin)
+content.register(admin)
 sharing.register(admin)

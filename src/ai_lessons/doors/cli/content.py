@@ -1,0 +1,167 @@
+"""`ai-lessons admin review`: content that may have gone stale, as a list, or one after the other at a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import click
+
+from ai_lessons.doors import render, render_jobs, usage_json
+from ai_lessons.doors.cli import asking
+from ai_lessons.doors.cli.call import Call, pass_call
+from ai_lessons.doors.cli.commands import Command
+from ai_lessons.doors.cli.completion import offer
+from ai_lessons.doors.terminal import clean, is_terminal, line
+from ai_lessons.errors import AiLessonsError, UsageError
+from ai_lessons.knowledge.entries import Kind
+from ai_lessons.library.writes import LessonDraft
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ai_lessons.library.reports import Outdated
+
+CHOICES = {
+    "k": "keep", "e": "edit", "u": "supersede", "w": "wrong", "r": "refresh", "s": "skip", "q": "quit",
+}  # fmt: skip
+TOLD = {
+    "keep": "kept", "edit": "edited", "supersede": "superseded", "wrong": "marked wrong", "refresh": "refreshed",
+    "skip": "skipped",
+}  # fmt: skip
+NOW_WRITE = "What holds now. It takes the place of the old one; save nothing to leave that as it is."
+
+
+def register(group: click.Group) -> None:
+    """Hang this command into the group `admin`."""
+    group.add_command(review)
+
+
+@click.command(
+    "review",
+    cls=Command,
+    examples=[
+        "ai-lessons admin review",
+        "ai-lessons admin review --list --injections 25",
+        "ai-lessons admin review --keep L-8F3K2A",
+    ],
+)
+@click.option("--list", "only_list", is_flag=True, help="List it; on a terminal, too.")
+@click.option(
+    "--keep", "kept", metavar="ID", help="This one holds: ask again in half a year.", shell_complete=offer("id")
+)
+@click.option(
+    "--injections", metavar="N", type=click.IntRange(1), default=10, show_default=True,
+    help="Ask about lessons that were shown so often and never helped.",
+)  # fmt: skip
+@pass_call
+def review(call: Call, only_list: bool, kept: str | None, injections: int) -> None:
+    """Go through what may have gone stale, at a terminal with one key each; elsewhere list it."""
+    if kept:
+        from ai_lessons.doors import as_json
+
+        call.answer((call.library.contribute.keep(kept),), render_jobs.writes, as_json.writes)
+        return
+    found = call.library.admin.review(injections)
+    asked = call.can_ask and is_terminal(sys.stdout) and not call.settings.agent
+    if only_list or not asked or not found:
+        call.answer(found, render_jobs.outdated, usage_json.outdated, paged=True)
+        return
+    _ask(call, found)
+
+
+def _ask(call: Call, found: Sequence[Outdated]) -> None:
+    """Show every entry with its reasons and ask, until none is left or the reviewer quits."""
+    entries = [list(several) for _, several in groupby(found, key=lambda one: one.entry.id)]
+    done: Counter[str] = Counter()
+    for number, several in enumerate(entries, 1):
+        click.echo(f"\n{number} of {len(entries)}")
+        outcome = _decide(call, several)
+        if outcome == "quit":
+            break
+        done[outcome] += 1
+    left = len(entries) - done.total()
+    told = [f"{done[word]} {past}" for word, past in TOLD.items() if done[word]] + ([f"{left} left"] if left else [])
+    click.echo("\n" + ", ".join(told))
+
+
+def _decide(call: Call, several: Sequence[Outdated]) -> str:
+    """Ask until one entry is decided or passed over; what was chosen."""
+    entry = several[0].entry
+    click.echo(render.shown(call.library.recall.show(entry.id), call.view), color=call.view.colour)
+    for one in several:
+        click.echo(call.view.paint(f"! {line(one.detail)}", "warn"), color=call.view.colour)
+    offered = _offered(several)
+    question = ", ".join(f"[{key}] {word}" for key, word in offered.items())
+    while True:
+        key = click.prompt(f"\n{question}", type=click.Choice(list(offered)), show_choices=False, err=True)
+        choice = offered[key]
+        if choice in {"skip", "quit"}:
+            return choice
+        try:
+            if _carry_out(call, several[0], choice):
+                return choice
+        except AiLessonsError as error:  # the reviewer decides what to do about it
+            click.echo(f"error: {clean(error.message)}", err=True)
+            if error.hint:
+                click.echo(f"hint: {clean(error.hint)}", err=True)
+
+
+def _offered(several: Sequence[Outdated]) -> dict[str, str]:
+    """What can be done: a lesson can be wrong, a doc be read again; a rule gives way by a proposal alone."""
+    entry = several[0].entry
+    missing = set() if entry.kind is Kind.LESSON else {"wrong"}
+    if entry.kind is Kind.RULE:
+        missing.add("supersede")
+    if entry.kind is not Kind.DOC or not any(one.reason == "source" for one in several):
+        missing.add("refresh")
+    return {key: word for key, word in CHOICES.items() if word not in missing}
+
+
+def _carry_out(call: Call, one: Outdated, choice: str) -> bool:
+    """Do it; whether something was done."""
+    entry, jobs = one.entry, call.library.contribute
+    if choice == "keep":
+        done = jobs.keep(entry.id)
+    elif choice == "edit":
+        edited = asking.until_valid(
+            lambda edits: jobs.edit(entry.id, edits), call.settings.folders.state / "edits", can_ask=True
+        )
+        if edited is None:
+            call.note(["nothing was changed"])
+            return False
+        done = edited
+    elif choice == "wrong":
+        reason = click.prompt("Why is it wrong", default="", show_default=False, err=True)
+        call.library.lessons.wrong(entry.id, reason, by=call.caller)
+        return True
+    elif choice == "refresh":
+        for note in (again.warning for again in jobs.refresh([entry.id]) if again.warning):
+            call.note([note])
+        return True
+    else:
+        return _supersede(call, one)
+    call.note(done.notes)
+    return True
+
+
+def _supersede(call: Call, one: Outdated) -> bool:
+    """Link what takes its place, or write it now."""
+    entry, jobs = one.entry, call.library.contribute
+    lesson = entry.kind is Kind.LESSON
+    question = "ID of what takes its place" + (" (nothing: write it now)" if lesson else "")
+    newer = click.prompt(question, default="" if lesson else None, show_default=False, err=True)
+    if newer:
+        call.note(jobs.link(newer, entry.id, "supersedes").notes)
+        return True
+    title = click.prompt("Title", err=True)
+    content = asking.write_new(NOW_WRITE)
+    if not content:
+        raise UsageError("nothing was written", hint="the old one stands")
+    draft = LessonDraft(title, content, entry.tags, entry.project, links=[("supersedes", entry.id)])
+    done = jobs.add_lesson(draft)
+    click.echo(render_jobs.writes((done,), call.view), color=call.view.colour)
+    call.note(done.notes)
+    return True

@@ -1,0 +1,149 @@
+"""What may have gone stale, listed, refused by CI, and decided with one key at a real terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from doors.a_terminal import editor, finish
+from doors.world import DOC, LESSON
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from doors.a_terminal import Spawn
+    from doors.world import Run
+
+FILE = "jira-api/lessons/2026-11/put-replaces-8F3K2A.md"
+ASKED = r"\[k\] keep, \[e\] edit, \[u\] supersede, \[w\] wrong, \[s\] skip, \[q\] quit: "
+WHY = "it was to be reviewed by 2020-01-01"
+
+
+@pytest.fixture
+def overdue(knowledge: Path, git: Callable[..., str]) -> Path:
+    """The lesson's day of review is past; its file."""
+    file = knowledge / FILE
+    file.write_text(file.read_text().replace("from: ai\n", "from: ai\nreview_by: 2020-01-01\n"))
+    git(knowledge, "commit", "-qam", "review by")
+    return file
+
+
+def test_without_a_terminal_it_is_a_list_and_no_failure(run: Run, overdue: Path) -> None:
+    assert overdue.exists()
+    done = run("admin", "review")
+    assert done.code == 0
+    assert [row.split(maxsplit=1) for row in done.out.splitlines()] == [
+        ["ID", f"{'TITLE':43}  WHY"],
+        ["L-8F3K2A", f"PUT /workflows replaces the entire resource  {WHY}"],
+    ]
+    (said,) = run("admin", "review", "--json").json
+    assert (said["id"], said["reason"], said["detail"]) == (LESSON, "review_by", WHY)
+
+
+def test_with_nothing_to_review_it_says_so(run: Run, knowledge: Path) -> None:
+    assert knowledge.exists()
+    assert run("admin", "review").out == "Nothing is to be reviewed.\n"
+    assert run("admin", "review", "--json").json == []
+    assert run("admin", "validate", "--ci").code == 0
+
+
+def test_ci_fails_on_it_with_a_message_each_until_it_is_kept(run: Run, overdue: Path) -> None:
+    assert run("admin", "validate").code == 0
+    done = run("admin", "validate", "--ci")
+    assert done.code == 4
+    line = 1 + overdue.read_text().splitlines().index("review_by: 2020-01-01")
+    assert f"{FILE}:{line}: to be reviewed: {WHY}" in done.out
+    kept = run("admin", "review", "--keep", "L-8F3K2A")
+    assert (kept.code, kept.out.splitlines()[0]) == (0, "[L-8F3K2A] PUT /workflows replaces the entire resource")
+    assert run("admin", "validate", "--ci").code == 0
+    assert run("admin", "review").out == "Nothing is to be reviewed.\n"
+
+
+def test_a_person_keeps_it_with_one_key(spawn: Spawn, overdue: Path) -> None:
+    child = spawn("admin", "review")
+    child.expect(ASKED)
+    shown = str(child.before)
+    for stated in ("1 of 1", "PUT /workflows replaces the entire resource", f"! {WHY}"):
+        assert stated in shown
+    child.sendline("k")
+    code, text = finish(child)
+    assert (code, "1 kept" in text) == (0, True), text
+    assert "\nreviewed: 20" in overdue.read_text()
+
+
+def test_a_person_edits_it_or_leaves_it(spawn: Spawn, overdue: Path, tmp_path: Path) -> None:
+    child = spawn("admin", "review", EDITOR=editor(tmp_path, 'sed -i "s/2020-01-01/2090-01-01/" "$1"'))
+    child.expect(ASKED)
+    child.sendline("x")
+    child.expect(ASKED)
+    child.sendline("e")
+    assert finish(child)[0] == 0
+    assert "review_by: 2090-01-01" in overdue.read_text()
+
+
+def test_a_person_says_that_it_is_wrong_and_why(spawn: Spawn, overdue: Path) -> None:
+    child = spawn("admin", "review")
+    child.expect(ASKED)
+    child.sendline("w")
+    child.expect("Why is it wrong: ")
+    child.sendline("PATCH works since v4")
+    code, text = finish(child)
+    assert (code, "1 marked wrong" in text) == (0, True), text
+    assert "status: wrong\nreason: PATCH works since v4\n" in overdue.read_text()
+
+
+def test_a_person_names_what_takes_its_place_or_writes_it(
+    spawn: Spawn, overdue: Path, tmp_path: Path, knowledge: Path
+) -> None:
+    child = spawn("admin", "review", EDITOR=editor(tmp_path, 'echo "Use PATCH." >> "$1"'))
+    child.expect(ASKED)
+    child.sendline("u")
+    child.expect("write it now.: ")
+    child.sendline("L-ZZZZZZ")  # a mistake costs nothing
+    child.expect("error: ")
+    child.expect(ASKED)
+    child.sendline("u")
+    child.expect("write it now.: ")
+    child.sendline("")
+    child.expect("Title: ")
+    child.sendline("PATCH changes one status")
+    code, text = finish(child)
+    assert (code, "1 superseded" in text) == (0, True), text
+    (new,) = [file for file in (knowledge / "jira-api/lessons").rglob("*.md") if file != overdue]
+    assert f"- supersedes: {LESSON}" in new.read_text()
+    assert "Use PATCH." in new.read_text()
+
+
+def test_a_doc_is_read_again_with_one_key_and_quitting_leaves_the_rest(
+    spawn: Spawn, overdue: Path, knowledge: Path, git: Callable[..., str]
+) -> None:
+    doc = knowledge / "jira-api/docs/v3/workflows-api.md"
+    doc.write_text(doc.read_text().replace("created:", "content_hash: sha256:00\ncreated:"))
+    git(knowledge, "commit", "-qam", "hash")
+    child = spawn("admin", "review")
+    child.expect(r"\[k\] keep, \[e\] edit, \[u\] supersede, \[r\] refresh, \[s\] skip, \[q\] quit: ")
+    assert "! its source has changed: ~/source/workflows-api.md" in str(child.before)
+    child.sendline("r")
+    child.expect(ASKED)
+    assert "2 of 2" in str(child.before)
+    child.sendline("q")
+    code, text = finish(child)
+    assert (code, "1 refreshed, 1 left" in text) == (0, True), text
+    assert "As it stands today." in doc.read_text()
+    assert DOC in doc.read_text()
+    assert "reviewed" not in overdue.read_text()
+
+
+def test_an_agent_at_a_terminal_gets_the_list(spawn: Spawn, overdue: Path) -> None:
+    assert overdue.exists()
+    code, text = finish(spawn("admin", "review", AI_LESSONS_AGENT="robot"))
+    assert (code, "L-8F3K2A" in text, "[k]" in text) == (0, True, False), text
+
+
+@pytest.mark.parametrize("project", ["jira-api", "project:/home/you/code/jira-api"])
+def test_a_project_may_be_named_by_a_scope(run: Run, knowledge: Path, project: str) -> None:
+    assert knowledge.exists()
+    listed = run("recall", "list", "--type", "lesson", "--project", project, "--json").json
+    assert [one["id"] for one in listed] == [LESSON]

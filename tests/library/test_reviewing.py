@@ -1,0 +1,201 @@
+"""What may have gone stale is found, only where it can be known, and rests once somebody looked at it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ai_lessons.knowledge.entries import Kind
+from ai_lessons.learning.events import HELPFUL, INJECTED, SCRIPT_FAILED, SCRIPT_OK, Event
+from library.world import LESSON, OTHER, SCRIPT, World, lesson
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Git
+
+
+def place(world: World, entry_id: str = LESSON, project: str = "global", **more: str) -> None:
+    world.write(f"{project}/lessons/{entry_id}.md", lesson(entry_id, **more))
+    world.commit(f"lesson {entry_id}")
+
+
+def found(world: World, **more: object) -> list[tuple[str, str, str]]:
+    listed = world.library.admin.review(**more)  # type: ignore[arg-type]  # a test's keys
+    return [(one.entry.id, one.reason, one.detail) for one in listed]
+
+
+def happened(world: World, entry: str, *words: str) -> None:
+    world.library  # noqa: B018 - opens it
+    world.opened[-1]._parts.usages.record([Event("", "", word, entry) for word in words])
+
+
+def later(world: World, day: str) -> None:
+    moment = datetime.fromisoformat(day).replace(tzinfo=UTC)
+    world.options = world.options._replace(now=lambda: moment)
+    world.close()
+    world.opened.clear()
+
+
+@pytest.mark.parametrize(
+    ("day", "due"), [("2026-11-20", True), ("2026-11-21", True), ("2026-11-22", False), ("soon", False)]
+)
+def test_a_day_of_review_that_has_come_is_named(world: World, day: str, due: bool) -> None:
+    place(world, review_by=day)
+    said = [(LESSON, "review_by", f"it was to be reviewed by {day}")]
+    assert found(world) == (said if due else [])
+
+
+def test_what_is_kept_rests_for_half_a_year_in_one_line_of_its_file(world: World) -> None:
+    place(world, review_by="2026-10-01")
+    before = world.read(f"global/lessons/{LESSON}.md")
+    world.library.contribute.keep(LESSON)
+    after = world.read(f"global/lessons/{LESSON}.md")
+    assert sorted(set(after.splitlines()) - set(before.splitlines())) == ["reviewed: 2026-11-21"]
+    assert world.commits()[0].startswith("Keep lesson: ")
+    assert found(world) == []
+    later(world, "2027-05-19")
+    assert found(world) == []
+    later(world, "2027-05-21")
+    assert [reason for _, reason, _ in found(world)] == ["review_by"]
+
+
+def test_a_day_of_review_after_the_last_look_comes_through(world: World) -> None:
+    place(world, review_by="2026-12-01", reviewed="2026-11-21")
+    assert found(world) == []
+    later(world, "2026-12-01")
+    assert [reason for _, reason, _ in found(world)] == ["review_by"]
+
+
+def test_lessons_that_were_wrong_or_superseded_are_not_asked_about(world: World) -> None:
+    place(world, review_by="2026-10-01", status="wrong")
+    assert found(world) == []
+    place(world, review_by="2026-10-01")
+    assert len(found(world)) == 1
+    place(world, OTHER, links=f"\n  - supersedes: {LESSON}")
+    assert found(world) == []
+
+
+def test_a_lesson_that_was_shown_often_and_never_helped_is_named(world: World) -> None:
+    place(world)
+    happened(world, LESSON, *[INJECTED] * 9)
+    assert found(world) == []
+    assert found(world, injections=9) == [(LESSON, "never_helpful", "it was shown 9 times and never helped")]
+    happened(world, LESSON, INJECTED)
+    assert [reason for _, reason, _ in found(world)] == ["never_helpful"]
+    happened(world, LESSON, HELPFUL)
+    assert found(world) == []
+
+
+def test_a_script_whose_last_runs_all_failed_is_named(world: World) -> None:
+    script = "#!/bin/sh\nexit 1\n"
+    world.write("global/scripts/unversioned/run.sh", script)
+    world.write("global/scripts/unversioned/run.sh.md", f"---\nid: {SCRIPT}\nkind: script\ntitle: Run\n---\n")
+    world.commit()
+    happened(world, SCRIPT, SCRIPT_OK, SCRIPT_FAILED, SCRIPT_FAILED)
+    assert found(world) == []
+    later(world, "2026-11-23")
+    happened(world, SCRIPT, SCRIPT_FAILED, SCRIPT_FAILED, SCRIPT_FAILED)
+    assert found(world) == [(SCRIPT, "failing", "its last 3 runs failed")]
+    world.library.contribute.keep(SCRIPT)
+    assert found(world) == []
+    later(world, "2027-11-24")
+    assert len(found(world)) == 1
+    happened(world, SCRIPT, SCRIPT_OK)
+    assert found(world) == []
+
+
+def code(git: Git, top: Path, *files: str) -> Path:
+    top.mkdir(parents=True, exist_ok=True)
+    if not (top / ".git").exists():
+        git(top, "init", "-q")
+    for name in files:
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).write_text("x\n")
+    return top
+
+
+GLOBS = '\n  - "src/**/*.py"\n  - "old/**"'
+
+
+def test_globs_are_judged_by_the_code_of_that_name_that_one_stands_in(world: World, git: Git, tmp_path: Path) -> None:
+    place(world, project="web-app", applies_to=GLOBS)
+    top = code(git, tmp_path / "Web_App", "src/a.py", "docs/old.md")
+    elsewhere = code(git, tmp_path / "other", "a.py")
+    assert found(world) == []  # outside of any code nothing is known
+    world.options = world.options._replace(cwd=elsewhere)
+    later(world, "2026-11-21")
+    assert found(world) == []
+    world.options = world.options._replace(cwd=top / "src")
+    later(world, "2026-11-21")
+    assert found(world) == [(LESSON, "applies_to", "applies_to old/** names no file of Web_App")]
+    code(git, top, "old/new.py")
+    assert found(world) == []
+    (top / ".gitignore").write_text("old/\n")
+    assert len(found(world)) == 1
+
+
+def test_knowledge_inside_of_code_is_about_that_code(git: Git, tmp_path: Path, world: World) -> None:
+    top = code(git, tmp_path / "shop", "src/a.py", ".ai/reference/.ai-lessons/config.yaml")
+    inner = World(top / ".ai/reference", git, world.options)
+    inner.write(f"jira/lessons/{LESSON}.md", lesson(LESSON, applies_to='\n  - "*.py"\n  - "lessons/"\n  - "*.md"'))
+    try:
+        assert [detail for _, _, detail in found(inner)] == [
+            "applies_to lessons/ names no file of shop",
+            "applies_to *.md names no file of shop",  # files of the knowledge itself are not what it is about
+        ]
+    finally:
+        inner.close()
+
+
+def test_a_doc_whose_source_changed_or_is_gone_is_named_where_its_folder_is_here(world: World, tmp_path: Path) -> None:
+    source = tmp_path / "notes" / "api.md"
+    source.parent.mkdir()
+    source.write_text("# Api\n\nOne.\n")
+    doc = world.bring(source, kind=Kind.DOC).written[0]
+    assert found(world) == []
+    source.write_text("# Api\n\nTwo.\n")
+    told = world.read(doc.path).partition("source_path: ")[2].partition("\n")[0]
+    assert found(world) == [(doc.id, "source", f"its source has changed: {told}")]
+    world.library.contribute.refresh([doc.id])
+    assert found(world) == []
+    source.unlink()
+    assert found(world) == [(doc.id, "source", f"its source is gone: {told}")]
+    source.parent.rmdir()
+    assert found(world) == []  # another machine
+
+
+def test_a_script_outside_that_is_gone_is_named(world: World, tmp_path: Path) -> None:
+    world.write(
+        "global/scripts/unversioned/x.sh.md",
+        f"---\nid: {SCRIPT}\nkind: script\ntitle: X\npath: {tmp_path}/gone.sh\n---\n",
+    )
+    world.commit()
+    assert found(world) == [(SCRIPT, "source", f"{tmp_path}/gone.sh: gone")]
+    report = world.library.admin.validate(content=True)
+    assert [(one.path, one.line) for one in report.problems] == [("global/scripts/unversioned/x.sh.md", 5)]
+
+
+def test_what_is_to_be_reviewed_is_a_problem_with_its_line_only_when_asked_for(world: World) -> None:
+    place(world, review_by="2026-10-01")
+    path = f"global/lessons/{LESSON}.md"
+    line = 1 + world.read(path).splitlines().index("review_by: 2026-10-01")
+    assert world.library.admin.validate().problems == ()
+    (problem,) = world.library.admin.validate(content=True).problems
+    assert (problem.path, problem.line) == (path, line)
+    assert problem.message == "to be reviewed: it was to be reviewed by 2026-10-01"
+    assert world.library.admin.validate([path], content=True).problems == (problem,)
+    world.write("web/lessons/b.md", lesson(OTHER))
+    assert world.library.admin.validate(["web"], content=True).problems == ()
+
+
+def test_keeping_a_plain_file_writes_its_identity(world: World) -> None:
+    world.write("web/docs/notes.md", "# Notes\n\nText.\n")
+    world.commit()
+    kept = world.library.contribute.keep("web/docs/notes.md")
+    text = world.read("web/docs/notes.md")
+    assert f"id: {kept.id}" in text
+    assert "reviewed: 2026-11-21" in text
+    assert text.endswith("# Notes\n\nText.\n")
