@@ -49,18 +49,44 @@ def test_a_walk_names_what_it_cannot_read_and_goes_on(tmp_path: Path, monkeypatc
     write_plain(tmp_path / "a.md")
     write_plain(tmp_path / "closed" / "b.md")
     (tmp_path / os.fsdecode(b"\xff\xfe.md")).write_text("x")
-    scandir = os.scandir
+    real = os.open
 
-    def guarded(path: str) -> object:
+    def guarded(path: str, flags: int) -> int:
         if path.endswith("closed"):
             raise PermissionError(13, "Permission denied")
-        return scandir(path)
+        return real(path, flags)
 
-    monkeypatch.setattr(os, "scandir", guarded)
+    monkeypatch.setattr(os, "open", guarded)
     skipped: list[str] = []
     assert names(tmp_path, skipped) == ["a.md"]
     assert sorted(skipped)[1] == "closed: permission denied"
     assert "not UTF-8" in sorted(skipped)[0]
+
+
+def test_a_folder_that_turns_into_a_link_during_a_walk_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, elsewhere = tmp_path / "root", tmp_path / "elsewhere"
+    write_plain(root / "folder/a.md")
+    write_plain(elsewhere / "b.md")
+    real = os.open
+
+    def swapped(path: str, flags: int) -> int:
+        if path.endswith("/folder") and not (root / "folder").is_symlink():
+            (root / "folder").rename(root / ".moved")
+            (root / "folder").symlink_to(elsewhere)
+        return real(path, flags)
+
+    monkeypatch.setattr(os, "open", swapped)
+    skipped: list[str] = []
+    assert names(root, skipped) == []
+    assert len(skipped) == 1
+
+
+def test_a_walk_may_begin_at_a_link(tmp_path: Path) -> None:
+    write_plain(tmp_path / "root/p/a.md")
+    (tmp_path / "link").symlink_to(tmp_path / "root")
+    assert names(tmp_path / "link") == ["p/a.md"]
 
 
 def test_reading_gives_the_bytes_and_their_stat(tmp_path: Path) -> None:

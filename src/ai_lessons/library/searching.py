@@ -52,7 +52,9 @@ def find(parts: Parts, query: Query) -> tuple[list[Hit], list[str]]:
     depth = max(DEPTH, query.limit)
     wanted = _wanted(parts, query, phrases, versions, without_rules=surfacing)
     found = parts.indexing.candidates(query.text, wanted, depth)
-    matches = fuse(found.text, found.vectors, found.depth, VECTOR_WEIGHT * _coverage(parts, done.missing))
+    # counting takes a fifth of a search, and without either list there is nothing to weigh
+    weight = VECTOR_WEIGHT * (_coverage(parts, done.missing) if found.text and found.vectors else 1.0)
+    matches = fuse(found.text, found.vectors, found.depth, weight)
     if query.rerank:
         matches = reranked(parts, query.text, matches, query.limit)
     hits = settled(parts, query, _hits(parts, with_room(query), phrases, matches, versions))

@@ -71,20 +71,26 @@ def _folder_rows(full: str, *, nested: bool) -> tuple[list[Row], list[str], list
     rows: list[Row] = []
     below: list[str] = []
     odd: list[str] = []
-    with os.scandir(full) as entries:
-        for entry in entries:
-            name = entry.name
-            if name[0] == ".":
-                if nested and name == ".git":
-                    return None
-            elif not name.isascii() and not _is_utf8(name):
-                odd.append(name)
-            elif entry.is_file(follow_symlinks=False):
-                with_stat = _row(entry)
-                if with_stat:
-                    rows.append(with_stat)
-            elif entry.is_dir(follow_symlinks=False):
-                below.append(name)
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | (os.O_NOFOLLOW if nested else 0)
+    # by descriptor, because the system then need not find its way from the top again for every file's stat
+    fd = os.open(full, flags)
+    try:
+        with os.scandir(fd) as entries:
+            for entry in entries:
+                name = entry.name
+                if name[0] == ".":
+                    if nested and name == ".git":
+                        return None
+                elif not name.isascii() and not _is_utf8(name):
+                    odd.append(name)
+                elif entry.is_file(follow_symlinks=False):
+                    with_stat = _row(entry)
+                    if with_stat:
+                        rows.append(with_stat)
+                elif entry.is_dir(follow_symlinks=False):
+                    below.append(name)
+    finally:
+        os.close(fd)
     return rows, below, odd
 
 
