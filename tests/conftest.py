@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 from pathlib import Path
 from typing import Protocol
@@ -14,6 +15,10 @@ from hypothesis import settings
 settings.register_profile("same", derandomize=True)
 settings.register_profile("explore", print_blob=True)
 settings.load_profile("same")
+
+# A shell starts what it puts in the background with Ctrl-C ignored, and our children would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 REAL_CACHE_HOME = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 """Where the machine keeps its caches: only the end-to-end tests look there, for the embedding model."""
