@@ -189,3 +189,10 @@ def test_graphviz_draws_it() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("\nnode ") == 5
+
+
+def test_topics_are_named_and_framed() -> None:
+    graph = GRAPH._replace(clusters=(("AAA", "CCC", "DDD"),))
+    assert render_graph.text(graph, VIEW).endswith("\n\nRelated topics:\n  L-AAA, R-CCC, D-DDD")
+    assert '  subgraph cluster_1 { "AAA"; "CCC"; "DDD"; }' in render_graph.dot(graph, VIEW).splitlines()
+    assert render_graph.data(graph)["clusters"] == [["AAA", "CCC", "DDD"]]

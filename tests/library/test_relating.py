@@ -144,3 +144,22 @@ def test_a_lesson_that_says_the_opposite_brings_a_suggestion_and_no_link(world: 
 def test_another_case_or_another_action_brings_none(world: World, when: str, do: str | None, dont: str | None) -> None:
     world.add("PUT", when="updating a Jira workflow", do="GET it first", because="PUT replaces it")
     assert world.add("PUT again", when=when, do=do, dont=dont, because="it is so").notes == ()
+
+
+def test_a_list_leaves_out_what_is_superseded_unless_asked_for_all(world: World) -> None:
+    place(world, (LESSON, "one", ""), (OTHER, "two", f"supersedes {LESSON}"), (THIRD, "three", f"supersedes {OTHER}"))
+    found = world.library.recall.list()
+    assert ([light.id for light in found.entries], found.total) == ([THIRD], 1)
+    assert world.library.recall.list(limit=0).total == 1
+    assert {light.id for light in world.library.recall.list(status=None).entries} == {LESSON, OTHER, THIRD}
+    world.library.lessons.wrong(THIRD)
+    assert [light.id for light in world.library.recall.list().entries] == [OTHER]
+
+
+def test_topics_are_entries_that_hang_together_over_related_to(world: World) -> None:
+    place(world, (LESSON, "one", f"related_to {OTHER}"), (OTHER, "two", ""), (THIRD, "three", f"contradicts {LESSON}"))
+    assert world.library.recall.graph().clusters == ()
+    assert world.library.admin.stats().clusters == ()
+    world.library.contribute.link(THIRD, OTHER, "related_to")
+    assert [set(one) for one in world.library.recall.graph().clusters] == [{LESSON, OTHER, THIRD}]
+    assert world.library.admin.stats().clusters == (3,)

@@ -13,7 +13,7 @@ from ai_lessons.doors.terminal import clip, line
 from ai_lessons.knowledge.entries import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from ai_lessons.doors.terminal import View
     from ai_lessons.knowledge.entries import Light
@@ -48,7 +48,13 @@ def text(value: Graph, view: View) -> str:
         own = [one for one in value.lines if one.source == name]
         if own:
             rows += [names[name], *(f"  {_relation(one)} <-> {names[one.target]}" for one in own)]
-    return "\n".join(rows)
+    handles = {entry.id: line(entry.handle) for entry in value.entries}
+    topics = [", ".join(handles[one] for one in cluster) for cluster in value.clusters]
+    return "\n".join([*rows, *(["", view.paint("Related topics:", "heading")] if topics else []), *_indented(topics)])
+
+
+def _indented(rows: Sequence[str]) -> list[str]:
+    return [f"  {row}" for row in rows]
 
 
 def _named(entry: Light, view: View) -> str:
@@ -67,6 +73,9 @@ def dot(value: Graph, _view: View) -> str:
         label = f"{_dot(entry.handle)}\\n{_dot(clip(line(entry.title), WIDEST))}"
         rows.append(f'  "{_dot(entry.id)}" [shape={SHAPES[entry.kind]}, label="{label}"];')
     rows += [f'  "{_dot(name)}" [shape=box, style=dashed, label="{_dot(name)}\\n{GONE}"];' for name in value.missing]
+    for number, cluster in enumerate(value.clusters, 1):
+        names = " ".join(f'"{_dot(one)}";' for one in cluster)
+        rows.append(f"  subgraph cluster_{number} {{ {names} }}")
     for one in value.lines:
         both = ", dir=none" if one.both_ways else ""
         rows.append(f'  "{_dot(one.source)}" -> "{_dot(one.target)}" [label="{_dot(_relation(one))}"{both}];')
@@ -108,6 +117,7 @@ def data(value: Graph) -> dict[str, Any]:
             {"source": one.source, "relation": one.relation, "target": one.target, "weight": one.weight}
             for one in value.lines
         ],
+        "clusters": [list(one) for one in value.clusters],
         "notes": list(value.notes),
     }
 

@@ -146,6 +146,8 @@ def stats(value: Stats, view: View) -> str:
         ("oldest entry", value.oldest or "-"),
         ("newest entry", value.newest or "-"),
     ]
+    if value.clusters:
+        rows.append(("related topics", f"{len(value.clusters):,} (the largest of {count(value.clusters[0], 'entry')})"))
     return "\n\n".join([pairs(dict(rows), view), *render_usage.learned(value, view)])
 
 

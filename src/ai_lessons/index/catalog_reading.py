@@ -29,6 +29,7 @@ _CONDITIONS = {
     "tags": """key IN (
         SELECT key FROM tags WHERE tag IN (SELECT value FROM json_each(:tags))
         GROUP BY key HAVING count(*) = json_array_length(:tags))""",
+    "without": "key NOT IN (SELECT key FROM shown WHERE id IN (SELECT value FROM json_each(:without)))",
     "versions": """key IN (
         SELECT key FROM versions WHERE version IN (SELECT value FROM json_each(:versions))
         GROUP BY key HAVING count(*) = json_array_length(:versions))""",
@@ -44,7 +45,10 @@ _BY_IDS = "id IN (SELECT value FROM json_each(?))"
 
 
 class Filter(NamedTuple):
-    """Which entries, in which order. `tags` and `versions` must all be there; `status` None shows every status."""
+    """Which entries, in which order. `tags` and `versions` must all be there; `status` None shows every status.
+
+    `without`: ids that are left out.
+    """
 
     kinds: frozenset[Kind] = frozenset()
     project: str | None = None
@@ -54,6 +58,7 @@ class Filter(NamedTuple):
     sort: str = "newest"
     limit: int | None = None
     offset: int = 0
+    without: frozenset[str] = frozenset()
 
 
 class Location(NamedTuple):
@@ -137,6 +142,7 @@ def _values(wanted: Filter) -> dict[str, str | int]:
         "status": wanted.status,
         "tags": _array(wanted.tags),
         "versions": _array(wanted.versions),
+        "without": _array(wanted.without),
     }
     return {name: value for name, value in values.items() if value is not None}
 

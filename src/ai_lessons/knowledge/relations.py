@@ -126,6 +126,26 @@ def _turned(circle: list[str]) -> tuple[str, ...]:
     return (*circle[first:], *circle[:first])
 
 
+def clusters(pairs: Iterable[tuple[str, str]], least: int = 3) -> tuple[tuple[str, ...], ...]:
+    """Groups of at least so many ids that hang together over these pairs, the largest first, each in order of its ids.
+
+    Two that are related say no more than their link; from three on they are a topic.
+    """
+    around: dict[str, set[str]] = defaultdict(set)
+    for one, other in pairs:
+        around[one].add(other)
+        around[other].add(one)
+    found: list[tuple[str, ...]] = []
+    seen: set[str] = set()
+    for start in sorted(around):
+        if start in seen:
+            continue
+        group = _nearest(around, (start,), len(around))
+        seen.update(group)
+        found.append(tuple(sorted(group)))
+    return tuple(sorted((one for one in found if len(one) >= least), key=lambda one: (-len(one), one)))
+
+
 class Line(NamedTuple):
     """A link of a drawn graph; one that holds both ways is there once."""
 
@@ -170,6 +190,8 @@ def _nearest(around: Mapping[str, set[str]], starts: tuple[str, ...], depth: int
     found = dict.fromkeys(starts)
     border: Iterable[str] = starts
     for _ in range(depth):
+        if not border:
+            break
         border = sorted({name for one in border for name in around.get(one, ())} - found.keys())
         found |= dict.fromkeys(border)
     return list(found)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.knowledge.relations import drawing
+from ai_lessons.knowledge.entries import Relation
+from ai_lessons.knowledge.relations import clusters, drawing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,12 +16,16 @@ if TYPE_CHECKING:
 
 
 class Graph(NamedTuple):
-    """Entries in their order, the links between them and to `missing` ids, which no entry has."""
+    """Entries in their order, the links between them and to `missing` ids, which no entry has.
+
+    `clusters` are the ids of three or more entries that hang together over `related_to`, the largest first.
+    """
 
     entries: tuple[Light, ...] = ()
     missing: tuple[str, ...] = ()
     lines: tuple[Line, ...] = ()
     notes: tuple[str, ...] = ()
+    clusters: tuple[tuple[str, ...], ...] = ()
 
 
 def graph(parts: Parts, refs: Sequence[str], depth: int, most: int) -> Graph:
@@ -38,4 +43,9 @@ def graph(parts: Parts, refs: Sequence[str], depth: int, most: int) -> Graph:
         tuple(name for name in drawn.ids if name not in lights),
         drawn.lines,
         tuple(notes),
+        clusters(
+            (one.source, one.target)
+            for one in drawn.lines
+            if one.relation == Relation.RELATED_TO and {one.source, one.target} <= lights.keys()
+        ),
     )

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.index.catalog_reading import Filter
-from ai_lessons.knowledge.entries import Kind
+from ai_lessons.knowledge.entries import Kind, Relation
+from ai_lessons.knowledge.relations import clusters
 from ai_lessons.library import usefulness
 from ai_lessons.library.reports import Check, Stale, Stats
 from ai_lessons.repository import git, hooks, scaffold
@@ -170,7 +171,14 @@ def stats(parts: Parts) -> Stats:
         least_useful=least,
         damaged_events=usefulness.damaged(parts),
         ablation=usefulness.ablation(parts),
+        clusters=_clusters(parts),
     )
+
+
+def _clusters(parts: Parts) -> tuple[int, ...]:
+    pairs = [(one.source, one.target) for one in parts.catalog.edges() if one.relation == Relation.RELATED_TO]
+    known = parts.catalog.many({end for pair in pairs for end in pair})
+    return tuple(len(one) for one in clusters(pair for pair in pairs if {*pair} <= known.keys()))
 
 
 def _recent_commits(parts: Parts) -> int:

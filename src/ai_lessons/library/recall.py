@@ -105,7 +105,12 @@ class Recall:
         sort: str = "newest",
         limit: int | None = None,
     ) -> Listing:
-        """Entries that pass the filters. `status` None means every status; `sort` newest, title, path or created."""
+        """Entries that pass the filters. `sort` newest, title, path or created.
+
+        `status` None means every status, and what is superseded, which active entries leave out.
+        """
+        from ai_lessons.library.relating import superseded
+
         catalog = self._parts.current()
         wanted = Filter(
             kinds=frozenset(kinds),
@@ -115,6 +120,7 @@ class Recall:
             status=_status(status),
             sort=sort,
             limit=limit,
+            without=superseded(self._parts) if status == Status.ACTIVE else frozenset(),
         )
         entries = tuple(catalog.select(wanted))
         total = len(entries) if limit is None else catalog.count(wanted)

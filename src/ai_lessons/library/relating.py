@@ -78,6 +78,15 @@ def superseded_by(parts: Parts, entry_id: str) -> Light | None:
     return found
 
 
+def superseded(parts: Parts) -> frozenset[str]:
+    """The ids of all entries that something active takes the place of; of rules none, see `settled`."""
+    old = {edge.target for edge in parts.catalog.edges() if edge.relation == Relation.SUPERSEDES}
+    known = parts.catalog.many(old) if old else {}
+    return frozenset(
+        one for one, light in known.items() if light.kind is not Kind.RULE and superseded_by(parts, one) is not None
+    )
+
+
 def _is_active(light: Light) -> bool:
     return light.details.get("status", Status.ACTIVE) in {Status.ACTIVE, None}
 

@@ -74,7 +74,8 @@ class Stats:
     """Sizes and counts of one repository. Sizes in bytes.
 
     `most_useful` and `least_useful` are the entries with the best and the worst feedback; `damaged_events` counts lines
-    of event logs that were left out; `ablation` is None while too little is known.
+    of event logs that were left out; `ablation` is None while too little is known; `clusters` are the sizes of groups
+    of three or more entries that hang together over `related_to`, the largest first.
     """
 
     entries: Mapping[str, int]
@@ -95,6 +96,7 @@ class Stats:
     least_useful: tuple[Judged, ...] = ()
     damaged_events: int = 0
     ablation: Ablation | None = None
+    clusters: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

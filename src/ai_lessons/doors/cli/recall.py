@@ -187,13 +187,14 @@ def run_resource(call: Call, ref: str, cwd: str | None, timeout: float | None, a
 @click.option(
     "--status", type=click.Choice(STATUSES), default="active", show_default=True, help="Lessons that stand so."
 )
+@click.option("--all", "every", is_flag=True, help="Whatever its status, and also what something newer supersedes.")
 @version_option
 @click.option("--sort", type=click.Choice(SORTS), default="newest", show_default=True, help="Order.")
 @click.option("--limit", type=click.IntRange(0), default=LISTED, show_default=True, help="At most so many; 0 for all.")
 @pass_call
-def list_(call: Call, /, **given: Any) -> None:
-    """List entries, the newest first. A big repository is not poured out unasked: see --limit."""
-    status = None if given["status"] == "all" else given["status"]
+def list_(call: Call, /, every: bool, **given: Any) -> None:
+    """List entries, the newest first, without what was superseded. A big repository is not poured out: see --limit."""
+    status = None if every or given["status"] == "all" else given["status"]
     given |= {"kinds": kinds(given["kinds"]), "versions": flat(given["versions"]), "status": status}
     given["limit"] = given["limit"] or None
     call.answer(call.library.recall.list(**given), render.listing, as_json.listing, paged=True)
