@@ -9,6 +9,7 @@ import pytest
 
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.learning.events import HELPFUL, INJECTED, SCRIPT_FAILED, SCRIPT_OK, Event
+from ai_lessons.library.rule_answers import RuleDraft
 from library.world import LESSON, OTHER, SCRIPT, World, lesson
 
 if TYPE_CHECKING:
@@ -199,3 +200,18 @@ def test_keeping_a_plain_file_writes_its_identity(world: World) -> None:
     assert f"id: {kept.id}" in text
     assert "reviewed: 2026-11-21" in text
     assert text.endswith("# Notes\n\nText.\n")
+
+
+def test_keeping_a_rule_is_a_proposal(world: World, git: Git, tmp_path: Path) -> None:
+    git(world.root, "commit", "-qm", "begin", "--allow-empty")
+    draft = RuleDraft("GET before PUT", "PUT replaces", "", [], "web", ["old/**"], [])
+    made = world.fresh().contribute.suggest_rule(draft)
+    world.fresh().admin.approve_rule(made.handle)
+    world.options = world.options._replace(cwd=code(git, tmp_path / "web", "a.py"))
+    later(world, "2026-11-21")
+    assert found(world) == [(made.id, "applies_to", "applies_to old/** names no file of web")]
+    kept = world.library.contribute.keep(made.id)
+    assert any(note.startswith("proposed on ") for note in kept.notes)
+    assert len(found(world)) == 1
+    world.fresh().admin.approve_rule(made.handle)
+    assert found(world) == []
