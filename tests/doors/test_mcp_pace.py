@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hmac
 from typing import TYPE_CHECKING
 
 import pytest
@@ -71,6 +72,21 @@ def test_guesses_are_counted_and_never_stop_who_has_the_token() -> None:
     assert asked(app, token="x" * 16)[0] == 429
     assert asked(app)[0] == 429
     assert asked(app, token=TOKEN)[0] == 200
+
+
+def test_a_token_is_compared_whole_whatever_a_guess_has_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[tuple[bytes, bytes]] = []
+    real = hmac.compare_digest
+
+    def noted(one: bytes, other: bytes) -> bool:
+        compared.append((one, other))
+        return real(one, other)
+
+    monkeypatch.setattr(hmac, "compare_digest", noted)
+    app = Gate(PlainTextResponse("yes"), TOKEN)
+    guesses = ["x" * 16, TOKEN[:15] + "x", TOKEN[:8], TOKEN]
+    assert [asked(app, token=guess)[0] for guess in guesses] == [401, 401, 401, 200]
+    assert compared == [(guess.encode(), TOKEN.encode()) for guess in guesses]
 
 
 @given(st.lists(st.floats(0, 10), max_size=60))

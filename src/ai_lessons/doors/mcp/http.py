@@ -239,6 +239,6 @@ async def _serve(app: ASGIApp, desk: Desk, listening: socket.socket) -> None:
     # `proxy_headers` would believe every caller on this machine about the address that it comes from
     config = uvicorn.Config(
         app, log_config=None, access_log=False, timeout_graceful_shutdown=1, lifespan="on", proxy_headers=False,
-        server_header=False, limit_concurrency=CONNECTIONS,
+        server_header=False, ws="none", limit_concurrency=CONNECTIONS,
     )  # fmt: skip
     await until_told(lambda: _Quiet(config).serve(sockets=[listening]), desk)
