@@ -124,6 +124,16 @@ def test_a_pattern_is_merged_part_by_part() -> None:
     assert pattern == {"when": "writing", "do": "GET it first", "because": "it is deleted"}
 
 
+def test_of_two_reviews_the_later_one_counts() -> None:
+    older, newer = (changed(("title: ", f"reviewed: {day}\ntitle: ")) for day in ("2026-09-30", "2026-11-21"))
+    for text in (
+        merged(older, newer),
+        merged(newer, older),
+        merged(older, newer, base=older.replace("09-30", "01-01")),
+    ):
+        assert fields(text)["reviewed"] == "2026-11-21"
+
+
 def test_comments_of_both_sides_are_kept() -> None:
     ours = changed(("# we saw it twice", "# we saw it often"), ("confidence: high", "confidence: low"))
     theirs = changed(("confidence:", "# by Ann\nconfidence:"))

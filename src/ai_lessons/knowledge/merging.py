@@ -258,6 +258,8 @@ def _merge_values(key: str, base: Any, ours: Any, theirs: Any) -> Any:
         return ours
     if same(ours, base):
         return theirs
+    if key == "reviewed" and isinstance(ours, str) and isinstance(theirs, str):
+        return max(ours, theirs)  # of two looks the later one counts, and days sort as text
     present = [value for value in (base, ours, theirs) if value is not _MISSING]
     if all(isinstance(value, list) for value in present):
         lists = ([] if value is _MISSING else value for value in (base, ours, theirs))
