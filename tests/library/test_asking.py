@@ -60,6 +60,8 @@ def cellar(world: World) -> World:
         ("tag:nowhere", set()),
         ('"about winemaking" kind:lesson', {"Lesson", "Other lesson"}),
         ('"winemaking about"', set()),
+        ('"winemaking about" kind:lesson', set()),
+        ('"winemaking about" kind:lesson anything', {"Lesson", "Other lesson"}),
         ("nothing:of the:sort winemaking", None),
     ],
 )
@@ -108,6 +110,13 @@ def test_a_phrase_of_words_that_are_in_no_index_is_found(world: World) -> None:
     world.write("a/docs/one.md", doc("One", text="As they say: to be or\nnot to be.\n"))
     world.write("a/docs/two.md", doc("Two", text="Not to be, or to be.\n"))
     assert world.found('"to be or not to be"') == ["One"]
+
+
+def test_a_phrase_that_nothing_holds_does_not_empty_the_answer_to_a_sentence(cellar: World) -> None:
+    answer = cellar.search('name "vin de pays" winemaking')
+    assert len(answer.docs) == 5
+    assert "nothing holds 'vin de pays' word by word: the words are looked for" in answer.notes
+    assert not [note for note in cellar.search('name "about winemaking" it').notes if "word by word" in note]
 
 
 def test_the_snippet_of_a_phrase_stands_around_it(world: World) -> None:

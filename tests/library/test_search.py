@@ -256,4 +256,5 @@ def test_a_model_that_was_not_measured_hides_nothing(world: World, embedder: Cou
 def test_a_name_in_quotes_inside_a_sentence_is_no_condition(world: World) -> None:
     world.write("notes/a.md", "# Archives\n\nHow to copy a directory and keep its hard links.\n")
     assert world.found('copy everything and keep hard links of a folder called "tobecopied"') == ["Archives"]
-    assert world.found('directory "tobecopied now"') == []
+    assert world.found('directory "tobecopied now"') == ["Archives"]
+    assert world.found('"tobecopied now"') == []
