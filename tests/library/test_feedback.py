@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import NotFound, Refused, UsageError
+from ai_lessons.knowledge.entries import Pattern
 from ai_lessons.library.wiring import open_library
 from ai_lessons.repository.events import FOLDER
 from library.world import DOC, LESSON, OTHER, SCRIPT, World, lesson
@@ -211,3 +212,21 @@ def test_undo_takes_back_the_job_and_not_the_events_that_came_after_it(world: Wo
     world.library.admin.undo(1)
     assert world.titles() == ["PUT replaces the workflow"]
     assert len(shared(world)) == 1
+
+
+def test_a_session_begins_without_what_did_more_harm_than_good(world: World) -> None:
+    contribute, lessons = world.library.contribute, world.library.lessons
+    made = {
+        name: lessons.add(Pattern(f"case {name}", f"do {name}", "so"), by=by)
+        for name, by in (("good", "ai"), ("bad", "ai"), ("firm", "user"), ("old", "ai"), ("new", "ai"))
+    }
+    for name in ("bad", "firm"):
+        contribute.feedback(made[name].id, "contradicted")
+    contribute.feedback(made["good"].id, "helpful")
+    contribute.link(made["new"].id, made["old"].id, relation="supersedes")
+    loaded = world.fresh().lessons.load()
+    ids = {light.id for _, group in loaded.groups for light in group}
+    assert ids == {made[name].id for name in ("good", "firm", "new")}
+    assert loaded.total == 3
+    assert f"left out, because contradicted more often than helpful: {made['bad'].handle}" in loaded.notes
+    assert {light.id for light in world.fresh().lessons.list().entries} >= {made["bad"].id, made["old"].id}

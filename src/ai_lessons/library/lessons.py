@@ -14,6 +14,7 @@ from ai_lessons.library.answers import Answer, Listing, Query
 from ai_lessons.library.lesson_answers import LessonShown, Loaded
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
     from ai_lessons.knowledge.entries import Light, Pattern
@@ -55,12 +56,17 @@ class Lessons:
     def load(self, scope: str | None = None, *, limit: int | None = None) -> Loaded:
         """The active lessons that hold everywhere, then those of `scope`; in each the firm first, then the oldest.
 
-        Of more than `limit` the firm and the newest are taken.
+        Of more than `limit` the firm and the newest are taken. What something newer supersedes stays away, and what did
+        more harm than good, unless a person stated it.
         """
+        from ai_lessons.library.relating import superseded
+
         catalog = self._parts.current()
+        harmful = self._harmful()
+        without = superseded(self._parts) | harmful
         groups: dict[str, list[Light]] = {GLOBAL_PROJECT: [], scope or GLOBAL_PROJECT: []}
         order = "created" if limit is None else "firm"
-        asked = [Filter(_LESSONS, project, sort=order, limit=limit) for project in groups]
+        asked = [Filter(_LESSONS, project, sort=order, limit=limit, without=without) for project in groups]
         found = [one for wanted in asked for one in catalog.select(wanted)]
         total = len(found) if limit is None else sum(map(catalog.count, asked))
         if limit is not None:
@@ -69,7 +75,16 @@ class Lessons:
         for one in sorted(found, key=_later):
             groups[one.project].append(one)
         filled = tuple((name, tuple(group)) for name, group in groups.items() if group)
-        return Loaded(filled, total, tuple(self._parts.notes()))
+        return Loaded(filled, total, (*self._parts.notes(), *_told_of(catalog.many(harmful), groups)))
+
+    def _harmful(self) -> frozenset[str]:
+        had = self._parts.usages.tallies()
+        if not any(one.contradicted for one in had.values()):
+            return frozenset()
+        from ai_lessons.learning.choosing import harmful
+
+        found = self._parts.catalog.many(entry for entry, one in had.items() if harmful(one))
+        return frozenset(entry for entry, light in found.items() if light.details.get("from") != "user")
 
     def show(self, ref: str) -> LessonShown:
         """One lesson in full.
@@ -155,3 +170,11 @@ def _later(light: Light) -> bool:
 
 def _newest(light: Light) -> tuple[str, str]:
     return str(light.details.get("created") or ""), light.id
+
+
+def _told_of(harmful: Mapping[str, Light], scopes: Collection[str]) -> list[str]:
+    """A note on the lessons of these scopes that were left out for the harm they did."""
+    handles = [light.handle for light in harmful.values() if light.project in scopes]
+    if not handles:
+        return []
+    return [f"left out, because contradicted more often than helpful: {', '.join(sorted(handles))}"]
