@@ -37,7 +37,7 @@ _SHAPES = tuple(
         r"AC[a-z0-9]{32}",
         r"SK[a-z0-9]{32}",
         r"-us[0-9]",
-        r":[\w-]{35}",
+        r"\d{8}:[\w-]{35}",
     )
 )
 _AWS = re.compile(r"aws.{0,60}['\"][0-9a-z/+]{40}", re.IGNORECASE)
