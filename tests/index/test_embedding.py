@@ -116,6 +116,15 @@ def test_other_models_go_by_name(tmp_path: Path) -> None:
     assert [source for source, _ in caught.value.tried] == ["cache", "model hub"]
 
 
+def test_a_hub_that_is_not_there_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(ModelUnavailable) as caught:
+        load_named("BAAI/bge-base-en-v1.5", tmp_path)
+    assert [source for source, _ in caught.value.tried] == ["cache", "model hub"]
+    assert "refused" in caught.value.tried[1][1]
+
+
 def test_fastembed_gives_the_same_vectors(model: PinnedEmbedder, tmp_path: Path) -> None:
     name = f"test/{tmp_path.name}"
     TextEmbedding.add_custom_model(
@@ -138,6 +147,7 @@ def test_a_hub_that_does_not_answer_is_asked_once_in_ten_minutes(
         asked.append(local_files_only)
         raise ValueError("no network")
 
+    monkeypatch.setattr("ai_lessons.index.embedding.hub_silence", lambda: "")
     monkeypatch.setattr("ai_lessons.index.embedding.TextEmbedding.__init__", lambda _self, *a, **k: load(*a, **k))
     for _ in range(3):
         with pytest.raises(ModelUnavailable, match="no network"):

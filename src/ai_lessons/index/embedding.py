@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from fastembed import TextEmbedding
+from loguru import logger
 
 from ai_lessons.errors import UsageError
 from ai_lessons.index.model_files import ModelUnavailable, recent_failure, remember_failure
+from ai_lessons.index.model_sources import hub_silence
 from ai_lessons.index.model_spec import PINNED
 from ai_lessons.index.pinned import BGE_QUERY, LOAD_ERRORS, LONGEST, batches
 
@@ -50,11 +52,12 @@ class FastEmbedder:
 def load_named(name: str, cache_dir: Path, *, threads: int | None = None, offline: bool = False) -> FastEmbedder:
     """Any other model that fastembed knows, from `cache_dir`, or downloaded there by fastembed (which may take long).
 
-    A hub that does not answer costs 40 seconds, so a failure is remembered for ten minutes.
+    A hub that does not answer costs a few seconds, and a failure is remembered for ten minutes.
 
     Raises:
         UsageError: fastembed has no such model; ModelUnavailable: it is neither here nor to be had.
     """
+    logger.disable("fastembed")  # what it would print on standard error is in our own error
     dimensions = dimensions_of(name)
     prefix = BGE_QUERY if "/bge-" in name.lower() and "-en" in name.lower() else ""
     folder = str(cache_dir / "fastembed")
@@ -65,6 +68,9 @@ def load_named(name: str, cache_dir: Path, *, threads: int | None = None, offlin
             raise ModelUnavailable(name, remembered, hint="it is tried again ten minutes after the last time")
         if not local and offline:
             tried.append((source, "offline as asked for"))
+            continue
+        if not local and (silence := hub_silence()):
+            tried.append((source, silence))
             continue
         try:
             model = TextEmbedding(name, cache_dir=folder, threads=threads, local_files_only=local)

@@ -75,6 +75,24 @@ def from_hub(spec: ModelSpec, folder: str, progress: Progress) -> Mapping[str, s
         raise SourceFailed(_first_line(error)) from error
 
 
+def hub_silence() -> str:
+    """Why the model hub is not worth asking; empty if it answers within a few seconds.
+
+    For downloads by fastembed, which tries a hub that is not there for 40 seconds and says so on standard error.
+    """
+    import httpx  # noqa: PLC0415 - the hub client is loaded only for a download
+    from huggingface_hub import constants
+
+    if constants.HF_HUB_OFFLINE:
+        return "switched off by HF_HUB_OFFLINE"
+    try:
+        failures = (OSError, httpx.HTTPError)
+        _within(HUB_PATIENCE, lambda: httpx.head(constants.ENDPOINT, timeout=HUB_PATIENCE - 1), failures)
+    except (OSError, httpx.HTTPError) as error:
+        return _first_line(error)
+    return ""
+
+
 def _within(seconds: float, question: Callable[[], Answer], failures: tuple[type[Exception], ...]) -> Answer:
     """The answer of `question`, or TimeoutError: name resolution knows no timeout of its own.
 

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from fastembed.common.model_description import ModelSource
 from fastembed.rerank.cross_encoder import TextCrossEncoder
+from loguru import logger
 
 from ai_lessons.errors import UsageError
 from ai_lessons.index.model_files import ModelUnavailable
+from ai_lessons.index.model_sources import hub_silence
 from ai_lessons.index.pinned import LOAD_ERRORS
 
 if TYPE_CHECKING:
@@ -23,6 +25,8 @@ DEFAULT = "Xenova/ms-marco-MiniLM-L-6-v2"
 MODEL_FILES = ("model.onnx", "model_quantized.onnx", "onnx/model.onnx", "onnx/model_quantized.onnx")
 LONGEST = 4000
 """Characters of a passage that are looked at; the models read 512 tokens with the question."""
+
+HUB = "model hub"
 
 AT_ONCE = 4
 """Pairs at once: padding costs more than a batch gains, as with embedding."""
@@ -56,8 +60,12 @@ def load_reranker(named: str, cache_dir: Path, *, offline: bool = False) -> Fast
     Raises:
         UsageError: fastembed has none of that name and there is no such folder; ModelUnavailable: it cannot be had.
     """
+    logger.disable("fastembed")  # what it would print on standard error is in our own error
     tried = []
     for source, load in _sources(named, cache_dir, offline=offline):
+        if source == HUB and (silence := hub_silence()):
+            tried.append((source, silence))
+            continue
         try:
             return FastReranker(load())
         except LOAD_ERRORS as error:
@@ -79,7 +87,7 @@ def _sources(named: str, cache_dir: Path, *, offline: bool) -> Iterator[tuple[st
     place = str(cache_dir / "fastembed")
     yield "cache", lambda: TextCrossEncoder(named, cache_dir=place, local_files_only=True)
     if not offline:
-        yield "model hub", lambda: TextCrossEncoder(named, cache_dir=place)
+        yield HUB, lambda: TextCrossEncoder(named, cache_dir=place)
 
 
 def _from_folder(folder: Path) -> TextCrossEncoder:
