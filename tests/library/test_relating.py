@@ -81,6 +81,19 @@ def test_both_sides_of_a_contradiction_are_shown_only_with_a_word(world: World) 
     assert len(pair & set(answer.notes)) == 1
 
 
+def test_what_is_related_to_a_result_is_offered_beside_it(world: World) -> None:
+    world.write("a/docs/port.md", "# Port\n\nAbout winemaking.\n")
+    world.write("b/docs/cork.md", "# Cork\n\nOf oaks.\n")
+    world.write("c/docs/oak.md", "# Oak\n\nOf trees.\n")
+    link = world.library.contribute.link
+    link("a/docs/port.md", "b/docs/cork.md", "related_to")
+    link("c/docs/oak.md", "b/docs/cork.md", "related_to")
+    light = {one.title: one for one in world.library.recall.list().entries}
+    offered = f"see also: {light['Cork'].handle} Cork (related to {light['Port'].handle})"
+    assert offered in world.search("winemaking", project="a").notes
+    assert not [note for note in world.search("oaks trees winemaking").notes if "see also" in note]
+
+
 def test_of_a_contradiction_only_the_nearer_comes_unasked(world: World) -> None:
     place(world, (LESSON, "everywhere", ""))
     place(world, (OTHER, "here", f"contradicts {LESSON}"), project="jira")

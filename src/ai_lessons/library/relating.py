@@ -27,6 +27,9 @@ LOWERED = 0.5
 
 _WORD = re.compile(r"\w+")
 
+SEE_ALSO = 3
+"""Results that are asked for what is related to them, and related entries that are named."""
+
 CHAIN = 20
 """Steps along `supersedes`; longer chains are mistakes."""
 
@@ -106,6 +109,24 @@ def contradictions(parts: Parts, lights: Iterable[Light]) -> list[tuple[Light, L
 def warnings(parts: Parts, lights: Iterable[Light]) -> list[str]:
     """A sentence for each pair of results that contradict each other: both are never shown without saying so."""
     return [f"[{a.handle}] and [{b.handle}] contradict each other" for a, b in contradictions(parts, lights)]
+
+
+def see_also(parts: Parts, lights: Sequence[Light]) -> list[str]:
+    """A sentence that names what is related to the best results and is not among them; none without such a link."""
+    shown = {light.id for light in lights}
+    others: dict[str, str] = {}
+    for light in lights[:SEE_ALSO]:
+        for edge in parts.catalog.edges(light.id):
+            other = edge.target if edge.source == light.id else edge.source
+            if edge.relation == Relation.RELATED_TO and other not in shown:
+                others.setdefault(other, light.handle)
+    known = parts.catalog.many(others) if others else {}
+    found = [
+        f"{known[one].handle} {known[one].title} (related to {handle})"
+        for one, handle in others.items()
+        if one in known and _is_active(known[one]) and superseded_by(parts, one) is None
+    ]
+    return [f"see also: {'; '.join(found[:SEE_ALSO])}"] if found else []
 
 
 def giving_way(parts: Parts, lights: Sequence[Light], project: str | None) -> dict[str, tuple[str, str]]:

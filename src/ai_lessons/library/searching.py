@@ -13,7 +13,7 @@ from ai_lessons.knowledge.queries import Asked, one_project, parse
 from ai_lessons.library.answers import Hit, Query
 from ai_lessons.library.asked_versions import asked_versions
 from ai_lessons.library.nearness import why_nothing
-from ai_lessons.library.relating import settled, warnings, with_room
+from ai_lessons.library.relating import see_also, settled, warnings, with_room
 from ai_lessons.library.reranking import reranked
 from ai_lessons.library.surfacing import rules_for
 
@@ -68,8 +68,9 @@ def find(parts: Parts, query: Query) -> tuple[list[Hit], list[str]]:
     hits = [] if nothing else hits
     if surfacing:
         hits = rules_for(parts, query, [hit.entry for hit in hits], complete=not done.missing) + hits
-    contradicting = warnings(parts, [hit.entry for hit in hits])
-    return hits, [*_notes(parts, versions, done, found), *filter(None, [unheld, nothing]), *contradicting]
+    lights = [hit.entry for hit in hits]
+    told = [*filter(None, [unheld, nothing]), *warnings(parts, lights), *see_also(parts, lights)]
+    return hits, [*_notes(parts, versions, done, found), *told]
 
 
 def understood(query: Query) -> tuple[Query, tuple[str, ...]]:
