@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import time
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from ai_lessons.index.wal import use_wal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -337,7 +338,7 @@ def _empty(db: sqlite3.Connection) -> None:
 def _connected(path: str) -> sqlite3.Connection:
     db = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
     if path != ":memory:":
-        _use_wal(db)
+        use_wal(db, PATIENCE)
     # losing the last sums in a power cut costs a moment of folding; waiting for the disk costs more
     db.executescript("PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536;")
     if db.execute("PRAGMA user_version").fetchone()[0] != VERSION:
@@ -356,17 +357,3 @@ def _lay_tables(db: sqlite3.Connection) -> None:
     for statement in filter(str.strip, _TABLES.split(";\n")):
         db.execute(statement)
     db.execute("COMMIT")
-
-
-def _use_wal(db: sqlite3.Connection) -> None:
-    """Switch to write-ahead logging. SQLite does not wait by itself when two connections switch at once: we do."""
-    give_up = time.monotonic() + PATIENCE
-    while True:
-        try:
-            db.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
-                raise
-            time.sleep(0.01)
-        else:
-            return

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-import time
 from typing import TYPE_CHECKING, Self
 
 from ai_lessons.errors import StorageFailed
+from ai_lessons.index.wal import use_wal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -107,7 +107,7 @@ class VectorCache:
                 raise StorageFailed(f"the embedding cache {self._path} cannot be opened: {error}") from error
             self._connection = connection
             # Losing the last vectors in a power cut costs a second of embedding; waiting for the disk costs more.
-            _use_wal(connection)
+            use_wal(connection, PATIENCE)
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute(SCHEMA)
         return self._connection
@@ -120,17 +120,3 @@ class VectorCache:
         for suffix in ("", "-wal", "-shm"):
             self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
         self.rebuilt = f"the embedding cache was damaged ({error}) and starts empty"
-
-
-def _use_wal(connection: sqlite3.Connection) -> None:
-    """Switch to write-ahead logging. SQLite does not wait by itself when two connections switch at once: we do."""
-    give_up = time.monotonic() + PATIENCE
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
-                raise
-            time.sleep(0.01)
-        else:
-            return
