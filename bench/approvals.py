@@ -15,8 +15,8 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from ai_lessons.repository import approval_stamp
-from ai_lessons.repository.approval import derive
+from ai_lessons.repository.approval import approval_stamp
+from ai_lessons.repository.approval.derivation import derive
 from ai_lessons.repository.worktree import locate
 from bench.harness import Bar, Outcome, World, machine, number, table, world
 
@@ -92,10 +92,11 @@ def look(root: Path) -> dict[str, float]:
 
 def approve(root: Path) -> dict[str, float]:
     """Median seconds of taking one proposal: objects, branch, git's index and the file in the working tree."""
-    from ai_lessons.repository import deciding, proposals, trunk
+    from ai_lessons.repository.approval import trunk
     from ai_lessons.repository.commits import Committer
     from ai_lessons.repository.objects import opened
-    from ai_lessons.repository.proposing import Wish, propose
+    from ai_lessons.repository.proposal import deciding, proposals
+    from ai_lessons.repository.proposal.proposing import Wish, propose
     from ai_lessons.repository.store import Store
 
     store = Store.open(root, committing=Committer)

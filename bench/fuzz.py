@@ -23,9 +23,9 @@ from ai_lessons.knowledge.config import Chunking, parse_config
 from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.learning import events
-from ai_lessons.repository import records, signers, sshsig
 from ai_lessons.repository.files import inside
 from ai_lessons.repository.journal import Journal
+from ai_lessons.repository.signature import records, signers, sshsig
 from bench.harness import Bar, Outcome, arguments, table
 
 if TYPE_CHECKING:

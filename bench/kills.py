@@ -1,14 +1,15 @@
 """Kill -9 at every step of every writing command, and look what the next command finds.
 
-`python -m bench.kills [--kills N] [--check]`. A job runs in a process forked from one that has everything loaded. The
-process kills itself at its n-th step, where a step is whatever Python tells of before it happens (opening, renaming,
-linking and removing files, statements to SQLite, programs started); n goes over all steps, or over as many as were
-asked for. `reindex` and `sync`, which have threads, run as programs and are killed from outside at a random moment.
+`python -m bench.kills [--kills N] [--interrupt] [--check]`. A job runs in a process forked from one that has everything
+loaded. The process kills itself at its n-th step, where a step is whatever Python tells of before it happens (opening,
+renaming, linking and removing files, statements to SQLite, programs started); n goes over all steps, or over as many as
+were asked for. `reindex` and `sync`, which have threads, run as programs and are killed from outside at some moment.
 
 After each kill comes one ordinary write, as the next command would. Then nothing that was accepted may be missing, no
 lock may be left in git's folder, the user's own `git add` and `git commit` must work, `git fsck --strict` must be
-clean, nothing half may lie about, and the catalog must say what the files say. `python -m bench.kills steps FOLDER
-JOB…`, which the tests use, prints JSON.
+clean, nothing half may lie about, and the catalog must say what the files say. With `--interrupt` it is Ctrl-C in
+place of the kill, and no lock may be left even before the next command. `python -m bench.kills SIGKILL FOLDER JOB…` (or
+SIGINT), which the tests use, prints JSON.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library.rule_answers import RuleDraft
-from ai_lessons.library.wiring import Library, Options, open_library
+from ai_lessons.library.options import Options
+from ai_lessons.library.rules.rule_answers import RuleDraft
+from ai_lessons.library.wiring import Library, open_library
 from ai_lessons.library.writes import LessonDraft, ResourceDraft
 from ai_lessons.repository.store import Store
 from bench.harness import Bar, Outcome, World, arguments, machine, program, table, world
@@ -41,6 +43,7 @@ STEPS = frozenset(("open", "os.rename", "os.link", "os.remove", "os.rmdir", "os.
 """Audit events that count as steps (see sys.audit); writes go to files that were opened, so they lie in between."""
 
 DOCS = 12
+INTERRUPTED = 130
 FORKED = ("add", "update", "import", "approve", "delete")
 STARTED = ("reindex", "sync")
 
@@ -131,21 +134,21 @@ def say(*paths: str) -> None:
     os.write(3, "".join(path + "\n" for path in paths).encode())
 
 
-def run(place: Place, name: str, at: int) -> tuple[bool, int]:
-    """One job in a process that kills itself before its step `at` (from 1); whether it died, and its steps so far."""
+def run(place: Place, name: str, at: int, how: signal.Signals) -> tuple[bool, int]:
+    """One job in a process that ends itself before its step `at` (from 1); whether it did, and its steps so far."""
     place.count += 1
     job = JOBS[name](place)
     steps_read, steps_write = os.pipe()
     said_read, said_write = os.pipe()
     child = os.fork()
     if child == 0:
-        _child(place, job, at, steps_write, said_write)
+        _child(place, job, at, how, steps_write, said_write)
     os.close(steps_write)
     os.close(said_write)
     steps, said = _all(steps_read), _all(said_read).decode()
     _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
-    if code not in {0, -signal.SIGKILL}:
+    if code not in {0, -signal.SIGKILL, INTERRUPTED}:
         raise AssertionError(f"{name} at {at} left with {code}")
     for path in said.splitlines():
         place.accepted[path] = name
@@ -157,7 +160,7 @@ def _all(fd: int) -> bytes:
         return file.read()
 
 
-def _child(place: Place, job: Callable[[Library], None], at: int, steps: int, said: int) -> None:
+def _child(place: Place, job: Callable[[Library], None], at: int, how: signal.Signals, steps: int, said: int) -> None:
     """Never returns."""
     done = 0
     os.dup2(said, 3)
@@ -168,12 +171,15 @@ def _child(place: Place, job: Callable[[Library], None], at: int, steps: int, sa
             done += 1
             os.write(steps, b".")
             if done == at:
-                os.kill(os.getpid(), signal.SIGKILL)
+                os.kill(os.getpid(), how)
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have us ignore it
     try:
         with place.library() as library:
             sys.addaudithook(step)
             job(library)
+    except KeyboardInterrupt:
+        os._exit(INTERRUPTED)
     except BaseException:  # noqa: BLE001 - the parent learns it by the exit code
         traceback.print_exc()
         os._exit(1)
@@ -206,6 +212,11 @@ def after(place: Place) -> list[str]:
     return wrong + user(place) + catalog(place)
 
 
+def at_once(place: Place, how: signal.Signals) -> list[str]:
+    """What is wrong before the next command has run. After a kill nobody was there to tidy up."""
+    return [f"Ctrl-C left a lock: {lock}" for lock in locks(place.root)] if how is signal.SIGINT else []
+
+
 def locks(root: Path) -> list[str]:
     """Lock files in git's folder that are not our own."""
     return [str(p) for p in (root / ".git").rglob("*.lock") if "ai-lessons" not in p.relative_to(root / ".git").parts]
@@ -233,39 +244,39 @@ def catalog(place: Place) -> list[str]:
     return wrong + [f"validate: {problem}" for problem in problems]
 
 
-def steps(place: Place, name: str, kills: int, seed: int) -> Iterator[tuple[int, list[str]]]:
+def steps(place: Place, name: str, kills: int, how: signal.Signals) -> Iterator[tuple[int, list[str]]]:
     """Kill `kills` times, spread over all steps of the job; each with what was wrong after it."""
-    died, total = run(place, name, 0)
+    died, total = run(place, name, 0, how)
     assert not died
     yield 0, after(place)
     chosen = range(1, total + 1)
     if kills < total:
-        chosen = sorted(random.Random(seed).sample(chosen, kills))  # type: ignore[assignment]  # any row of numbers
+        chosen = sorted(random.Random(len(name)).sample(chosen, kills))  # type: ignore[assignment]  # any row of numbers
     for at in chosen:
-        run(place, name, at)
-        yield at, after(place)
+        run(place, name, at, how)
+        yield at, [*at_once(place, how), *after(place)]
 
 
-def harness(folder: Path, wanted: dict[str, int]) -> None:
+def harness(how: signal.Signals, folder: Path, wanted: dict[str, int]) -> None:
     """Print how many kills each job had, and what was wrong, as JSON."""
     import ai_lessons.library.contribute
     import ai_lessons.library.importing
-    import ai_lessons.library.rule_review
+    import ai_lessons.library.rules.rule_review
     import ai_lessons.library.validating
     import ai_lessons.repository.commits
     import ai_lessons.repository.landing  # noqa: F401 - loaded once, not in every process that is forked
 
     place = made(folder)
-    run(place, "add", 0)
+    run(place, "add", 0, how)
     told: dict[str, dict[str, object]] = {}
     for name, kills in wanted.items():
-        results = list(steps(place, name, kills, seed=len(name)))
+        results = list(steps(place, name, kills, how))
         wrong = [f"{name}, step {at}: {line}" for at, lines in results for line in lines]
         told[name] = {"kills": len(results) - 1, "wrong": wrong}
     print(json.dumps(told))
 
 
-def started(home: World, folder: Path, name: str, kills: int) -> tuple[int, list[str]]:
+def started(home: World, folder: Path, name: str, kills: int, how: signal.Signals) -> tuple[int, list[str]]:
     """Kill a program from outside at random moments of its run."""
     folder.mkdir()
     place, draw = made(folder), random.Random(7)
@@ -284,9 +295,9 @@ def started(home: World, folder: Path, name: str, kills: int) -> tuple[int, list
         )
         time.sleep(draw.uniform(0.3, 1.1) * usual)
         with suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
+            os.killpg(child.pid, how)
         child.wait()
-        wrong += [f"{name}, kill {n}: {line}" for line in after(place)]
+        wrong += [f"{name}, kill {n}: {line}" for line in (*at_once(place, how), *after(place))]
     subprocess.run(command, env=dict(home.env), capture_output=True, check=True)
     found = home.ours(place.root, "recall", "search", f"After {place.count}").out
     if f"After {place.count}" not in found:
@@ -298,7 +309,9 @@ def main() -> None:
     parser = arguments("Kill -9 at every step of writing commands: nothing accepted is lost, nothing is left behind.")
     parser.add_argument("--kills", type=int, default=60, help="at most so many kills for each command")
     parser.add_argument("--only", choices=(*FORKED, *STARTED), action="append")
+    parser.add_argument("--interrupt", action="store_true", help="Ctrl-C in place of kill -9")
     asked = parser.parse_args()
+    how = signal.SIGINT if asked.interrupt else signal.SIGKILL
     outcome, rows = Outcome(), []
     print(machine())
     with world(asked.work) as home:
@@ -307,11 +320,11 @@ def main() -> None:
         told: dict[str, dict[str, object]] = {}
         if forked:
             (home.folder / "forked").mkdir()
-            done = home.python("-m", "bench.kills", "steps", str(home.folder / "forked"), *forked)
+            done = home.python("-m", "bench.kills", how.name, str(home.folder / "forked"), *forked)
             told = json.loads(done.out.splitlines()[-1])
         for name in names:
             if name in STARTED:
-                kills, wrong = started(home, home.folder / name, name, max(10, asked.kills // 3))
+                kills, wrong = started(home, home.folder / name, name, max(10, asked.kills // 3), how)
                 told[name] = {"kills": kills, "wrong": wrong}
         for name, result in told.items():
             lines = result["wrong"]
@@ -327,7 +340,8 @@ def main() -> None:
 
 if __name__ == "__main__":
     match sys.argv[1:]:
-        case ["steps", place_, *wishes]:
-            harness(Path(place_), {name: int(n) for name, _, n in (wish.partition("=") for wish in wishes)})
+        case ["SIGKILL" | "SIGINT" as how_, place_, *wishes]:
+            jobs = {name: int(n) for name, _, n in (wish.partition("=") for wish in wishes)}
+            harness(signal.Signals[how_], Path(place_), jobs)
         case _:
             main()

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ai_lessons.library.wiring import Options
+    from ai_lessons.library.options import Options
 
     Floats = NDArray[np.float32]
 
@@ -85,7 +85,7 @@ def by_size(
         paths = {place.id: place.path for place in catalog.locations()}
         status = parts.index.status()
         columns = lancedb.connect(parts.store.state_dir / "index").open_table(status.table).to_arrow()
-        embedder = parts.indexing._embedder(status.model)  # noqa: SLF001 - the model of the library, no second one
+        embedder = parts.embedders.embedder(status.model)
         asked = {one: embedder.embed_query(text) for one, text in texts(questions).items()}
     docs = [n for n, kind in enumerate(columns["kind"].to_pylist()) if kind == "doc"]
     ids = columns["entry_id"].to_pylist()

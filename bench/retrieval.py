@@ -22,8 +22,9 @@ from ai_lessons.index.rows import Filter
 from ai_lessons.knowledge.config import Chunking
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.answers import Query
+from ai_lessons.library.options import Options
 from ai_lessons.library.parts import Parts
-from ai_lessons.library.wiring import Options, init_repository, open_library
+from ai_lessons.library.wiring import init_repository, open_library
 from ai_lessons.library.writes import ResourceDraft
 from ai_lessons.settings import folders
 from bench import corpora, metrics

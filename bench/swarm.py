@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError
-from ai_lessons.library.wiring import Options, open_library
+from ai_lessons.library.options import Options
+from ai_lessons.library.wiring import open_library
 from ai_lessons.library.writes import LessonDraft
 from bench.harness import Bar, ChildFailed, Outcome, Running, World, arguments, machine, number, table, world
 
@@ -139,7 +140,7 @@ class User:
         yield "switch", "-q", "main"
         yield "merge", "-q", "--no-edit", f"topic{n}"
         self.edit("log.txt")
-        yield "stash", "-q"
+        yield "stash", "-q", "-u"
         yield "stash", "pop", "-q"
         yield "commit", "-qam", f"Log {n}"
         yield "switch", "-qc", f"side{n}", "HEAD~1"
@@ -180,7 +181,7 @@ def prepare(home: World, folder: Path) -> Path:
 
 @dataclass(slots=True)
 class Result:
-    """What a part came to; `seconds` of each write, `notes` why a write was not committed at once."""
+    """What a part came to; `seconds` of each write, `notes` why a write was not committed at once, `moves` batches."""
 
     part: Part
     paths: list[str]
@@ -191,6 +192,7 @@ class Result:
     lost: list[str]
     pending: int
     fsck: int
+    moves: int
     took: float
 
     def p99(self) -> float | None:
@@ -231,8 +233,15 @@ def play(home: World, part: Part) -> Result:
         sorted(set(paths) - kept),
         pending,
         len([line for line in (fsck.out + fsck.err).splitlines() if line]),
+        batches(root),
         time.perf_counter() - begun,
     )
+
+
+def batches(root: Path) -> int:
+    """How often the branch was moved for our jobs: one line of the reflog for all that shared a move."""
+    lines = (root / ".git/logs/refs/heads/main").read_text(encoding="utf-8").splitlines()
+    return sum("\tcommit: Add lesson: " in line for line in lines)
 
 
 def settle(root: Path) -> int:
@@ -260,6 +269,7 @@ def report(results: Sequence[Result]) -> None:
                 str(len(r.refused)),
                 str(len(r.lost)),
                 f"{sum(r.notes.values()):,}",
+                str(r.moves),
                 number(1000 * ordered[len(ordered) // 2]),
                 number(r.p99()),
                 number(1000 * ordered[-1]),
@@ -268,7 +278,7 @@ def report(results: Sequence[Result]) -> None:
                 number(r.took),
             ]
         )
-    head = ["part", "written", "refused", "lost", "waited for a later commit", "p50 ms", "p99 ms", "max ms"]
+    head = ["part", "written", "refused", "lost", "waited for a later commit", "batches", "p50 ms", "p99 ms", "max ms"]
     print(table("swarm", [*head, "user's commands failed", "git fsck --strict", "s"], rows))
     for r in results:
         details(r)

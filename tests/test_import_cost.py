@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 NEVER_FOR_READING = ("shutil", "bz2", "lzma", "zlib", "subprocess", "difflib", "cryptography")
 JUDGING = (
-    "ai_lessons.repository.approved",
-    "ai_lessons.repository.approval",
-    "ai_lessons.repository.approval_memory",
-    "ai_lessons.repository.approval_state",
-    "ai_lessons.repository.verdicts",
-    "ai_lessons.repository.merges",
+    "ai_lessons.repository.approval.approved",
+    "ai_lessons.repository.approval.derivation",
+    "ai_lessons.repository.approval.approval_memory",
+    "ai_lessons.repository.approval.approval_state",
+    "ai_lessons.repository.approval.verdicts",
+    "ai_lessons.repository.approval.merges",
     "ai_lessons.repository.commits",
     "ai_lessons.knowledge.markdown",
     "ai_lessons.knowledge.passages",
@@ -136,7 +136,11 @@ def test_lesson_reads_from_the_catalog_alone(args: tuple[str, ...], git_repo: Pa
     git(git_repo, "commit", "-qm", "entry")
     loaded(calling("--repo", str(git_repo), "list", door="lesson_cli"))
     names = loaded(calling("--repo", str(git_repo), *args, door="lesson_cli"))
-    writing = {"ai_lessons.library.lesson_writing", "ai_lessons.library.contribute", "ai_lessons.knowledge.drafts"}
+    writing = {
+        "ai_lessons.library.lessons.lesson_writing",
+        "ai_lessons.library.contribute",
+        "ai_lessons.knowledge.drafts",
+    }
     assert names & {*SLOW, *WRITING, *JUDGING, *NEVER_FOR_READING, *writing} == set()
 
 

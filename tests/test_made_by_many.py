@@ -26,7 +26,7 @@ def count(path):
 """
 
 APPROVALS = """
-from ai_lessons.repository.approval_state import ApprovalState
+from ai_lessons.repository.approval.approval_state import ApprovalState
 def make(path, name):
     with ApprovalState(path) as state, state.writing():
         state._db.execute("insert into meta values (?, '1')", [name])

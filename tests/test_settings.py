@@ -67,7 +67,7 @@ def test_the_configuration_file_sets_everything(home: Path, work: Path) -> None:
     assert found.index_dir == "s3://bucket/index"
     assert found.model_dir == home / ".config/ai-lessons/models"
     assert (found.agent, found.offline) == ("claude", True)
-    assert str(found.enterprise["acme"]) == "/srv/acme"
+    assert [(one.name, str(one.path)) for one in found.known[2:]] == [("enterprise:acme", "/srv/acme")]
 
 
 def test_lessons_are_promoted_into_the_agent_hosts_folders_unless_others_are_named(home: Path, work: Path) -> None:
@@ -183,6 +183,85 @@ def test_an_unknown_tier_is_refused(home: Path, work: Path, tier: str) -> None:
         load({"HOME": str(home)}, work, tier=tier)
 
 
+def test_a_project_with_a_repository_is_written_to_and_the_users_is_read_with_it(home: Path, work: Path) -> None:
+    (work / ".ai/reference").mkdir(parents=True)
+    found = load({"HOME": str(home)}, work / "deep")
+    assert (found.repo, found.tier) == (work / ".ai/reference", "project")
+    assert [one.name for one in found.reads] == ["project", "user"]
+
+
+def test_in_the_home_folder_the_users_own_repository_is_no_project(home: Path) -> None:
+    (home / ".ai/reference").mkdir(parents=True)
+    found = load({"HOME": str(home)}, home)
+    assert (found.tier, [one.name for one in found.reads]) == ("user", ["user"])
+
+
+def test_a_folder_without_one_reads_and_writes_the_users_alone(home: Path, work: Path) -> None:
+    found = load({"HOME": str(home)}, work)
+    assert (found.tier, [one.name for one in found.reads]) == ("user", ["user"])
+    assert [one.name for one in found.known] == ["project", "user"]
+
+
+@pytest.mark.parametrize("stands_in", ["", "deep"])
+def test_a_project_says_which_enterprise_it_belongs_to(home: Path, work: Path, stands_in: str) -> None:
+    configure(
+        home, '[enterprise.acme]\npath = "~/acme"\nsync_url = "https://git.example/acme.git"\n[enterprise.b]\npath="b"'
+    )
+    (work / ".ai-lessons.toml").write_text('enterprise = "acme"\n')
+    found = load({"HOME": str(home)}, work / stands_in)
+    assert [one.name for one in found.reads] == ["user", "enterprise:acme"]
+    assert (found.belongs_to, found.tier) == ("enterprise:acme", "user")
+    assert (found.reads[1].path, found.reads[1].url) == (home / "acme", "https://git.example/acme.git")
+
+
+def test_the_enterprise_of_a_project_above_the_top_of_the_code_is_not_ours(home: Path, work: Path) -> None:
+    (work / "deep/.git").mkdir()
+    (work / ".ai-lessons.toml").write_text('enterprise = "acme"\n')
+    assert load({"HOME": str(home)}, work / "deep").belongs_to == ""
+
+
+def test_a_tier_or_a_repository_that_is_named_is_the_only_one(home: Path, work: Path) -> None:
+    configure(home, f'[enterprise]\nacme = "{home}/acme"\n')
+    (work / ".ai/reference").mkdir(parents=True)
+    (work / ".ai-lessons.toml").write_text('enterprise = "acme"\n')
+    for given in ({"tier": "user"}, {"tier": "enterprise:acme"}, {"repo": str(work)}):
+        assert len(load({"HOME": str(home)}, work, **given).reads) == 1
+    assert load({"HOME": str(home)}, work, repo=str(home / "acme")).tier == "enterprise:acme"
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("enterprise = 3", "enterprise must be a text in quotes"),
+        ("enterprize = 'acme'", "unknown key 'enterprize'"),
+        ("enterprise = [", "not valid TOML"),
+        ("#" * 70_000, "more than 64 KiB"),
+    ],
+)
+def test_a_project_file_that_makes_no_sense_is_an_error_that_names_it(
+    home: Path, work: Path, text: str, what: str
+) -> None:
+    (work / ".ai-lessons.toml").write_text(text)
+    with pytest.raises(UsageError, match=what) as caught:
+        load({"HOME": str(home)}, work)
+    assert str(work / ".ai-lessons.toml") in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("[enterprise.acme]\nsync_url = 'x'", "enterprise.acme has no path"),
+        ("[enterprise.acme]\npath = 'x'\nurl = 'y'", "unknown key enterprise.acme.url"),
+        ("[enterprise.acme]\npath = 3", "enterprise.acme.path must be a text"),
+        ("[enterprise]\nacme = 3", "acme must be a text"),
+    ],
+)
+def test_an_enterprise_that_makes_no_sense_is_an_error(home: Path, work: Path, text: str, what: str) -> None:
+    configure(home, text)
+    with pytest.raises(UsageError, match=what):
+        load({"HOME": str(home)}, work)
+
+
 def test_a_folder_that_was_deleted_under_our_feet_is_told(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,3 +271,9 @@ def test_a_folder_that_was_deleted_under_our_feet_is_told(
     gone.rmdir()
     with pytest.raises(UsageError, match="the current folder does not exist any more"):
         load({"HOME": str(home)})
+
+
+def test_an_evaluator_is_named_by_the_environment_or_the_configuration(home: Path, work: Path) -> None:
+    configure(home, 'evaluator = "evaluate --brief"\n')
+    assert load({"HOME": str(home)}, work).evaluator == "evaluate --brief"
+    assert load({"HOME": str(home), "AI_LESSONS_EVALUATOR": "other"}, work).evaluator == "other"

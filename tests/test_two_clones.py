@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.library.answers import Query
-from ai_lessons.library.rule_answers import RuleDraft
-from ai_lessons.library.wiring import Options, open_library
+from ai_lessons.library.options import Options
+from ai_lessons.library.rules.rule_answers import RuleDraft
+from ai_lessons.library.wiring import open_library
 from ai_lessons.library.writes import LessonDraft
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from ai_lessons.library.rule_answers import Suggested
+    from ai_lessons.library.rules.rule_answers import Suggested
     from ai_lessons.library.wiring import Library
     from conftest import Git
 

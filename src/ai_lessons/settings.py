@@ -9,21 +9,32 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import NotFound, StorageFailed, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 PROGRAM = "ai-lessons"
+USER, PROJECT, ENTERPRISE = "user", "project", "enterprise"
 PROJECT_REPOSITORY = Path(".ai") / "reference"
 """The project tier, below the top folder of the code repository that one stands in."""
 
 TRUE, FALSE = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off", ""})
-KEYS = ("repo", "index_dir", "model_dir", "reranker", "skills_dir", "tools_dir", "agent", "offline", "enterprise")
-"""Keys of `config.toml`; all but `enterprise` (a table of NAME = "path") are plain values."""
+KEYS = (
+    "repo", "index_dir", "model_dir", "reranker", "evaluator", "skills_dir", "tools_dir", "agent", "offline",
+    "enterprise",
+)  # fmt: skip
+"""Keys of `config.toml`; all but `enterprise` (a table of NAME = "path", or of tables) are plain values."""
+
+ENTERPRISE_KEYS = ("path", "sync_url")
+
+CODE_FILE = ".ai-lessons.toml"
+"""In the top folder of a code project: which enterprise it belongs to."""
+
+CODE_KEYS = ("enterprise",)
+MOST_BYTES = 64 * 1024
 
 
 class Folders(NamedTuple):
@@ -34,10 +45,27 @@ class Folders(NamedTuple):
     cache: Path
 
 
+class Tier(NamedTuple):
+    """A knowledge repository with a part of its own: `user`, `project` or `enterprise:NAME`.
+
+    `url` is where an enterprise shares its repository; `why` says in a few words what names it. It need not exist.
+    """
+
+    name: str
+    path: Path
+    why: str
+    url: str | None = None
+
+
 class Settings(NamedTuple):
     """Everything a door needs to open a library. Paths are absolute; none need exist.
 
+    `repo` is the repository that is written to, `tier` its name; `reads` are the tiers that are read from where we
+    stand, nearest first and that one among them; `known` are all. `belongs_to` is the tier of the enterprise that the
+    code project around `cwd` belongs to (empty: to none; the name may be one that nothing here knows). `named`: the
+    repository was named by path or tier, so that no other applies.
     `skills_dir` and `tools_dir` are what lessons are promoted into; `lesson_log` is where another tool kept lessons.
+    `evaluator` is a command, as a shell would split it.
     """
 
     repo: Path
@@ -50,10 +78,14 @@ class Settings(NamedTuple):
     index_dir: str | None = None
     model_dir: Path | None = None
     reranker: str | None = None
+    evaluator: str | None = None
     agent: str | None = None
     session: str | None = None
     offline: bool = False
-    enterprise: Mapping[str, Path] = MappingProxyType({})
+    reads: tuple[Tier, ...] = ()
+    known: tuple[Tier, ...] = ()
+    belongs_to: str = ""
+    named: bool = False
 
 
 def folders(environ: Mapping[str, str]) -> Folders:
@@ -85,12 +117,11 @@ def load(
     places = folders(environ)
     file = Path(environ["AI_LESSONS_CONFIG"]) if environ.get("AI_LESSONS_CONFIG") else places.config / "config.toml"
     table = _read(file)
-    enterprise = _enterprise(table, file, environ)
-    user = _path(_text(table, "repo", file), file.parent, environ) or _home(environ) / ".ai" / "reference"
-    chosen_tier = tier or "user"
-    chosen = _path(repo, here, environ)
-    if chosen is None and tier is None:
-        chosen = _path(environ.get("AI_LESSONS_REPO"), here, environ)
+    known = _known(table, file, environ, here)
+    belongs_to = _belongs_to(here)
+    chosen = _path(repo, here, environ) or (None if tier else _path(environ.get("AI_LESSONS_REPO"), here, environ))
+    reads = _reads(chosen, tier, known, belongs_to)
+    writes = reads[0]
 
     def folder(key: str) -> Path | None:
         named = _path(environ.get(f"AI_LESSONS_{key.upper()}"), here, environ)
@@ -98,8 +129,8 @@ def load(
 
     claude = _path(environ.get("CLAUDE_CONFIG_DIR"), here, environ) or _home(environ) / ".claude"
     return Settings(
-        repo=chosen or _repository_of(chosen_tier, here, user, enterprise),
-        tier=chosen_tier,
+        repo=writes.path,
+        tier=writes.name,
         folders=places,
         cwd=here,
         skills_dir=folder("skills_dir") or claude / "skills",
@@ -108,10 +139,14 @@ def load(
         index_dir=environ.get("AI_LESSONS_INDEX_DIR") or _text(table, "index_dir", file),
         model_dir=folder("model_dir"),
         reranker=environ.get("AI_LESSONS_RERANKER") or _text(table, "reranker", file),
+        evaluator=environ.get("AI_LESSONS_EVALUATOR") or _text(table, "evaluator", file),
         agent=environ.get("AI_LESSONS_AGENT") or _text(table, "agent", file),
         session=environ.get("AI_LESSONS_SESSION") or None,
         offline=_flag(environ, "AI_LESSONS_OFFLINE", table, "offline", file),
-        enterprise=enterprise,
+        reads=reads,
+        known=known,
+        belongs_to=belongs_to,
+        named=bool(chosen or tier),
     )
 
 
@@ -145,13 +180,17 @@ def _path(value: str | None, base: Path, environ: Mapping[str, str]) -> Path | N
     return Path(os.path.normpath(base / value))
 
 
-def _read(file: Path) -> dict[str, Any]:
+def _read(file: Path, known: Sequence[str] = KEYS) -> dict[str, Any]:
     try:
-        data = file.read_bytes()
+        with file.open("rb") as opened:
+            data = opened.read(MOST_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
-        raise StorageFailed(f"{file}: {error.strerror}", hint="AI_LESSONS_CONFIG names another file") from error
+        hint = "AI_LESSONS_CONFIG names another file" if known is KEYS else ""
+        raise StorageFailed(f"{file}: {error.strerror}", hint=hint) from error
+    if len(data) > MOST_BYTES:
+        raise UsageError(f"{file}: more than {MOST_BYTES // 1024} KiB of settings", hint=f"mend or remove {file}")
     import tomllib  # noqa: PLC0415  # 8 ms that only those pay who have a configuration
 
     try:
@@ -159,13 +198,13 @@ def _read(file: Path) -> dict[str, Any]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{file}: not valid TOML: {error}", hint=f"mend or remove {file}") from error
     for key in table:
-        if key not in KEYS:
+        if key not in known:
             from difflib import get_close_matches  # noqa: PLC0415  # only for those who have mistyped
 
-            near = get_close_matches(key, KEYS, 1)
+            near = get_close_matches(key, known, 1)
             raise UsageError(
                 f"{file}: unknown key {key!r}",
-                hint=f"did you mean {near[0]}?" if near else "known keys: " + ", ".join(KEYS),
+                hint=f"did you mean {near[0]}?" if near else "known keys: " + ", ".join(known),
             )
     return table
 
@@ -189,26 +228,86 @@ def _flag(environ: Mapping[str, str], variable: str, table: Mapping[str, Any], k
     return value
 
 
-def _enterprise(table: Mapping[str, Any], file: Path, environ: Mapping[str, str]) -> dict[str, Path]:
+def _known(table: Mapping[str, Any], file: Path, environ: Mapping[str, str], cwd: Path) -> tuple[Tier, ...]:
+    """Every tier there is for this user and this folder, nearest first."""
+    stated = _path(_text(table, "repo", file), file.parent, environ)
+    user = Tier(USER, stated or _home(environ) / ".ai" / "reference", f"{file} names it" if stated else "the default")
+    place = project_repository(cwd, user.path)
+    project = Tier(PROJECT, place, f"the nearest {PROJECT_REPOSITORY.as_posix()} upward")
     named = table.get("enterprise", {})
     if not isinstance(named, dict):
         raise UsageError(f"{file}: enterprise must be a table", hint='for example: [enterprise]\nacme = "~/acme"')
-    found = {name: _path(_text(named, name, file), file.parent, environ) for name in named}
-    return {name: path for name, path in found.items() if path is not None}
+    found = (_enterprise(name, value, file, environ) for name, value in named.items())
+    return (project, user, *(one for one in found if one is not None))
 
 
-def _repository_of(tier: str, cwd: Path, user: Path, enterprise: Mapping[str, Path]) -> Path:
-    if tier == "user":
-        return user
-    if tier == "project":
-        return project_repository(cwd, user)
-    word, _, name = tier.partition(":")
-    if word != "enterprise" or not name:
-        raise UsageError(f"{tier!r} is not a tier", hint="project, user or enterprise:NAME")
-    if name not in enterprise:
-        hint = "" if enterprise else "name it in config.toml below [enterprise]"
-        raise NotFound("enterprise tier", name, suggestions=sorted(enterprise), hint=hint)
-    return enterprise[name]
+def _enterprise(name: str, value: Any, file: Path, environ: Mapping[str, str]) -> Tier | None:
+    """One enterprise of `config.toml`: a path, or a table of `path` and `sync_url`. None for one without a path."""
+    table, key = (value, f"enterprise.{name}.path") if isinstance(value, dict) else ({"path": value}, name)
+    for unknown in table.keys() - set(ENTERPRISE_KEYS):
+        raise UsageError(
+            f"{file}: unknown key enterprise.{name}.{unknown}", hint="known keys: " + ", ".join(ENTERPRISE_KEYS)
+        )
+    path = _path(_text({key: table.get("path")}, key, file), file.parent, environ)
+    if path is None and isinstance(value, dict):
+        raise UsageError(f"{file}: enterprise.{name} has no path", hint='path = "~/acme-knowledge"')
+    url = _text(table, "sync_url", file)
+    return Tier(f"{ENTERPRISE}:{name}", path, f"{file} names it", url) if path else None
+
+
+def _reads(chosen: Path | None, tier: str | None, known: Sequence[Tier], belongs_to: str) -> tuple[Tier, ...]:
+    """The tiers that are read, nearest first; one that was named by its path or its name is the only one."""
+    if chosen is not None:
+        return (Tier(tier or _name_of(chosen, known), chosen, "--repo or AI_LESSONS_REPO names it"),)
+    if tier:
+        return (_named(tier, known)._replace(why="--tier names it"),)
+    user = next(one.path for one in known if one.name == USER)
+    return tuple(one for one in known if _applies(one, user, belongs_to))
+
+
+def _name_of(path: Path, known: Iterable[Tier]) -> str:
+    """The tier that lies at a path; one that has no name is like the user's own."""
+    return next((one.name for one in known if one.path == path), USER)
+
+
+def _named(name: str, known: Sequence[Tier]) -> Tier:
+    for one in known:
+        if one.name == name:
+            return one
+    word, _, rest = name.partition(":")
+    if word != ENTERPRISE or not rest:
+        raise UsageError(f"{name!r} is not a tier", hint="project, user or enterprise:NAME")
+    names = sorted(one.name.partition(":")[2] for one in known if one.name.startswith(f"{ENTERPRISE}:"))
+    raise NotFound(
+        "enterprise tier", rest, suggestions=names, hint="" if names else "name it in config.toml below [enterprise]"
+    )
+
+
+def _applies(tier: Tier, user: Path, belongs_to: str) -> bool:
+    """Whether a tier is read here: the user's always, the project's where it is, the project's enterprise.
+
+    In the home folder the place of a project's repository is that of the user's own.
+    """
+    if tier.name == PROJECT:
+        return tier.path != user and tier.path.is_dir()
+    return tier.name in {USER, belongs_to}
+
+
+def _belongs_to(cwd: Path) -> str:
+    """The enterprise tier that the nearest `.ai-lessons.toml` upward names, no higher than the top of the code.
+
+    Raises:
+        UsageError: the file says nothing that makes sense. StorageFailed: it cannot be read.
+    """
+    for folder in (cwd, *cwd.parents):
+        file = folder / CODE_FILE
+        if file.is_file():
+            table = _read(file, CODE_KEYS)
+            name = _text(table, "enterprise", file)
+            return f"{ENTERPRISE}:{name}" if name else ""
+        if (folder / ".git").exists():
+            break
+    return ""
 
 
 def project_repository(cwd: Path, user: Path) -> Path:

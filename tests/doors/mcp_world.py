@@ -81,11 +81,11 @@ def connected(to: Any, **options: Any) -> Iterator[Agent]:
 
 
 @contextmanager
-def inside(log: Path, chosen: str = "all") -> Iterator[Agent]:
+def inside(log: Path, chosen: str = "all", **options: Any) -> Iterator[Agent]:
     """A client on a server in this process, which serves what the environment says."""
     desk = Desk(lambda: settings.load(os.environ))
     try:
-        with connected(build(desk, log, chosen)) as agent:
+        with connected(build(desk, log, chosen), **options) as agent:
             yield agent
     finally:
         desk.close()

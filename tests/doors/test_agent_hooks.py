@@ -20,7 +20,7 @@ import pytest
 
 from ai_lessons.doors import agent_hook, agent_host
 from ai_lessons.errors import UsageError
-from ai_lessons.library.agent_events import Moment
+from ai_lessons.library.agents.agent_events import Moment
 from doors.world import PROGRAM, Run, environment
 from test_import_cost import SLOW, WRITING
 
@@ -136,7 +136,7 @@ def test_a_session_begins_with_the_rules_and_lessons_of_its_project(host: Host, 
 
 def test_a_session_begins_with_the_number_of_proposals(host: Host, proposal: str) -> None:
     told = host.hear("session_start")
-    assert "decide: 1 proposed rule (" in told
+    assert "decide: 1 proposal (" in told
     assert "GET a workflow before you PUT it" not in told
 
 

@@ -50,6 +50,21 @@ def desk(knowledge: Path, git: Callable[..., str], run: Run) -> Path:
     return desk
 
 
+@pytest.fixture
+def project_and_enterprise(
+    desk: Path, knowledge: Path, hermetic: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The knowledge is that of the code project we stand in, beside a repository of the user's and one of acme."""
+    monkeypatch.delenv("AI_LESSONS_REPO")
+    (desk / ".ai").mkdir()
+    knowledge.rename(desk / ".ai/reference")
+    for place in (hermetic / ".ai/reference", hermetic / "acme"):
+        assert run("--repo", place, "admin", "init", "--no-hooks").code == 0
+    config = hermetic / ".config/ai-lessons/config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text('[enterprise]\nacme = "~/acme"\n')
+
+
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_an_example_runs(example: str, desk: Path, run: Run, request: pytest.FixtureRequest) -> None:
     if "R-" in example:
@@ -61,6 +76,8 @@ def test_an_example_runs(example: str, desk: Path, run: Run, request: pytest.Fix
     if "revoke-rule" in example:
         assert run("admin", "trust-keys", "--yes").code == 0
         assert run("admin", "approve-rule", "R-5N1QTC", "--yes", "--sign").code == 0
+    if "promote" in example:
+        request.getfixturevalue("project_and_enterprise")
     if "index pull" in example:
         assert run("admin", "index", "push", str(desk / "knowledge-index")).code == 0
     example = example.replace("/srv/git", str(desk))

@@ -7,7 +7,7 @@ import json
 import signal
 import socket
 import subprocess
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
@@ -33,12 +33,13 @@ HELLO: dict[str, Any] = {
     "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}},
 }  # fmt: skip
 STRICT = """
-from ai_lessons.doors.mcp import http, pace
+from ai_lessons.doors.mcp import http, lines, pace
 http.SESSIONS, http.CONNECTIONS, pace.KNOWN = {sessions}, {connections}, pace.Rate({burst}, {steady})
+lines.PATIENCE = {patience}
 from ai_lessons.doors.mcp_server import main
 main()
 """
-"""The program with bounds that a test reaches."""
+NEVER = 10**6
 ACCEPTED = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 
 
@@ -78,6 +79,13 @@ class Served(NamedTuple):
     def greet(self, **headers: str) -> http.client.HTTPResponse:
         """The answer to a client of the older protocol that wants a session."""
         return self.answers("POST", headers, json.dumps(HELLO).encode())
+
+
+def strict(
+    *, sessions: int = 50, connections: int = 50, burst: int = 1000, steady: float = 100, patience: float = NEVER
+) -> str:
+    """The program with bounds that a test reaches, or never."""
+    return STRICT.format(sessions=sessions, connections=connections, burst=burst, steady=steady, patience=patience)
 
 
 @contextmanager
@@ -175,7 +183,7 @@ def test_guesses_of_a_token_are_slowed_and_its_holder_is_not(knowledge: Path, to
 
 
 def test_who_asks_too_often_is_told_when_to_come_again(knowledge: Path) -> None:
-    code = STRICT.format(sessions=5, connections=50, burst=6, steady=0.001)
+    code = strict(burst=6, steady=0.001)
     with serving("--http", "127.0.0.1:0", code=code) as served:
         # what a web page elsewhere sends uses up nothing
         assert [served.ask(Origin="http://evil.example") for _ in range(10)] == [403] * 10
@@ -186,7 +194,7 @@ def test_who_asks_too_often_is_told_when_to_come_again(knowledge: Path) -> None:
 
 
 def test_no_more_sessions_than_agreed_are_kept(knowledge: Path) -> None:
-    code = STRICT.format(sessions=3, connections=50, burst=100, steady=1)
+    code = strict(sessions=3)
     with serving("--http", "127.0.0.1:0", code=code) as served:
         opened = [served.greet() for _ in range(3)]
         assert [one.status for one in opened] == [200] * 3
@@ -201,18 +209,84 @@ def test_no_more_sessions_than_agreed_are_kept(knowledge: Path) -> None:
         assert served.ask() == 503
 
 
-def test_no_more_connections_than_agreed_are_answered(knowledge: Path) -> None:
-    code = STRICT.format(sessions=3, connections=4, burst=100, steady=1)
-    with serving("--http", "127.0.0.1:0", code=code) as served, ExitStack() as held:
-        assert served.ask() not in {429, 503}
+def open_line(served: Served, said: bytes = b"") -> socket.socket:
+    line = socket.create_connection((served.host, served.port), timeout=60)
+    line.sendall(said)
+    return line
+
+
+def ended(line: socket.socket) -> bool:
+    """Whether the server closes it, of which it has as long as the line's timeout."""
+    with suppress(ConnectionResetError):
+        while line.recv(65536):
+            pass
+    return True
+
+
+def stream(served: Served) -> socket.socket:
+    """A line on which the server is answering: what it says of itself to one session, which has no end."""
+    session = served.greet().headers["Mcp-Session-Id"]
+    asks = f"GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nMcp-Session-Id: {session}\r\n\r\n"
+    line = open_line(served, asks.encode())
+    assert b" 200 " in line.recv(65536)
+    return line
+
+
+def test_while_every_line_is_busy_a_newcomer_is_asked_to_come_again(knowledge: Path) -> None:
+    with serving("--http", "127.0.0.1:0", code=strict(connections=5)) as served, ExitStack() as held:
         for _ in range(4):
-            held.enter_context(socket.create_connection((served.host, served.port), timeout=60))
+            held.enter_context(stream(served))
         assert served.ask() == 503
         held.close()
         while served.ask() == 503:
             pass  # until the server has seen that they are gone
         with connected(served.url) as agent:
             assert agent.call("search", query="workflow")["lessons"]
+
+
+HALF = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n"
+
+
+@pytest.mark.parametrize("said", [b"", b"P", HALF, HALF + b"\r\n{"], ids=["nothing", "a letter", "a head", "a body"])
+def test_lines_without_a_whole_request_keep_nobody_out(knowledge: Path, said: bytes) -> None:
+    lines = door.CONNECTIONS
+    with ExitStack() as held:
+        served = held.enter_context(serving("--http", "127.0.0.1:0", code=strict(connections=lines)))
+        agent = held.enter_context(connected(served.url))
+        silent = [held.enter_context(open_line(served, said)) for _ in range(lines)]
+        assert agent.call("search", query="workflow")["lessons"]
+        assert ended(silent[0])  # whoever waits longest makes room
+
+
+@pytest.mark.parametrize("said", [b"", b"P", HALF, HALF + b"\r\n{"], ids=["nothing", "a letter", "a head", "a body"])
+def test_a_request_has_to_be_there_whole_in_time(knowledge: Path, said: bytes) -> None:
+    with serving("--http", "127.0.0.1:0", code=strict(patience=1.0)) as served, ExitStack() as held:
+        answering = held.enter_context(stream(served))
+        assert ended(held.enter_context(open_line(served, said)))
+        assert ended(held.enter_context(open_line(served, said)))
+        answering.settimeout(0.5)
+        with pytest.raises(TimeoutError):  # an answer may take as long as it likes
+            answering.recv(1)
+
+
+def test_a_line_that_was_answered_has_to_ask_again_in_time(knowledge: Path) -> None:
+    refused = b"POST /mcp HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 1000\r\n\r\n{"
+    with serving("--http", "127.0.0.1:0", code=strict(patience=1.0)) as served, open_line(served, refused) as line:
+        assert b" 421 " in line.recv(65536)
+        line.settimeout(0.2)
+        while not gone(line):
+            pass  # a byte of the body now and then does not make it any younger
+
+
+def gone(line: socket.socket) -> bool:
+    """Whether the server has closed the line, on which one more byte is sent."""
+    try:
+        line.sendall(b" ")
+        return line.recv(65536) == b""
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
 
 
 def test_over_http_no_id_leads_out_of_the_repository(open_: Served, knowledge: Path) -> None:

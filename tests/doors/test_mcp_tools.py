@@ -3,10 +3,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from mcp.shared.exceptions import MCPError
+from mcp.types import CreateMessageResult, ErrorData, TextContent
 
 from ai_lessons.doors.mcp import toolset
 from ai_lessons.doors.mcp.desk import Desk
@@ -16,6 +17,8 @@ from doors.world import DOC, FILES, LESSON, RULE, SCRIPT, Run
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from mcp.types import CreateMessageRequestParams
 
     Git = Callable[..., str]
 
@@ -170,7 +173,7 @@ def test_resources_answer_as_their_tools_and_say_what_is_wrong(agent: Agent, kno
 
 def test_a_proposal_is_listed_and_is_not_in_force(agent: Agent, proposal: str) -> None:
     text = agent.reads("list_pending")
-    assert "None of these rules is in force" in text
+    assert "none of these rules is in force" in text
     assert "Rules are in force" not in text
     assert proposal in text
     data = agent.call("list_pending")
@@ -399,3 +402,73 @@ def test_the_schema_of_every_tool_is_short_and_whole(log: Path) -> None:
         told = json.dumps([tool.parameters, tool.output_schema])
         assert '"title": "' not in told.replace('"title": {"type"', "")
         assert "#/$defs/entry" not in told or tool.name == "search"
+
+
+@pytest.fixture
+def tiers(knowledge: Path, hermetic: Path, git: Git, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The knowledge is the user's; the code project that we stand in has its own, and there is a company's."""
+    monkeypatch.delenv("AI_LESSONS_REPO")
+    (hermetic / ".ai").mkdir(exist_ok=True)
+    knowledge.rename(hermetic / ".ai/reference")
+    project = knowledge.parent / "shop/.ai/reference"
+    for place in (project, hermetic / "acme"):
+        place.mkdir(parents=True)
+        git(place, "init", "-q")
+        (place / "README.md").write_text("# Knowledge\n")
+        git(place, "add", "-A")
+        git(place, "commit", "-qm", "first")
+    config = hermetic / ".config/ai-lessons/config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text('[enterprise]\nacme = "~/acme"\n')
+    monkeypatch.chdir(project.parent.parent)
+    return project
+
+
+def test_an_entry_is_proposed_to_an_enterprise_and_never_copied(tiers: Path, log: Path) -> None:
+    with inside(log) as agent:
+        plan = agent.call("promote", id="L-8F3K2A", to="enterprise:acme", dry_run=True)
+        assert (plan["outcome"], plan["dry_run"], plan["proposal"]) == ("proposed", True, None)
+        done = agent.call("promote", id="L-8F3K2A", to="enterprise:acme", reason="three teams")
+        assert done["proposal"]["branch"].startswith("proposals/L-")
+        assert done["evaluation"]["recommendation"] == "approve"
+        assert not done["evaluation"]["evaluated"]
+        told = agent.fails("promote", id="L-8F3K2A", to="project")
+        assert "an agent only proposes" in told
+        assert "hint: ask the user to run: ai-lessons contribute promote L-8F3K2A --to project" in told
+        assert agent.call("promote", id="L-8F3K2A", to="project", dry_run=True)["outcome"] == "copied"
+        assert not list(tiers.rglob("lessons/*/*.md"))
+        assert "is in the user tier already" in agent.fails("promote", id="L-8F3K2A", to="user")
+
+
+def test_an_agent_takes_nothing_out_of_an_enterprise(tiers: Path, hermetic: Path, log: Path, git: Git) -> None:
+    (hermetic / "acme/global/lessons").mkdir(parents=True)
+    (hermetic / "acme/global/lessons/a.md").write_text(f"---\nid: {LESSON[:-1]}B\nkind: lesson\ntitle: A\n---\n")
+    git(hermetic / "acme", "add", "-A")
+    git(hermetic / "acme", "commit", "-qm", "more")
+    (tiers.parent.parent / ".ai-lessons.toml").write_text('enterprise = "acme"\n')
+    with inside(log) as agent:
+        told = agent.fails("promote", id=f"{LESSON[:-1]}B", to="user")
+    assert "a person takes it out\nhint: ask the user to run: ai-lessons contribute promote" in told
+
+
+def answers(said: str) -> Any:
+    async def sampled(_context: Any, _params: CreateMessageRequestParams) -> CreateMessageResult | ErrorData:
+        if said == "no":
+            return ErrorData(code=-1, message="the user said no: \x1b[2J")
+        return CreateMessageResult(role="assistant", content=TextContent(type="text", text=said), model="m")
+
+    return sampled
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ('{"recommendation": "revise", "notes": ["say which version"]}', "the model: say which version"),
+        ("I think it is fine.", "the evaluator failed: its answer is no JSON object"),
+        ("no", "the evaluator failed: the client gave no answer of its model"),
+    ],
+)
+def test_the_clients_own_model_is_asked_where_the_client_lets_us(tiers: Path, log: Path, said: str, told: str) -> None:
+    with inside(log, sampling_callback=answers(said), mode="legacy") as agent:
+        done = agent.call("promote", id="L-8F3K2A", to="enterprise:acme", dry_run=True)
+    assert told in [one["message"] for one in done["evaluation"]["findings"]]

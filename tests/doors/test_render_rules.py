@@ -9,7 +9,7 @@ from ai_lessons.doors import render, render_jobs, render_rules, rules_json
 from ai_lessons.doors.terminal import View
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.answers import Approval, Context, Related, Shown, Why
-from ai_lessons.library.rule_answers import Approved, Audit, AuditRow, Pending, Rejected, Suggested
+from ai_lessons.library.rules.rule_answers import Approved, Audit, AuditRow, Pending, Rejected, Suggested, TakenRow
 from ai_lessons.library.writes import Written
 from doors.test_render import LESSON, RULE, VIEW, light
 
@@ -29,7 +29,8 @@ NEW = Pending(
     title=RULE.title,
     branch=BRANCH,
     remote=False,
-    kind="new",
+    kind="rule",
+    change="new",
     suggested_by="Bo <bo@example.com> (agent helper)",
     suggested_at="2026-11-21T20:14:00Z",
     commit=COMMIT,
@@ -46,7 +47,7 @@ NEW = Pending(
     path="jira-api/rules/x.md",
 )
 EDIT = replace(
-    NEW, kind="edit", remote=True, branch="origin/rules/b", conflicts=(), similar=(), rejected_before="", evidence=(),
+    NEW, change="edit", remote=True, branch="origin/rules/b", conflicts=(), similar=(), rejected_before="", evidence=(),
     added=1, removed=1, diff="--- a/x.md\n+++ b/x.md\n@@ -1 +1 @@\n-Old.\n+New.\n",
 )  # fmt: skip
 APPROVAL = Approval(
@@ -61,6 +62,13 @@ APPROVAL = Approval(
 )
 ROW = AuditRow(
     id=RULE.id, handle=RULE.handle, title=RULE.title, path=RULE.path, in_force=True, evidence=2, how="merge",
+    approved_by="Ann <ann@example.com>", approved_at="2026-11-21T20:15:00Z", suggested_by="Bo <bo@example.com>",
+    commit=COMMIT,
+)  # fmt: skip
+
+
+TAKEN = TakenRow(
+    id=LESSON.id, handle=LESSON.handle, title=LESSON.title, proposal="proposals/L-L00001-put", how="merge",
     approved_by="Ann <ann@example.com>", approved_at="2026-11-21T20:15:00Z", suggested_by="Bo <bo@example.com>",
     commit=COMMIT,
 )  # fmt: skip
@@ -141,8 +149,64 @@ def test_an_edit_is_shown_as_what_differs_from_the_text_in_force() -> None:
     assert "    \x1b[31m-Old.\x1b[0m\n    \x1b[32m+New.\x1b[0m" in coloured
 
 
+def test_a_new_lesson_is_shown_with_the_report_first() -> None:
+    lesson = replace(
+        NEW, kind="lesson", handle="L-L00001", rationale="", tags=(), conflicts=(), similar=(), rejected_before="",
+        evidence=(), report="## Evaluation\n\nNo secrets.\n\n[a]pprove this",
+    )  # fmt: skip
+    assert (
+        render_rules.proposal(lesson, VIEW)
+        == """\
+[L-L00001] Always GET before PUT on Jira workflows
+  a new lesson, suggested by Bo <bo@example.com> (agent helper) on 2026-11-21T20:14:00Z
+  branch: rules/R-R00001-always-get-before-put (local), commit 0123456789
+  path: ~/.ai/reference/jira-api/rules/x.md
+
+Report of the proposer:
+    ## Evaluation
+
+    No secrets.
+
+    [a]pprove this
+
+What is proposed:
+
+    Send every status back.
+
+    applies_to:
+      - '*.py'
+    links:
+      - related_to: 01JD"""
+    )
+
+
+def test_of_a_script_all_that_differs_is_shown() -> None:
+    diff = (
+        "--- /dev/null\n+++ b/x.sh\n@@ -0,0 +1 @@\n+rm -rf /\n--- /dev/null\n+++ b/x.sh.md\n@@ -0,0 +1 @@\n+Tidies.\n"
+    )
+    text = render_rules.proposal(replace(NEW, kind="script", body="Tidies.\n", diff=diff), VIEW)
+    assert "a new script, suggested by" in text
+    assert "    +rm -rf /\n" in text
+
+
+def test_other_proposals_that_were_taken_stand_below_the_rules() -> None:
+    text = render_rules.audit(
+        Audit((ROW,), (), ok=True, taken=(TAKEN, replace(TAKEN, handle="", approved_by=""))), VIEW
+    )
+    assert text.splitlines()[2:] == [
+        "",
+        "Other proposals that were taken:",
+        "ID        TAKEN BY  APPROVED BY            SUGGESTED BY         ON          COMMIT      TITLE",
+        f"L-L00001  merge     Ann <ann@example.com>  Bo <bo@example.com>  2026-11-21  0123456789  {LESSON.title}",
+        f"{LESSON.id[-6:]}    merge     not told by the forge  Bo <bo@example.com>  2026-11-21  0123456789  "
+        + LESSON.title,
+        "",
+        "1 rule, 0 problems: the policy is kept",
+    ]
+
+
 def test_a_removal_says_so() -> None:
-    assert "the removal of a rule in force" in render_rules.proposal(replace(EDIT, kind="removal"), VIEW)
+    assert "the removal of a rule in force" in render_rules.proposal(replace(EDIT, change="removal"), VIEW)
 
 
 def test_a_new_rule_without_a_text_or_anything_else_is_its_headline_and_facts() -> None:
@@ -270,8 +334,10 @@ def test_no_text_of_a_proposal_reaches_the_terminal_as_it_is() -> None:
     texts = [
         render_rules.suggested(evil(SUGGESTED, bad), VIEW),
         render_rules.pending((evil(NEW, bad),), VIEW),
-        render_rules.proposal(replace(evil(NEW, bad), kind="new", diff=diff, evidence=(entry,)), VIEW),
+        render_rules.proposal(replace(evil(NEW, bad), change="new", diff=diff, evidence=(entry,)), VIEW),
         render_rules.proposal(replace(evil(NEW, bad), evidence=(entry,)), VIEW),
+        render_rules.proposal(replace(evil(NEW, bad), change="new", kind="script", diff=diff), VIEW),
+        render_rules.audit(Audit((), (), ok=True, taken=(evil(TAKEN, bad),)), VIEW),
         render_rules.approved((evil(Approved("", "", "", "", "", ""), bad),), VIEW),
         render_rules.rejected(evil(Rejected("", "", "", "", "", ""), bad), VIEW),
         render_rules.audit(Audit((evil(ROW, bad),), (bad,), ok=False), VIEW),

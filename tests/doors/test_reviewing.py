@@ -202,7 +202,7 @@ def test_nothing_pending_ends_at_once(spawn: Spawn, knowledge: Path) -> None:
 
 def test_an_agent_on_a_terminal_is_refused_before_anything_is_shown(spawn: Spawn, proposal: str) -> None:
     code, text = finish(spawn("admin", "review-rules", AI_LESSONS_AGENT="helper"))
-    assert (code, "GET a workflow" in text, "an agent cannot decide about rules" in text) == (8, False, True)
+    assert (code, "GET a workflow" in text, "an agent cannot decide about proposals" in text) == (8, False, True)
 
 
 def test_an_edit_of_a_rule_is_reviewed_as_a_coloured_diff(
@@ -247,3 +247,32 @@ def test_a_proposal_of_a_remote_is_edited_and_approved_here(
     assert finish(child)[0] == 0
     assert "each status" in (knowledge / RULE_FILE).read_text()
     assert waiting(run) == 0
+
+
+def test_a_lesson_is_reviewed_like_a_rule_whatever_its_report_says(
+    spawn: Spawn, knowledge: Path, run: Run, git: Callable[..., str]
+) -> None:
+    path = "jira-api/lessons/2026-11/carts-expire-ab7k2m.md"
+    matter = "id: 01JD3Z8QK5W7M2X9V4T6AB7K2M\nkind: lesson\ntitle: Carts expire\ncreated: 2026-11-21T20:14:00Z\n"
+    text = f"---\n{matter}---\nSoon.\n"
+    git(knowledge, "switch", "-q", "-c", "proposals/L-AB7K2M-carts-expire")
+    (knowledge / path).parent.mkdir(parents=True, exist_ok=True)
+    (knowledge / path).write_text(text)
+    git(knowledge, "add", path)
+    report = "Looks \x1b[2Jgood.\n\nApproved [L-AB7K2M]"
+    git(knowledge, "-c", "user.name=Bo", "-c", "user.email=bo@x", "commit", "-qm", f"Carts\n\n{report}\n\nEntry: x")
+    git(knowledge, "switch", "-q", "main")
+    child = spawn("admin", "review-rules")
+    child.expect(QUESTION)
+    said = shown(child)
+    assert "a new lesson, suggested by Bo <bo@x>" in said
+    assert "Report of the proposer:\n    Looks \\x1b[2Jgood.\n\n    Approved [L-AB7K2M]\n\nWhat is proposed:\n" in said
+    assert "    Soon.\n" in said
+    child.sendline("a")
+    assert finish(child)[0] == 0
+    assert (knowledge / path).read_text() == text
+    assert run("recall", "show", "L-AB7K2M").code == 0
+    assert waiting(run) == 0
+    assert "Carts expire" in run("admin", "audit").out
+    (row,) = run("admin", "audit", "--json").json["taken"]
+    assert (row["proposal"], row["suggested_by"]) == ("proposals/L-AB7K2M-carts-expire", "Bo <bo@x>")

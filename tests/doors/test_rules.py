@@ -102,7 +102,7 @@ def test_an_edit_in_the_folder_is_shown_as_unapproved_and_can_be_proposed(
     assert git(knowledge, "status", "--porcelain") == ""
     assert run("contribute", "propose").out == "Nothing to propose.\n"
     (one,) = run("admin", "pending-rules", "--json").json
-    assert (one["kind"], one["added"]) == ("edit", 1)
+    assert (one["change"], one["added"]) == ("edit", 1)
 
 
 def test_editing_updating_and_deleting_a_rule_only_proposes(
@@ -119,7 +119,7 @@ def test_editing_updating_and_deleting_a_rule_only_proposes(
     gone = run("contribute", "delete", in_force, "--yes")
     assert gone.out.startswith(f"Removal of [{in_force}] GET a workflow before you PUT it\n  proposed on rules/")
     assert (knowledge / RULE_FILE).read_text() == text
-    kinds = sorted(one["kind"] for one in run("admin", "pending-rules", "--json").json)
+    kinds = sorted(one["change"] for one in run("admin", "pending-rules", "--json").json)
     assert kinds == ["edit", "edit", "removal"]
     assert run("recall", "show", in_force, "--json").json["tags"] == ["jira-api"]
 

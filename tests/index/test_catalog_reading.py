@@ -180,6 +180,12 @@ def test_an_ambiguous_end_names_the_candidates(world: World) -> None:
     assert set(caught.value.suggestions) == {"L-68F3K2A (PUT replaces all)", "L-X8F3K2A (Rebase rewrites)"}
 
 
+def test_an_entry_that_is_not_in_the_catalog_yet_gets_the_handle_that_it_will_have(world: World) -> None:
+    assert world.catalog.handle_beside(Kind.LESSON, "01JD3Z8QK5W7M2X9V4YY8F3K2A") == "L-Y8F3K2A"
+    assert world.catalog.handle_beside(Kind.DOC, "01JD3Z8QK5W7M2X9V4T6NNNNNN") == "D-NNNNNN"
+    assert world.catalog.handle_beside(Kind.LESSON, A) == world.catalog.get(A).handle
+
+
 def test_the_letter_of_a_handle_must_be_right_and_the_hint_gives_the_right_one(world: World) -> None:
     with pytest.raises(NotFound) as caught:
         world.catalog.resolve("L-ZZZZZC")

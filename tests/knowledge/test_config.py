@@ -17,6 +17,7 @@ from ai_lessons.knowledge.config import (
     unknown_keys,
     values_of,
 )
+from ai_lessons.knowledge.governance import FromContext, Outbound, Personal, Policies
 
 FILE = """\
 # Shared with everybody.
@@ -49,6 +50,8 @@ def test_every_setting_is_read_listed_and_named() -> None:
     config = parse_config(
         "git: {autocommit: false}\nevents: false\n"
         "approval: {branch: trunk, require: signed, distinct: true, threshold: 2}\n"
+        "governance: {outbound_policy: allow_all, promotion_from_enterprise_context: allow,\n"
+        "  personal_learning_during_enterprise: block}\n"
         "search:\n  model: other/model\n  chunking: {target: 100, limit: 200, minimum: 50, code_whole: false}\n"
         "  index: s3://bucket/path\ntag_aliases: {k8s: kube, kube: kubernetes}\n"
     )
@@ -58,6 +61,7 @@ def test_every_setting_is_read_listed_and_named() -> None:
         approval_require="signed",
         approval_distinct=True,
         approval_threshold=2,
+        governance=Policies(Outbound.ALLOW_ALL, FromContext.ALLOW, Personal.BLOCK),
         events=False,
         model="other/model",
         chunking=Chunking(100, 200, 50, code_whole=False),
@@ -68,7 +72,7 @@ def test_every_setting_is_read_listed_and_named() -> None:
     assert list(listed) == list(KEYS)
     assert (listed["git.autocommit"], listed["search.chunking.limit"]) == (False, 200)
     assert values_of(RepositoryConfig())["git.autocommit"] == "auto"
-    assert len(KEYS) == len(fields(RepositoryConfig)) + len(fields(Chunking)) - 1
+    assert len(KEYS) == len(fields(RepositoryConfig)) + len(fields(Chunking)) + len(Policies()) - 2
     assert all(key.help for key in KEYS.values())
 
 
@@ -89,6 +93,12 @@ def test_a_document_mark_in_front_is_no_fault(lead: str) -> None:
         ("approval:\n  branch: refs/heads/x\n", 2, "approval.branch"),
         ("approval:\n  branch: a..b\n", 2, "approval.branch"),
         ("approval: strict\n", 1, "approval.branch must be the name of a branch, not 'strict'"),
+        (
+            "governance:\n  outbound_policy: allow\n",
+            2,
+            "must be block_all, require_approval, allow_generic or allow_all, not 'allow'",
+        ),
+        ("governance: allow_all\n", 1, "governance.outbound_policy must be"),
         ("git:\n  autocommit: sometimes\n", 2, "git.autocommit must be auto, true or false"),
         ("search:\n  chunking:\n    limit: -3\n", 3, "search.chunking.limit must be a number of tokens"),
         ("search:\n  chunking:\n    target: 500\n", 2, "minimum <= target <= limit, not 128, 500, 400"),
@@ -172,7 +182,9 @@ def test_a_setting_that_means_nothing_is_refused(key: str, value: str, words: st
     assert words in caught.value.message + caught.value.hint
 
 
-@given(st.sampled_from(list(KEYS)), st.sampled_from(["true", "1", "200", "auto", "merge", "s3://a/b", "x", ""]))
+@given(
+    st.sampled_from(list(KEYS)), st.sampled_from(["true", "1", "200", "auto", "merge", "allow", "s3://a/b", "x", ""])
+)
 def test_what_is_set_is_in_force(key: str, value: str) -> None:
     try:
         after = set_value(FILE, key, value)

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.knowledge import markdown, origins
-from ai_lessons.knowledge.checks import check_entry
+from ai_lessons.knowledge.checks import check_entry, check_together
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.knowledge.portable_groove import Kept, learning, read
+from ai_lessons.knowledge.portable.portable_groove import Kept, learning, read
 from ai_lessons.knowledge.reading import read_entry
 
 LESSON = "01JD3Z8QK5W7M2X9V4T68F3K2A"
@@ -140,3 +140,40 @@ def test_whatever_a_block_holds_it_is_told_and_only_valid_ones_are_exported(bloc
         entry, _ = entry_with(block)
         exported = learning(entry, Kept("a.md", b""), USAGE)["source"]
         assert (exported if isinstance(exported, str) else next(iter(exported))) == origins.TYPES[block["type"]].name
+
+
+STOOD = BLOCKS["promoted"] | {"tier": "enterprise:acme", "alpha": 3.5, "beta": 1.5}
+
+
+def test_a_promoted_block_may_say_its_tier_and_how_the_original_stood() -> None:
+    assert problems(STOOD) == []
+    assert origins.original_of(STOOD) == ORIGINAL
+    assert origins.start_of(STOOD) == 0.7
+
+
+@pytest.mark.parametrize("alpha", [0, -1, "much", True, float("nan"), float("inf")])
+def test_a_number_that_is_none_is_a_problem_and_begins_nothing(alpha: Any) -> None:
+    block = STOOD | {"alpha": alpha}
+    assert origins.start_of(block) is None
+    assert list(origins.faults(block)) == [f"source.alpha {alpha!r} is not a number above 0"]
+
+
+def test_other_blocks_have_no_original() -> None:
+    assert origins.original_of(BLOCKS["transcript"]) is None
+    assert origins.original_of("tested") is None
+    assert origins.start_of(BLOCKS["promoted"]) is None
+
+
+def test_a_block_keeps_the_word_of_the_original_and_nothing_else_of_its_source() -> None:
+    assert origins.promoted(BLOCKS["transcript"], ORIGINAL, "project:shop", "project", (1.0, 1.0)) == {
+        "type": "promoted", "how": "observed", "from_scope": "project:shop", "original": ORIGINAL, "tier": "project",
+        "alpha": "1.000000", "beta": "1.000000",
+    }  # fmt: skip
+    assert "how" not in origins.promoted("rumour", ORIGINAL, "global", "user", None)
+
+
+def test_where_it_came_from_need_not_lie_here() -> None:
+    entry, _ = entry_with(BLOCKS["promoted"], links=[{"derived_from": ORIGINAL}, {"related_to": LESSON[:-1] + "B"}])
+    assert [one.message for one in check_together([entry])] == [
+        f"related_to leads to {LESSON[:-1]}B, and no entry has that id"
+    ]

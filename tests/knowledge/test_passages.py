@@ -1,18 +1,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ai_lessons.knowledge import passages
 from ai_lessons.knowledge.config import Chunking
 from ai_lessons.knowledge.entries import Entry, Kind
-from ai_lessons.knowledge.passages import Section, estimate_tokens, lines_of, sections, split
-
-if TYPE_CHECKING:
-    import pytest
+from ai_lessons.knowledge.passages import Section, code_blocks, estimate_tokens, lines_of, sections, split
 
 SMALL = Chunking(target=20, limit=30, minimum=8)
 WORDS = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau upsilon"
@@ -256,3 +254,25 @@ def test_the_estimate_is_near_what_a_wordpiece_tokenizer_makes_of_it() -> None:
     assert estimate_tokens("the quick brown fox") == 4
     assert estimate_tokens("kubectl --namespace=kube-system") in range(8, 12)
     assert estimate_tokens("日本語") == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("Plain, with `git push` inside.\n", ()),
+        ("a\n\n    git push\n", ("git push",)),
+        ("```sh\ngit push\n```\n", ("git push",)),
+        ("~~~\ngit push\n", ("git push",)),
+        ("- item\n\n  ```\n  git push\n  ```\n", ("git push",)),
+        ("> - deep\n>\n>       git push\n", ("git push",)),
+        ("-\n\n\tgit push\n", ("git push",)),
+        ("text\n<PRE>git push</PRE>\n", ("<PRE>git push</PRE>",)),
+        ("```\n```\n", ()),
+        ("| a | b |\n| --- | --- |\n| 1 | 2 |\n", ()),
+        ("para\n    lazy continuation is no code\n", ()),
+        ("```\none\n```\n\nand\n\n```\ntwo\n```\n", ("one", "two")),
+        ("", ()),
+    ],
+)
+def test_blocks_of_code_are_found_wherever_they_are_nested(text: str, code: tuple[str, ...]) -> None:
+    assert code_blocks(text) == code

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.knowledge.entries import Entry, Kind
-from ai_lessons.knowledge.portable_rules import agents_md, claude_rule, is_ours, refreshed
+from ai_lessons.knowledge.portable.portable_rules import agents_md, claude_rule, is_ours, refreshed
 
 
 def rule(body: str = "Send all back.\n", **fields: object) -> Entry:

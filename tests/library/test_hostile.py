@@ -283,7 +283,8 @@ def test_without_permission_the_error_names_the_place_and_nothing_changes(world:
 import os
 from pathlib import Path
 from ai_lessons.errors import AiLessonsError
-from ai_lessons.library.wiring import Options, open_library
+from ai_lessons.library.options import Options
+from ai_lessons.library.wiring import open_library
 from ai_lessons.library.writes import LessonDraft
 o = Path("/nonexistent")
 with open_library(Path({str(world.root)!r}), Options(o, o, o, Path("/"), offline=True)) as library:

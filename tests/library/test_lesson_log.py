@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.errors import InvalidEntry, NotFound
-from ai_lessons.library.lesson_log import read_log
+from ai_lessons.library.lessons.lesson_log import read_log
 
 if TYPE_CHECKING:
     from pathlib import Path

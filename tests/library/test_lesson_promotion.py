@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, StorageFailed, UsageError
 from ai_lessons.knowledge.entries import Kind, Light
 from ai_lessons.knowledge.patterns import parse
-from ai_lessons.library.lesson_answers import Targets
-from ai_lessons.library.lesson_promotion import addition, target_of
+from ai_lessons.library.lessons.lesson_answers import Targets
+from ai_lessons.library.lessons.lesson_promotion import addition, target_of
 from ai_lessons.library.wiring import open_library
 from library.world import LESSON, lesson
 

@@ -14,7 +14,7 @@ from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.migrations import STEPS, Step, plan
 from ai_lessons.library.answers import Query
 from ai_lessons.library.migrating import migrate
-from ai_lessons.library.rule_answers import RuleDraft
+from ai_lessons.library.rules.rule_answers import RuleDraft
 from ai_lessons.library.writes import LessonDraft, ResourceDraft
 from library.world import LESSON, RULE, SCRIPT
 
@@ -186,7 +186,18 @@ def state(world: World, git: Git, hub: Path) -> Any:
     return refs, logs
 
 
-def test_a_search_says_the_same_because_the_files_may_mean_something_else(world: World) -> None:
+@pytest.mark.parametrize("stated", [f"format: {config.FORMAT + 1}", f"format:   {config.FORMAT + 1}  # newer\r"])
+def test_reading_is_refused_too_because_the_files_may_mean_something_else(world: World, stated: str) -> None:
+    fixture(world, 1)
+    world.library.recall.list()
+    world.write(".ai-lessons/config.yaml", stated + "\n")
+    with pytest.raises(UnsupportedRepository, match="this program knows 1"):
+        world.fresh().recall.list()
+    world.write(".ai-lessons/config.yaml", stated.replace(str(config.FORMAT + 1), "1") + "\n")
+    assert world.fresh().recall.list().total == 4
+
+
+def test_a_search_of_what_was_opened_before_says_the_same(world: World) -> None:
     fixture(world, 1)
     world.write(".ai-lessons/config.yaml", f"format: {config.FORMAT + 1}\n")
     with pytest.raises(UnsupportedRepository, match="this program knows 1"):

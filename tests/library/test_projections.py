@@ -195,3 +195,13 @@ def test_a_cache_that_cannot_be_written_is_named(world: World, tmp_path: Path) -
     world.write("notes/a.md", "# A\n\npomology\n")
     with pytest.raises(StorageFailed, match="blocked"):
         world.fresh(cache_dir=tmp_path / "blocked" / "cache").recall.search(Query("pomology"))
+
+
+def test_a_write_leaves_the_catalog_to_whoever_reads_next(world: World) -> None:
+    world.add("Known before")
+    world.library.recall.list()
+    before = world.library._parts.catalog.generation
+    made = world.add("Written since")
+    assert world.library._parts.catalog.generation == before
+    assert made.id in [entry.id for entry in world.library.recall.list().entries]
+    assert world.library._parts.catalog.generation > before

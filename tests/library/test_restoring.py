@@ -161,7 +161,7 @@ def test_of_a_bigger_repository_only_our_folder_goes_back(git_repo: Path, git: G
 
 
 def test_a_rule_comes_back_as_a_proposal_and_stays_in_force_as_it_is(world: World, git: Git) -> None:
-    from ai_lessons.library.rule_answers import RuleDraft
+    from ai_lessons.library.rules.rule_answers import RuleDraft
 
     admin, contribute = world.library.admin, world.library.contribute
     made = contribute.suggest_rule(RuleDraft("Ask first", "it broke", "Ask Ana.\n"))
@@ -178,7 +178,7 @@ def test_a_rule_comes_back_as_a_proposal_and_stays_in_force_as_it_is(world: Worl
     assert world.library.recall.show(made.id).body == "Ask Bo.\n"
     every = admin.restore(None, "then", every=True)
     assert sorted(one.title for one in every.queued) == ["Ask first", "Newer"]
-    assert {(one.title, one.kind) for one in admin.pending_rules()} == {("Ask first", "edit"), ("Newer", "removal")}
+    assert {(one.title, one.change) for one in admin.pending_rules()} == {("Ask first", "edit"), ("Newer", "removal")}
     assert git(world.root, "rev-parse", "main") == head
     admin.approve_rule(done.queued[0].branch)
     assert world.library.recall.show(made.id).body == "Ask Ana.\n"

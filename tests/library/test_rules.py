@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, Refused, UsageError
-from ai_lessons.library.rule_answers import RuleDraft, Suggested
+from ai_lessons.library.rules.rule_answers import RuleDraft, Suggested
 from library.world import lesson
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def test_what_waits_is_told_whole(world: World) -> None:
     assert (one.id, one.handle, one.title, one.branch, one.path) == (
         made.id, made.handle, made.title, made.branch, made.path,
     )  # fmt: skip
-    assert (one.kind, one.remote, one.conflicts, one.similar, one.rejected_before) == ("new", False, (), (), "")
+    assert (one.change, one.remote, one.conflicts, one.similar, one.rejected_before) == ("new", False, (), (), "")
     assert one.suggested_by == "Test Person <person@example.com> (agent some agent)"
     assert one.suggested_at.endswith("Z")
     assert (one.body, one.rationale, one.tags) == ("Send all of it back.\n", "PUT replaces all", ("jira",))
@@ -154,7 +154,7 @@ def test_an_edit_of_a_rule_is_a_proposal_and_the_old_text_stays_in_force(world: 
     assert world.status() == ""
     assert rules(world) == ["GET before PUT"]
     (one,) = world.fresh().admin.pending_rules()
-    assert (one.kind, one.title, one.added, one.removed) == ("edit", "GET, then PUT", 3, 1)
+    assert (one.change, one.title, one.added, one.removed) == ("edit", "GET, then PUT", 3, 1)
     assert "-title: GET before PUT" in one.diff
     world.fresh().admin.approve_rule(one.branch)
     assert rules(world) == ["GET, then PUT"]
@@ -191,7 +191,7 @@ def test_a_removal_is_a_proposal(world: World) -> None:
     assert two.title == "A lesson"
     assert rules(world) == ["GET before PUT"]
     (waiting,) = world.fresh().admin.pending_rules()
-    assert (waiting.kind, waiting.added, waiting.title) == ("removal", 0, "GET before PUT")
+    assert (waiting.change, waiting.added, waiting.title) == ("removal", 0, "GET before PUT")
     done = world.fresh().admin.approve_rule(made.handle)
     assert not (world.root / made.path).exists()
     assert rules(world) == []
@@ -261,7 +261,7 @@ def test_edits_in_the_tree_become_proposals_and_the_approved_text_comes_back(wor
     assert world.status() == "M  global/lessons/one.md"
     assert world.read(made.path) == text
     assert not (world.root / "global/rules/by-hand.md").exists()
-    assert {p.branch: p.kind for p in world.fresh().admin.pending_rules()} == {edit.branch: "edit", new.branch: "new"}
+    assert {p.branch: p.change for p in world.fresh().admin.pending_rules()} == {edit.branch: "edit", new.branch: "new"}
     shown = world.git(world.root, "show", f"{new.branch}:global/rules/by-hand.md")
     assert f"\nid: {new.id}\n" in shown
     world.fresh().admin.approve_rule(edit.branch)
@@ -336,7 +336,7 @@ def test_the_count_is_remembered_until_something_moves(world: World, monkeypatch
     made = suggest(world)
     assert world.fresh().admin.pending_count() == 1
     with monkeypatch.context() as patch:
-        patch.setattr("ai_lessons.library.rule_review.count", lambda _: 99)
+        patch.setattr("ai_lessons.library.rules.rule_review.count", lambda _: 99)
         assert world.fresh().admin.pending_count() == 1
     world.git(world.root, "branch", "-D", made.branch)
     assert world.fresh().admin.pending_count() == 0
@@ -348,7 +348,8 @@ def test_counting_again_loads_nothing_slow(world: World) -> None:
     program = f"""
 import sys
 from pathlib import Path
-from ai_lessons.library.wiring import Options, open_library
+from ai_lessons.library.options import Options
+from ai_lessons.library.wiring import open_library
 p = Path({str(world.root.parent)!r})
 with open_library(Path({str(world.root)!r}), Options(p, p, p, p)) as library:
     assert library.admin.pending_count() == 1
@@ -385,9 +386,9 @@ def test_the_audit_tells_who_approved_and_what_violates_the_policy(world: World)
 def test_signing_puts_a_record_that_verifies_into_the_merge(
     world: World, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    from ai_lessons.repository.approval import derive
-    from ai_lessons.repository.signed import with_signatures
-    from ai_lessons.repository.signers import parse_signers
+    from ai_lessons.repository.approval.derivation import derive
+    from ai_lessons.repository.signature.signed import with_signatures
+    from ai_lessons.repository.signature.signers import parse_signers
     from ai_lessons.repository.worktree import locate
 
     key = tmp_path_factory.mktemp("keys") / "key"

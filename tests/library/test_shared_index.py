@@ -99,7 +99,7 @@ def test_a_clone_without_a_model_searches_text(
     def none(*_: object) -> None:
         raise ModelUnavailable("tiny", [("cache", "not there")])
 
-    monkeypatch.setattr("ai_lessons.library.indexing.Indexing._embedder", none)
+    monkeypatch.setattr("ai_lessons.library.tiers.embedders.Embedders.embedder", none)
     came = clone.library.admin.index_pull(uri)
     assert (came.came, came.missing) == (3, 0)
     assert clone.found("bread") == ["About bread"]
@@ -159,5 +159,5 @@ def test_half_a_push_is_nothing_for_those_who_read(
 
 def test_two_models_do_not_mix(world: World, tmp_path: Path, clone: World) -> None:
     world.library.admin.index_push(str(tmp_path / "shared"))
-    cache = clone.library.recall._parts.indexing.vectors
+    cache = clone.library._parts.indexing.vectors
     assert SharedIndex(str(tmp_path / "shared")).pull(HashEmbedder().name, cache, lambda *_: None) == 0

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ai_lessons.errors import NotFound, Refused
-from ai_lessons.library.rule_answers import RuleDraft
+from ai_lessons.library.rules.rule_answers import RuleDraft
 from library.world import World, lesson, options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from ai_lessons.library.rule_answers import Approved, Suggested
+    from ai_lessons.library.rules.rule_answers import Approved, Suggested
     from conftest import Git
 
 SETTINGS = ".ai-lessons/config.yaml"
@@ -112,7 +112,7 @@ def test_a_merge_without_a_signature_is_an_unapproved_change(alice: Team) -> Non
     assert alice.in_force() == []
     assert alice.problems() == [f"a text at {made.path} is on main without approval: there is no signed record"]
     (waiting,) = alice.fresh().admin.unsigned_rules()
-    assert (waiting.id, waiting.kind, waiting.path, waiting.body) == (made.id, "unsigned", made.path, "Do it.\n")
+    assert (waiting.id, waiting.change, waiting.path, waiting.body) == (made.id, "unsigned", made.path, "Do it.\n")
     assert not alice.approve(made.handle).notes
     assert (alice.in_force(), alice.problems(), alice.status()) == ([TITLE], [], "")
     assert alice.fresh().admin.unsigned_rules() == ()
@@ -150,7 +150,7 @@ def test_with_nothing_new_nothing_is_judged_again(alice: Team, monkeypatch: pyte
     alice.trust()
     alice.approve(alice.suggest().handle)
     assert alice.in_force() == [TITLE]
-    monkeypatch.setattr("ai_lessons.library.signatures.Signatures.judge", no)
+    monkeypatch.setattr("ai_lessons.library.rules.signatures.Signatures.judge", no)
     assert alice.in_force() == [TITLE]
 
 

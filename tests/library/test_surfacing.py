@@ -662,7 +662,8 @@ PROBE = """
 import sys
 from pathlib import Path
 from ai_lessons.library.answers import ContextQuery, Query
-from ai_lessons.library.wiring import Options, open_library
+from ai_lessons.library.options import Options
+from ai_lessons.library.wiring import open_library
 root = Path({root!r})
 here = root.parent
 with open_library(root, Options(here / "cache", here / "state", here / "config", here, offline=True)) as library:
@@ -693,7 +694,7 @@ def test_with_nothing_new_no_program_is_started_and_history_is_not_read(
     def fail(*_: object, **__: object) -> None:
         raise AssertionError("history was read")
 
-    monkeypatch.setattr("ai_lessons.repository.approval.derive", fail)
+    monkeypatch.setattr("ai_lessons.repository.approval.derivation.derive", fail)
     monkeypatch.setattr("ai_lessons.repository.git.run", fail)
     assert approved.fresh().recall.list(kinds=[Kind.RULE]).total == 1
     approved.write(PATH, EDITED)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import Conflict, NotFound, Refused, UnsavedEdits, UsageError
-from ai_lessons.library.rule_answers import RuleDraft
+from ai_lessons.library.rules.rule_answers import RuleDraft
 
 if TYPE_CHECKING:
     from library.world import World
@@ -124,7 +124,7 @@ def test_a_decision_about_a_rule_is_never_undone(world: World) -> None:
     world.fresh().admin.approve_rule(made.handle)
     with pytest.raises(Refused, match=r"a decision \(Approve rule: GET before PUT\)") as caught:
         world.fresh().admin.undo()
-    assert "contribute delete R-" in caught.value.hint
+    assert "contribute delete ID" in caught.value.hint
     again = world.add("Second")
     assert world.library.admin.undo()[0].undone == again.commit
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.answers import Query
-from ai_lessons.library.wiring import Library, Options, open_library
+from ai_lessons.library.options import Options
+from ai_lessons.library.wiring import Library, open_library
 from ai_lessons.library.writes import LessonDraft, ResourceDraft
 from hash_embedder import HashEmbedder
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ai_lessons.repository import deciding, landing, proposals, proposing, rule_edits, trunk
+from ai_lessons.repository import landing
+from ai_lessons.repository.approval import rule_edits, trunk
 from ai_lessons.repository.commits import Committer
 from ai_lessons.repository.objects import opened
-from ai_lessons.repository.rejections import Rejection
+from ai_lessons.repository.proposal import deciding, proposals, proposing
+from ai_lessons.repository.proposal.rejections import Rejection
 from ai_lessons.repository.store import Actor, Store
 from repository.approval_world import PATH, RULE, text
 
@@ -16,10 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from ai_lessons.repository.deciding import Decided
-    from ai_lessons.repository.proposals import Waiting
-    from ai_lessons.repository.proposing import Made
-    from ai_lessons.repository.verdicts import Verdict
+    from ai_lessons.repository.approval.verdicts import Verdict
+    from ai_lessons.repository.proposal.deciding import Decided
+    from ai_lessons.repository.proposal.proposals import Waiting
+    from ai_lessons.repository.proposal.proposing import Made
     from conftest import Git
 
 MAIN = "refs/heads/main"
@@ -71,7 +73,7 @@ class Desk:
         with opened(store.worktree) as repo:
             words = proposals.text_of(repo, one.piece.new).decode() if one.piece.new else ""
             record = Rejection(
-                one.rule, "Use X", reason, one.name, one.commit, one.piece.path, "A", "2026-11-21T20:14:00Z", words
+                one.entry, "Use X", reason, one.name, one.commit, one.piece.path, "A", "2026-11-21T20:14:00Z", words
             )
             return deciding.reject(store, repo, trunk.look(store.worktree, MAIN), one, record, RECORD)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import settings as with_settings
 from hypothesis import strategies as st
 
-from ai_lessons.repository.agent_settings import (
+from ai_lessons.repository.agents.agent_settings import (
     MARK,
     SERVERS,
     SETTINGS,

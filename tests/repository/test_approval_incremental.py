@@ -14,10 +14,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from ai_lessons.repository import approved
-from ai_lessons.repository.ancestry import Ancestry
-from ai_lessons.repository.approval import derive
-from ai_lessons.repository.approval_stamp import folder
+from ai_lessons.repository.approval import approved
+from ai_lessons.repository.approval.ancestry import Ancestry
+from ai_lessons.repository.approval.approval_stamp import folder
+from ai_lessons.repository.approval.derivation import derive
 from ai_lessons.repository.worktree import Worktree, locate
 from repository.approval_world import (
     AGENT,
@@ -34,7 +34,7 @@ from repository.approval_world import (
 )
 
 if TYPE_CHECKING:
-    from ai_lessons.repository.verdicts import View
+    from ai_lessons.repository.approval.verdicts import View
 
 REF = "refs/heads/main"
 TWIN = RULE.replace("01JD", "01JE")

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.repository import approval_memory as memory
-from ai_lessons.repository import approved
-from ai_lessons.repository.approval_stamp import folder
-from ai_lessons.repository.merges import merged_branches, rule_end, trailers
-from ai_lessons.repository.rule_files import parsed_id, stated_id
-from ai_lessons.repository.verdicts import Policy
+from ai_lessons.repository.approval import approval_memory as memory
+from ai_lessons.repository.approval import approved
+from ai_lessons.repository.approval.approval_stamp import folder
+from ai_lessons.repository.approval.merges import merged_branches, rule_end, trailers
+from ai_lessons.repository.approval.rule_files import parsed_id, stated_id
+from ai_lessons.repository.approval.verdicts import Policy
 from ai_lessons.repository.worktree import locate
 from repository.approval_world import AGENT, BRANCH, PATH, RULE, Clone, text, world
 

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.repository.records import NAMESPACE, Record, text_digest
-from ai_lessons.repository.signed import record_paths, with_signatures
-from ai_lessons.repository.signers import Signer, parse_signers
-from ai_lessons.repository.signing import sign
+from ai_lessons.repository.signature.records import NAMESPACE, Record, text_digest
+from ai_lessons.repository.signature.signed import record_paths, with_signatures
+from ai_lessons.repository.signature.signers import Signer, parse_signers
+from ai_lessons.repository.signature.signing import sign
 from ai_lessons.repository.worktree import locate
 from repository.approval_world import AGENT, BRANCH, PATH, RULE, Clone, text, world
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ai_lessons.repository.verdicts import Verdict, View
+    from ai_lessons.repository.approval.verdicts import Verdict, View
 
 CONFIG = {".ai-lessons/config.yaml": "format: 1\napproval:\n  require: signed\n"}
 REPOSITORY = "the one"
@@ -150,7 +150,7 @@ def test_more_people_asked_for_than_signed(signing: Signing) -> None:
 
 
 def test_asking_again_gives_the_same_without_checking_again(signing: Signing, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ai_lessons.repository import signed
+    from ai_lessons.repository.signature import signed
 
     signing.clone.commit("rule", {PATH: text("Use X"), **signing.decide("Use X")})
     first = signing.view()

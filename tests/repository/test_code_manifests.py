@@ -3,8 +3,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from ai_lessons.repository import code_manifests
-from ai_lessons.repository.code_manifests import manifests
+from ai_lessons.repository.code import code_manifests
+from ai_lessons.repository.code.code_manifests import manifests
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -150,12 +150,15 @@ def test_what_is_on_disk_is_what_is_committed(store: Store, git: Git) -> None:
     assert git(store.root, "show", "HEAD:a.md") == "edited since"
 
 
-def test_a_file_that_the_user_removed_since_is_not_brought_back(store: Store, git: Git) -> None:
+def test_a_file_that_the_user_removed_since_is_committed_all_the_same(store: Store, git: Git) -> None:
     note_only(store, add("a.md"))
+    (store.root / "a.md").unlink()  # nothing tells this from a `git stash -u` that came in between
+    assert len(store.save().commits) == 1
+    assert git(store.root, "show", "HEAD:a.md") == "text"
+    assert (store.root / "a.md").is_file()
     (store.root / "a.md").unlink()
-    saved = store.save()
-    assert (saved.commits, saved.waiting) == ((), "")
-    assert store.pending() == ()
+    assert store.save().commits == ()
+    assert git(store.root, "status", "--porcelain") == "D a.md"
 
 
 def test_a_file_that_the_user_made_again_is_not_removed(store: Store, git: Git) -> None:

@@ -180,3 +180,44 @@ def test_nothing_is_brought_back_while_a_merge_is_under_way(
     (git_repo / ".git/MERGE_HEAD").unlink()
     opened(git_repo).save()
     assert A in in_head(git, git_repo)
+
+
+def stash_that_read_head_before(git: Git, root: Path, before: str) -> None:
+    """What `git stash` does at its end when it read HEAD before our commit: the branch goes back, and so do files."""
+    git(root, "update-ref", "-m", "reset: moving to HEAD", "HEAD", before)
+    git(root, "reset", "-q", "--hard")
+
+
+@pytest.mark.usefixtures("engine")
+def test_what_a_stash_took_off_the_branch_comes_back_to_branch_and_disk(store: Store, git: Git) -> None:
+    before = git(store.root, "rev-parse", "HEAD")
+    store.apply(add(A))
+    store.apply(Job("Edit", [Change("README.md", b"new\n"), Change(B, b"b\n")]))
+    stash_that_read_head_before(git, store.root, before)
+    assert in_head(git, store.root) == {"README.md"}
+    assert len(store.save().commits) == 1
+    assert in_head(git, store.root) == {"README.md", A, B}
+    assert (store.root / "README.md").read_text() == "new\n"
+    assert git(store.root, "status", "--porcelain") == ""
+    clean(git, store.root)
+
+
+def test_what_somebody_removed_after_it_came_back_stays_away(store: Store, git: Git) -> None:
+    before = git(store.root, "rev-parse", "HEAD")
+    store.apply(add(A))
+    stash_that_read_head_before(git, store.root, before)
+    assert len(store.save().commits) == 1
+    git(store.root, "rm", "-q", A)
+    git(store.root, "commit", "-qm", "no more of it")
+    assert store.save().commits == ()
+    store.apply(add(B))
+    assert in_head(git, store.root) == {"README.md", B}
+
+
+def test_an_edit_made_after_a_stash_took_a_write_off_the_branch_stays(store: Store, git: Git) -> None:
+    before = git(store.root, "rev-parse", "HEAD")
+    store.apply(Job("Edit", [Change("README.md", b"new\n")]))
+    stash_that_read_head_before(git, store.root, before)
+    (store.root / "README.md").write_text("mine\n")
+    assert store.save().commits == ()
+    assert (store.root / "README.md").read_text() == "mine\n"

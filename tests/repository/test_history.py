@@ -54,6 +54,21 @@ def test_a_log_follows_renames_and_names_the_path_of_each_commit(history: Histor
     assert revisions[0].when[-6] in "+-"
 
 
+def test_a_log_begins_where_the_file_came_even_if_another_one_is_much_like_it(
+    git_repo: Path, git: Git, engine: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("a.md", "b.md"):
+        (git_repo / name).write_text(TEXT + name)
+        git(git_repo, "add", name)
+        git(git_repo, "commit", "-qm", f"Write {name}")
+    git(git_repo, "mv", "b.md", "c.md")
+    git(git_repo, "commit", "-qm", "Move b.md")
+    if engine == "without git":
+        monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    log = History(locate(git_repo)).log("c.md")
+    assert [(r.subject, r.path) for r in log] == [("Move b.md", "c.md"), ("Write b.md", "b.md")]
+
+
 def test_a_log_can_be_cut_short(history: History) -> None:
     assert [r.subject for r in history.log("sub/b.md", limit=1)] == ["Move"]
 

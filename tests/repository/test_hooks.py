@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.repository import hooks, scaffold
-from ai_lessons.repository.hooks import NAMES
+from ai_lessons.repository import scaffold
+from ai_lessons.repository.githooks import hooks
+from ai_lessons.repository.githooks.hooks import NAMES
 
 if TYPE_CHECKING:
     from pathlib import Path

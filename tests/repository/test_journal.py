@@ -71,3 +71,19 @@ def test_damaged_notes_and_records_are_put_aside(tmp_path: Path) -> None:
     assert notes.pending() == [one]
     assert notes.damaged() == ["0"]
     assert [record.head for record in notes.records()] == ["tip"]
+
+
+def test_the_bytes_of_a_job_are_known_until_it_is_settled(tmp_path: Path) -> None:
+    notes = Journal(tmp_path)
+    paths = (Noted("a.md", size=2), Noted("b", gone=True), Noted("c.md", size=0), Noted("d.md", size=3))
+    one = Intent(new_name(), "Add\n", 1, 0, paths)
+    notes.begin(one, [b"aa", b"", b"ddd"])
+    notes.ready(one.name)
+    assert notes.pending() == [one]
+    assert [notes.content(one, noted.path) for noted in paths] == [b"aa", None, b"", b"ddd"]
+    (kept,) = (tmp_path / "journal").glob("*.bytes")
+    kept.write_bytes(b"aad")  # a process died, or the power went
+    assert [notes.content(one, path) for path in ("a.md", "d.md")] == [b"aa", None]
+    notes.settle(Record("tip", {one.name: "commit"}, {}))
+    assert [notes.content(one, path) for path in ("a.md", "d.md")] == [None, None]
+    assert list((tmp_path / "journal").iterdir()) == []

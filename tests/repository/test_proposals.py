@@ -106,7 +106,7 @@ def test_what_waits_says_who_when_and_what(desk: Desk) -> None:
     made = desk.propose(agent="some agent")
     one = desk.open()
     assert (one.branch, one.name, one.commit, one.remote) == (made.branch, made.branch, made.commit, False)
-    assert (one.rule, one.sort, one.piece.path) == (RULE, "new", PATH)
+    assert (one.entry, one.sort, one.piece.path) == (RULE, "new", PATH)
     assert one.suggested_by[0].email == "agent@x"
     assert ("Agent", "some agent") in one.trailers
     assert (one.faults, one.foreign) == ((), ())

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import Conflict, Refused
-from ai_lessons.repository import deciding, git_locks, landing, moves, rejections, trunk
+from ai_lessons.repository import git_locks, landing, moves
+from ai_lessons.repository.approval import trunk
+from ai_lessons.repository.proposal import deciding, rejections
 from ai_lessons.repository.worktree import read_head
 from repository.approval_world import BRANCH, PATH, RULE, text
 from repository.proposal_world import MAIN, STEM
@@ -329,7 +331,7 @@ def test_a_rejection_leaves_a_record_and_no_branch(desk: Desk, git: Git) -> None
     path = "2026/01JD3Z8QK5W7M2X9V4T6RRRRRR-use-x.md"
     found = rejections.read((desk.root / ".ai-lessons/rejected" / path).read_bytes())
     assert found is not None
-    assert (found.reason, found.commit, found.text, found.rule) == (
+    assert (found.reason, found.commit, found.text, found.entry) == (
         "We use Y: it is faster", commit, text("Use X"), RULE,
     )  # fmt: skip
     assert desk.run("log", "-1", "--format=%H %s") == f"{done.commit} Reject rule: Use X"

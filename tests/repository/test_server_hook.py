@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import NoRepository, Refused
-from ai_lessons.repository import pushed, scaffold
-from ai_lessons.repository.hooks import install_server_hook, server_hook_status, uninstall_server_hook
-from ai_lessons.repository.server_hook import Added, Update, parse_updates, refused_files, refused_refs
+from ai_lessons.repository import scaffold
+from ai_lessons.repository.githooks import pushed
+from ai_lessons.repository.githooks.hooks import install_server_hook, server_hook_status, uninstall_server_hook
+from ai_lessons.repository.githooks.server_hook import Added, Update, parse_updates, refused_files, refused_refs
 from doors.world import environment
 from repository.approval_world import (
     AGENT,

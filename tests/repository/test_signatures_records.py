@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.repository.records import (
+from ai_lessons.repository.signature.records import (
     NAMESPACE,
     SIGNERS_NAMESPACE,
     Finding,
@@ -24,9 +24,9 @@ from ai_lessons.repository.records import (
     text_digest,
     trusted_signers,
 )
-from ai_lessons.repository.signers import Signer, parse_signers
-from ai_lessons.repository.signing import sign
-from ai_lessons.repository.sshsig import NotVerified
+from ai_lessons.repository.signature.signers import Signer, parse_signers
+from ai_lessons.repository.signature.signing import sign
+from ai_lessons.repository.signature.sshsig import NotVerified
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -19,8 +19,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ai_lessons.errors import Refused
-from ai_lessons.repository.signing import sign
-from ai_lessons.repository.sshsig import ARMOUR_LIMIT, BEGIN, END, NotVerified, fingerprint, packed, parse, verify
+from ai_lessons.repository.signature.signing import sign
+from ai_lessons.repository.signature.sshsig import (
+    ARMOUR_LIMIT,
+    BEGIN,
+    END,
+    NotVerified,
+    fingerprint,
+    packed,
+    parse,
+    verify,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,15 +8,15 @@ import pytest
 
 from ai_lessons.errors import StorageFailed
 from ai_lessons.repository import starters
-from ai_lessons.repository.approval import derive
-from ai_lessons.repository.rule_files import is_rule
+from ai_lessons.repository.approval.derivation import derive
+from ai_lessons.repository.approval.rule_files import is_rule
 from ai_lessons.repository.scaffold import init, read_template, template_dir
 from ai_lessons.repository.worktree import locate
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ai_lessons.repository.verdicts import View
+    from ai_lessons.repository.approval.verdicts import View
     from conftest import Git
 
 RULES = {name: one.data for name, one in read_template(template_dir()).items() if is_rule(name)}

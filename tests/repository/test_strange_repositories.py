@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import AiLessonsError, NoRepository, Refused, UnsupportedRepository
-from ai_lessons.library.rule_answers import RuleDraft
+from ai_lessons.library.rules.rule_answers import RuleDraft
 from ai_lessons.library.wiring import Library, open_library
 from ai_lessons.library.writes import LessonDraft
 from library.world import LESSON, lesson, options

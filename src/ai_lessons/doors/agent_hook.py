@@ -15,8 +15,8 @@ from threading import Timer
 from typing import TYPE_CHECKING
 
 from ai_lessons.doors import agent_host, render_agents
-from ai_lessons.doors.opening import options
-from ai_lessons.library.agent_events import Event, Moment
+from ai_lessons.doors.opening import options, whereabouts
+from ai_lessons.library.agents.agent_events import Event, Moment
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -77,11 +77,11 @@ def _sign_in(file: str | None, session: str) -> None:
 
 
 def _answer(chosen: Settings, event: Event, project: str | None) -> str:
-    from ai_lessons.library.agent_hooks import hear
+    from ai_lessons.library.agents.agent_hooks import hear
 
     told = hear(chosen.repo, options(chosen), event, project=project)
     draw = render_agents.begin if event.moment is Moment.BEGIN else render_agents.told
-    text = draw(told, str(chosen.repo))
+    text = draw(told, whereabouts(chosen))
     return agent_host.answer(event.moment, text) if text else ""
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import UsageError
-from ai_lessons.library.agent_events import Event, Moment
+from ai_lessons.library.agents.agent_events import Event, Moment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -141,7 +141,7 @@ def wrong(call: Call, ref: str, reason: str, origin: str | None) -> None:
 @pass_call
 def promote(call: Call, ref: str, to: str) -> None:
     """Append a proven lesson to a skill or tool of yours, once, and mark it promoted."""
-    from ai_lessons.library.lesson_answers import Targets
+    from ai_lessons.library.lessons.lesson_answers import Targets
 
     targets = Targets(call.settings.skills_dir, call.settings.tools_dir)
     done = call.library.lessons.promote(ref, to, targets)

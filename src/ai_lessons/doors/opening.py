@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from ai_lessons.library.answers import Progress
-    from ai_lessons.library.wiring import Options
-    from ai_lessons.settings import Settings
+    from ai_lessons.library.options import Options
+    from ai_lessons.settings import Settings, Tier
 
 
 def version() -> str:
@@ -22,6 +22,13 @@ def version() -> str:
         return "unknown"
 
 
+def whereabouts(settings: Settings) -> str:
+    """The folders of the repositories that are read, as agents are told where an answer comes from."""
+    if len(settings.reads) < 2:
+        return str(settings.repo)
+    return ", ".join(f"{tier.path} ({tier.name})" for tier in settings.reads)
+
+
 def options(
     settings: Settings,
     *,
@@ -31,7 +38,10 @@ def options(
 ) -> Options:
     """What the library needs of the settings, and how this door shows progress and asks."""
     from ai_lessons.library.answers import silent
-    from ai_lessons.library.wiring import Options
+    from ai_lessons.library.options import Options, Place, Places
+
+    def places(tiers: Iterable[Tier]) -> tuple[Place, ...]:
+        return tuple(Place(one.name, one.path, one.why, one.url) for one in tiers)
 
     return Options(
         cache_dir=settings.folders.cache,
@@ -41,6 +51,7 @@ def options(
         model_dir=settings.model_dir,
         reranker=settings.reranker,
         index_dir=settings.index_dir,
+        evaluator=settings.evaluator,
         agent=settings.agent,
         session=settings.session,
         tier=settings.tier,
@@ -48,4 +59,5 @@ def options(
         ask_trust=ask_trust,
         ask_keys=ask_keys,
         progress=progress or silent,
+        places=Places(places(settings.reads), places(settings.known), settings.belongs_to, settings.named),
     )

@@ -66,7 +66,7 @@ def resources(found: Answer, view: View, more: More = nothing_more) -> str:
             f"  {_joined(('type', entry.kind), _versions(entry))}",
         ]
         if entry.kind is Kind.SCRIPT:
-            lines.append(f"  path: {view.place(entry.path)}")
+            lines.append(f"  path: {view.place(entry.path, entry.tier)}")
         blocks.append("\n".join([*lines, *(f"  {text}" for text in (*_snippet(hit), *more(hit))), *_factors(hit)]))
     blocks = blocks or [f'Nothing found for "{line(found.query)}".']
     return "\n\n".join(blocks) + _prompt(found.prompt)
@@ -93,7 +93,7 @@ def _rule(hit: Hit, _view: View) -> list[str]:
 
 
 def _script(hit: Hit, view: View) -> list[str]:
-    return [_joined(_versions(hit.entry)) + f" | path: {view.place(hit.entry.path)}", *_snippet(hit)]
+    return [_joined(_versions(hit.entry)) + f" | path: {view.place(hit.entry.path, hit.entry.tier)}", *_snippet(hit)]
 
 
 def _lesson(hit: Hit, _view: View) -> list[str]:
@@ -190,7 +190,7 @@ def _header(value: Shown, view: View) -> list[str]:
         _joined(("versions", ", ".join(entry.versions))),
         _joined(("tags", ", ".join(entry.tags))),
         f"id: {entry.id}",
-        f"path: {view.place(entry.path)}",
+        f"path: {view.place(entry.path, entry.tier)}",
         *(f"{line(str(key))}: {line(_plain(value.frontmatter[key]))}" for key in _other_keys(value.frontmatter)),
         *_pattern(value.frontmatter.get("pattern")),
     ]

@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ai_lessons.doors.terminal import clip, count, line
-from ai_lessons.library.agent_events import Reminder
+from ai_lessons.library.agents.agent_events import Reminder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.agent_events import Told
+    from ai_lessons.library.agents.agent_events import Told
 
 LONGEST = 6000
 """Characters of one answer; the host cuts at 10,000 and hands on a file instead."""
@@ -73,7 +73,7 @@ def begin(value: Told, root: str) -> str:
     about = f"the project {line(value.project)}" if value.project else "every project"
     rows = [f"This machine has a knowledge base (ai-lessons, {line(root)}). {SEARCH} {CONTRIBUTE}"]
     if value.pending:
-        waiting = count(value.pending, "proposed rule")
+        waiting = count(value.pending, "proposal")
         rows.append(f"Waiting for a person to decide: {waiting} (the user runs ai-lessons admin review-rules).")
     entries = _entries(value)
     if entries:
@@ -120,4 +120,5 @@ def _lesson(light: Light) -> str:
 def _row(light: Light, why: object, state: str) -> str:
     title, reason = line(light.title), line(str(why or ""))
     said = f"{title} | {reason}" if reason and reason != title else title
-    return f"- [{line(light.handle)}] {clip(said, LONGEST_ENTRY)} ({line(state)}; {line(light.path)})"
+    tier = "" if light.tier == "user" else f"{line(light.tier)}: "
+    return f"- [{line(light.handle)}] {clip(said, LONGEST_ENTRY)} ({line(state)}; {tier}{line(light.path)})"

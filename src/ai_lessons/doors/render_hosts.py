@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ai_lessons.doors.terminal import View
-    from ai_lessons.library.agents import Host, Target
+    from ai_lessons.library.agents.installing import Host, Target
 
 WAYS = {
     "session-start": "text at the start of a session",

@@ -25,7 +25,7 @@ PROPOSED = "proposed on "
 def written(value: Written, view: View) -> str:
     """Handle, title, path, and what the write waits for if it is not committed yet; of a rule, where it is proposed."""
     proposed = _beginning(PROPOSED, value.notes)
-    rows = proposed or [f"path: {view.place(value.path)}", *_beginning(WAITING, value.notes)]
+    rows = proposed or [f"path: {view.place(value.path, value.tier)}", *_beginning(WAITING, value.notes)]
     return "\n".join([f"{view.paint(f'[{line(value.handle)}]', 'handle')} {line(value.title)}", *_indented(rows)])
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Light, Pattern
     from ai_lessons.library.answers import Answer, Listing
-    from ai_lessons.library.lesson_answers import LessonChange, LessonShown, Loaded
+    from ai_lessons.library.lessons.lesson_answers import LessonChange, LessonShown, Loaded
 
 HEADER = ("ID", "SCOPE", "FROM", "PATTERN")
 HEADER_OF_ALL = ("ID", "SCOPE", "FROM", "STATUS", "PATTERN")
@@ -112,7 +112,7 @@ def added(value: LessonChange, view: View) -> str:
         "confirmed": f"Lesson {line(value.handle)} was there, and is firm now: {line(value.title)}",
     }
     first = firsts.get(value.change, f"Lesson {line(value.handle)} is there already: {line(value.title)}")
-    return "\n".join([first, f"  path: {view.place(value.path)}", *_waiting(value)])
+    return "\n".join([first, f"  path: {view.place(value.path, value.tier)}", *_waiting(value)])
 
 
 def marked_wrong(value: LessonChange, _view: View) -> str:

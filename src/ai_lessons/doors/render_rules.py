@@ -1,4 +1,4 @@
-"""Rules on their way: proposals, decisions, who approved what. As text for people. Pure: takes answers, returns text.
+"""Proposals, decisions, who approved what. As text for people. Pure: takes answers, returns text.
 
 What a proposal says stands indented, so that no text of its own can look like ours.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ai_lessons.doors.terminal import View
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.answers import Context, Why
-    from ai_lessons.library.rule_answers import (
+    from ai_lessons.library.rules.rule_answers import (
         Approved,
         Audit,
         AuditRow,
@@ -26,20 +26,22 @@ if TYPE_CHECKING:
         Rejected,
         Revoked,
         Suggested,
+        TakenRow,
         TrustedKeys,
     )
 
 NOTHING_PENDING = "No proposal waits for review."
 REVIEW = "ai-lessons admin review-rules"
 WHAT = {
-    "new": "a new rule",
-    "edit": "an edit of a rule in force",
-    "removal": "the removal of a rule in force",
+    "new": "a new {}",
+    "edit": "an edit of a {}",
+    "removal": "the removal of a {}",
     "unsigned": "a text on the approval branch that lacks signatures",
 }
+RULE, SCRIPT = "rule", "script"
 INDENT = "    "
 SAID_ABOVE = frozenset({"id", "kind", "title", "rationale", "tags", "created"})
-"""Frontmatter of a new rule that a reviewer reads in our own lines, or that decides nothing."""
+"""Frontmatter of a new entry that a reviewer reads in our own lines, or that decides nothing."""
 
 _KEY = re.compile(r"([^\s:#][^:]*):")
 
@@ -48,18 +50,18 @@ def _headline(handle: str, title: str, view: View) -> str:
     return f"{view.paint(f'[{line(handle)}]', 'handle')} {line(title)}"
 
 
-def suggested(value: Suggested, view: View) -> str:
+def suggested(value: Suggested, view: View, review: str = REVIEW) -> str:
     """A new proposal: where it stands, what speaks against it, and what happens next."""
-    return proposed((value,), view)
+    return proposed((value,), view, review)
 
 
-def proposed(values: Sequence[Suggested], view: View) -> str:
-    """Several of them."""
+def proposed(values: Sequence[Suggested], view: View, review: str = REVIEW) -> str:
+    """Several of them. `review` is the command to decide with."""
     rows = []
     for one in values:
         rows += [_headline(one.handle, one.title, view), f"  branch: {line(one.branch)}"]
         rows += [f"  {view.paint('warning:', 'warn')} {line(text)}" for text in one.warnings]
-    return "\n".join([*rows, f"Not in force until a person approves it: {REVIEW}"]) if rows else "Nothing to propose."
+    return "\n".join([*rows, f"Not in force until a person approves it: {review}"]) if rows else "Nothing to propose."
 
 
 def pending(values: Sequence[Pending], view: View) -> str:
@@ -69,7 +71,7 @@ def pending(values: Sequence[Pending], view: View) -> str:
     header = ("ID", "WHAT", "SUGGESTED BY", "ON", "LINES", "WHERE", "TITLE")
     rows = [
         (
-            one.handle, one.kind, one.suggested_by, one.suggested_at[:10], f"+{one.added} -{one.removed}",
+            one.handle, one.change, one.suggested_by, one.suggested_at[:10], f"+{one.added} -{one.removed}",
             _where(one), one.title,
         )
         for one in values
@@ -96,9 +98,9 @@ def number_pending(value: int, _view: View) -> str:
 
 
 def proposal(one: Pending, view: View) -> str:
-    """One proposal as a reviewer needs it: who and when, doubts, the whole text or how it differs, the evidence."""
+    """One proposal as a reviewer needs it: who and when, doubts, the report, the whole text or how it differs."""
     facts = [
-        f"{WHAT.get(one.kind, line(one.kind))}, suggested by {line(one.suggested_by)} on {line(one.suggested_at)}",
+        f"{_what(one)}, suggested by {line(one.suggested_by)} on {line(one.suggested_at)}",
         f"branch: {line(one.branch)} ({_where(one)}), commit {line(one.commit[:10])}",
         f"path: {view.place(one.path)}" if one.path else "",
         f"tags: {line(', '.join(one.tags))}" if one.tags else "",
@@ -106,14 +108,22 @@ def proposal(one: Pending, view: View) -> str:
         *(f"{view.paint('warning:', 'warn')} {text}" for text in _doubts(one)),
     ]
     blocks = ["\n".join([_headline(one.handle, one.title, view), *(f"  {fact}" for fact in facts if fact)])]
-    blocks += _new_text(one) if one.kind == "new" else [_indented(render.diff(one.diff, view))]
+    if one.report.strip():
+        blocks += [f"Report of the proposer:\n{_indented(clean(one.report).strip())}", "What is proposed:"]
+    whole = one.change == "new" and one.kind != SCRIPT  # a script is two files, and its code is what matters
+    blocks += _new_text(one) if whole else [_indented(render.diff(one.diff, view))]
     if one.evidence:
         blocks.append("\n".join(["Evidence:", *(f"  {_brief(entry, view)}" for entry in one.evidence)]))
     return "\n\n".join(blocks)
 
 
+def _what(one: Pending) -> str:
+    said = WHAT.get(one.change, line(one.change)).format(line(one.kind))
+    return f"{said} in force" if one.kind == RULE and one.change in {"edit", "removal"} else said
+
+
 def _new_text(one: Pending) -> list[str]:
-    """The text of a new rule, and whatever else its file states."""
+    """The text of a new entry, and whatever else its file states."""
     stated = list(_stated(one.diff))
     return [_indented(clean(text)) for text in (one.body.strip("\n"), "\n".join(stated)) if text.strip()]
 
@@ -170,7 +180,7 @@ def trusted_keys(value: TrustedKeys, view: View) -> str:
 
 
 def audit(value: Audit, view: View) -> str:
-    """Every rule of the approval branch: its evidence, who approved it; then all that violates the policy."""
+    """Every rule of the approval branch: its evidence, who approved it; all that violates the policy; then the rest."""
     header = ("ID", "IN FORCE", "EVIDENCE", "APPROVED BY", "ON", "COMMIT", "TITLE")
     rows = [
         (
@@ -182,8 +192,21 @@ def audit(value: Audit, view: View) -> str:
     lines = table(header, rows, view, flexible=(6, 3)) if rows else ["No rules."]
     wrong = [*_wrong(value.rows), *(line(text) for text in value.alarms)]
     lines += [f"{view.paint('violation:', 'bad')} {text}" for text in wrong]
+    lines += ["", *_taken(value.taken, view), ""] if value.taken else []
     verdict = "the policy is kept" if value.ok else "the policy is violated"
     return "\n".join([*lines, f"{count(len(rows), 'rule')}, {count(len(wrong), 'problem')}: {verdict}"])
+
+
+def _taken(rows: Sequence[TakenRow], view: View) -> list[str]:
+    header = ("ID", "TAKEN BY", "APPROVED BY", "SUGGESTED BY", "ON", "COMMIT", "TITLE")
+    told = [
+        (
+            one.handle or one.id[-6:], one.how, one.approved_by or "not told by the forge", one.suggested_by,
+            one.approved_at[:10], one.commit[:10], one.title,
+        )
+        for one in rows
+    ]  # fmt: skip
+    return ["Other proposals that were taken:", *table(header, told, view, flexible=(6, 3, 2))]
 
 
 def _wrong(rows: Iterable[AuditRow]) -> Iterator[str]:

@@ -12,7 +12,15 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.answers import Context, Why
-    from ai_lessons.library.rule_answers import Approved, Audit, Pending, Rejected, Revoked, Suggested, TrustedKeys
+    from ai_lessons.library.rules.rule_answers import (
+        Approved,
+        Audit,
+        Pending,
+        Rejected,
+        Revoked,
+        Suggested,
+        TrustedKeys,
+    )
 
 
 def suggested(one: Suggested) -> dict[str, Any]:

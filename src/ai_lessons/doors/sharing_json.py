@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ai_lessons.library.sharing import Conflicts, Resolved, Synced, TornEntry, Undone
+    from ai_lessons.library.sharing.syncing import Conflicts, Resolved, Synced, TornEntry, Undone
 
 
 def torn(value: TornEntry) -> dict[str, Any]:

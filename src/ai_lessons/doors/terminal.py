@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import category, east_asian_width
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import IO
 
 OBEYED = (
@@ -29,20 +30,25 @@ NARROWEST = 12
 
 
 class View(NamedTuple):
-    """How to draw: `width` in cells (None: no terminal, cut nothing), and what paths are relative to."""
+    """How to draw: `width` in cells (None: no terminal, cut nothing), and what paths are relative to.
+
+    `roots` are the folders of other tiers by name.
+    """
 
     width: int | None = None
     colour: bool = False
     root: str = ""
     home: str = ""
+    roots: Mapping[str, str] = MappingProxyType({})
 
     def paint(self, text: str, style: str) -> str:
         """`text` in a style, where there is colour."""
         return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if self.colour and text else text
 
-    def place(self, path: str) -> str:
-        """A path of the repository as a person would type it, with `~` for the home folder."""
-        full = str(Path(self.root, path)) if self.root else path
+    def place(self, path: str, tier: str = "") -> str:
+        """A path of the repository (of a tier) as a person would type it, with `~` for the home folder."""
+        root = self.roots.get(tier, self.root)
+        full = str(Path(root, path)) if root else path
         home = self.home.rstrip("/")
         return line("~" + full[len(home) :] if home and full.startswith(home + "/") else full)
 

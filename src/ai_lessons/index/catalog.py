@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ai_lessons.index.catalog_records import Record
     from ai_lessons.index.catalog_schema import Opened
     from ai_lessons.index.catalog_survey import FolderChange, Parse, Progress, Read, Scan
-    from ai_lessons.knowledge.entries import Entry, Light
+    from ai_lessons.knowledge.entries import Entry, Kind, Light
 
 T = TypeVar("T")
 _HOPEFUL_TRIES = 3
@@ -149,6 +149,10 @@ class Catalog:
             NotFound: nothing answers to it; the hint says what comes near. AmbiguousName: more than one entry does.
         """
         return self.get(self._ask(lambda db: catalog_names.resolve(db, ref)))
+
+    def handle_beside(self, kind: Kind, entry_id: str) -> str:
+        """The handle of an entry that was written a moment ago, unique among the entries of the last refresh."""
+        return self._ask(lambda db: catalog_names.handle_beside(db, kind, entry_id))
 
     def locate(self, entry_id: str) -> Location:
         """The files of one entry. Raises NotFound."""

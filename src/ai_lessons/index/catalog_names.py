@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AmbiguousName, NotFound
-from ai_lessons.knowledge.entries import HANDLE_LENGTH, Kind
+from ai_lessons.knowledge.entries import HANDLE_LENGTH, Kind, handle, handle_lengths
 
 if TYPE_CHECKING:
     import sqlite3
@@ -33,6 +33,13 @@ def resolve(db: sqlite3.Connection, ref: str) -> str:
     if len(found) > 1:
         raise AmbiguousName(ref, _described(db, found))
     return found[0]
+
+
+def handle_beside(db: sqlite3.Connection, kind: Kind, entry_id: str) -> str:
+    """The handle that an entry, which need not be here yet, has or will have beside those that are."""
+    own = entry_id.upper()
+    near = {found.upper() for found in _ids_ending(db, own[-HANDLE_LENGTH:], None)}
+    return handle(kind, entry_id, handle_lengths({own, *near})[own])
 
 
 def _by_path(db: sqlite3.Connection, name: str) -> list[str]:

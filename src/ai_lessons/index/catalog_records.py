@@ -100,7 +100,10 @@ def _values(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def details_of(entry: Entry) -> dict[str, Any]:
-    """What differs by kind, as `Light.details` carries it. Lessons and rules always have the same keys."""
+    """What differs by kind, as `Light.details` carries it. Lessons and rules always have the same keys.
+
+    But for `start`, which only a promoted lesson may have: where its confidence begins, see `origins.start_of`.
+    """
     fields = entry.fields
     details = {key: fields.get(key) for key in _ALWAYS[entry.kind]}
     details |= {key: fields[key] for key in _IF_STATED[entry.kind] if fields.get(key) is not None}
@@ -108,8 +111,18 @@ def details_of(entry: Entry) -> dict[str, Any]:
         details["source"] = entry.source
         details["status"] = entry.status.value
         details["pattern"] = str(entry.pattern) if entry.pattern else None
+        details |= _start(fields.get("source"))
     details["created"] = fields.get("created")
     return details
+
+
+def _start(source: object) -> dict[str, float]:
+    if not isinstance(source, dict):
+        return {}
+    from ai_lessons.knowledge.origins import start_of  # noqa: PLC0415  # a row that has none loads no YAML
+
+    start = start_of(source)
+    return {} if start is None else {"start": start}
 
 
 def text_hash(entry: Entry) -> str:

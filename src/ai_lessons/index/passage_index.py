@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.errors import StorageFailed
 from ai_lessons.index import succession
+from ai_lessons.index.few import COLUMNS, Few
 from ai_lessons.index.filling import PATIENCE, Filling
 from ai_lessons.index.refresh_state import BUILD, WRITE, RefreshState
 from ai_lessons.index.rows import Candidates, Filter, IndexStatus, Refreshed, condition, question
@@ -32,9 +33,14 @@ if TYPE_CHECKING:
     from ai_lessons.index.writing import Load
 
     Hits = tuple[RawHit, ...]
+    Ask = Callable[[Passages | None, str, list[float] | None, Filter, int], tuple[Hits, Hits]]
 
 FEW = 200
 """Missing vectors that a search with little time still completes at once; a fresh import has more."""
+
+RULES = Filter(kinds=frozenset({"rule"}))
+MOST_RULES = 300
+"""Passages of rules that are compared in memory: two questions to the table less in every search."""
 
 FIRST = "there was none"
 BUSY = "another process is updating the index; the latest changes may be missing"
@@ -74,6 +80,7 @@ class Index:
         self._connected: Tables | None = None
         self._asked: tuple[str, str, list[float]] | None = None
         self._text_alone = False
+        self._rules: tuple[tuple[int, int], Few | None] | None = None
 
     def close(self) -> None:
         """Let go of the table. The embedding cache belongs to the caller."""
@@ -165,12 +172,25 @@ class Index:
             self._fillings[model] = Filling(self._vectors, self._state, make)
         return self._fillings[model]
 
+    def rules(self, text: str, depth: int) -> Candidates:
+        """As `candidates`, of rules: while they are few, by what they share with the question, compared in memory.
+
+        The scores of texts are numbers of words then, no BM25.
+
+        Raises:
+            IndexDamaged: as `candidates`.
+        """
+        return self._candidates(text, RULES, depth, self._ask_rules)
+
     def candidates(self, text: str, wanted: Filter | None = None, depth: int = 100) -> Candidates:
         """The best passages by full text and by vector. No letter or digit in the question: nothing.
 
         Raises:
             IndexDamaged: the table cannot be read, even after opening it anew.
         """
+        return self._candidates(text, wanted or Filter(), depth, self._ask)
+
+    def _candidates(self, text: str, wanted: Filter, depth: int, ask: Ask) -> Candidates:
         asked = question(text)
         table = self._newest() if asked else None
         if table is None:
@@ -179,14 +199,13 @@ class Index:
         filling = self._filling(used)
         embedder = None if self._text_alone else filling.embedder()
         vector = self._vector(asked, used, embedder) if embedder else None
-        wanted = wanted or Filter()
         try:
-            text_hits, vector_hits = self._ask(table, asked, vector, wanted, depth)
+            text_hits, vector_hits = ask(table, asked, vector, wanted, depth)
         except LANCE_ERRORS:
             # A rebuild or a clean-up by another process took the files of an older version away.
             self._tables().forget_open()
             try:
-                text_hits, vector_hits = self._ask(self._newest(), asked, vector, wanted, depth)
+                text_hits, vector_hits = ask(self._newest(), asked, vector, wanted, depth)
             except LANCE_ERRORS as error:
                 self._state.report_damage(f"it could not be read ({_first_line(error)})")
                 raise IndexDamaged(f"the index at {self._uri} is damaged: {_first_line(error)}") from error
@@ -205,11 +224,30 @@ class Index:
         if table is None:
             return (), ()
         where = condition(wanted)
-        # the table may be another one by now, with vectors of another model
-        comparable = self._asked is not None and _model_of(table) == self._asked[0]
-        near = table.by_vector(vector, where, depth) if vector is not None and comparable else ()
+        near = table.by_vector(vector, where, depth) if vector is not None and self._comparable(table) else ()
         found = table.by_text(asked, where, depth)
         return (table.holding(found, where, depth) if wanted.phrases else found), near
+
+    def _comparable(self, table: Passages) -> bool:
+        """Whether the question's vector is of the table's model: the table may be another one by now."""
+        return self._asked is not None and _model_of(table) == self._asked[0]
+
+    def _ask_rules(
+        self, table: Passages | None, asked: str, vector: list[float] | None, wanted: Filter, depth: int
+    ) -> tuple[Hits, Hits]:
+        few = self._few_rules(table) if table is not None else None
+        if table is None or few is None:
+            return self._ask(table, asked, vector, wanted, depth)
+        close = few.by_vector(vector, depth) if vector is not None and self._comparable(table) else ()
+        return few.by_words(asked, depth), close
+
+    def _few_rules(self, table: Passages) -> Few | None:
+        """The passages of all rules, kept as long as the table stays as it is; None where there are many."""
+        version = (table.number, table.version)
+        if self._rules is None or self._rules[0] != version:
+            rows = table.some(condition(RULES), COLUMNS, MOST_RULES + 1)
+            self._rules = version, Few(rows) if len(rows) <= MOST_RULES else None
+        return self._rules[1]
 
     def passages(self) -> int:
         """How many passages there are."""

@@ -53,7 +53,8 @@ class Match:
 class Facts:
     """What is known of an entry besides its text. `standing` is a factor, 1.0 where nothing was learned.
 
-    `asked` are the versions that are asked of it, where these are others than of all (None).
+    `asked` are the versions that are asked of it, where these are others than of all (None). `distance` puts entries of
+    equal scores in order: what is nearer to where one works comes first.
     """
 
     id: str
@@ -62,6 +63,7 @@ class Facts:
     standing: float = 1.0
     versioned: bool = True
     asked: AbstractSet[str] | None = None
+    distance: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,7 @@ def rank(
     aliases: Mapping[str, str] | None = None,
     limit: int | None = None,
 ) -> tuple[Ranked, ...]:
-    """The entries that may be shown, best first; equal scores by id.
+    """The entries that may be shown, best first; equal scores by distance, then by id.
 
     Left out: entries without facts, and versioned entries that have none of the versions asked for.
     """
@@ -159,7 +161,7 @@ def rank(
         boost = context_boost(weights, known.tags, aliases)
         factors = {"match": match.score, "version": version, "context": boost, "standing": known.standing}
         ranked.append(Ranked(match, match.score * version * boost * known.standing, factors))
-    ranked.sort(key=lambda one: (-one.score, one.match.entry_id))
+    ranked.sort(key=lambda one: (-one.score, facts[one.match.entry_id].distance, one.match.entry_id))
     return tuple(ranked[:limit])
 
 

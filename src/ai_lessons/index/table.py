@@ -300,6 +300,12 @@ class Passages:
         others = [hit for hit in rows if (hit.entry_id, hit.ordinal) not in known]
         return (*found, *sorted(others, key=lambda hit: (hit.entry_id, hit.ordinal)))[:depth]
 
+    def some(self, where: str, columns: Sequence[str], limit: int) -> list[dict[str, Any]]:
+        """Rows that fulfil a condition, at most so many."""
+        search = self._table.search().where(where).select(list(columns))
+        found: list[dict[str, Any]] = search.limit(limit).to_list()
+        return found
+
     def by_vector(self, vector: Sequence[float], where: str, depth: int, *, exact: bool = False) -> tuple[RawHit, ...]:
         """Passages by cosine similarity, best first. `exact`: whatever index there is, compare with every vector."""
         search = self._table.search(vector, vector_column_name="vector", query_type="vector").distance_type("cosine")

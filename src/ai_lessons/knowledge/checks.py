@@ -319,7 +319,8 @@ def _file(entry: Entry) -> str:
 def _dangling(entries: Iterable[Entry], by_id: Mapping[str, list[Entry]]) -> Iterator[Problem]:
     for entry in entries:
         for link in entry.links:
-            if link.target not in by_id and stated_id(link.target) and not entry.derived:
+            promoted = link.target == origins.original_of(entry.fields.get("source"))  # it lies in another tier
+            if link.target not in by_id and stated_id(link.target) and not entry.derived and not promoted:
                 yield Problem(_file(entry), f"{link.relation} leads to {link.target}, and no entry has that id")
 
 

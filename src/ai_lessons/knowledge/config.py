@@ -12,6 +12,8 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import InvalidEntry, Problem, UnsupportedRepository, UsageError
+from ai_lessons.knowledge import setting_values as may_be
+from ai_lessons.knowledge.governance import VALUES, Policies, Policy
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.knowledge.markdown import REMOVE, edit_mapping, parse_mapping
 from ai_lessons.knowledge.texts import BOM
@@ -55,6 +57,7 @@ class RepositoryConfig:
     approval_require: str = "merge"
     approval_distinct: bool = False
     approval_threshold: int = 1
+    governance: Policies = field(default_factory=Policies)
     events: bool = True
     events_shared: bool | None = None
     model: str = DEFAULT_MODEL
@@ -73,113 +76,43 @@ class Key:
 
 
 _CUT = Chunking()
-
-
-class _Nonsense(ValueError):
-    """What a value must be instead."""
-
-
-def _truth(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise _Nonsense("true or false")
-    return value
-
-
-def _truth_or_auto(value: Any) -> bool | None:
-    if value in (None, "auto"):
-        return None
-    if not isinstance(value, bool):
-        raise _Nonsense("auto, true or false")
-    return value
-
-
-def _sharing(value: Any) -> bool | None:
-    if value in (None, "auto"):
-        return None
-    if value not in ("local", "shared"):
-        raise _Nonsense("auto, local or shared")
-    return bool(value == "shared")
-
-
-def _count(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= 100_000:
-        raise _Nonsense("a number of tokens from 1 to 100000")
-    return value
-
-
-def _people(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= 20:
-        raise _Nonsense("a number of people from 1 to 20")
-    return value
+_count = may_be.up_to(100_000, "tokens")
 
 
 def _format(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= FORMAT:
-        raise _Nonsense(f"a number up to {FORMAT}")
+        raise may_be.Nonsense(f"a number up to {FORMAT}")
     return value
 
 
-def _evidence(value: Any) -> str:
-    if value not in ("merge", "forge", "signed"):
-        raise _Nonsense("merge, forge or signed")
-    return str(value)
-
-
-_BRANCH = re.compile(r"(?!.*(?:\.\.|@\{|//|/\.|\.lock(?:/|$)))[\w][^\x00-\x20\x7f~^:?*\[\\]*(?<![./])")
-
-
-def _branch(value: Any) -> str:
-    if not isinstance(value, str) or not _BRANCH.fullmatch(value) or value.startswith("refs/"):
-        raise _Nonsense("the name of a branch")
-    return value
-
-
-def _name(value: Any) -> str:
-    if not isinstance(value, str) or not re.fullmatch(r"[\w][\w./-]{0,199}", value) or ".." in value:
-        raise _Nonsense("the name of a model")
-    return value
-
-
-def _place(value: Any) -> str | None:
-    if value in (None, ""):
-        return None
-    if not isinstance(value, str) or not re.fullmatch(r"(?:s3|gs|az|abfss?)://[^\s\x00-\x1f]{1,1000}", value):
-        raise _Nonsense("empty, or an address that starts with s3://, gs:// or az://")
-    return value
-
-
-def _aliases(value: Any) -> dict[str, str]:
-    if not isinstance(value, dict) or not all(isinstance(x, str) and x.strip() for x in value.values()):
-        raise _Nonsense("lines of `alias: tag`")
-    return {alias: _end_of(alias, value) for alias in value}
-
-
-def _end_of(alias: str, aliases: Mapping[str, str]) -> str:
-    """Where a chain of aliases ends."""
-    seen = {alias}
-    while (alias := aliases[alias]) in aliases:
-        if alias in seen:
-            raise _Nonsense("aliases that do not lead round in a circle")
-        seen.add(alias)
-    return alias
+def _policy(policy: Policy, what: str) -> Key:
+    words = [str(word) for word in VALUES[policy]]
+    return Key(f"{what}: {', '.join(words)}", str(Policies().value(policy)), may_be.one_of(*words))
 
 
 KEYS: Mapping[str, Key] = {
     "format": Key("version of the file format; not for changing by hand", FIRST_FORMAT, _format),
-    "git.autocommit": Key("commit every job at once: auto, true or false", None, _truth_or_auto),
-    "git.events": Key("share recorded events with other clones: auto, local or shared", None, _sharing),
-    "approval.branch": Key("a rule is in force as it stands on this branch", "main", _branch),
-    "approval.require": Key("how a rule must have come there: merge, forge or signed", "merge", _evidence),
-    "approval.distinct": Key("ask for an approver other than the proposer", False, _truth),  # noqa: FBT003
-    "approval.threshold": Key("how many people have to sign, where `approval.require` is signed", 1, _people),
-    "events": Key("record which entries were used and whether they helped", True, _truth),  # noqa: FBT003
-    "search.model": Key("embedding model", DEFAULT_MODEL, _name),
+    "git.autocommit": Key("commit every job at once: auto, true or false", None, may_be.truth_or_auto),
+    "git.events": Key("share recorded events with other clones: auto, local or shared", None, may_be.sharing),
+    "approval.branch": Key("a rule is in force as it stands on this branch", "main", may_be.branch),
+    "approval.require": Key(
+        "how a rule must have come there: merge, forge or signed", "merge", may_be.one_of("merge", "forge", "signed")
+    ),
+    "approval.distinct": Key("ask for an approver other than the proposer", False, may_be.truth),  # noqa: FBT003
+    "approval.threshold": Key(
+        "how many people have to sign, where `approval.require` is signed", 1, may_be.up_to(20, "people")
+    ),
+    Policy.OUTBOUND.key: _policy(Policy.OUTBOUND, "entries that leave an enterprise"),
+    Policy.FROM_CONTEXT.key: _policy(Policy.FROM_CONTEXT, "entries of its projects that go elsewhere"),
+    Policy.PERSONAL.key: _policy(Policy.PERSONAL, "the user's repository, while its projects are worked in"),
+    "events": Key("record which entries were used and whether they helped", True, may_be.truth),  # noqa: FBT003
+    "search.model": Key("embedding model", DEFAULT_MODEL, may_be.name),
     "search.chunking.target": Key("tokens that a passage aims at", _CUT.target, _count),
     "search.chunking.limit": Key("tokens that no passage is over", _CUT.limit, _count),
     "search.chunking.minimum": Key("passages of fewer tokens join a neighbour", _CUT.minimum, _count),
-    "search.chunking.code_whole": Key("keep code blocks and tables whole", True, _truth),  # noqa: FBT003
-    "search.index": Key("where the index lives; empty: in the git directory", None, _place),
-    "tag_aliases": Key("words that mean the same tag, `alias: tag`", {}, _aliases),
+    "search.chunking.code_whole": Key("keep code blocks and tables whole", True, may_be.truth),  # noqa: FBT003
+    "search.index": Key("where the index lives; empty: in the git directory", None, may_be.place),
+    "tag_aliases": Key("words that mean the same tag, `alias: tag`", {}, may_be.aliases),
 }
 """Every setting by its dotted name, in the order of the file."""
 
@@ -191,7 +124,7 @@ def parse_config(text: str) -> RepositoryConfig:
         InvalidEntry: no YAML, or values that mean nothing; every one is named.
         UnsupportedRepository: the repository is in a newer format.
     """
-    fields = _parse(text)
+    fields = fields_of(text)
     stated = fields.get("format", FIRST_FORMAT)
     if isinstance(stated, int) and stated > FORMAT:
         raise UnsupportedRepository(
@@ -204,7 +137,7 @@ def parse_config(text: str) -> RepositoryConfig:
         found = _find(fields, name)
         try:
             values[name] = key.default if found is None else key.read(found)
-        except _Nonsense as expected:
+        except may_be.Nonsense as expected:
             problems.append(_problem(text, name, f"{name} must be {expected}, not {_shown(found)}"))
     if not problems:
         problems = _contradictions(text, values)
@@ -226,7 +159,12 @@ def refuse_older(config: RepositoryConfig) -> None:
         )
 
 
-def _parse(text: str) -> dict[str, Any]:
+def fields_of(text: str) -> dict[str, Any]:
+    """What the file says, not looked at any closer.
+
+    Raises:
+        InvalidEntry: no YAML.
+    """
     lead = _lead(text)
     return parse_mapping(text[len(lead) :], CONFIG_PATH, first_line=1 + lead.count("\n"))
 
@@ -283,6 +221,7 @@ def _made(values: Mapping[str, Any]) -> RepositoryConfig:
         approval_require=values["approval.require"],
         approval_distinct=values["approval.distinct"],
         approval_threshold=values["approval.threshold"],
+        governance=Policies(*(of(values[policy.key]) for policy, of in VALUES.items())),  # type: ignore[arg-type]
         events=values["events"],
         events_shared=values["git.events"],
         model=values["search.model"],
@@ -306,9 +245,9 @@ def values_of(config: RepositoryConfig) -> dict[str, object]:
             (
                 config.format, "auto" if config.autocommit is None else config.autocommit,
                 {None: "auto", True: "shared", False: "local"}[config.events_shared], config.approval_branch,
-                config.approval_require, config.approval_distinct, config.approval_threshold, config.events,
-                config.model, cut.target, cut.limit, cut.minimum, cut.code_whole, config.index_uri or "",
-                dict(config.tag_aliases),
+                config.approval_require, config.approval_distinct, config.approval_threshold,
+                *map(str, config.governance), config.events, config.model, cut.target, cut.limit, cut.minimum,
+                cut.code_whole, config.index_uri or "", dict(config.tag_aliases),
             ),
             strict=True,
         )
@@ -328,7 +267,7 @@ def unknown_keys(text: str) -> list[Problem]:
             elif name not in KEYS and name not in groups:
                 problems.append(_problem(text, name, f"unknown setting {name!r}{_meant(name)}"))
 
-    look(_parse(text), "")
+    look(fields_of(text), "")
     return problems
 
 
@@ -353,7 +292,7 @@ def set_value(text: str, key: str, value: Any) -> str:
     if not alias and typed not in ("", None):
         try:
             KEYS[key].read(typed)
-        except _Nonsense as expected:
+        except may_be.Nonsense as expected:
             raise UsageError(f"{key} must be {expected}, not {value!r}") from expected
     lead = _lead(text)
     rest = text[len(lead) :]

@@ -193,9 +193,18 @@ class Light(NamedTuple):
     details: Mapping[str, Any] = MappingProxyType({})
 
 
+_LETTERS = frozenset(("RELEASE", *(kind.letter for kind in Kind)))
+
+
 def handle(kind: Kind, entry_id: str, length: int = HANDLE_LENGTH) -> str:
     """`L-8F3K2A`: kind letter and the last `length` characters of the id."""
     return f"{kind.letter}-{entry_id[-length:]}"
+
+
+def id_end(name: str) -> str:
+    """The end of an id that a handle names (`L-8F3K2A`, `release-8F3K2A`), in capitals; other names as they are."""
+    letter, _, end = name.strip().upper().partition("-")
+    return end if letter in _LETTERS else name.strip().upper()
 
 
 def shared_tail(one: str, other: str) -> int:

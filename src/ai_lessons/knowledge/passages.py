@@ -28,7 +28,17 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Entry
 
-__all__ = ["Chunking", "Passage", "Section", "estimate_tokens", "lines_of", "sections", "split"]
+__all__ = [
+    "Chunking",
+    "Passage",
+    "Section",
+    "code_blocks",
+    "code_lines",
+    "estimate_tokens",
+    "lines_of",
+    "sections",
+    "split",
+]
 
 HEADING_LENGTH = 200
 """Characters of a heading path that are kept: it stands before every passage below it."""
@@ -40,7 +50,8 @@ LONG_HEADING = 100
 _PARSER = MarkdownIt("commonmark").enable("table").disable(["inline", "text_join"], ignoreInvalid=True)
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _MARKUP = re.compile(r"[`*]|\[([^\]]*)\]\([^)]*\)|<[^>]*>|\\(?=\W)")
-_ATOMIC = frozenset({"fence", "code_block", "table_open"})
+_CODE = frozenset({"fence", "code_block"})
+_ATOMIC = _CODE | {"table_open"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,3 +292,22 @@ def sections(body: str) -> tuple[Section, ...]:
 
 def _is_title(headings: list[_Block]) -> bool:
     return all(other.level > headings[0].level for other in headings[1:]) and len(headings) > 1
+
+
+def code_blocks(text: str) -> tuple[str, ...]:
+    """What stands in fenced and indented blocks of code, wherever they are nested, and in HTML that says `<pre`.
+
+    Code inside a sentence is none of them, and an empty block is left out.
+    """
+    return tuple(filter(None, (token.content.strip() for token in _code(text))))
+
+
+def code_lines(text: str) -> tuple[tuple[int, int], ...]:
+    """Where such blocks stand: first line, from 0, and the line behind the last. Empty ones, too."""
+    return tuple((token.map[0], token.map[1]) for token in _code(text) if token.map)
+
+
+def _code(text: str) -> Iterator[Token]:
+    for token in _PARSER.parse(text):
+        if token.type in _CODE or (token.type == "html_block" and "<pre" in token.content.lower()):
+            yield token

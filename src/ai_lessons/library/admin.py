@@ -1,4 +1,4 @@
-"""Jobs of upkeep: making a repository, checking it, its settings, its projections, the model, hooks."""
+"""Jobs of upkeep: checking a repository, its settings, its projections, the model, hooks."""
 
 from __future__ import annotations
 
@@ -6,21 +6,28 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.errors import NotFound, UsageError
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library.porting_jobs import PortingJobs
-from ai_lessons.library.reports import Initialised, ModelState, Stale
-from ai_lessons.library.sharing_jobs import SharingJobs
+from ai_lessons.library.porting.porting_jobs import PortingJobs
+from ai_lessons.library.reports import ModelState, Stale
+from ai_lessons.library.sharing.sharing_jobs import SharingJobs
 from ai_lessons.repository.store import Change, blob_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
-    from pathlib import Path
 
     from ai_lessons.index.model_files import Found
+    from ai_lessons.library.governance.enforced import Enforcement
     from ai_lessons.library.index_reports import IndexState, Pulled, Pushed
     from ai_lessons.library.parts import Parts
     from ai_lessons.library.reports import Check, Indexed, Outdated, Parameter, Report, Stats
-    from ai_lessons.library.rule_answers import Approved, Audit, Pending, Rejected, Revoked, Suggested, TrustedKeys
-    from ai_lessons.library.wiring import Options
+    from ai_lessons.library.rules.rule_answers import (
+        Approved,
+        Audit,
+        Pending,
+        Rejected,
+        Revoked,
+        Suggested,
+        TrustedKeys,
+    )
     from ai_lessons.library.writes import Written
 
 
@@ -91,7 +98,7 @@ class Admin(SharingJobs, PortingJobs):
         Raises:
             Unreachable: the shared index does not answer.
         """
-        from ai_lessons.library.shared_index import state
+        from ai_lessons.library.sharing.shared_index import state
 
         return state(self._parts, uri, recall=recall)
 
@@ -101,7 +108,7 @@ class Admin(SharingJobs, PortingJobs):
         Raises:
             Unreachable: it cannot be written. Conflict: somebody else is pushing.
         """
-        from ai_lessons.library.shared_index import push
+        from ai_lessons.library.sharing.shared_index import push
 
         return push(self._parts, uri)
 
@@ -111,7 +118,7 @@ class Admin(SharingJobs, PortingJobs):
         Raises:
             NotFound: nothing is there. UsageError: it is of another model. Unreachable: it does not answer.
         """
-        from ai_lessons.library.shared_index import pull
+        from ai_lessons.library.sharing.shared_index import pull
 
         return pull(self._parts, uri)
 
@@ -140,12 +147,14 @@ class Admin(SharingJobs, PortingJobs):
         """Change one setting in `.ai-lessons/config.yaml`, keeping its comments; the commit, or None if it waits.
 
         Raises:
-            UsageError: no such key, or not a value for it.
+            UsageError: no such key, or not a value for it. Refused: an agent would change a policy.
         """
         from ai_lessons.knowledge.config import set_value
         from ai_lessons.knowledge.layout import CONFIG_PATH
         from ai_lessons.knowledge.texts import decode
+        from ai_lessons.library.governance.enforced import refuse_agents
 
+        refuse_agents(self._parts.options, key)
         store = self._parts.store
         data = store.read(CONFIG_PATH) if store.exists(CONFIG_PATH) else b""
         new = set_value(decode(data, CONFIG_PATH), key, value).encode()
@@ -160,19 +169,22 @@ class Admin(SharingJobs, PortingJobs):
 
     def hooks_install(self) -> tuple[str, ...]:
         """Put our part into the repository's client hooks; a line for each hook."""
-        from ai_lessons.repository import hooks, scaffold
+        from ai_lessons.repository import scaffold
+        from ai_lessons.repository.githooks import hooks
 
         return hooks.install_hooks(self._parts.store.root, scaffold.hooks_dir())
 
     def hooks_uninstall(self) -> tuple[str, ...]:
         """Take our part out again, byte for byte; a line for each hook."""
-        from ai_lessons.repository import hooks, scaffold
+        from ai_lessons.repository import scaffold
+        from ai_lessons.repository.githooks import hooks
 
         return hooks.uninstall_hooks(self._parts.store.root, scaffold.hooks_dir())
 
     def hooks_status(self) -> tuple[str, ...]:
         """Which hooks carry our part; a line for each."""
-        from ai_lessons.repository import hooks, scaffold
+        from ai_lessons.repository import scaffold
+        from ai_lessons.repository.githooks import hooks
 
         return hooks.hooks_status(self._parts.store.root, scaffold.hooks_dir())
 
@@ -216,13 +228,13 @@ class Admin(SharingJobs, PortingJobs):
 
     def pending_rules(self) -> tuple[Pending, ...]:
         """Every proposal that waits for a person, of branches here and on remotes, oldest first."""
-        from ai_lessons.library.rule_review import pending
+        from ai_lessons.library.rules.rule_review import pending
 
         return pending(self._parts)
 
     def pending_count(self) -> int:
         """How many wait; with nothing new since the last question it reads a few small files."""
-        from ai_lessons.library.rule_count import pending_count
+        from ai_lessons.library.rules.rule_count import pending_count
 
         return pending_count(self._parts)
 
@@ -239,7 +251,7 @@ class Admin(SharingJobs, PortingJobs):
             rule or the proposal was changed meanwhile, or somebody is in the middle of git. InvalidEntry: the text
             breaks the format.
         """
-        from ai_lessons.library.rule_review import approve
+        from ai_lessons.library.rules.rule_review import approve
 
         return approve(self._parts, ref, sign=sign, expect=expect)
 
@@ -252,7 +264,7 @@ class Admin(SharingJobs, PortingJobs):
             NotFound, AmbiguousName: not one proposal of that name. Refused: an agent is calling. Conflict: the
             proposal was changed meanwhile, or somebody is in the middle of git.
         """
-        from ai_lessons.library.rule_review import reject
+        from ai_lessons.library.rules.rule_review import reject
 
         return reject(self._parts, ref, reason=reason, expect=expect)
 
@@ -262,13 +274,13 @@ class Admin(SharingJobs, PortingJobs):
         Raises:
             InvalidEntry: what came back breaks the format.
         """
-        from ai_lessons.library.rule_review import edit_proposal
+        from ai_lessons.library.rules.rule_review import edit_proposal
 
         return edit_proposal(self._parts, ref, editor)
 
     def unsigned_rules(self) -> tuple[Pending, ...]:
         """What is on the approval branch already and lacks signatures; nothing where none are asked for."""
-        from ai_lessons.library.rule_signing import unsigned
+        from ai_lessons.library.rules.rule_signing import unsigned
 
         return unsigned(self._parts)
 
@@ -279,7 +291,7 @@ class Admin(SharingJobs, PortingJobs):
             NotFound, AmbiguousName: not one rule of that name. Refused: an agent is calling, nothing is signed here,
             or there is no key. Conflict: somebody decided meanwhile, or is in the middle of git.
         """
-        from ai_lessons.library.rule_signing import revoke
+        from ai_lessons.library.rules.rule_signing import revoke
 
         return revoke(self._parts, ref)
 
@@ -290,7 +302,7 @@ class Admin(SharingJobs, PortingJobs):
             NotFound: there is no list, or no key in it. Refused: an agent is calling, or the answer is no.
             StorageFailed: the user's folder cannot be written.
         """
-        from ai_lessons.library.rule_trust import trust_keys
+        from ai_lessons.library.rules.rule_trust import trust_keys
 
         return trust_keys(self._parts, ask)
 
@@ -300,15 +312,25 @@ class Admin(SharingJobs, PortingJobs):
         Raises:
             Refused: an agent is calling, or the answer is no. StorageFailed: the memory cannot be written.
         """
-        from ai_lessons.library.rule_trust import acknowledge
+        from ai_lessons.library.rules.rule_trust import acknowledge
 
         return acknowledge(self._parts, ask)
 
     def audit(self) -> Audit:
         """Who approved which rule, when, by which commit and evidence; and all that violates the policy."""
-        from ai_lessons.library.rule_audit import audit
+        from ai_lessons.library.rules.rule_audit import audit
 
         return audit(self._parts)
+
+    def enforcement(self, since: str | None = None) -> Enforcement:
+        """What policies of enterprises allowed and refused on this machine, newest first; of one, if its tier is open.
+
+        Raises:
+            UsageError: `since` is no date.
+        """
+        from ai_lessons.library.governance.enforced import enforced
+
+        return enforced(self._parts.options, since)
 
     def params(self, name: str | None = None) -> tuple[Parameter, ...]:
         """The parameters that learn, or one of them.
@@ -367,21 +389,3 @@ class Admin(SharingJobs, PortingJobs):
 
 def _state(name: str, found: Found | None) -> ModelState:
     return ModelState(name, found is not None, str(found.path) if found else None, found.source if found else None)
-
-
-def init(path: Path, options: Options, *, from_url: str | None, hooks: bool, team: bool) -> Initialised:
-    """See `wiring.init_repository`."""
-    from ai_lessons.library.parts import Parts
-    from ai_lessons.repository import hooks as client_hooks
-    from ai_lessons.repository import scaffold
-
-    made = scaffold.clone(from_url, path) if from_url else scaffold.init(path, team=team, person=options.agent is None)
-    parts = Parts(made.root, options)
-    try:
-        bigger = parts.store.is_folder_of_bigger_repo
-        lines = client_hooks.install_hooks(made.root, scaffold.hooks_dir()) if hooks and not bigger else ()
-        parts.current()
-        notes = (*made.notes, *parts.notes())
-    finally:
-        parts.close()
-    return Initialised(str(made.root), made.created, made.adopted, lines, made.commit, notes)

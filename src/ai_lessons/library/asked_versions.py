@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.manifests import Use
     from ai_lessons.library.answers import Query
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.tiers.opened import Reading
 
 NAMED_IN_NOTE = 6
 """Packages that a note names; the others are counted."""
@@ -40,13 +40,13 @@ class Versions(NamedTuple):
         return (fitting(self.others) if self.others else None), by_project
 
 
-def asked_versions(parts: Parts, query: Query) -> Versions:
+def asked_versions(parts: Reading, query: Query) -> Versions:
     """What the query asks for, with `auto` resolved. The catalog is up to date already."""
     named = frozenset(version for version in query.versions if version.strip().casefold() != AUTO)
     if len(named) == len(set(query.versions)):
         return Versions(named)
     from ai_lessons.knowledge.manifests import in_use
-    from ai_lessons.repository.code_manifests import manifests
+    from ai_lessons.repository.code.code_manifests import manifests
 
     projects = [query.project] if query.project else [tally.name for tally in parts.catalog.projects()]
     files, left_out = manifests(parts.options.cwd)

@@ -10,7 +10,7 @@ from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.layout import check_path, side_of
 from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.knowledge.texts import decode
-from ai_lessons.library import secret_scan
+from ai_lessons.library.secrets import secret_scan
 
 if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Entry
@@ -29,7 +29,9 @@ def checked(path: str, data: bytes, side: bytes | None = None, *, was: Entry | N
         _same_entry(was, entry)
     text = decode(data if side is None else side, path)
     problems = [problem for problem in check_entry(entry, text) if not problem.fixable]
-    problems += secret_scan.problems(entry, texts_of(path, data, side), "" if was is None else was.body + was.code)
+    problems += secret_scan.problems(
+        entry.fields, texts_of(path, data, side), "" if was is None else was.body + was.code
+    )
     if problems:
         raise InvalidEntry(problems)
     return entry

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.answers import Approval, ContextQuery
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.tiers.opened import Reading
 
 LOOKED_AT = 500
 """Newest lessons of a project or tag among which the surest are chosen."""
@@ -33,7 +33,7 @@ _BY_PATH, _BY_PROJECT, _BY_GLOBAL = 2.0, 1.0, 0.5
 _SURE = {word.value: place for place, word in enumerate(Confidence)}
 
 
-def context(parts: Parts, query: ContextQuery) -> Context:
+def context(parts: Reading, query: ContextQuery) -> Context:
     """Rules first, but no more than half of the budget while there are lessons for the rest. What came is recorded.
 
     An entry comes for one of these reasons: `applies_to` names one of the files, it lies in the project, it carries a
@@ -50,7 +50,7 @@ def context(parts: Parts, query: ContextQuery) -> Context:
     return found._replace(notes=(*found.notes, *record(parts, found)))
 
 
-def context_of(parts: Parts, query: ContextQuery) -> Context:
+def context_of(parts: Reading, query: ContextQuery) -> Context:
     """The same from the catalog as it was last brought up to date, for a job that asks more than once.
 
     What came is not written down: that is for whoever shows it, by `injecting.record`.
@@ -75,7 +75,7 @@ def context_of(parts: Parts, query: ContextQuery) -> Context:
     )
 
 
-def _approvals(parts: Parts, rules: Sequence[Light]) -> dict[str, Approval]:
+def _approvals(parts: Reading, rules: Sequence[Light]) -> dict[str, Approval]:
     from ai_lessons.library.provenance import approvals_of
 
     return approvals_of(parts, rules)
@@ -84,7 +84,7 @@ def _approvals(parts: Parts, rules: Sequence[Light]) -> dict[str, Approval]:
 class _Asked:
     """One question, and what there is for it."""
 
-    def __init__(self, parts: Parts, query: ContextQuery, budget: int) -> None:
+    def __init__(self, parts: Reading, query: ContextQuery, budget: int) -> None:
         self._parts, self._query, self._budget = parts, query, budget
         self._paths = [_in_project(path, parts.options.cwd) for path in query.paths]
         # the settings are worth loading YAML only where there are tags that may have other names

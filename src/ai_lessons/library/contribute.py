@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from ai_lessons.errors import NotFound, UsageError
-from ai_lessons.knowledge import drafts, layout, markdown, origins
+from ai_lessons.knowledge import drafts, layout, markdown
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Kind, Pattern, Relation
-from ai_lessons.library import importing, refreshing, secret_scan
+from ai_lessons.library import changing, importing, refreshing
 from ai_lessons.library.checking import checked, project_name
-from ai_lessons.repository.store import Applied, Change, blob_id
+from ai_lessons.library.secrets import secret_scan
+from ai_lessons.repository.store import Change
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ai_lessons.index.catalog import Catalog
-    from ai_lessons.knowledge.entries import Entry, Light
+    from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.parts import Parts
-    from ai_lessons.library.rule_answers import RuleDraft, Suggested
+    from ai_lessons.library.promotion.promotions import Promoted, Wanted
+    from ai_lessons.library.rules.rule_answers import RuleDraft, Suggested
+    from ai_lessons.library.tiers.opened import Reading, Tiers
     from ai_lessons.library.writes import (
         Feedback,
         Imported,
@@ -29,6 +32,22 @@ if TYPE_CHECKING:
         Written,
     )
 
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def _where_it_lies(
+    job: Callable[Concatenate[Contribute, str, _P], _T],
+) -> Callable[Concatenate[Contribute, str, _P], _T]:
+    """A job about one entry is done in the repository in which that lies."""
+
+    @wraps(job)
+    def done(self: Contribute, ref: str, /, *args: _P.args, **given: _P.kwargs) -> _T:
+        return job(self._at(ref), ref, *args, **given)
+
+    return done
+
+
 _NOT_FIELDS = {"links", "content", "project", "allow_secrets"}
 _LINK_TO = {Kind.SCRIPT: Relation.HAS_SCRIPT, Kind.DOC: Relation.HAS_DOC}
 
@@ -36,8 +55,21 @@ _LINK_TO = {Kind.SCRIPT: Relation.HAS_SCRIPT, Kind.DOC: Relation.HAS_DOC}
 class Contribute:
     """Nothing here approves a rule: rules are proposed, and a person merges them."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, parts: Parts, tiers: Tiers | None = None) -> None:
+        """`tiers`: an entry of another one is changed where it lies."""
+        self._parts, self._tiers = parts, tiers
+
+    @property
+    def _reading(self) -> Reading:
+        return self._tiers.reading if self._tiers else self._parts
+
+    def _at(self, ref: str) -> Contribute:
+        """The jobs of the repository in which an entry lies."""
+        parts = self._writes_to(ref)
+        return self if parts is self._parts else Contribute(parts, self._tiers)
+
+    def _writes_to(self, ref: str) -> Parts:
+        return self._tiers.writing(ref) if self._tiers else self._parts
 
     def add_lesson(self, draft: LessonDraft) -> Written:
         """A new lesson.
@@ -62,6 +94,7 @@ class Contribute:
             return done
         from ai_lessons.library.relating import opposites
 
+        parts.current()
         pattern = Pattern(draft.when, action, draft.because, negative=draft.dont is not None)
         return replace(done, notes=(*done.notes, *opposites(parts, done.id, pattern)))
 
@@ -69,10 +102,10 @@ class Contribute:
         """(relation, reference) pairs with the reference resolved; no relation: the one that fits the kind."""
         if not wanted:
             return []
-        self._parts.current()
+        self._reading.current()
         resolved = []
         for relation, ref in wanted:
-            target = self._parts.resolve(ref)
+            target = self._reading.resolve(ref)
             resolved.append((relation or _LINK_TO.get(target.kind, Relation.RELATED_TO), target.id))
         return resolved
 
@@ -94,10 +127,13 @@ class Contribute:
         """How `add_resources` would cut the files into passages. Writes nothing."""
         return importing.preview(self._parts, draft)
 
-    def refresh(self, refs: Sequence[str], *, every: bool = False) -> tuple[Refreshed, ...]:
+    def refresh(
+        self, refs: Sequence[str], *, every: bool = False, allow_secrets: Sequence[tuple[str, str]] = ()
+    ) -> tuple[Refreshed, ...]:
         """Read docs again from where they came, in one commit; `every` means all that name a source."""
-        return refreshing.refresh(self._parts, refs, every=every)
+        return refreshing.refresh(self._parts, refs, every=every, allow_secrets=allow_secrets)
 
+    @_where_it_lies
     def update(
         self,
         ref: str,
@@ -115,6 +151,7 @@ class Contribute:
         contexts: Sequence[str] | None = None,
         applies_to: Sequence[str] | None = None,
         content: str | None = None,
+        allow_secrets: Sequence[tuple[str, str]] = (),
     ) -> Written:
         """Change what is given and nothing else; None leaves a key alone, an empty list removes it.
 
@@ -133,65 +170,15 @@ class Contribute:
         lists = {"tags": new_tags, "versions": plain, "contexts": contexts, "applies_to": applies_to}
         changes: dict[str, Any] = {key: value for key, value in scalars.items() if value is not None}
         changes |= {k: list(v) if v else markdown.REMOVE for k, v in lists.items() if v is not None}
+        changes |= secret_scan.fields(allow_secrets, there=self._parts.catalog.fields(light.id))
         if not changes and project is None and content is None:
             raise UsageError("nothing to change", hint="give at least one of --title, --tags, --version, …")
-        done = self._change(light, changes, content, project, plain, f"Update {light.kind}: {title or light.title}")
+        subject = f"Update {light.kind}: {title or light.title}"
+        done = changing.change(self._parts, light, changes, subject, content=content, project=project, versions=plain)
         self._parts.usages.note_status(light, status)
         return done
 
-    def _change(
-        self,
-        light: Light,
-        changes: Mapping[str, Any],
-        content: str | None,
-        project: str | None,
-        versions: Sequence[str] | None,
-        subject: str,
-    ) -> Written:
-        parts = self._parts
-        entry, text = parts.load(light.id)
-        identity: dict[str, Any] = drafts.identity(entry) if entry.derived else {}
-        if "source" in changes:
-            changes = {**changes, "source": origins.with_word(entry.fields.get("source"), changes["source"])}
-        body = None if content is None else drafts.body_of(content)
-        if body is not None and text:
-            parts.keep_edits([entry.file])
-        new_text = markdown.edit(text, {**identity, **changes}, body)
-        moved = layout.relocated(entry.path, project_name(project) if project else None, versions)
-        return self._rewrite(entry, text, new_text, moved, subject)
-
-    def _rewrite(self, entry: Entry, text: str, new_text: str, path: str, subject: str) -> Written:
-        """Put the new text of an entry's frontmatter file in place, under another path if it moves.
-
-        Of a rule a proposal is made: what is in force changes only by a person's hand.
-        """
-        parts = self._parts
-        if entry.kind is Kind.RULE:
-            if new_text == text and path == entry.path:
-                return parts.written_one(entry, Applied(None), ("nothing changed",))
-            from ai_lessons.library.rules import propose_text
-
-            return propose_text(parts, entry, path, new_text)
-        is_script = entry.kind is Kind.SCRIPT
-        old_file, new_file = entry.file, layout.side_of(path) if is_script else path
-        code = parts.store.read(entry.path) if is_script and entry.code else b""
-        data = new_text.encode()
-        written = checked(path, code if is_script else data, data if is_script else None, was=entry)
-        has_file = bool(text) or not is_script
-        expect = blob_id(text.encode()) if has_file else None  # of what was read, not of what is there by now
-        changes = []
-        if new_file != old_file:
-            changes.append(Change(new_file, data, expect=None))
-            if has_file:
-                changes.append(Change(old_file, None, expect=expect))
-            if is_script and entry.code:
-                changes.append(Change(path, code, executable=parts.executable(entry.path), expect=None))
-                changes.append(Change(entry.path, None, expect=blob_id(code)))
-        elif new_text != text:
-            changes.append(Change(new_file, data, expect=expect))
-        applied = parts.write(subject, changes, [("Entry", written.id)])
-        return parts.written_one(written, applied, () if changes else ("nothing changed",))
-
+    @_where_it_lies
     def edit(self, ref: str, editor: Callable[[str, str], str | None]) -> Written | None:
         """Let `editor(text, suffix)` change the file's text; None if it gave up or changed nothing.
 
@@ -207,8 +194,9 @@ class Contribute:
         new_text = editor(start, ".md")
         if new_text is None or new_text == start:
             return None
-        return self._rewrite(entry, text, new_text, entry.path, f"Edit {light.kind}: {light.title}")
+        return changing.rewrite(self._parts, entry, text, new_text, entry.path, f"Edit {light.kind}: {light.title}")
 
+    @_where_it_lies
     def keep(self, ref: str) -> Written:
         """Write down that an entry was looked at today and holds: `Admin.review` leaves it alone for half a year.
 
@@ -217,41 +205,17 @@ class Contribute:
         self._parts.current()
         light = self._parts.resolve(ref)
         today = drafts.stamp(self._parts.options.now())[:10]
-        return self._change(light, {"reviewed": today}, None, None, None, f"Keep {light.kind}: {light.title}")
+        return changing.change(self._parts, light, {"reviewed": today}, f"Keep {light.kind}: {light.title}")
 
     def delete(self, refs: Sequence[str]) -> tuple[Written, ...]:
         """Remove entries, all in one commit. Git keeps their history, edits that were in no commit included.
 
         The removal of a rule is a proposal.
         """
-        parts = self._parts
-        catalog = parts.current()
-        every = list({light.id: light for light in map(parts.resolve, refs)}.values())
-        if not every:
+        if not refs:
             raise NotFound("entry", "", hint="name at least one")
-        lights = [light for light in every if light.kind is not Kind.RULE]
-        rules = tuple(self._removal(light) for light in every if light.kind is Kind.RULE)
-        return (*rules, *(self._delete(catalog, lights) if lights else ()))
-
-    def _removal(self, rule: Light) -> Written:
-        from ai_lessons.library.rules import propose_removal, told
-
-        return told(propose_removal(self._parts, rule.id))
-
-    def _delete(self, catalog: Catalog, lights: Sequence[Light]) -> tuple[Written, ...]:
-        parts = self._parts
-        files = [
-            path
-            for place in catalog.locations([light.id for light in lights])
-            for path, there in ((place.path, place.hash), (place.side_path, place.side_hash))
-            if path and there
-        ]
-        what = f"{lights[0].kind}: {lights[0].title}" if len(lights) == 1 else f"{len(lights)} entries"
-        trailers = [("Entry", light.id) for light in lights]
-        files = list(dict.fromkeys(files))
-        parts.keep_edits(files)
-        applied = parts.write(f"Delete {what}", [Change(path, None) for path in files], trailers)
-        return importing.told(lights, applied)
+        places = self._by_place(refs)  # all are resolved before the first is deleted
+        return tuple(one for parts, own in places for one in changing.delete(parts, own))
 
     def suggest_rule(self, draft: RuleDraft) -> Suggested:
         """A new rule as a proposal: one commit on a branch of its own. Files, git's index and HEAD stay as they are.
@@ -260,7 +224,7 @@ class Contribute:
             UsageError: no title or rationale. InvalidEntry: it breaks the format. NotFound: a linked entry does not
             exist. Refused: git has no name for the user.
         """
-        from ai_lessons.library.rules import suggest
+        from ai_lessons.library.rules.suggesting import suggest
 
         return suggest(self._parts, draft)
 
@@ -272,17 +236,31 @@ class Contribute:
         Raises:
             InvalidEntry: a text breaks the format, or took another rule's id; then nothing was proposed.
         """
-        from ai_lessons.library.rules import propose
+        from ai_lessons.library.rules.suggesting import propose
 
         return propose(self._parts, paths)
 
+    def promote(self, ref: str, to: str, wanted: Wanted | None = None) -> Promoted:
+        """Bring an entry to another tier: a copy to the user's or the project's, a proposal to an enterprise's.
+
+        Raises:
+            See `promoting.promote`.
+        """
+        from ai_lessons.library.promotion.promoting import promote
+        from ai_lessons.library.promotion.promotions import Wanted
+
+        if self._tiers is None:
+            raise UsageError("only one repository is open, so nothing can be promoted")
+        return promote(self._tiers, ref, to, wanted or Wanted())
+
+    @_where_it_lies
     def propose_removal(self, ref: str) -> Suggested:
         """The removal of a rule in force as a proposal.
 
         Raises:
             NotFound: no such rule in force. UsageError: not a rule.
         """
-        from ai_lessons.library.rules import propose_removal
+        from ai_lessons.library.rules.suggesting import propose_removal
 
         return propose_removal(self._parts, ref)
 
@@ -300,17 +278,17 @@ class Contribute:
         if relation not in set(Relation):
             raise UsageError(f"no relation {relation!r}", hint="one of: " + ", ".join(Relation))
         start, end = self._pair(a, b)
-        refuse_circle(self._parts, start, relation, end)
+        refuse_circle(self._reading, start, relation, end)
         if Relation(relation).symmetric and self._says(end, relation, start):
             start, end = end, start
-        entry, _ = self._parts.load(start.id)
+        entry, _ = self._reading.load(start.id)
         kept = [x for x in entry.links if (x.relation, x.target) != (relation, end.id)]
         links = drafts.link_items(kept, add=(relation, end.id, weight))
         subject = f"Link: {start.title} {relation} {end.title}"
-        return self._change(start, {"links": links}, None, None, None, subject)
+        return changing.change(self._writes_to(start.id), start, {"links": links}, subject)
 
     def _says(self, here: Light, relation: str, there: Light) -> bool:
-        entry, _ = self._parts.load(here.id)
+        entry, _ = self._reading.load(here.id)
         return any((x.relation, x.target) == (relation, there.id) for x in entry.links)
 
     def unlink(self, a: str, b: str, relation: str | None = None) -> Written:
@@ -321,13 +299,13 @@ class Contribute:
         """
         start, end = self._pair(a, b)
         for here, there in ((start, end), (end, start)):
-            entry, _ = self._parts.load(here.id)
+            entry, _ = self._reading.load(here.id)
             edges = entry.links
             kept = [x for x in edges if x.target != there.id or relation not in {None, x.relation}]
             if len(kept) != len(edges):
                 links = drafts.link_items(kept) or markdown.REMOVE
                 subject = f"Unlink: {here.title} and {there.title}"
-                return self._change(here, {"links": links}, None, None, None, subject)
+                return changing.change(self._writes_to(here.id), here, {"links": links}, subject)
         raise NotFound(f"link between {start.handle} and", end.handle, hint=f"ai-lessons recall related {start.handle}")
 
     def feedback(self, ref: str, outcome: str, note: str = "") -> Feedback:
@@ -338,11 +316,20 @@ class Contribute:
         """
         from ai_lessons.library.feedback import feedback
 
-        return feedback(self._parts, ref, outcome, note)
+        return feedback(self._tiers.holding(ref) if self._tiers else self._parts, ref, outcome, note)
+
+    def _by_place(self, refs: Sequence[str]) -> list[tuple[Parts, list[str]]]:
+        """The repositories in which these entries lie, each with its own; without any the one that is written to."""
+        found: dict[int, tuple[Parts, list[str]]] = {}
+        for ref in refs:
+            parts = self._writes_to(ref)
+            found.setdefault(id(parts), (parts, []))[1].append(ref)
+        return list(found.values()) or [(self._parts, [])]
 
     def _pair(self, a: str, b: str) -> tuple[Light, Light]:
-        self._parts.current()
-        start, end = self._parts.resolve(a), self._parts.resolve(b)
+        reading = self._reading
+        reading.current()
+        start, end = reading.resolve(a), reading.resolve(b)
         if start.id == end.id:
             raise UsageError("an entry cannot be linked to itself")
         return start, end

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.knowledge.relations import Line
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.tiers.opened import Reading
 
 
 class Graph(NamedTuple):
@@ -28,7 +28,7 @@ class Graph(NamedTuple):
     clusters: tuple[tuple[str, ...], ...] = ()
 
 
-def graph(parts: Parts, refs: Sequence[str], depth: int, most: int) -> Graph:
+def graph(parts: Reading, refs: Sequence[str], depth: int, most: int) -> Graph:
     """See `Recall.graph`."""
     catalog = parts.current()
     starts = [parts.resolve(ref).id for ref in refs]

@@ -14,7 +14,8 @@ from ai_lessons.knowledge.entries import Kind, Relation
 from ai_lessons.knowledge.relations import clusters
 from ai_lessons.library import usefulness
 from ai_lessons.library.reports import Check, Stale, Stats
-from ai_lessons.repository import git, hooks, scaffold
+from ai_lessons.repository import git, scaffold
+from ai_lessons.repository.githooks import hooks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -24,7 +24,7 @@ def check_push(hub: Path, lines: Iterable[str]) -> PushChecked:
     Raises:
         Refused: not such lines. NoRepository, NotFound, UnsupportedRepository: it cannot be decided, so refuse it.
     """
-    from ai_lessons.repository import pushed, server_hook
+    from ai_lessons.repository.githooks import pushed, server_hook
 
     found = pushed.check(hub, server_hook.parse_updates(lines))
     return PushChecked(found.refused, found.more)
@@ -36,20 +36,23 @@ def hook_install(hub: Path) -> tuple[str, ...]:
     Raises:
         NoRepository: no hub there. StorageFailed: it cannot be written.
     """
-    from ai_lessons.repository import hooks, pushed, scaffold
+    from ai_lessons.repository import scaffold
+    from ai_lessons.repository.githooks import hooks, pushed
 
     return hooks.install_server_hook(pushed.git_dir_of(hub), scaffold.hooks_dir())
 
 
 def hook_uninstall(hub: Path) -> tuple[str, ...]:
     """Take our part out again, byte for byte."""
-    from ai_lessons.repository import hooks, pushed, scaffold
+    from ai_lessons.repository import scaffold
+    from ai_lessons.repository.githooks import hooks, pushed
 
     return hooks.uninstall_server_hook(pushed.git_dir_of(hub), scaffold.hooks_dir())
 
 
 def hook_status(hub: Path) -> tuple[str, ...]:
     """Whether the hub checks what is pushed to it."""
-    from ai_lessons.repository import hooks, pushed, scaffold
+    from ai_lessons.repository import scaffold
+    from ai_lessons.repository.githooks import hooks, pushed
 
     return hooks.server_hook_status(pushed.git_dir_of(hub), scaffold.hooks_dir())

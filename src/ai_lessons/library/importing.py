@@ -15,24 +15,24 @@ from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Entry, Kin
 from ai_lessons.knowledge.passages import estimate_tokens, split
 from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.knowledge.texts import decode
-from ai_lessons.library import secret_scan
 from ai_lessons.library.checking import checked, project_name
-from ai_lessons.library.incoming import as_doc, take
 from ai_lessons.library.refreshing import refreshed_text
 from ai_lessons.library.running import interpreter_of
+from ai_lessons.library.secrets import secret_scan
+from ai_lessons.library.sharing.incoming import as_doc, take
 from ai_lessons.library.writes import Imported, PassagePreview, Written
 from ai_lessons.repository import outside
+from ai_lessons.repository.running.trust import Trust, fingerprint
 from ai_lessons.repository.sources import Sources
 from ai_lessons.repository.store import Change, blob_id
-from ai_lessons.repository.trust import Trust, fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.incoming import Incoming
     from ai_lessons.library.parts import Parts
+    from ai_lessons.library.sharing.incoming import Incoming
     from ai_lessons.library.writes import ResourceDraft
     from ai_lessons.repository.outside import Outside
     from ai_lessons.repository.store import Applied
@@ -170,7 +170,7 @@ class Planner:
         )  # fmt: skip
         name = came.file.name if layout.is_markdown(came.file.name) else came.file.name + ".md"
         path = self._place(Kind.DOC, came, name)
-        allowed = secret_scan.fields(self._draft.allow_secrets)
+        allowed = secret_scan.fields(self._draft.allow_secrets, text=source.body)
         data = markdown.render(fields | foreign | allowed, source.body).encode()
         entry = checked(path, data)
         self.parsed[path] = (data, entry)
@@ -179,7 +179,7 @@ class Planner:
     def _again(self, known: Light, came: Incoming) -> Planned:
         """A doc whose source was imported before: it is brought up to date, its identity stays."""
         entry, old = self._parts.load(known.id)
-        said = self._new_words(entry)
+        said = self._new_words(entry, came.data)
         new = markdown.edit(old, said) if said else old
         if entry.fields.get("content_hash") != came.hash:
             new = refreshed_text(new, came, as_doc(came.file.path, came.data).body)
@@ -188,14 +188,15 @@ class Planner:
         checked(entry.path, new.encode(), was=entry)
         return Planned(entry, (Change(entry.path, new.encode(), expect=blob_id(old.encode())),))
 
-    def _new_words(self, entry: Entry) -> dict[str, Any]:
-        """Title and tags of the draft as far as the entry does not have them yet."""
+    def _new_words(self, entry: Entry, data: bytes) -> dict[str, Any]:
+        """Title, tags and allowed secrets of the draft as far as the entry does not have them yet."""
         changes: dict[str, Any] = {}
         if self._draft.title and self._draft.title != entry.title:
             changes["title"] = self._draft.title
         if set(self._draft.tags) - set(entry.tags):
             changes["tags"] = sorted({*entry.tags, *self._draft.tags})
-        return changes
+        text = data.decode("utf-8", "replace")
+        return changes | secret_scan.fields(self._draft.allow_secrets, there=entry.fields, text=text)
 
     def _script(self, came: Incoming) -> Planned:
         if b"\0" in came.data and not came.executable:
@@ -205,7 +206,7 @@ class Planner:
             source_ref=came.source_ref, path=came.source_path if self._draft.in_place else None,
             versions=self._versions, tags=sorted(set(self._draft.tags)),
         )  # fmt: skip
-        fields |= secret_scan.fields(self._draft.allow_secrets)
+        fields |= secret_scan.fields(self._draft.allow_secrets, text=came.data.decode("utf-8", "replace"))
         there = self._script_there(came)
         if there is not None:
             return there
@@ -260,7 +261,7 @@ class Planner:
         entry = read_entry(path, data, side)
         if entry.kind is not self._draft.kind:
             raise Conflict(f"{path} is a {entry.kind}, not a {self._draft.kind}", hint=f"--type {entry.kind}")
-        changes = self._adopted(entry)
+        changes = self._adopted(entry, data)
         if not changes:
             return Planned(entry, ())
         target, old = (side_path, side) if side_path else (path, data)
@@ -268,12 +269,12 @@ class Planner:
         changed = checked(path, data, new) if is_script else checked(path, new)
         return Planned(changed, (Change(target, new, expect=None if old is None else blob_id(old)),))
 
-    def _adopted(self, entry: Entry) -> dict[str, Any]:
+    def _adopted(self, entry: Entry, data: bytes) -> dict[str, Any]:
         changes: dict[str, Any] = drafts.identity(entry) if entry.derived else {}
         versions = self._versions or (() if self._draft.versions else drafts.versions_of_place(entry.path))
         if versions and set(versions) != set(entry.versions):
             changes["versions"] = list(versions)
-        return changes | self._new_words(entry)
+        return changes | self._new_words(entry, data)
 
 
 def preview(parts: Parts, draft: ResourceDraft) -> tuple[PassagePreview, ...]:
@@ -302,4 +303,4 @@ def told_of(applied: Applied) -> tuple[str, ...]:
 def told(lights: Sequence[Light], applied: Applied) -> tuple[Written, ...]:
     """What to tell of entries that are gone."""
     notes = told_of(applied)
-    return tuple(Written(x.id, x.handle, x.kind, x.title, x.path, applied.commit, notes) for x in lights)
+    return tuple(Written(x.id, x.handle, x.kind, x.title, x.path, applied.commit, notes, x.tier) for x in lights)

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError, UsageError
-from ai_lessons.index import model_files
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.index.model_spec import PINNED
 from ai_lessons.index.passage_index import Index, IndexDamaged
@@ -16,13 +15,12 @@ from ai_lessons.knowledge.config import DEFAULT_MODEL
 from ai_lessons.knowledge.entries import Status
 from ai_lessons.knowledge.passages import split
 from ai_lessons.library.reports import Indexed
-from ai_lessons.repository.trust import Trust
+from ai_lessons.repository.running.trust import Trust
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from ai_lessons.index import rows
-    from ai_lessons.index.pinned import Embedder
     from ai_lessons.index.rows import Candidates, Refreshed
     from ai_lessons.library.parts import Parts
 
@@ -60,7 +58,7 @@ class Indexing:
             self.vectors,
             model=model,
             dimensions=dimensions,
-            embedder=self._embedder,
+            embedder=parts.embedders.embedder,
         )
 
     def close(self) -> None:
@@ -90,19 +88,6 @@ class Indexing:
             self._notes.append(f"{error.message}: {DEFAULT_MODEL} is used instead (search.model in the configuration)")
             return PINNED.name, PINNED.dimensions
 
-    def _embedder(self, name: str) -> Embedder:
-        options = self._parts.options
-        if name != PINNED.name:
-            from ai_lessons.index.embedding import load_named
-
-            return load_named(name, options.cache_dir, offline=options.offline)
-        found = model_files.pull(
-            options.cache_dir, options.model_dir, offline=options.offline, progress=options.progress
-        )
-        from ai_lessons.index.pinned import load_pinned
-
-        return load_pinned(found.path)
-
     def refresh(
         self, *, seconds: float | None = SEARCH_SECONDS, full: bool = False, again: Collection[str] = ()
     ) -> Refreshed:
@@ -119,11 +104,18 @@ class Indexing:
 
     def candidates(self, text: str, wanted: rows.Filter, depth: int) -> Candidates:
         """What the index finds; a damaged one is made anew first."""
+        return self._mended(lambda: self.index.candidates(text, wanted, depth))
+
+    def rules(self, text: str, depth: int) -> Candidates:
+        """What the index finds among rules; a damaged one is made anew first."""
+        return self._mended(lambda: self.index.rules(text, depth))
+
+    def _mended(self, ask: Callable[[], Candidates]) -> Candidates:
         try:
-            return self.index.candidates(text, wanted, depth)
+            return ask()
         except IndexDamaged:
             self.refresh()
-            return self.index.candidates(text, wanted, depth)
+            return ask()
 
     @property
     def generation(self) -> str:

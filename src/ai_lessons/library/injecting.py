@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.answers import Context, ContextQuery, Usage
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.tiers.opened import Reading
 
 LOOKED_AT = 60
 """Nearest lessons among which are chosen, beside three times the budget."""
@@ -38,7 +38,7 @@ class Chosen(NamedTuple):
 class Injecting:
     """One context being put together. In a session the same question is answered the same way."""
 
-    def __init__(self, parts: Parts, budget: int | None) -> None:
+    def __init__(self, parts: Reading, budget: int | None) -> None:
         """`budget` None: as many entries as has proved best."""
         self._parts = parts
         self._parameters = parts.usages.parameters()
@@ -118,7 +118,7 @@ def _used(usage: Usage) -> folding.Usage:
     return folding.Usage(tallies, usage.alpha, usage.beta)
 
 
-def record(parts: Parts, found: Context, session: str = "") -> list[str]:
+def record(parts: Reading, found: Context, session: str = "") -> list[str]:
     """Write down what came, and what was left out on purpose; a note where that cannot be."""
     edges = found.edges
     came = [Event("", "", INJECTED, one.id, session, edges.get(one.id, {})) for one in (*found.rules, *found.lessons)]

@@ -11,11 +11,11 @@ from ai_lessons.knowledge.layout import CONFIG_PATH, place
 from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library.importing import told_of
-from ai_lessons.library.porting_rules import propose_files
-from ai_lessons.library.rule_desk import desk
+from ai_lessons.library.porting.porting_rules import propose_files
+from ai_lessons.library.rules.rule_desk import desk
 from ai_lessons.repository import snapshots
-from ai_lessons.repository.proposals import text_of
-from ai_lessons.repository.rule_files import is_rule
+from ai_lessons.repository.approval.rule_files import is_rule
+from ai_lessons.repository.proposal.proposals import text_of
 from ai_lessons.repository.store import Actor, Change, Job, blob_id
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.migrations import Step
     from ai_lessons.library.parts import Parts
-    from ai_lessons.library.rule_answers import Suggested
+    from ai_lessons.library.rules.rule_answers import Suggested
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,7 @@ def migrate(parts: Parts, *, dry_run: bool, steps: Mapping[int, Step] = migratio
     if parts.config.autocommit is not None:
         parts.store.autocommit = parts.config.autocommit
     job = Job(f"Migrate from format {old} to {new}", [*changes, _stated(parts, new)], [("Snapshot", tag)], actor)
+    parts.refuse_secrets(job.changes)
     applied = parts.store.apply(job)
     parts.current()
     queued = _rules(parts, old, new, steps, dry_run=False)

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
     from ai_lessons.index.rows import Candidates
     from ai_lessons.library.answers import Hit
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.tiers.opened import Reading
 
 BEST = 10
 """Results that are looked at for the words of the question."""
 
 
-def why_nothing(parts: Parts, question: str, found: Candidates, hits: Sequence[Hit]) -> str:
+def why_nothing(parts: Reading, question: str, found: Candidates, hits: Sequence[Hit]) -> str:
     """One line where there is nothing to show, or nothing that should be; empty where there is an answer."""
     if not hits:
         stored = sum(parts.catalog.sizes().entries.values())

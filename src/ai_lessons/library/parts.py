@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from ai_lessons.errors import AmbiguousName, InvalidEntry, NotFound
+from ai_lessons.errors import AiLessonsError, AmbiguousName, InvalidEntry, NotFound
 from ai_lessons.index.catalog import Catalog
 from ai_lessons.knowledge.layout import CONFIG_PATH
-from ai_lessons.library.in_force import RulesInForce
-from ai_lessons.library.signatures import Signatures
+from ai_lessons.library.rules.in_force import RulesInForce
+from ai_lessons.library.rules.signatures import Signatures
 from ai_lessons.repository.store import AS_IT_IS, Actor, Applied, Change, Job, Store
 
 if TYPE_CHECKING:
@@ -22,8 +24,9 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.config import RepositoryConfig
     from ai_lessons.knowledge.entries import Entry, Light
     from ai_lessons.library.indexing import Indexing
+    from ai_lessons.library.options import Options
+    from ai_lessons.library.tiers.embedders import Embedders
     from ai_lessons.library.usage import Usages
-    from ai_lessons.library.wiring import Options
     from ai_lessons.library.writes import Written
     from ai_lessons.repository.commits import Committer
     from ai_lessons.repository.history import History
@@ -31,6 +34,9 @@ if TYPE_CHECKING:
     Parse = Callable[[str, bytes, bytes | None], Entry]
 
 CATALOG_FILE = "catalog.sqlite"
+
+_LATER = re.compile(rb"^format:(?![ \t]*1[ \t]*(?:#|\r?$))", re.MULTILINE)
+"""Settings that state another format than the first one: only those are read before somebody asks for them."""
 
 
 def _parser(parsed: Mapping[str, tuple[bytes, Entry]] = MappingProxyType({})) -> Parse:
@@ -53,6 +59,10 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
+def _anything(_changes: Sequence[Change]) -> None:
+    """A guard that lets everything be written."""
+
+
 def _committer(store: Store) -> Committer:
     from ai_lessons.repository.commits import Committer
 
@@ -62,8 +72,14 @@ def _committer(store: Store) -> Committer:
 class Parts:
     """Store, catalog, index, history and settings of one repository. For one thread at a time."""
 
-    def __init__(self, root: Path, options: Options) -> None:
+    def __init__(self, root: Path, options: Options, embedders: Callable[[], Embedders] | None = None) -> None:
+        """`embedders` gives embedding models that other repositories use, too; without it they are this one's own.
+
+        Raises:
+            See `Store.open`. UnsupportedRepository: also of a newer program, whose files may mean something else here.
+        """
         self.options = options
+        self._shared_embedders = embedders
         self.store = Store.open(root, committing=_committer)
         self._catalog: Catalog | None = None
         self._refreshed: Refreshed | None = None
@@ -75,6 +91,16 @@ class Parts:
         self._place: tuple[tuple[int, int] | None, ...] = ()
         self.signatures = Signatures(self.store.worktree, options)
         self.rules = RulesInForce(self.store, self.signatures)
+        self.guard: Callable[[Sequence[Change]], None] = _anything
+        self._refuse_newer()
+
+    def _refuse_newer(self) -> None:
+        try:
+            stated = self.store.read(CONFIG_PATH)
+        except AiLessonsError:
+            return  # whoever needs the settings meets this again
+        if _LATER.search(stated):
+            self.reading_config  # noqa: B018 - asked only for its error
 
     def close(self) -> None:
         """Let go of everything that was opened."""
@@ -190,6 +216,22 @@ class Parts:
             self._indexing = Indexing(self)
         return self._indexing
 
+    @cached_property
+    def embedders(self) -> Embedders:
+        """The embedding models."""
+        from ai_lessons.library.tiers.embedders import Embedders
+
+        return self._shared_embedders() if self._shared_embedders else Embedders(self.options)
+
+    @property
+    def every(self) -> tuple[Parts, ...]:
+        """The repositories that are read: itself."""
+        return (self,)
+
+    def nearness(self, _tier: str) -> int:
+        """How far a tier is from where one stands: nothing is farther than what is alone."""
+        return 0
+
     @property
     def usages(self) -> Usages:
         """What happened to entries."""
@@ -267,11 +309,29 @@ class Parts:
         return os.access(self.store.root / path, os.X_OK)
 
     def write(self, subject: str, changes: Sequence[Change], trailers: Sequence[tuple[str, str]] = ()) -> Applied:
-        """One job: the files are in place when this returns, committed or waiting."""
+        """One job: the files are in place when this returns, committed or waiting.
+
+        Raises:
+            Refused: a policy of the enterprise that one works for forbids it; nothing was written.
+            InvalidEntry: a file would bring a secret into git; see `secret_gate`.
+        """
+        self.guard(changes)
+        self.refuse_secrets(changes)
         self.usages.share()
         self._settle()
         actor = Actor(agent=self.options.agent, session=self.options.session)
         return self.store.apply(Job(subject, changes, trailers, actor))
+
+    def refuse_secrets(self, changes: Sequence[Change]) -> None:
+        """Called before anything is written, of a job by itself.
+
+        Raises:
+            InvalidEntry: a file would bring a secret into git; see `secret_gate`.
+        """
+        from ai_lessons.library.secrets import secret_gate
+
+        texts = ((x.path, secret_gate.on_disk(self, x.path) if x.data is AS_IT_IS else x.data) for x in changes)
+        secret_gate.refuse(self, {path: data if isinstance(data, bytes) else None for path, data in texts})
 
     def commit_events(self, changes: Sequence[Change]) -> str | None:
         """Put event logs in place, as a job of their own; its commit, which may wait."""
@@ -319,17 +379,20 @@ class Parts:
         lights = self.current(parsed).many(ids)
         said = (*notes, *applied.notes, *([f"waiting: {applied.waiting}"] if applied.waiting else ()))
         found = (lights[one] for one in dict.fromkeys(ids) if one in lights)
-        return tuple(Written(x.id, x.handle, x.kind, x.title, x.path, applied.commit, said) for x in found)
+        return tuple(Written(x.id, x.handle, x.kind, x.title, x.path, applied.commit, said, x.tier) for x in found)
 
     def written_one(self, entry: Entry, applied: Applied, notes: Sequence[str] = ()) -> Written:
-        """What to tell of one entry; also where somebody took its file away meanwhile, by a switch of branch say."""
-        from ai_lessons.knowledge.entries import handle
+        """What to tell of one entry; also where somebody took its file away meanwhile, by a switch of branch say.
+
+        The catalog is left as it is: whoever reads next brings it up to date, for all that was written until then.
+        """
+        from ai_lessons.knowledge.entries import Kind
         from ai_lessons.library.writes import Written
 
-        found = self.written([entry.id], applied, notes)
-        if found:
-            return found[0]
-        said = (*notes, *applied.notes, f"{entry.path} was written, and is not there any more")
-        return Written(
-            entry.id, handle(entry.kind, entry.id), entry.kind, entry.title, entry.path, applied.commit, said
-        )
+        name = self.catalog.handle_beside(entry.kind, entry.id)
+        waiting = (f"waiting: {applied.waiting}",) if applied.waiting else ()
+        gone = entry.kind is not Kind.RULE and not self.store.exists(entry.path)
+        lost = (f"{entry.path} was written, and is not there any more",) if gone else ()
+        self._place = self._place or self._where()
+        said = (*notes, *applied.notes, *waiting, *lost)
+        return Written(entry.id, name, entry.kind, entry.title, entry.path, applied.commit, said, self.options.tier)

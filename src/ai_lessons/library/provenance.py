@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.answers import Usage
     from ai_lessons.library.parts import Parts
+    from ai_lessons.library.tiers.catalogs import Reader
+    from ai_lessons.library.tiers.opened import Reading
+    from ai_lessons.repository.approval.verdicts import Evidence, Person, Verdict, View
     from ai_lessons.repository.history import Revision
-    from ai_lessons.repository.verdicts import Evidence, Person, Verdict, View
 
 CHAIN = 20
 """Steps back over `derived_from`: longer chains are mistakes."""
@@ -50,12 +52,15 @@ def approval_of(parts: Parts, rule: Light) -> Approval | None:
     return _approval(verdict.evidence, change)
 
 
-def approvals_of(parts: Parts, rules: Iterable[Light]) -> dict[str, Approval]:
+def approvals_of(parts: Reading, rules: Iterable[Light]) -> dict[str, Approval]:
     """By whose hand these rules are in force, by id, without a look for unapproved changes. Call `current` first."""
-    wanted = [rule.id for rule in rules]
-    view = parts.rules.view() if wanted else None
-    verdicts = view.verdicts if view else {}
-    return {one: _approval(verdicts[one].evidence) for one in wanted if one in verdicts and verdicts[one].in_force}
+    wanted, found = list(rules), dict[str, Approval]()
+    for place in parts.every:
+        ids = [rule.id for rule in wanted if rule.tier == place.options.tier]
+        view = place.rules.view() if ids else None
+        verdicts = view.verdicts if view else {}
+        found |= {one: _approval(verdicts[one].evidence) for one in ids if one in verdicts and verdicts[one].in_force}
+    return found
 
 
 def _approval(evidence: Evidence, unapproved_change: str = "") -> Approval:
@@ -131,13 +136,13 @@ def _diff(path: str, approved: str, other: str | None, where: str) -> str:
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
-def why(parts: Parts, light: Light) -> Why:
-    """See `Recall.why`. The catalog is up to date."""
+def why(parts: Parts, light: Light, known: Reader) -> Why:
+    """See `Recall.why`. The catalog is up to date; `known` also has what lies in other repositories."""
     entry, _ = parts.load(light.id)
     revisions = _revisions(parts, light)
     approval = approval_of(parts, light) if light.kind is Kind.RULE else None
     source = tuple((key, origins.told(entry.fields[key])) for key in _STATED if entry.fields.get(key) not in (None, ""))
-    chain, others = _linked(parts, light)
+    chain, others = _linked(known, light)
     first = revisions[-1] if revisions else None
     said_by = approval.suggested_by if approval else _who(first)
     said_at = approval.approved_at if approval and not first else first.when if first else ""
@@ -154,7 +159,7 @@ def why(parts: Parts, light: Light) -> Why:
             *(f"{key}: {value}" for key, value in source),
             *(f"derived from {_title(one)}" for one in chain),
             *(f"{_word(one)} {_title(one)}" for one in others),
-            *_approved(approval),
+            *(_approved(approval) if light.kind is Kind.RULE else _taken(parts, light)),
             *_done(parts.usages.of(light)),
         ),
     )
@@ -174,16 +179,16 @@ def _who(revision: Revision | None) -> str:
     return f"{by}, agent {trailers['Agent']}" if trailers.get("Agent") else by
 
 
-def _linked(parts: Parts, light: Light) -> tuple[tuple[Related, ...], tuple[Related, ...]]:
+def _linked(catalog: Reader, light: Light) -> tuple[tuple[Related, ...], tuple[Related, ...]]:
     """The chain of what it derives from, and its other neighbours."""
     derived = Relation.DERIVED_FROM.value
-    origins = _origins([edge for edge in parts.catalog.edges() if edge.relation == derived], light.id)
+    origins = _origins([edge for edge in catalog.edges() if edge.relation == derived], light.id)
     near = [
         step
-        for step in relations.reach(parts.catalog.edges(light.id), light.id)
+        for step in relations.reach(catalog.edges(light.id), light.id)
         if not (step.relation == derived and step.outgoing)
     ]
-    lights = parts.catalog.many(step.target for step in (*origins, *near))
+    lights = catalog.many(step.target for step in (*origins, *near))
     chain, others = (
         tuple(Related(lights.get(s.target), s.target, s.relation, s.outgoing, s.weight, s.depth) for s in several)
         for several in (origins, near)
@@ -236,6 +241,17 @@ def _done(used: Usage) -> Iterator[str]:
         yield f"has been {said}; last used {used.last_used}"
     if used.times_helpful or used.times_ignored or used.times_contradicted:
         yield f"learned confidence {used.confidence:.2f}"
+
+
+def _taken(parts: Parts, light: Light) -> Iterator[str]:
+    """Who took the proposals of it, newest first; nothing where it was simply written."""
+    from ai_lessons.library.rules.rule_audit import taken  # what is no rule need not pay for what rules are judged with
+
+    for one in taken(parts, light.id):
+        way = f"by a merge of {one.proposal}" if one.how == "merge" else f"by a commit of {one.proposal}"
+        by = f" by {_name(one.by)}" if one.by else ""
+        who = _name(one.suggested_by)
+        yield f"approved{by} on {_moment(one.at)}, {way} (suggested by {who}), commit {one.commit[:10]}"
 
 
 def _approved(approval: Approval | None) -> Iterator[str]:

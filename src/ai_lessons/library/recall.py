@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
     from pathlib import Path
 
-    from ai_lessons.index.catalog import Catalog
     from ai_lessons.index.catalog_reading import Tally
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.knowledge.passages import Section as Cut
@@ -23,13 +22,20 @@ if TYPE_CHECKING:
     from ai_lessons.library.graphs import Graph
     from ai_lessons.library.parts import Parts
     from ai_lessons.library.running import Ran
+    from ai_lessons.library.tiers.catalogs import Reader
+    from ai_lessons.library.tiers.opened import Reading, Tiers
 
 
 class Recall:
     """Every job brings the catalog up to date first: what is on disk now is what it answers from."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._parts = parts
+    def __init__(self, tiers: Tiers) -> None:
+        self._tiers = tiers
+
+    @property
+    def _parts(self) -> Reading:
+        """The repository, or all that are read from here as one."""
+        return self._tiers.reading
 
     def search(self, query: Query) -> Answer:
         """Entries that fit the query, best first, in their four groups.
@@ -60,8 +66,7 @@ class Recall:
         """
         from ai_lessons.library.showing import contents_of
 
-        parts = self._parts
-        catalog = parts.current()
+        parts = self._tiers.holding(ref)
         light = parts.resolve(ref)
         entry = contents_of(parts, light)
         text = entry.body if light.kind is not Kind.SCRIPT else entry.body or entry.code
@@ -76,18 +81,13 @@ class Recall:
             raw=entry.raw,
             frontmatter=entry.fields,
             code=entry.code,
-            related=_neighbours(catalog, light.id, 1),
+            related=_neighbours(self._parts.catalog, light.id, 1),
             sections=tuple(Section(s.number, s.heading, s.level, s.end - s.start + 1) for s in found),
             section=chosen.number if chosen else None,
             notes=parts.rules.notes if light.kind is Kind.RULE else (),
-            approval=self._approval(light) if light.kind is Kind.RULE else None,
+            approval=_approval(parts, light) if light.kind is Kind.RULE else None,
             usage=parts.usages.of(light) if light.kind is Kind.LESSON else None,
         )
-
-    def _approval(self, rule: Light) -> Approval | None:
-        from ai_lessons.library.provenance import approval_of
-
-        return approval_of(self._parts, rule)
 
     def _approvals(self, rules: Iterable[Light]) -> dict[str, Approval]:
         from ai_lessons.library.provenance import approvals_of
@@ -171,22 +171,24 @@ class Recall:
         """
         from ai_lessons.library.provenance import why
 
-        self._parts.current()
-        return why(self._parts, self._parts.resolve(ref))
+        parts = self._tiers.holding(ref)
+        return why(parts, parts.resolve(ref), self._parts.catalog)
 
     def log(self, ref: str) -> tuple[Revision, ...]:
         """The commits that touched the entry's file, newest first, followed through renames."""
-        found = self._parts.history.log(self._file(ref))
+        parts = self._tiers.holding(ref)
+        found = parts.history.log(_file(parts, ref))
         return tuple(Revision(r.commit, r.author, r.when, r.subject, r.path, dict(r.trailers)) for r in found)
 
     def diff(self, ref: str, rev: str | None = None) -> str:
         """Unified diff of the entry: the file on disk against its last commit, or against `rev`."""
-        path, store = self._file(ref), self._parts.store
+        parts = self._tiers.holding(ref)
+        path, store = _file(parts, ref), parts.store
         if rev is None and store.head().commit is None:
             from ai_lessons.repository.history import unified
 
             return unified(path, None, store.read(path))
-        return self._parts.history.diff(path, rev or "HEAD")
+        return parts.history.diff(path, rev or "HEAD")
 
     def run(self, ref: str, args: Sequence[str], *, cwd: Path | None = None, timeout: float | None = None) -> int:
         """Run a script with the caller's terminal and return its exit code (124: timed out after `timeout` seconds).
@@ -197,8 +199,8 @@ class Recall:
         """
         from ai_lessons.library.running import run_script
 
-        self._parts.current()
-        return run_script(self._parts, self._parts.resolve(ref), args, cwd=cwd, timeout=timeout)
+        parts = self._tiers.holding(ref)
+        return run_script(parts, parts.resolve(ref), args, cwd=cwd, timeout=timeout)
 
     def run_captured(
         self,
@@ -218,18 +220,23 @@ class Recall:
         """
         from ai_lessons.library.running import run_captured
 
-        self._parts.current()
-        light = self._parts.resolve(ref)
-        return run_captured(self._parts, light, args, cwd=cwd, timeout=timeout, interrupted=interrupted)
+        parts = self._tiers.holding(ref)
+        return run_captured(parts, parts.resolve(ref), args, cwd=cwd, timeout=timeout, interrupted=interrupted)
 
     def complete(self, prefix: str, what: str) -> Sequence[tuple[str, str]]:
         """Completions of `prefix` with a word of help each; `what` is id, project, tag or version."""
         return self._parts.current().complete(what, prefix)
 
-    def _file(self, ref: str) -> str:
-        catalog = self._parts.current()
-        place = catalog.locate(self._parts.resolve(ref).id)
-        return place.path if place.hash is not None else place.side_path or place.path
+
+def _approval(parts: Parts, rule: Light) -> Approval | None:
+    from ai_lessons.library.provenance import approval_of
+
+    return approval_of(parts, rule)
+
+
+def _file(parts: Parts, ref: str) -> str:
+    place = parts.catalog.locate(parts.resolve(ref).id)
+    return place.path if place.hash is not None else place.side_path or place.path
 
 
 def _sections(text: str) -> tuple[Cut, ...]:
@@ -274,7 +281,7 @@ def _counts(tallies: Sequence[Tally]) -> tuple[Count, ...]:
     return tuple(Count(tally.name, tally.total, tally.by_kind) for tally in tallies)
 
 
-def _neighbours(catalog: Catalog, start: str, depth: int) -> tuple[Related, ...]:
+def _neighbours(catalog: Reader, start: str, depth: int) -> tuple[Related, ...]:
     edges = catalog.edges(None if depth > 1 else start)
     if not edges:
         return ()

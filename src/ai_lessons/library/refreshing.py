@@ -4,31 +4,37 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import AiLessonsError, NotFound, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import markdown
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library.incoming import as_doc, take
+from ai_lessons.library.checking import checked
+from ai_lessons.library.secrets import secret_scan
+from ai_lessons.library.sharing.incoming import as_doc, take
 from ai_lessons.library.writes import Refreshed
 from ai_lessons.repository.outside import Outside, expanded
 from ai_lessons.repository.sources import Sources
 from ai_lessons.repository.store import Change, blob_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.incoming import Incoming
     from ai_lessons.library.parts import Parts
+    from ai_lessons.library.sharing.incoming import Incoming
 
 
-def refresh(parts: Parts, refs: Sequence[str], *, every: bool) -> tuple[Refreshed, ...]:
+def refresh(
+    parts: Parts, refs: Sequence[str], *, every: bool, allow_secrets: Sequence[tuple[str, str]] = ()
+) -> tuple[Refreshed, ...]:
     """Read docs again from their source; see `Contribute.refresh`.
 
     Raises:
-        UsageError: neither names nor `every`; NotFound: a named doc has no source, or it is gone.
+        UsageError: neither names nor `every`; NotFound: a named doc has no source, or it is gone. InvalidEntry: what
+            came is no text of an entry, or holds a secret; with `every` that is a warning, and the doc stays.
     """
     catalog = parts.current()
     if every == bool(refs):
@@ -38,7 +44,7 @@ def refresh(parts: Parts, refs: Sequence[str], *, every: bool) -> tuple[Refreshe
         lights = [light for light in docs if light.details.get("source_path")]
     else:
         lights = list({light.id: light for light in map(parts.resolve, refs)}.values())
-    looked = list(_look(parts, lights, strict=not every))
+    looked = list(_look(parts, lights, allow_secrets, strict=not every))
     changes = [change for _, change in looked if change]
     if not changes:
         return tuple(answer for answer, _ in looked)
@@ -58,12 +64,14 @@ def _warned(answer: Refreshed, more: str) -> Refreshed:
     return replace(answer, warning="; ".join(filter(None, (answer.warning, more))))
 
 
-def _look(parts: Parts, lights: Sequence[Light], *, strict: bool) -> Iterator[tuple[Refreshed, Change | None]]:
+def _look(
+    parts: Parts, lights: Sequence[Light], allow: Sequence[tuple[str, str]], *, strict: bool
+) -> Iterator[tuple[Refreshed, Change | None]]:
     with Sources() as sources:
         for number, light in enumerate(lights):
             parts.options.progress("refreshing", number, len(lights))
             try:
-                yield _look_at(parts, sources, light)
+                yield _look_at(parts, sources, light, allow)
             except AiLessonsError as error:
                 if strict:
                     raise
@@ -77,7 +85,9 @@ def _answer(light: Light, old_ref: str | None, new_ref: str | None, warning: str
     )
 
 
-def _look_at(parts: Parts, sources: Sources, light: Light) -> tuple[Refreshed, Change | None]:
+def _look_at(
+    parts: Parts, sources: Sources, light: Light, allow: Sequence[tuple[str, str]]
+) -> tuple[Refreshed, Change | None]:
     entry, old = parts.load(light.id)
     source = entry.fields.get("source_path")
     if not source or light.kind is not Kind.DOC:
@@ -90,15 +100,16 @@ def _look_at(parts: Parts, sources: Sources, light: Light) -> tuple[Refreshed, C
     if entry.fields.get("content_hash") == came.hash:
         return answer, None
     body = as_doc(path, came.data).body
-    new = refreshed_text(old, came, body)
+    new = refreshed_text(old, came, body, secret_scan.fields(allow, there=entry.fields, text=body))
+    checked(entry.path, new.encode(), was=entry)
     diff, added, removed = _difference(entry.body, body, light.path)
     answer = replace(answer, changed=True, added=added, removed=removed, diff=diff)
     return answer, Change(entry.path, new.encode(), expect=blob_id(old.encode()))
 
 
-def refreshed_text(old: str, came: Incoming, body: str) -> str:
-    """The text of a snapshot brought up to date: its body, and what it says of its source."""
-    changes: dict[str, Any] = {"content_hash": came.hash, "source_ref": came.source_ref or markdown.REMOVE}
+def refreshed_text(old: str, came: Incoming, body: str, more: Mapping[str, Any] = MappingProxyType({})) -> str:
+    """The text of a snapshot brought up to date: its body, what it says of its source, and what else it shall say."""
+    changes: dict[str, Any] = {**more, "content_hash": came.hash, "source_ref": came.source_ref or markdown.REMOVE}
     return markdown.edit(old, changes, body)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Light, Pattern
     from ai_lessons.library.answers import Hit, Query
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.tiers.opened import Reading
 
 SPARE = 20
 """Results asked for beyond the limit, for those that take the places of superseded ones."""
@@ -39,15 +39,17 @@ def with_room(query: Query) -> Query:
     return query._replace(limit=query.limit + SPARE)
 
 
-def settled(parts: Parts, query: Query, hits: Sequence[Hit]) -> list[Hit]:
+def settled(parts: Reading, query: Query, hits: Sequence[Hit]) -> list[Hit]:
     """The best of these hits, as many as were asked for: without the superseded, or with `query.every` with less score.
 
     Rules are never touched: whether one counts is decided by approval alone.
     """
     kept: list[Hit] = []
-    for hit in hits:
+    for hit in nearer_first(parts, hits):
         if not query.every and len(kept) == query.limit:
             break
+        if copied(parts, hit.entry, [one.entry for one in kept]):
+            continue
         old = hit.entry.kind is not Kind.RULE and superseded_by(parts, hit.entry.id) is not None
         if not old:
             kept.append(hit)
@@ -60,7 +62,41 @@ def settled(parts: Parts, query: Query, hits: Sequence[Hit]) -> list[Hit]:
     return kept[: query.limit]
 
 
-def superseded_by(parts: Parts, entry_id: str) -> Light | None:
+def nearer_first(parts: Reading, hits: Sequence[Hit]) -> list[Hit]:
+    """The same hits; of two that contradict each other over tiers, or are the same, the nearer stands first."""
+    if len(parts.every) == 1:
+        return list(hits)
+    found = list(hits)
+    lights = [hit.entry for hit in hits]
+    for a, b in (*contradictions(parts, lights), *copies(parts, lights)):
+        first, second = sorted((a, b), key=lambda light: parts.nearness(light.tier))
+        places = {hit.entry.id: place for place, hit in enumerate(found)}
+        if places[first.id] > places[second.id]:
+            found.insert(places[second.id], found.pop(places[first.id]))
+    return found
+
+
+def copied(parts: Reading, light: Light, shown: Sequence[Light]) -> bool:
+    """Whether one of those that are shown is the same in another tier."""
+    return any(light in pair for pair in copies(parts, [one for one in shown if one.title == light.title] + [light]))
+
+
+def copies(parts: Reading, lights: Iterable[Light]) -> list[tuple[Light, Light]]:
+    """Pairs of these entries that are the same in two tiers: one was promoted from the other, or both from a third."""
+    titled: dict[str, list[Light]] = {}
+    for light in lights:
+        titled.setdefault(light.title, []).append(light)
+    pairs = (pair for same in titled.values() for pair in combinations(same, 2))
+    return [(a, b) for a, b in pairs if a.tier != b.tier and _origins(parts, a) & _origins(parts, b)]
+
+
+def _origins(parts: Reading, light: Light) -> set[str]:
+    """The entry, and what it is derived from."""
+    edges = parts.catalog.edges(light.id)
+    return {light.id} | {e.target for e in edges if e.relation == Relation.DERIVED_FROM and e.source == light.id}
+
+
+def superseded_by(parts: Reading, entry_id: str) -> Light | None:
     """The newest active entry that takes the place of this one, over however many steps; None if it stands."""
     found: Light | None = None
     seen, border = {entry_id}, [entry_id]
@@ -81,7 +117,7 @@ def superseded_by(parts: Parts, entry_id: str) -> Light | None:
     return found
 
 
-def superseded(parts: Parts) -> frozenset[str]:
+def superseded(parts: Reading) -> frozenset[str]:
     """The ids of all entries that something active takes the place of; of rules none, see `settled`."""
     old = {edge.target for edge in parts.catalog.edges() if edge.relation == Relation.SUPERSEDES}
     known = parts.catalog.many(old) if old else {}
@@ -94,7 +130,7 @@ def _is_active(light: Light) -> bool:
     return light.details.get("status", Status.ACTIVE) in {Status.ACTIVE, None}
 
 
-def contradictions(parts: Parts, lights: Iterable[Light]) -> list[tuple[Light, Light]]:
+def contradictions(parts: Reading, lights: Iterable[Light]) -> list[tuple[Light, Light]]:
     """Pairs of these entries that contradict each other, in their order."""
     shown = {light.id: light for light in lights}
     pairs = {
@@ -106,12 +142,20 @@ def contradictions(parts: Parts, lights: Iterable[Light]) -> list[tuple[Light, L
     return [(a, b) for a, b in combinations(shown.values(), 2) if frozenset((a.id, b.id)) in pairs]
 
 
-def warnings(parts: Parts, lights: Iterable[Light]) -> list[str]:
+def warnings(parts: Reading, lights: Iterable[Light]) -> list[str]:
     """A sentence for each pair of results that contradict each other: both are never shown without saying so."""
-    return [f"[{a.handle}] and [{b.handle}] contradict each other" for a, b in contradictions(parts, lights)]
+    return [_warning(parts, a, b) for a, b in contradictions(parts, lights)]
 
 
-def see_also(parts: Parts, lights: Sequence[Light]) -> list[str]:
+def _warning(parts: Reading, a: Light, b: Light) -> str:
+    said = f"[{a.handle}] and [{b.handle}] contradict each other"
+    if a.tier == b.tier:
+        return said
+    nearer = min(a, b, key=lambda light: parts.nearness(light.tier))
+    return f"{said}: [{nearer.handle}] of the {nearer.tier} tier is nearer, so it counts"
+
+
+def see_also(parts: Reading, lights: Sequence[Light]) -> list[str]:
     """A sentence that names what is related to the best results and is not among them; none without such a link."""
     shown = {light.id for light in lights}
     others: dict[str, str] = {}
@@ -129,11 +173,12 @@ def see_also(parts: Parts, lights: Sequence[Light]) -> list[str]:
     return [f"see also: {'; '.join(found[:SEE_ALSO])}"] if found else []
 
 
-def giving_way(parts: Parts, lights: Sequence[Light], project: str | None) -> dict[str, tuple[str, str]]:
+def giving_way(parts: Reading, lights: Sequence[Light], project: str | None) -> dict[str, tuple[str, str]]:
     """Of lessons that would come together, those that do not, each with a word and a sentence for why.
 
     `lights` are in their order, the surest of the nearest first. Of two that contradict each other the one nearer to
-    the project comes, else the first; a general one is not repeated beside the one that specializes it.
+    where one works comes, by its tier, then its project, else the first; a general one is not repeated beside the one
+    that specializes it.
     """
     away: dict[str, tuple[str, str]] = {}
     by_id = {light.id: light for light in lights}
@@ -149,7 +194,8 @@ def giving_way(parts: Parts, lights: Sequence[Light], project: str | None) -> di
     for one, other in contradictions(parts, lights):
         if one.id in away or other.id in away:
             continue
-        wins, loses = (other, one) if _farther(one, project) > _farther(other, project) else (one, other)
+        far, near = ((parts.nearness(x.tier), _farther(x, project)) for x in (one, other))
+        wins, loses = (other, one) if far > near else (one, other)
         away[loses.id] = "contradicts", f"contradicts [{wins.handle}], which is nearer or surer"
     return away
 
@@ -159,7 +205,7 @@ def _farther(light: Light, project: str | None) -> int:
     return 0 if light.project == project else 1 if light.project == GLOBAL_PROJECT else 2
 
 
-def refuse_circle(parts: Parts, start: Light, relation: str, end: Light) -> None:
+def refuse_circle(parts: Reading, start: Light, relation: str, end: Light) -> None:
     """Refuse an edge that would close a circle of a relation that makes no sense in one.
 
     Raises:
@@ -183,7 +229,7 @@ def refuse_circle(parts: Parts, start: Light, relation: str, end: Light) -> None
         )
 
 
-def opposites(parts: Parts, written: str, pattern: Pattern) -> list[str]:
+def opposites(parts: Reading, written: str, pattern: Pattern) -> list[str]:
     """A suggestion for each active lesson that says the opposite of this new one for the same case; links nothing.
 
     Looks at lessons of the same project and those that hold everywhere. "The same" is half of the words, of the case as
@@ -196,13 +242,19 @@ def opposites(parts: Parts, written: str, pattern: Pattern) -> list[str]:
         light
         for project in dict.fromkeys((new.project, GLOBAL_PROJECT))
         for light in parts.catalog.select(Filter(kinds=frozenset({Kind.LESSON}), project=project))
-        if light.id != written and light.details.get("pattern")
+        if light.id != written
     ]
     return [
         f"[{light.handle}] says the opposite for the same case; if so, say it: "
         f"ai-lessons contribute link {new.handle} {light.handle} --relation contradicts"
-        for light in known
-        if _opposed(str(light.details["pattern"]), pattern)
+        for light in opposed(known, pattern)
+    ]
+
+
+def opposed(lessons: Iterable[Light], pattern: Pattern) -> list[Light]:
+    """Those lessons whose pattern says the opposite of this one for the same case, as far as their words tell."""
+    return [
+        light for light in lessons if light.details.get("pattern") and _opposed(str(light.details["pattern"]), pattern)
     ]
 
 
@@ -212,11 +264,11 @@ def _opposed(other: str, pattern: Pattern) -> bool:
     except UsageError:
         return False  # a file may say anything
     return (
-        there.negative != pattern.negative and _alike(there.when, pattern.when) and _alike(there.action, pattern.action)
+        there.negative != pattern.negative and alike(there.when, pattern.when) and alike(there.action, pattern.action)
     )
 
 
-def _alike(one: str, other: str) -> bool:
+def alike(one: str, other: str) -> bool:
     """Whether two texts share half of their words (Jaccard)."""
     a, b = (set(_WORD.findall(text.casefold())) for text in (one, other))
     return bool(a | b) and 2 * len(a & b) >= len(a | b)

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
     from ai_lessons.index.ranking import Match
     from ai_lessons.index.reranking import Reranker
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.tiers.opened import Reading
 
 READ = 30
 """Matches that are read at least. A cross-encoder reads each with the question: that is its cost."""
 
 
-def reranked(parts: Parts, question: str, matches: Sequence[Match], limit: int) -> tuple[Match, ...]:
+def reranked(parts: Reading, question: str, matches: Sequence[Match], limit: int) -> tuple[Match, ...]:
     """The best of the matches with the reranker's score in the place of theirs; the others are left out.
 
     Raises:
@@ -33,7 +33,7 @@ def reranked(parts: Parts, question: str, matches: Sequence[Match], limit: int) 
     return tuple(sorted(scored, key=lambda match: (-match.score, match.entry_id)))
 
 
-def _reranker(parts: Parts) -> Reranker:
+def _reranker(parts: Reading) -> Reranker:
     from ai_lessons.index import reranking
 
     named = parts.options.reranker or reranking.DEFAULT

@@ -23,11 +23,12 @@ from ai_lessons.knowledge import layout
 from ai_lessons.knowledge.entries import Kind, handle
 from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.library.importing import told_of
-from ai_lessons.library.porting_rules import propose_files
-from ai_lessons.library.rule_desk import desk
+from ai_lessons.library.porting.porting_rules import propose_files
+from ai_lessons.library.rules.rule_desk import desk
+from ai_lessons.library.secrets import secret_gate
 from ai_lessons.repository import snapshots
+from ai_lessons.repository.approval.rule_files import is_rule
 from ai_lessons.repository.objects import opened
-from ai_lessons.repository.rule_files import is_rule
 from ai_lessons.repository.snapshots import Snapshot
 from ai_lessons.repository.store import Applied, Change, blob_id
 
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Entry
     from ai_lessons.library.parts import Parts
-    from ai_lessons.library.rule_answers import Suggested
-    from ai_lessons.repository.proposals import Repository
+    from ai_lessons.library.rules.rule_answers import Suggested
+    from ai_lessons.repository.proposal.proposals import Repository
     from ai_lessons.repository.snapshots import Then
 
 __all__ = ["Restored", "Snapshot", "Taken", "restore", "snapshot", "snapshots_of"]
@@ -190,7 +191,9 @@ def restore(parts: Parts, ref: str | None, to: str, *, every: bool, dry_run: boo
         entry = None if ref is None else past.find(ref)
         changes = _changes(past, entry)
         rules = _rules_of(past, entry)
-        if changes and not dry_run:
+        if not dry_run:
+            secret_gate.refuse(parts, {path: data for then in rules.values() for path, data in then.items()})
+            parts.refuse_secrets(changes)
             _keep(parts, changes)
         applied = Applied(None) if dry_run or not changes else parts.write(*_told(entry, to, source, changes))
     parts.current()

@@ -23,7 +23,8 @@ from ai_lessons.learning.events import SCRIPT_FAILED, SCRIPT_OK
 from ai_lessons.library.health import stale
 from ai_lessons.library.relating import superseded_by
 from ai_lessons.library.reports import Outdated
-from ai_lessons.repository import code_files, outside
+from ai_lessons.repository import outside
+from ai_lessons.repository.code import code_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from ai_lessons.errors import EXIT_INTERRUPTED, NotFound, Refused, UsageError
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.learning.events import SCRIPT_FAILED, SCRIPT_OK, Event
-from ai_lessons.repository import captured, outside, scripts
-from ai_lessons.repository.trust import Trust
+from ai_lessons.repository import outside
+from ai_lessons.repository.running import captured, scripts
+from ai_lessons.repository.running.trust import Trust
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ai_lessons.index.rows import Candidates, Refreshed
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.asked_versions import Versions
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.tiers.opened import Reading
 
 DEPTH = 100
 """Passages asked of each half, more only for more results; measured in the recipe that `ranking` follows."""
@@ -32,7 +32,7 @@ DEPTH = 100
 NOTHING_DONE, NOTHING_FOUND = rows.Refreshed(), rows.Candidates()
 
 
-def find(parts: Parts, query: Query) -> tuple[list[Hit], list[str]]:
+def find(parts: Reading, query: Query) -> tuple[list[Hit], list[str]]:
     """Hits, best first, and notes on how the answer came about.
 
     With no kind asked for, the rules that surface come first and beside the limit. With some, only those are found:
@@ -117,7 +117,7 @@ def _or(names: Iterable[str]) -> str:
 
 
 def _wanted(
-    parts: Parts, query: Query, phrases: Sequence[str], versions: Versions, *, without_rules: bool
+    parts: Reading, query: Query, phrases: Sequence[str], versions: Versions, *, without_rules: bool
 ) -> rows.Filter:
     kinds = query.kinds or frozenset(kind for kind in Kind if without_rules and kind is not Kind.RULE)
     asks = versions.others or versions.of_project
@@ -132,7 +132,7 @@ def _wanted(
     )
 
 
-def _filtered(parts: Parts, query: Query, versions: Versions) -> list[Hit]:
+def _filtered(parts: Reading, query: Query, versions: Versions) -> list[Hit]:
     """What passes the filters, from the catalog alone; where a version is asked for, only what can carry one."""
     kinds = query.kinds or frozenset(kind for kind in Kind if query.versions and kind.is_resource)
     wanted = catalog_reading.Filter(kinds=kinds, project=query.project, tags=query.tags)
@@ -143,7 +143,7 @@ def _filtered(parts: Parts, query: Query, versions: Versions) -> list[Hit]:
 
 
 def _notes(
-    parts: Parts, versions: Versions, done: Refreshed = NOTHING_DONE, found: Candidates = NOTHING_FOUND
+    parts: Reading, versions: Versions, done: Refreshed = NOTHING_DONE, found: Candidates = NOTHING_FOUND
 ) -> list[str]:
     notes = [*parts.notes(), *parts.config_notes(), *versions.notes, done.rebuilt, *done.notes, found.note]
     if done.missing and found.vectors:
@@ -155,13 +155,17 @@ def _notes(
 
 
 def _hits(
-    parts: Parts, query: Query, phrases: Sequence[str], matches: Sequence[Match], versions: Versions
+    parts: Reading, query: Query, phrases: Sequence[str], matches: Sequence[Match], versions: Versions
 ) -> list[Hit]:
     lights = parts.catalog.many(match.entry_id for match in matches)
     standings = parts.usages.standings(lights.values())
     ranked = rank(
         matches,
-        {entry_id: _facts(light, standings, versions) for entry_id, light in lights.items() if _shown(light)},
+        {
+            entry_id: _facts(light, standings, versions, parts.nearness(light.tier))
+            for entry_id, light in lights.items()
+            if _shown(light)
+        },
         context=query.context_tags,
         aliases=parts.reading_config.tag_aliases,
         limit=query.limit,
@@ -181,7 +185,7 @@ def _light(light: Light, one: Ranked, text: str, phrases: Sequence[str]) -> Ligh
     return light._replace(score=one.score, snippet=shown)
 
 
-def _coverage(parts: Parts, missing: int) -> float:
+def _coverage(parts: Reading, missing: int) -> float:
     """The share of passages that have a vector: the best of a few vectors must not outrank the best of all texts."""
     if not missing:
         return 1.0
@@ -193,7 +197,7 @@ def _shown(light: Light) -> bool:
     return light.details.get("status", "active") in {"active", None}
 
 
-def _facts(light: Light, standings: Mapping[str, float], versions: Versions) -> Facts:
+def _facts(light: Light, standings: Mapping[str, float], versions: Versions, distance: int) -> Facts:
     return Facts(
         light.id,
         frozenset(light.tags),
@@ -201,4 +205,5 @@ def _facts(light: Light, standings: Mapping[str, float], versions: Versions) -> 
         standings.get(light.id, 1.0),
         versioned=light.kind.is_resource,
         asked=versions.of(light.project),
+        distance=distance,
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ai_lessons.index.ranking import snippet
-from ai_lessons.index.rows import Filter
 from ai_lessons.index.surfacing import Rule, Work, near, surfaced
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.answers import Hit
@@ -13,23 +12,23 @@ from ai_lessons.library.answers import Hit
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ai_lessons.index.catalog import Catalog
     from ai_lessons.index.surfacing import Near
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.answers import Query
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.tiers.catalogs import Reader
+    from ai_lessons.library.tiers.opened import Reading
 
 DEPTH = 50
 """Passages of rules asked of each half: far more than can surface."""
 
 
-def rules_for(parts: Parts, query: Query, results: Sequence[Light], *, complete: bool) -> list[Hit]:
+def rules_for(parts: Reading, query: Query, results: Sequence[Light], *, complete: bool) -> list[Hit]:
     """The rules in force that surface beside these results, best first.
 
     `complete` says that no passage lacks its vector. The catalog and the index are up to date already. Neither the
     project nor the tags that the results are filtered by keep a rule out: they say what one is working on.
     """
-    found = parts.indexing.candidates(query.text, Filter(kinds=frozenset({Kind.RULE.value})), DEPTH)
+    found = parts.indexing.rules(query.text, DEPTH)
     joined = linked(parts.catalog, (light.id for light in results))
     known = parts.catalog.many({hit.entry_id for hit in (*found.text, *found.vectors)} | joined)
     rules = {light.id: light for light in known.values() if light.kind is Kind.RULE}
@@ -52,7 +51,7 @@ def rules_for(parts: Parts, query: Query, results: Sequence[Light], *, complete:
     ]
 
 
-def linked(catalog: Catalog, ids: Iterable[str]) -> set[str]:
+def linked(catalog: Reader, ids: Iterable[str]) -> set[str]:
     """Whatever a link joins with one of these entries, either way round."""
     return {end for entry_id in ids for edge in catalog.edges(entry_id) for end in (edge.source, edge.target)}
 

@@ -7,13 +7,14 @@ import re
 from datetime import UTC
 from typing import TYPE_CHECKING
 
-from ai_lessons.errors import AiLessonsError, NotFound
+from ai_lessons.errors import AiLessonsError, NotFound, UsageError
 from ai_lessons.index.usage import UsageCache
 from ai_lessons.knowledge.entries import Kind, Relation, Status
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.learning import events, folding, parameters
 from ai_lessons.learning.events import Event
 from ai_lessons.library.answers import Usage
+from ai_lessons.library.secrets import secret_scan
 from ai_lessons.repository.events import EventLog
 
 if TYPE_CHECKING:
@@ -97,11 +98,13 @@ class Usages:
         """Write events down; their ids and times are set here. Nothing where nothing is recorded.
 
         Raises:
-            StorageFailed: the log cannot be written.
+            StorageFailed: the log cannot be written. UsageError: a note holds a secret.
         """
         new = list(happened)
         if not new or not self.recording:
             return
+        if any(one.note and secret_scan.secrets_in(one.note) for one in new):
+            raise UsageError("the note holds what looks like a secret, and notes are shared", hint="say it without")
         now = self._parts.options.now().astimezone(UTC)
         at, milliseconds = now.strftime("%Y-%m-%dT%H:%M:%SZ"), int(now.timestamp() * 1000)
         session = self._parts.options.session or ""
@@ -196,6 +199,9 @@ def _usage(light: Light, told: Mapping[str, folding.Tallies], parents: Sequence[
         folding.usage(told[one.id], folding.prior(one.details.get("confidence"))) for one in parents if one.id in told
     ]
     start = folding.inherited(own, proven)
+    brought = light.details.get("start")
+    if not proven and isinstance(brought, float):  # the events of its original lie in another tier
+        start = brought
     used = folding.usage(told.get(light.id, folding.NOTHING), start)
     tallies = used.tallies
     return Usage(

@@ -11,9 +11,9 @@ from ai_lessons.knowledge.config import parse_config, unknown_keys
 from ai_lessons.knowledge.entries import Entry, Kind
 from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.knowledge.texts import decode
-from ai_lessons.library import secret_scan
 from ai_lessons.library.checking import texts_of
 from ai_lessons.library.reports import Report
+from ai_lessons.library.secrets import secret_scan
 from ai_lessons.repository.store import Change, blob_id
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _read_all(store: Store) -> tuple[list[Entry], list[Problem], list[str]]:
         try:
             data, side = store.read(path), store.read(side_path) if side_path else None
             entries.append(read_entry(path, data, side))
-            problems += secret_scan.problems(entries[-1], texts_of(path, data, side))
+            problems += secret_scan.problems(entries[-1].fields, texts_of(path, data, side))
         except InvalidEntry as error:
             problems += [p if p.path else Problem(path, p.message, p.line) for p in error.problems]
         except AiLessonsError as error:
@@ -134,11 +134,20 @@ def _mends(parts: Parts, wanted: Sequence[str]) -> tuple[list[Change], list[str]
             continue
         for fix in checks.fixes(entry):
             moved = [] if fix.path in taken else _move(parts, entry, fix.path)
-            if moved:
+            if moved and _may_be_committed(parts, moved):
                 taken.add(fix.path)
                 changes += moved
                 said.append(f"{entry.path} -> {fix.path}")
     return changes, said
+
+
+def _may_be_committed(parts: Parts, changes: Sequence[Change]) -> bool:
+    """No secret comes into git with it; the report names the one that would."""
+    try:
+        parts.refuse_secrets(changes)
+    except InvalidEntry:
+        return False
+    return True
 
 
 def _move(parts: Parts, entry: Entry, target: str) -> list[Change]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """One entry that was written. `commit` is None while the write waits for one."""
+    """One entry that was written. `commit` is None while the write waits for one; `tier` is of which repository."""
 
     id: str
     handle: str
@@ -23,6 +23,7 @@ class Written:
     path: str
     commit: str | None
     notes: tuple[str, ...] = ()
+    tier: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from dulwich.objects import ObjectID
 
-from ai_lessons.errors import Conflict, StorageFailed
-from ai_lessons.repository import git, git_index
-from ai_lessons.repository.contents import OnDisk, look
-from ai_lessons.repository.objects import Draft, identity_without_git
+from ai_lessons.errors import AiLessonsError, Conflict, StorageFailed
+from ai_lessons.repository import git, git_index, swept
+from ai_lessons.repository.objects import Draft, identity_without_git, opened
 from ai_lessons.repository.worktree import read_settings
 
 if TYPE_CHECKING:
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
     from dulwich.repo import Repo
 
+    from ai_lessons.repository.contents import OnDisk
     from ai_lessons.repository.git_index import Tracked
     from ai_lessons.repository.journal import Intent
     from ai_lessons.repository.worktree import Head, Worktree
@@ -70,19 +70,23 @@ class People:
 
     def committer(self, repo: Repo) -> str | None:
         """`Name <email>` of whoever commits here, None if git does not know."""
-        return self._callers()[1] if git.available() else identity_without_git(repo, "COMMITTER")
+        known = self._callers()
+        return known[1] if known else identity_without_git(repo, "COMMITTER")
 
     def author(self, repo: Repo) -> str | None:
         """`Name <email>` of whoever writes here, None if git does not know."""
-        return self._callers()[0] if git.available() else identity_without_git(repo, "AUTHOR")
+        known = self._callers()
+        return known[0] if known else identity_without_git(repo, "AUTHOR")
 
     def signs(self) -> bool:
         """True if the user's settings ask for signed commits and signing has not failed yet."""
-        return git.available() and self._callers()[2] and not self.unsigned
+        known = self._callers()
+        return known is not None and known[2] and not self.unsigned
 
-    def _callers(self) -> tuple[str | None, str | None, bool]:
-        if self._known is None or None in self._known:  # whoever was unknown may have been told to git meanwhile
-            self._known = git.callers(self._worktree.top)
+    def _callers(self) -> tuple[str | None, str | None, bool] | None:
+        """None where there is no git. Whoever was unknown may have been told to git meanwhile."""
+        if self._known is None or None in self._known:
+            self._known = git.callers(self._worktree.top) if git.available() else None
         return self._known
 
     def sign(
@@ -107,17 +111,27 @@ class People:
         return self._signed[key]
 
 
+def author_here(worktree: Worktree) -> str:
+    """`Name <email>` of whom git knows here; empty if it knows nobody, or cannot be asked."""
+    try:
+        with opened(worktree) as repo:
+            return People(worktree).author(repo) or ""
+    except AiLessonsError:
+        return ""
+
+
 def build(worktree: Worktree, repo: Repo, head: Head, jobs: Sequence[Intent], people: People, when: int) -> Chain:
     """Read the jobs' files, make their commits, and bring all of it to the disk. `when`: seconds, for the committer."""
     draft = Draft(repo)
     start = ObjectID(head.commit.encode()) if head.commit else None
     file_modes = read_settings(worktree.common_dir / "config").get("core.filemode", "true") != "false"
-    disk = look(worktree, draft, jobs, file_modes=file_modes)
     paths = {worktree.prefix + noted.path for job in jobs for noted in job.paths}
     in_conflict = frozenset(git_index.unmerged(worktree, paths))
     chain = Chain(start, draft.tree_of(start) if start else None, (people.committer(repo) or "", when))
+    disk, away, back = swept.look_and_bring_back(worktree, repo, draft, chain.tree, jobs, file_modes=file_modes)
+    chain.notes.extend(f"{path} was gone before its commit, and is back" for path in back)
     for job in jobs:
-        reason = _block(worktree, job, disk, in_conflict)
+        reason = _block(worktree, job, disk, in_conflict, away)
         author = job.author or people.author(repo)
         if not reason and not (author and (chain.committer[0] or job.author)):
             reason = NO_IDENTITY
@@ -134,13 +148,15 @@ def build(worktree: Worktree, repo: Repo, head: Head, jobs: Sequence[Intent], pe
     return chain
 
 
-def _block(worktree: Worktree, job: Intent, disk: OnDisk, in_conflict: frozenset[str]) -> str:
+def _block(worktree: Worktree, job: Intent, disk: OnDisk, in_conflict: frozenset[str], away: frozenset[str]) -> str:
     """Why this job has to wait, or an empty string."""
     for noted in job.paths:
         if noted.path in disk.unreadable:
             return disk.unreadable[noted.path]
         if worktree.prefix + noted.path in in_conflict:
             return f"{noted.path} is in conflict; resolve it (git add {noted.path}) and it is committed"
+        if noted.path in away:
+            return f"{noted.path} lies in git's stash; git stash pop, and it is committed"
     return ""
 
 

@@ -9,46 +9,52 @@ or git has no name for us, the jobs stay noted and the reason is handed back; no
 
 from __future__ import annotations
 
+import os
 import random
 import time
+import weakref
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from dulwich.repo import Repo
+
 from ai_lessons.errors import AiLessonsError
-from ai_lessons.repository import activity, git_locks, moves
+from ai_lessons.repository import activity, git_locks, moves, swept
 from ai_lessons.repository.chain import Chain, People, build, zone
 from ai_lessons.repository.files import translated
 from ai_lessons.repository.healing import heal
 from ai_lessons.repository.journal import Record
 from ai_lessons.repository.locks import held
 from ai_lessons.repository.moves import Later
-from ai_lessons.repository.objects import opened
+from ai_lessons.repository.objects import readable
 from ai_lessons.repository.store import Applied, Saved
 from ai_lessons.repository.worktree import read_head
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from dulwich.repo import Repo
+    from collections.abc import Callable, Iterator
 
     from ai_lessons.repository.journal import Intent
     from ai_lessons.repository.store import Store
     from ai_lessons.repository.worktree import Head
 
-BATCH = 100
-"""Jobs that share one move of the branch."""
+BATCH, SHARE = 100, 16
+"""Jobs that share one move of the branch: to save, and in passing, where somebody waits for the answer to a write."""
 
 PATIENCE, OTHERS = 10.0, 0.05
 """Seconds to wait for another process of ours that is committing: to save, and in passing. It takes our job along."""
 
 HANDOVER = 0.01
-"""Seconds for which whoever has committed its own job leaves our lock to others, who wait for it to commit theirs."""
+"""Seconds for which whoever has committed a share leaves our lock to others, who wait for it to commit theirs."""
 
 TRIES = 20
 """Attempts against somebody who keeps moving the branch or the index, before the jobs are left for later."""
 
-HURRY, INSISTENCE = 0.6, 5.0
-"""Seconds to keep trying against somebody who works with git: in passing, and when a commit is what was asked for."""
+HURRY, INSISTENCE = 0.12, 5.0
+"""Seconds to keep trying against somebody who works with git: in passing, and when a commit is what was asked for.
+
+In passing it is a little more than a fresh index counts (`activity.SETTLE`), from before the wait for our lock: a write
+shall take less than 150 ms."""
 
 
 @dataclass(slots=True)
@@ -73,7 +79,21 @@ class Committer:
     def __init__(self, store: Store) -> None:
         self._store, self._journal, self._worktree = store, store.journal, store.worktree
         self._people = People(store.worktree)
-        self._checked: str | None = None
+        self._checked: tuple[str | None, str] | None = None
+        self._repo: Repo | None = None
+
+    @contextmanager
+    def _opened(self) -> Iterator[Repo]:
+        """The repository, open from the first batch on: where many write, it has many packs, and each is opened."""
+        with readable(self._worktree):
+            if self._repo is None:
+                self._repo = Repo(os.fspath(self._worktree.top))
+                weakref.finalize(self, self._repo.close)
+            try:
+                yield self._repo
+            except KeyError:
+                self._repo = None  # what is missing may be there for whoever looks anew
+                raise
 
     def commit(self, name: str) -> Applied:
         """Commit every noted job, and say how the named one ended."""
@@ -89,27 +109,34 @@ class Committer:
 
     def _run(self, done: Callable[[], bool], *, insist: bool = False) -> _Outcome:
         """The files are in place, so whatever goes wrong here is a reason to wait, never an error of the caller's."""
-        outcome = _Outcome(insist, 0.0)
+        outcome = _Outcome(insist, time.monotonic() + HURRY)
         try:
             with translated(str(self._worktree.git_dir), writing=True):
-                self._hold(done, outcome, PATIENCE if insist else OTHERS)
-                while not insist and not outcome.reason and done() and self._journal.pending():
+                mine = self._hold(done, outcome, PATIENCE if insist else OTHERS)
+                while mine and not insist and self._has_more(outcome):
                     time.sleep(HANDOVER)
-                    if not self._hold(lambda: True, outcome, 0.0):
-                        break
+                    mine = self._hold(done, outcome, 0.0)
         except Later as later:
             outcome.waiting = str(later)
         except AiLessonsError as error:
             outcome.waiting = error.message
         return outcome
 
+    def _has_more(self, outcome: _Outcome) -> bool:
+        """Whether a job waits that can be committed. Asked after the lock is free again, so that none is forgotten.
+
+        Whoever noted one before this look need not come back; whoever notes one after it finds the lock free.
+        """
+        return not outcome.waiting and bool(self._journal.waiting() - outcome.blocked.keys())
+
     def _hold(self, done: Callable[[], bool], outcome: _Outcome, patience: float) -> bool:
-        """Commit under our lock what waits, and more of it until our own job is done; False without the lock."""
+        """Commit under our lock what waits, a share of it if it is in passing; False without the lock."""
         with held(self._store.state_dir / "commit.lock", patience=patience, give_up=done) as mine:
-            outcome.deadline = time.monotonic() + (INSISTENCE if outcome.insist else HURRY)
+            if outcome.insist:
+                outcome.deadline = time.monotonic() + INSISTENCE
             if mine:
                 self._recover()
-                self._drain(outcome, done)
+                self._drain(outcome)
             elif not done():
                 outcome.waiting = "another process is committing; it takes this along, or the next command does"
             return mine
@@ -122,13 +149,14 @@ class Committer:
                 if nobody_writes:
                     self._store.adopt_orphans()
 
-    def _drain(self, outcome: _Outcome, done: Callable[[], bool]) -> None:
+    def _drain(self, outcome: _Outcome) -> None:
         self._look_after()
-        while jobs := [job for job in self._journal.pending() if job.name not in outcome.blocked][:BATCH]:
+        most = BATCH if outcome.insist else SHARE
+        while jobs := [job for job in self._journal.pending() if job.name not in outcome.blocked][:most]:
             self._wait_for_quiet(outcome)
-            with opened(self._worktree) as repo:
+            with self._opened() as repo:
                 self._commit_batch(repo, jobs, outcome)
-            if not outcome.insist and done():
+            if not outcome.insist:
                 return
 
     def _look_after(self) -> None:
@@ -137,15 +165,17 @@ class Committer:
         if last is None or head.commit == last.head or head.ref is None or self._journal.pending():
             return
         if not activity.busy(self._worktree):
-            with opened(self._worktree) as repo:
+            with self._opened() as repo:
                 self._healed(repo, head)
 
     def _healed(self, repo: Repo, head: Head) -> list[Intent]:
-        """What somebody's commit left out of HEAD, as a job; nothing for a HEAD that was looked at before."""
-        if head.commit is None or head.commit == self._checked:
+        """What somebody's commit left out of HEAD, as a job; nothing where all is as it was when we looked last."""
+        last = self._journal.last()
+        state = (head.commit, last.head if last else "")
+        if head.commit is None or state == self._checked:
             return []
         found = heal(self._worktree, repo, self._journal, head, self._store.now())
-        self._checked = head.commit
+        self._checked = state
         return [found] if found else []
 
     def _wait_for_quiet(self, outcome: _Outcome) -> None:
@@ -178,7 +208,10 @@ class Committer:
                 moves.wait_for(taken.lock, outcome.deadline)
                 continue
             if installed:
-                self._settle(chain, outcome)
+                try:
+                    swept.keep_in_place(self._worktree, repo, chain.paths, min(job.when for job in jobs))
+                finally:
+                    self._settle(chain, outcome)
                 return
             if time.monotonic() > outcome.deadline:
                 break

@@ -297,6 +297,11 @@ class Staging:
             finally:
                 os.close(fd)
 
+    def begin_anew(self) -> None:
+        """After a `NotFound`: somebody removed a folder, or a file that was not in its place yet. Add all once more."""
+        self.abandon()
+        self._folders.close()
+
     def abandon(self) -> None:
         """Remove what was added and not published, and the folders made for it."""
         for _, folders, temporary, _ in self._waiting:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import StorageFailed
+from ai_lessons.repository.running import programs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -89,16 +90,7 @@ def run(
     if found is None:
         return None
     try:
-        done = subprocess.run(
-            [found, *arguments],
-            cwd=cwd,
-            input=stdin,
-            env=environment(extra or {}),
-            capture_output=True,
-            timeout=timeout,
-            check=False,
-            start_new_session=True,  # no terminal: neither git nor a passphrase prompt can wait for a key
-        )
+        done = programs.run([found, *arguments], cwd=cwd, stdin=stdin, env=environment(extra or {}), timeout=timeout)
     except subprocess.TimeoutExpired as error:
         raise StorageFailed(f"git {arguments[0]} did not end within {timeout:.0f} seconds") from error
     except OSError as error:

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 TRAILER = "Restores"
 
+LOOKED_AT, _TO_HEAD = 500, "reset: moving to HEAD"
+"""The newest so many moves of HEAD; what git says of one that goes nowhere."""
+
 
 class _Path(NamedTuple):
     """A path as a batch left it (a blob, or None for no file), and as HEAD has it."""
@@ -51,7 +54,7 @@ def heal(worktree: Worktree, repo: Repo, journal: Journal, head: Head, when: flo
     draft = Draft(repo)
     tree = draft.tree_of(ObjectID(head.commit.encode()))
     staged = _staged(worktree)
-    lost: dict[str, Noted] = {}
+    lost: dict[str, tuple[Noted, bytes | None]] = {}
     left_out: list[str] = []
     newer: set[str] = set()
     for name, record in journal.unseen():
@@ -66,7 +69,7 @@ def heal(worktree: Worktree, repo: Repo, journal: Journal, head: Head, when: flo
         if not gone and staged is not None and not any(worktree.prefix + one.path in staged for one in own):
             journal.seen(name)
     kept = [path for path in lost if path not in _ignored(worktree, lost)]
-    return _note(journal, [lost[path] for path in sorted(kept)], left_out, when) if kept else None
+    return _note(journal, [lost[path] for path in sorted(kept)], left_out, when, head.commit) if kept else None
 
 
 def _blob(draft: Draft, tree: ObjectID, path: str) -> str | None:
@@ -82,21 +85,47 @@ def _staged(worktree: Worktree) -> frozenset[str] | None:
 
 def _accidents(
     worktree: Worktree, repo: Repo, draft: Draft, record: Record, head: str, paths: Iterable[_Path]
-) -> dict[str, Noted]:
+) -> dict[str, tuple[Noted, bytes | None]]:
     """Those paths of one batch that HEAD has as they were before it, while the disk has them as it left them."""
     suspects = {one.path: one for one in paths}
-    if not suspects or not record.head or not _contains(repo, head, record.head):
+    if not suspects or not record.head:
+        return {}
+    dropped = not _contains(repo, head, record.head)
+    if dropped and not any(_contains(repo, old, record.head) for old in _reset_by_accident(worktree)):
         return {}
     base = _base(repo, draft, record)
     disk = _on_disk(worktree, draft, suspects)
-    found = {}
+    found: dict[str, tuple[Noted, bytes | None]] = {}
     for path, one in suspects.items():
         was = _blob(draft, base, worktree.prefix + path) if base else None
         # a file that somebody has edited since is as surely wanted as one that nobody has
         stays = disk[path] == one.wanted if one.there or not one.wanted else disk[path] is not None
-        if stays and one.there == was:
-            found[path] = Noted(path, gone=one.wanted is None)
+        if dropped and one.wanted and one.there == was and disk[path] in {was, one.wanted}:
+            found[path] = (Noted(path), _bytes(worktree, repo, one))
+        elif stays and one.there == was:
+            found[path] = (Noted(path, gone=one.wanted is None), None)
     return found
+
+
+def _reset_by_accident(worktree: Worktree) -> list[str]:
+    """Commits that a `git reset` to where HEAD stands took from the branch, as `git stash` does at its end.
+
+    It reads HEAD, and sets the branch a moment later: what was committed in between is gone from both branch and disk.
+    Such a move is never one that somebody wanted.
+    """
+    try:
+        log = (worktree.git_dir / "logs" / "HEAD").read_text(errors="surrogateescape")
+    except OSError:
+        return []
+    rows = [line.partition("\t") for line in log.splitlines()[-LOOKED_AT:]]
+    return [row[:40] for row, _, what in rows if what == _TO_HEAD and row[:40] != row[41:81]]
+
+
+def _bytes(worktree: Worktree, repo: Repo, one: _Path) -> bytes:
+    """What a batch had at a path, as it lies on disk."""
+    name = one.wanted or ""
+    made = git.checked_out(worktree.top, worktree.prefix + one.path, name) if git.available() else None
+    return bytes(repo.object_store[ObjectID(name.encode())].as_raw_string()) if made is None else made
 
 
 def _contains(repo: Repo, head: str, commit: str) -> bool:
@@ -132,11 +161,15 @@ def _ignored(worktree: Worktree, paths: Iterable[str]) -> frozenset[str]:
     return frozenset(map(os.fsdecode, done.out.split(b"\0"))) if done is not None else frozenset()
 
 
-def _note(journal: Journal, paths: list[Noted], left_out: list[str], when: float) -> Intent:
+def _note(
+    journal: Journal, lost: list[tuple[Noted, bytes | None]], left_out: list[str], when: float, head: str
+) -> Intent:
+    contents = [data for _, data in lost if data is not None]
+    paths = [noted if data is None else noted._replace(size=len(data)) for noted, data in lost]
     what = paths[0].path if len(paths) == 1 else f"{len(paths)} files"
     trailers = "".join(f"{TRAILER}: {commit}\n" for commit in dict.fromkeys(left_out))
     message = f"Bring back {what} that a commit left out\n\n{trailers}"
-    intent = Intent(new_name(), message, int(when), time.localtime(when).tm_gmtoff, tuple(paths))
-    journal.begin(intent)
+    intent = Intent(new_name(), message, int(when), time.localtime(when).tm_gmtoff, tuple(paths), head=head)
+    journal.begin(intent, contents)
     journal.ready(intent.name)
     return intent

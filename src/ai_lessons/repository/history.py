@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # no message can hold the two NUL that every record begins with, so no message can pass for a record
 _FORMAT = "%x01%H%x00%x01%x00%an%x00%ae%x00%aI%x00%B%x00"
 _RECORD = re.compile("\x01([0-9a-f]{40})\0\x01\0")
-_LITERAL = {"GIT_LITERAL_PATHSPECS": "1"}  # a file may be called `*.md` or `:(top)x.md`
+LITERAL = {"GIT_LITERAL_PATHSPECS": "1"}  # a file may be called `*.md` or `:(top)x.md`
 _TRAILER = re.compile(r"([A-Za-z][A-Za-z0-9-]*): (.+)")
 
 
@@ -108,7 +108,7 @@ class History:
         files.inside(path)
         if git.available():
             done = git.run(
-                self._worktree.root, "status", "--porcelain", "-z", "-uall", "--ignored", "--", path, extra=_LITERAL
+                self._worktree.root, "status", "--porcelain", "-z", "-uall", "--ignored", "--", path, extra=LITERAL
             )
             return done is not None and bool(done.out)
         return self._on_disk(path) != (self._side("HEAD", path) if read_head(self._worktree).commit else None)
@@ -129,17 +129,20 @@ class History:
 
     def _log_with_git(self, path: str, limit: int | None) -> tuple[Revision, ...]:
         count = [] if limit is None else [f"--max-count={limit}"]
-        flags = ["--follow", f"--format={_FORMAT}", "--name-only", "-z", "--no-color", "--no-ext-diff", *count]
-        done = git.run(self._worktree.root, "log", *flags, "--", path, extra=_LITERAL)
+        flags = ["--follow", f"--format={_FORMAT}", "--name-status", "-z", "--no-color", "--no-ext-diff", *count]
+        done = git.run(self._worktree.root, "log", *flags, "--", path, extra=LITERAL)
         if done is None or done.code:
             return ()
         _, *parts = _RECORD.split(done.out.decode(errors="surrogateescape"))
-        return tuple(self._revision(commit, rest) for commit, rest in zip(parts[::2], parts[1::2], strict=True))
-
-    def _revision(self, commit: str, rest: str) -> Revision:
-        author, email, when, message, *names = rest.split("\0")
-        name = "".join(names).lstrip("\n")  # --follow shows the one name that it follows
-        return _revision(commit, author, email, when, message, name.removeprefix(self._worktree.prefix))
+        found = []
+        for commit, rest in zip(parts[::2], parts[1::2], strict=True):
+            author, email, when, message, *change = rest.split("\0")
+            status, *names = [one.lstrip("\n") for one in change if one.strip("\n")] or [""]
+            name = names[-1] if names else ""  # --follow shows the one name that it follows
+            found.append(_revision(commit, author, email, when, message, name.removeprefix(self._worktree.prefix)))
+            if status.startswith("C"):  # --follow goes on with whatever was like it when it came: that is not its past
+                break
+        return tuple(found)
 
     def _log_alone(self, repo: Repo, path: str, limit: int | None) -> Iterator[Revision]:
         name = os.fsencode(self._worktree.prefix + path)

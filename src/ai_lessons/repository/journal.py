@@ -1,8 +1,9 @@
 """The journal: which files were written and wait for a commit, and which commit each job got.
 
-One JSON file a job in the state folder. It says *which* paths a job wrote, not what: what is committed is what is on
-disk when the commit is made. A job is noted before its files are written (`begin`) and made committable when they
-are in place (`ready`); a process that dies in between leaves a note that whoever comes next takes up (`orphans`).
+One JSON file a job in the state folder. It says which paths a job wrote; what is committed is what is on disk when the
+commit is made. Beside it, until then, lie the bytes that the job wrote, for a file that somebody's command takes away
+meanwhile (see `swept`). A job is noted before its files are written (`begin`) and made committable when they are in
+place (`ready`); a process that dies in between leaves a note that whoever comes next takes up (`orphans`).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-_WRITING, _READY, _DAMAGED, _SEEN = ".writing", ".json", ".damaged", ".seen"
+_WRITING, _READY, _DAMAGED, _SEEN, _BYTES = ".writing", ".json", ".damaged", ".seen", ".bytes"
 _NONSENSE = (ValueError, KeyError, TypeError, RecursionError)
 """What reading a file of ours raises that somebody, or a power cut, filled with something else."""
 
@@ -31,17 +32,22 @@ KEEP_UNSEEN = 1000
 
 
 class Noted(NamedTuple):
-    """One path of a job. `gone`: the job removed it. `executable` as the job asked, None: as it was."""
+    """One path of a job. `gone`: the job removed it. `executable` as the job asked, None: as it was.
+
+    `size` is how many bytes the job wrote; None: it wrote none, or somebody noted it who kept none.
+    """
 
     path: str
     gone: bool = False
     executable: bool | None = None
+    size: int | None = None
 
 
 class Intent(NamedTuple):
     """One job that waits for its commit. `when` in seconds since 1970, `zone` in seconds east of UTC.
 
     `author` is `Name <email>`, or None for whoever git says is working here. `message` is complete, trailers included.
+    `head` is the commit on which the files were written, None for none.
     """
 
     name: str
@@ -50,6 +56,7 @@ class Intent(NamedTuple):
     zone: int
     paths: tuple[Noted, ...]
     author: str | None = None
+    head: str | None = None
 
     @property
     def subject(self) -> str:
@@ -72,10 +79,42 @@ class Journal:
         self._folder = state_dir / "journal"
         self._records = state_dir / "committed"
 
-    def begin(self, intent: Intent) -> None:
-        """Note a job whose files are about to be written. Under the write lock."""
+    def begin(self, intent: Intent, contents: Iterable[bytes] = ()) -> None:
+        """Note a job whose files are about to be written. Under the write lock.
+
+        `contents` are the bytes of each path that has a `size`, in order. They need not survive a power cut, because
+        the files do.
+        """
         paths = [noted._asdict() for noted in intent.paths]
         _write(self._folder / (intent.name + _WRITING), {**intent._asdict(), "paths": paths})
+        kept = b"".join(contents)
+        if kept:  # after the note, and removed before it: no bytes ever lie there without one
+            try:
+                with translated(str(self._folder), writing=True):
+                    (self._folder / (intent.name + _BYTES)).write_bytes(kept)
+            except BaseException:
+                self.drop(intent.name)
+                raise
+
+    def content(self, intent: Intent, path: str) -> bytes | None:
+        """What a job wrote at a path; None if that is not known (any more)."""
+        start = 0
+        for noted in intent.paths:
+            if noted.path == path and noted.size is not None:
+                return self._kept(intent.name, start, noted.size)
+            start += noted.size or 0
+        return None
+
+    def _kept(self, name: str, start: int, size: int) -> bytes | None:
+        if not size:
+            return b""
+        try:
+            with (self._folder / (name + _BYTES)).open("rb") as file:
+                file.seek(start)
+                data = file.read(size)
+        except FileNotFoundError:
+            return None
+        return data if len(data) == size else None
 
     def ready(self, name: str) -> None:
         """The job's files are in place: from now on it is committable."""
@@ -83,7 +122,12 @@ class Journal:
 
     def drop(self, name: str) -> None:
         """Take back a job that was only begun: no file of it is in place, or nobody is to commit them."""
+        self.let_go(name)
         _unlink(self._folder / (name + _WRITING))
+
+    def let_go(self, name: str) -> None:
+        """Forget the bytes of a job: only its files say what is committed."""
+        _unlink(self._folder / (name + _BYTES))
 
     def has_orphans(self) -> bool:
         """True if the files of some job are being written, or its process died doing so."""
@@ -112,6 +156,10 @@ class Journal:
         """True while the job has no commit."""
         return (self._folder / (name + _READY)).exists()
 
+    def waiting(self) -> frozenset[str]:
+        """Names of the jobs that have no commit."""
+        return frozenset(self._names(_READY))
+
     def damaged(self) -> list[str]:
         """Names of notes that could not be read."""
         return self._names(_DAMAGED)
@@ -120,6 +168,7 @@ class Journal:
         """Remember how a batch ended, then forget its jobs. Under the commit lock."""
         _write(self._records / (new_name() + (_READY if record.paths else _SEEN)), record._asdict())
         for name in record.jobs:
+            self.let_go(name)
             _unlink(self._folder / (name + _READY))
         for suffix, most in ((_SEEN, KEEP_RECORDS), (_READY, KEEP_UNSEEN)):
             for old in _listed(self._records, suffix)[:-most]:
@@ -182,8 +231,15 @@ def new_name() -> str:
 def _intent(data: bytes) -> Intent:
     raw = json.loads(data)
     intent = Intent(**{**raw, "paths": tuple(Noted(**noted) for noted in raw["paths"])})
-    texts = (intent.name, intent.message, intent.author or "", *(noted.path for noted in intent.paths))
-    if not all(isinstance(text, str) for text in texts) or not isinstance(intent.when + intent.zone, int):
+    texts = (
+        intent.name,
+        intent.message,
+        intent.author or "",
+        intent.head or "",
+        *(noted.path for noted in intent.paths),
+    )
+    sizes = [noted.size or 0 for noted in intent.paths]
+    if not all(isinstance(text, str) for text in texts) or not isinstance(intent.when + intent.zone + sum(sizes), int):
         raise TypeError
     return intent
 

@@ -11,7 +11,8 @@ import os
 import random
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dulwich.objects import ObjectID
@@ -21,9 +22,9 @@ from ai_lessons.repository import activity, files, git, git_locks, half_landed, 
 from ai_lessons.repository.files import Staging
 from ai_lessons.repository.git_index import Tracked
 from ai_lessons.repository.locks import held
-from ai_lessons.repository.objects import PLAIN, Draft
+from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft
 from ai_lessons.repository.on_disk import Here, here
-from ai_lessons.repository.proposing import checked_out_at, committing
+from ai_lessons.repository.proposal.proposing import checked_out_at, committing
 from ai_lessons.repository.worktree import read_head, read_ref
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     from dulwich.repo import Repo
 
-    from ai_lessons.repository.proposing import Signature
+    from ai_lessons.repository.proposal.proposing import Signature
     from ai_lessons.repository.store import Store
     from ai_lessons.repository.worktree import Head, Worktree
 
@@ -46,6 +47,7 @@ class Landing:
     """A commit whose objects are on the disk, made for the branch as it was at `tip`.
 
     `files` are the paths (relative to the root) that it changes there: blob ids before and after, None for no file.
+    `programs` says of a path whether the commit makes it executable; of others the bit stays as it is.
     """
 
     tip: str
@@ -53,6 +55,7 @@ class Landing:
     files: Mapping[str, tuple[str | None, str | None]]
     who: Signature
     message: str
+    programs: Mapping[str, bool] = field(default_factory=dict)
 
 
 def land(store: Store, repo: Repo, ref: str, build: Callable[[Draft, str], Landing]) -> tuple[Landing, tuple[str, ...]]:
@@ -146,7 +149,7 @@ def _install(store: Store, repo: Repo, ref: str, landing: Landing) -> tuple[str,
     before = here(worktree, repo, landing.files)
     after = {path: new for path, (_, new) in landing.files.items()}
     log = moves.Log(landing.who.committer, landing.who.stamp, landing.message)
-    return _bring(store, repo, before, after, head, _Move(landing.commit, log), mark)
+    return _bring(store, repo, before, after, head, _Move(landing.commit, log, landing.programs), mark)
 
 
 class _Move(NamedTuple):
@@ -154,6 +157,7 @@ class _Move(NamedTuple):
 
     tip: str | None
     log: moves.Log
+    programs: Mapping[str, bool] = MappingProxyType({})
 
 
 def _bring(
@@ -170,7 +174,7 @@ def _bring(
     with held(store.state_dir / "write.lock", patience=WRITE_PATIENCE) as mine:
         if not mine:
             raise StorageFailed(f"another process has been writing to {store.root} for {WRITE_PATIENCE:.0f} seconds")
-        placed = Placed(store, before, after)
+        placed = Placed(store, before, after, move.programs)
         try:
             placed.write(repo, move.tip)
             done = moves.install(store.worktree, head, move.tip, placed.entries(), mark, move.log)
@@ -185,21 +189,28 @@ def _bring(
 class Placed:
     """Files brought to what a commit holds, as far as that overwrites nothing of the user's."""
 
-    def __init__(self, store: Store, before: Mapping[str, Here], after: Mapping[str, str | None]) -> None:
-        self._store, self._before, self._after = store, before, after
+    def __init__(
+        self,
+        store: Store,
+        before: Mapping[str, Here],
+        after: Mapping[str, str | None],
+        programs: Mapping[str, bool] = MappingProxyType({}),
+    ) -> None:
+        self._store, self._before, self._after, self._programs = store, before, after, programs
         self._written: dict[str, bytes | None] = {}
 
     def write(self, repo: Repo, tip: str | None) -> None:
         """Put the files in place that nobody has touched, for the commit `tip`."""
         worktree = self._store.worktree
+        for path, blob in self._after.items():
+            if self._before[path].untouched and not self._before[path].has(blob):
+                self._written[path] = None if blob is None else content(worktree, repo, path, blob)
         with Staging(worktree.root) as staging:
-            for path, blob in self._after.items():
-                if self._before[path].untouched and not self._before[path].has(blob):
-                    self._written[path] = None if blob is None else content(worktree, repo, path, blob)
-                    if blob is not None:
-                        staging.add(path, self._written[path] or b"")
             changes = {path: (self._before[path].data, data) for path, data in self._written.items()}
-            half_landed.note(worktree, tip, changes)
+            half_landed.note(worktree, tip, changes)  # before the first file, whose temporary name nobody else knows
+            for path, data in self._written.items():
+                if data is not None:
+                    staging.add(path, data, executable=self._programs.get(path))
             staging.publish()
             staging.settle()
         for path, data in self._written.items():
@@ -227,8 +238,13 @@ class Placed:
             name = os.fsencode(worktree.prefix + path)
             current = path in self._written or one.has(blob)
             status = files.status_of(worktree.root, path) if current and blob else None
-            found[name] = Tracked(one.mode or PLAIN, ObjectID(blob.encode()), status) if blob else None
+            found[name] = Tracked(self._mode(path), ObjectID(blob.encode()), status) if blob else None
         return found
+
+    def _mode(self, path: str) -> int:
+        """The commit's where it says so, else what the index had."""
+        program = self._programs.get(path)
+        return self._before[path].mode or PLAIN if program is None else EXECUTABLE if program else PLAIN
 
     def notes(self) -> list[str]:
         """Which files were left as the user has them."""

@@ -33,6 +33,10 @@ PLAIN, EXECUTABLE, FOLDER = 0o100644, 0o100755, 0o040000
 PACK_FROM = 200
 """Batches of this many objects become one pack: two files to bring to the disk instead of hundreds."""
 
+BUSY_FROM, FEW_PACKS = 24, 128
+"""So do batches of this many while there are fewer packs than that: every object that is looked for is looked for in
+each of them. A pack takes a third of the time of 24 files; more packs than 50 are what `git gc --auto` makes one."""
+
 _TEMPORARY = "tmp_obj_"  # git gc removes what is left over under this name
 _SYNC_THREADS = 32  # the file system brings files to the disk together: 30 at once take 15 ms, one by one 100
 
@@ -44,9 +48,15 @@ def opened(worktree: Worktree) -> Iterator[Repo]:
     Raises:
         UnsupportedRepository: dulwich cannot read it, or an object is missing or damaged.
     """
+    with readable(worktree), Repo(os.fspath(worktree.top)) as repo:
+        yield repo
+
+
+@contextmanager
+def readable(worktree: Worktree) -> Iterator[None]:
+    """`opened`, for a repository that stays open: the same errors in our words."""
     try:
-        with Repo(os.fspath(worktree.top)) as repo:
-            yield repo
+        yield
     except (NotGitRepository, UnsupportedExtension, UnsupportedVersion) as error:
         raise UnsupportedRepository(f"the repository at {worktree.top} cannot be read: {error}") from error
     except (KeyError, ObjectFormatException, zlib.error) as error:
@@ -146,9 +156,11 @@ class Draft:
         Raises:
             StorageFailed: no space, no permission, and so on; what was written is never half an object.
         """
-        missing = [made for made in self._new.values() if not self._has(made.id)]
+        new = list(self._new.values())
         with translated(self._folder, writing=True):
-            if len(missing) >= PACK_FROM:
+            if PACK_FROM > len(new) >= BUSY_FROM and _has_few_packs(self._folder):
+                _write_pack(self._folder, new)  # to look for each in every pack would cost more than a second copy
+            elif len(missing := [made for made in new if not self._has(made.id)]) >= PACK_FROM:
                 _write_pack(self._folder, missing)
             else:
                 _write_loose(self._folder, missing)
@@ -229,8 +241,15 @@ def _sync(descriptors: Sequence[int]) -> None:
             list(pool.map(os.fsync, descriptors))
 
 
+def _has_few_packs(folder: str) -> bool:
+    try:
+        return sum(name.endswith(".idx") for name in os.listdir(f"{folder}/pack")) < FEW_PACKS
+    except FileNotFoundError:
+        return True
+
+
 def _write_pack(folder: str, objects: Sequence[ShaFile]) -> None:
-    """One pack and its index, the index last: git sees the pack only once it is complete."""
+    """One pack and its index, the index last: git sees the pack only once it is complete. Then their folder."""
     data, index = io.BytesIO(), io.BytesIO()
     entries, checksum = write_pack_objects(
         data, [(made, None) for made in objects], objects[0].object_format, deltify=False, compression_level=1
@@ -250,6 +269,11 @@ def _write_pack(folder: str, objects: Sequence[ShaFile]) -> None:
             os.close(fd)
             with suppress(FileNotFoundError):
                 os.unlink(temporary)
+    place = os.open(f"{folder}/pack", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(place)  # one name stands for all these objects, so it has to be there before a branch needs them
+    finally:
+        os.close(place)
 
 
 def identity_without_git(repo: Repo, role: str) -> str | None:

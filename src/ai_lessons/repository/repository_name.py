@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from ai_lessons.errors import Refused
-from ai_lessons.repository.approval_stamp import cut_off, folder
+from ai_lessons.repository.approval.approval_stamp import cut_off, folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,7 +48,7 @@ def _first(worktree: Worktree, tip: str) -> str:
     done = git.run(worktree.top, "rev-list", "--first-parent", "--max-parents=0", tip, "--")
     if done is not None and done.code == 0 and done.text:
         return done.text.split()[-1]
-    from ai_lessons.repository.approval import Reading  # noqa: PLC0415  # it loads dulwich, only for who has no git
+    from ai_lessons.repository.approval.derivation import Reading  # noqa: PLC0415  # it loads dulwich, only for who has no git
 
     parents = {commit.id: commit.parents for commit in Reading(worktree).commits([tip], [])}
     while before := parents[tip]:

@@ -19,8 +19,8 @@ from ai_lessons.errors import Conflict, NoRepository, NotFound, Refused, Storage
 from ai_lessons.knowledge.config import parse_config, set_value
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.repository import git, starters
+from ai_lessons.repository.approval.rule_files import is_rule
 from ai_lessons.repository.files import translated, write_file
-from ai_lessons.repository.rule_files import is_rule
 from ai_lessons.repository.worktree import Worktree, locate, read_head, read_ref
 
 if TYPE_CHECKING:

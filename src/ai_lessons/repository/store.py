@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 WRITE_PATIENCE = 60.0
 """Seconds to wait for another process of ours that is putting files in place."""
 
+TRIES = 20
+"""How often files are written anew because somebody (`git clean`, `git stash -u`) removed them, or an empty folder."""
+
 DURABLE_FILES = 16
 """Jobs of more files leave it to the commit to bring the content to the disk: 3 ms a file would add up."""
 
@@ -250,8 +253,8 @@ class Store:
                     )
                 self.adopt_orphans()
                 self._check(job)
-                intent = _intent(job, self.now())
-                self.journal.begin(intent)
+                intent = _intent(job, self.now(), self.head().commit if self.autocommit else None)
+                self.journal.begin(intent, _contents(job) if self.autocommit else ())
                 try:
                     self._write(job, staging)
                 finally:
@@ -264,10 +267,17 @@ class Store:
 
     def _write(self, job: Job, staging: Staging) -> None:
         """Renames first, removals last: a move that is cut short leaves two copies, never none."""
-        for change in job.changes:
-            if isinstance(change.data, bytes):
-                staging.add(change.path, change.data, executable=change.executable)
-        staging.publish()
+        for tries_left in reversed(range(TRIES)):
+            try:
+                for change in job.changes:
+                    if isinstance(change.data, bytes):
+                        staging.add(change.path, change.data, executable=change.executable)
+                staging.publish()
+                break
+            except NotFound:
+                if not tries_left:
+                    raise
+                staging.begin_anew()
         for change in job.changes:
             if change.data is None:
                 files.remove_file(self.root, change.path)
@@ -283,6 +293,7 @@ class Store:
         for intent in self.journal.orphans():
             for noted in intent.paths:
                 files.sweep(self.root, noted.path)
+            self.journal.let_go(intent.name)  # nobody was told that it was written, so what is in place is all of it
             self._finish(intent.name, committable=True)
 
     def _check(self, job: Job) -> None:
@@ -334,15 +345,24 @@ def blob_id(data: bytes) -> str:
     return sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
-def _intent(job: Job, now: float) -> Intent:
+def _contents(job: Job) -> Iterator[bytes]:
+    return (change.data for change in job.changes if isinstance(change.data, bytes))
+
+
+def _size(change: Change) -> int | None:
+    return len(change.data) if isinstance(change.data, bytes) else None
+
+
+def _intent(job: Job, now: float, head: str | None) -> Intent:
     actor = job.actor
     return Intent(
         name=new_name(),
         message=message_of(job.subject, job.trailers, job.actor),
         when=int(now),
         zone=time.localtime(now).tm_gmtoff,
-        paths=tuple(Noted(c.path, c.data is None, c.executable) for c in job.changes),
+        paths=tuple(Noted(c.path, c.data is None, c.executable, _size(c)) for c in job.changes),
         author=f"{_name(actor.name)} <{_name(actor.email or '')}>" if actor.name else None,
+        head=head,
     )
 
 

@@ -17,13 +17,13 @@ from dulwich.objects import Blob, Commit, ObjectID
 from ai_lessons.errors import Conflict, NotFound, Refused, UnsavedEdits
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.knowledge.merging import merge_file
+from ai_lessons.repository.approval.merges import PROPOSAL_TRAILER
+from ai_lessons.repository.approval.rule_files import is_rule, is_watched
 from ai_lessons.repository.chain import People
 from ai_lessons.repository.events import FOLDER
 from ai_lessons.repository.history import trailers_of
-from ai_lessons.repository.merges import PROPOSAL_TRAILER
 from ai_lessons.repository.objects import EXECUTABLE, Draft, opened
 from ai_lessons.repository.on_disk import here
-from ai_lessons.repository.rule_files import is_rule, is_watched
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -114,7 +114,7 @@ def _jobs(store: Store, repo: Repo) -> Iterator[Commit]:
 def _decision(subject: str) -> Refused:
     return Refused(
         f"the last thing you did is a decision ({subject}), and decisions are not undone",
-        hint="to take a rule out of force, propose its removal: ai-lessons contribute delete R-…",
+        hint="what was approved can be removed again, a rule by a proposal: ai-lessons contribute delete ID",
     )
 
 

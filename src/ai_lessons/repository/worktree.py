@@ -12,7 +12,7 @@ import re
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.errors import NoRepository, Refused, UnsupportedRepository
+from ai_lessons.errors import NoRepository, Refused, StorageFailed, UnsupportedRepository
 from ai_lessons.repository.files import translated
 
 if TYPE_CHECKING:
@@ -47,6 +47,9 @@ class Worktree(NamedTuple):
         return base / sha256(os.fsencode(self.prefix)).hexdigest()[:12] if self.prefix else base
 
 
+_GIT_PARTS = ("HEAD", "objects", "refs")
+
+
 class Head(NamedTuple):
     """`ref` is the checked-out branch in full, None when detached; `commit` None before the first commit."""
 
@@ -60,7 +63,7 @@ def locate(path: Path) -> Worktree:
     Raises:
         NoRepository: no such folder, or no git repository around it. Refused: somebody else's repository.
         UnsupportedRepository: bare, SHA-256, reftable, a separate worktree setting or an unknown extension.
-        StorageFailed: a folder on the way cannot be read.
+        StorageFailed: a folder on the way cannot be read, or git's own folder is damaged.
     """
     with translated(str(path)):
         return _locate(path)
@@ -86,7 +89,18 @@ def _locate(path: Path) -> Worktree:
             _refuse_strangers(found)
             _refuse_formats(found)
             return found
+    _refuse_damage(root)
     raise NoRepository(str(path))
+
+
+def _refuse_damage(root: Path) -> None:
+    """What once was a repository is no place to make one: there is knowledge in it that a new one would not have."""
+    missing = [name for name in _GIT_PARTS if not (root / ".git" / name).exists()]
+    if 0 < len(missing) < len(_GIT_PARTS):
+        raise StorageFailed(
+            f"the git directory of {root} is damaged: it has no {' and no '.join(missing)}",
+            hint="keep the files, clone again and copy them in: docs/how-to/back-up.md, git itself is damaged",
+        )
 
 
 def _git_dir_of(top: Path) -> Path | None:

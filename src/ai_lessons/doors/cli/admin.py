@@ -14,7 +14,7 @@ from ai_lessons.doors.cli.options import id_argument
 
 if TYPE_CHECKING:
     from ai_lessons.doors.terminal import View
-    from ai_lessons.library.agents import Job
+    from ai_lessons.library.agents.installing import Job
 
 EXIT_PROBLEMS = 4
 """`validate` found problems: the code of an invalid entry."""
@@ -62,6 +62,17 @@ def doctor(call: Call) -> int:
     checks = call.library.admin.doctor()
     call.answer(checks, render_jobs.checks, as_json.checks)
     return int(any(check.state == "error" for check in checks))
+
+
+@admin.command("tiers", examples=["ai-lessons admin tiers"])
+@pass_call
+def tiers(call: Call) -> None:
+    """Which repositories are read and written from where you stand, and why."""
+    from ai_lessons.doors import render_tiers
+    from ai_lessons.library.wiring import tiers_here
+
+    found = tiers_here(call.root, call.options())
+    call.answer(found, render_tiers.tiers, render_tiers.tiers_data)
 
 
 @admin.command("stats", examples=["ai-lessons admin stats"])

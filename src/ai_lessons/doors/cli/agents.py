@@ -18,7 +18,7 @@ from ai_lessons.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ai_lessons.library.agents import Job
+    from ai_lessons.library.agents.installing import Job
 
 
 def register(group: click.Group) -> None:
@@ -32,7 +32,7 @@ def register(group: click.Group) -> None:
 def hosts(call: Call) -> None:
     """Show the agent hosts on this machine, their hooks, and what of ours reaches their agents."""
     from ai_lessons.doors import render_hosts
-    from ai_lessons.library import agents
+    from ai_lessons.library.agents import installing as agents
 
     folders = {name: os.environ[name] for name in agents.FOLDERS if os.environ.get(name)}
     home = Path(os.path.expanduser("~"))
@@ -60,7 +60,7 @@ def agent_hook(call: Call, project: str | None) -> None:
 def answer_for_agents(call: Call, job: Job, *, paragraph: bool, files: Sequence[str], host: str | None) -> None:
     """`hooks install`, `uninstall` or `status` with `--agents`, `--file` or `--host`."""
     from ai_lessons.doors import as_json
-    from ai_lessons.library import agents
+    from ai_lessons.library.agents import installing as agents
 
     cwd = call.settings.cwd
     lines: list[str] = []

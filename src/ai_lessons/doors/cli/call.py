@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.doors.cli.progress import Bars
-    from ai_lessons.library.wiring import Library, Options
+    from ai_lessons.library.options import Options
+    from ai_lessons.library.wiring import Library
     from ai_lessons.settings import Settings
 
 T = TypeVar("T")
@@ -93,9 +94,13 @@ class Call:
         home = os.path.expanduser("~")
         root = str(self.root)
         if not is_terminal(sys.stdout):
-            return View(root=root, home=home)
+            return View(root=root, home=home, roots=self._roots)
         colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-        return View(_size()[0], colour, root, home)
+        return View(_size()[0], colour, root, home, self._roots)
+
+    @property
+    def _roots(self) -> dict[str, str]:
+        return {tier.name: str(tier.path) for tier in (*self.settings.known, *self.settings.reads)}
 
     def answer(
         self, value: T, text: Callable[[T, View], str], data: Callable[[T], object], *, paged: bool = False

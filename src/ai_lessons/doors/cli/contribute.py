@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ai_lessons.doors import as_json, render_jobs
-from ai_lessons.doors.cli import asking, learning, resources, rules
+from ai_lessons.doors.cli import asking, learning, promoting, resources, rules
 from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Group
 from ai_lessons.doors.cli.completion import offer
@@ -129,6 +129,7 @@ contribute.add_command(add_lesson, "add")
 @click.option("--applies-to", metavar="GLOB", multiple=True, help="All globs anew; may be given again.")
 @content_options[0]
 @content_options[1]
+@allow_secret_option
 @pass_call
 def update(call: Call, /, ref: str, content: str | None, file: str | None, **given: Any) -> None:
     """Change what is stated about an entry, or its text. Only the lines that change are touched."""
@@ -197,3 +198,4 @@ def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
 resources.register(contribute)
 rules.register_contribute(contribute)
 learning.register_contribute(contribute)
+promoting.register(contribute)

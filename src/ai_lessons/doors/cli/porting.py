@@ -26,7 +26,6 @@ def _or(words: tuple[str, ...]) -> str:
     return f"{', '.join(words[:-1])} or {words[-1]}"
 
 
-project_option = click.option("--project", metavar="P", help="Only this project; of an import: where entries go.")
 dry_option = click.option("--dry-run", is_flag=True, help="Only say what would be done.")
 
 
@@ -48,7 +47,7 @@ def register(group: click.Group) -> None:
 )
 @click.argument("file", metavar="FILE", type=click.Path())
 @click.option("--to", "form", metavar="FORM", type=click.Choice(TARGETS), default=GROOVE, help=f"{_or(TARGETS)}.")
-@project_option
+@click.option("--project", metavar="P", help="Only this project; and, of rules, the global ones.")
 @pass_call
 def export(call: Call, file: str, form: str, project: str | None) -> None:
     """Write every entry into one JSON file (- is stdout), or the rules in force into files that agents read.
@@ -78,7 +77,7 @@ def export(call: Call, file: str, form: str, project: str | None) -> None:
 )
 @click.argument("file", metavar="FILE", type=click.Path())
 @click.option("--from", "form", metavar="FORM", type=click.Choice(FORMATS), help=f"{_or(FORMATS)}; else by the name.")
-@project_option
+@click.option("--project", metavar="P", help="Where notes and instructions go (default: global).")
 @dry_option
 @pass_call
 def import_file(call: Call, file: str, form: str | None, project: str | None, dry_run: bool) -> None:
@@ -106,6 +105,11 @@ def guess(file: Path) -> str:
     """
     if file.name.lower() in _INSTRUCTIONS or file.name == "rules":
         return AGENTS
+    if any((file / one).exists() for one in ("AGENTS.md", "CLAUDE.md", ".cursor/rules", ".claude/rules")):
+        raise UsageError(
+            f"{file.name!r} has instructions for agents, and may have notes",
+            hint=f"say which to take: --from {AGENTS} or --from {MARKDOWN}",
+        )
     if file.is_dir() or file.suffix.lower() in {".md", ".markdown"}:
         return MARKDOWN
     found = _SUFFIXES.get(file.suffix.lower())

@@ -96,12 +96,14 @@ def show_import(call: Call, done: Imported, *, one: bool) -> None:
 )
 @click.argument("refs", metavar="[ID]...", nargs=-1, shell_complete=offer("id"))
 @click.option("--all", "every", is_flag=True, help="Every doc that has a source.")
+@allow_secret_option
 @pass_call
-def refresh_resource(call: Call, refs: tuple[str, ...], every: bool) -> None:
+def refresh_resource(call: Call, refs: tuple[str, ...], every: bool, allow_secrets: Sequence[tuple[str, str]]) -> None:
     """Read docs again from where they came; says when that place has moved on."""
     if bool(refs) == every:
         raise UsageError("name the docs, or give --all", hint="ai-lessons recall list --type doc")
-    call.answer(call.library.contribute.refresh(refs, every=every), render_jobs.refreshed, as_json.refreshed)
+    done = call.library.contribute.refresh(refs, every=every, allow_secrets=allow_secrets)
+    call.answer(done, render_jobs.refreshed, as_json.refreshed)
 
 
 @click.command(
@@ -116,6 +118,7 @@ def refresh_resource(call: Call, refs: tuple[str, ...], every: bool) -> None:
 @click.option("--tags", type=WORDS, metavar="A,B", help="All tags anew.", shell_complete=offer("tag", listed=True))
 @click.option("--add-tags", type=WORDS, metavar="A,B", default="", help="Tags to add.")
 @click.option("--remove-tags", type=WORDS, metavar="A,B", default="", help="Tags to take away.")
+@allow_secret_option
 @pass_call
 def update_resource(call: Call, /, ref: str, **given: Any) -> None:
     """Change what is stated about a doc or a script."""

@@ -12,12 +12,13 @@ from ai_lessons.doors import render_rules
 from ai_lessons.doors.cli import asking
 from ai_lessons.doors.terminal import clean, is_terminal
 from ai_lessons.errors import AiLessonsError, Conflict, NotFound, Refused, UsageError
+from ai_lessons.knowledge.entries import id_end
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ai_lessons.doors.cli.call import Call
-    from ai_lessons.library.rule_answers import Pending
+    from ai_lessons.library.rules.rule_answers import Pending
 
 CHOICES = {"a": "approve", "e": "edit", "r": "reject", "s": "skip", "q": "quit"}
 QUESTION = ", ".join(f"[{key}]{word[1:]}" for key, word in CHOICES.items())
@@ -33,7 +34,9 @@ def refuse_agents(call: Call) -> None:
         Refused: an agent is calling.
     """
     if call.settings.agent:
-        raise Refused("an agent cannot decide about rules: a person does", hint=f"ask the user: {render_rules.REVIEW}")
+        raise Refused(
+            "an agent cannot decide about proposals: a person does", hint=f"ask the user: {render_rules.REVIEW}"
+        )
 
 
 def _has_reader(call: Call) -> bool:
@@ -106,7 +109,7 @@ def _show(call: Call, one: Pending) -> None:
 def _carry_out(call: Call, one: Pending, choice: str, *, sign: bool) -> None:
     admin = call.library.admin
     if choice == "approve":
-        standing = one.kind == UNSIGNED
+        standing = one.change == UNSIGNED
         taken = admin.approve_rule(one.id if standing else one.branch, sign=sign or standing, expect=one.commit)
         click.echo(render_rules.approved((taken,), call.view), color=call.view.colour)
         call.note(taken.notes)
@@ -138,7 +141,7 @@ def _refuse_standing(one: Pending) -> None:
     Raises:
         UsageError: this one is.
     """
-    if one.kind == UNSIGNED:
+    if one.change == UNSIGNED:
         raise UsageError(
             f"{one.handle} is on the approval branch already; without signatures it is not in force",
             hint=f"skip it, or propose a change: ai-lessons contribute edit {one.handle}",
@@ -152,7 +155,7 @@ def _now(call: Call, one: Pending, branch: str) -> Pending:
         NotFound: somebody decided about it, or took it back.
     """
     for other in _what_waits(call, sign=True):
-        if other.branch == branch and (other.id == one.id or one.kind != UNSIGNED):
+        if other.branch == branch and (other.id == one.id or one.change != UNSIGNED):
             return other
     raise NotFound("open proposal", branch, hint="it was decided or taken back meanwhile: skip it")
 
@@ -166,14 +169,14 @@ def shown_and_confirmed(call: Call, refs: Sequence[str], *, sign: bool = False) 
         Refused: nobody is there to be asked, or the answer is no. NotFound: no such proposal.
     """
     if not _has_reader(call):
-        raise Refused("a rule is approved by a person, who is asked on a terminal", hint=NO_TERMINAL)
+        raise Refused("a proposal is approved by a person, who is asked on a terminal", hint=NO_TERMINAL)
     waiting = _what_waits(call, sign=sign)
     chosen = [_named(waiting, ref) for ref in refs]
     for one in chosen:
         _show(call, one)
     if not asking.confirm(f"\nApprove {', '.join(one.handle for one in chosen)}?"):
         raise Refused("not approved; nothing was changed")
-    return tuple((one.id if one.kind == UNSIGNED else one.branch, one.commit) for one in chosen)
+    return tuple((one.id if one.change == UNSIGNED else one.branch, one.commit) for one in chosen)
 
 
 def _what_waits(call: Call, *, sign: bool) -> tuple[Pending, ...]:
@@ -186,7 +189,7 @@ def _what_waits(call: Call, *, sign: bool) -> tuple[Pending, ...]:
 
 def _named(waiting: Sequence[Pending], ref: str) -> Pending:
     """The proposal with this handle, id, end of an id, branch or path."""
-    end = ref.upper().removeprefix("R-")
+    end = id_end(ref)
     exact = [one for one in waiting if ref in {one.branch, one.path}]
     found = exact or [one for one in waiting if len(end) >= 4 and one.id.endswith(end)]
     if len(found) != 1:

@@ -1,4 +1,4 @@
-"""Rules from suggestion to force: what `contribute` and `admin` have for them. The review is in `review`."""
+"""Proposals from suggestion to force: what `contribute` and `admin` have for them. The review is in `review`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Command
 from ai_lessons.doors.cli.completion import offer
 from ai_lessons.doors.cli.options import (
+    allow_secret_option,
     content_options,
     id_argument,
     ids_argument,
@@ -18,12 +19,12 @@ from ai_lessons.doors.cli.options import (
     tags_option,
 )
 from ai_lessons.doors.terminal import line
-from ai_lessons.errors import AiLessonsError, Refused
+from ai_lessons.errors import AiLessonsError, Refused, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ai_lessons.library.rule_answers import Approved
+    from ai_lessons.library.rules.rule_answers import Approved
 
 FC = TypeVar("FC", bound="Callable[..., Any] | click.Command")
 
@@ -71,11 +72,12 @@ def link_option(kind: str, text: str) -> Callable[[FC], FC]:
 @link_option("lesson", "Lesson that it rests on; may be given again.")
 @link_option("script", "Script that does or checks it.")
 @link_option("doc", "Doc that describes it.")
+@allow_secret_option
 @pass_call
 def suggest_rule(call: Call, /, content: str | None, file: str | None, **given: Any) -> None:
     """Propose a rule, on a branch of its own. It is in force only once a person has approved it."""
     from ai_lessons.doors.cli.contribute import new_text
-    from ai_lessons.library.rule_answers import RuleDraft
+    from ai_lessons.library.rules.rule_answers import RuleDraft
 
     links = tuple((relation, ref) for kind, relation in LINKS.items() for ref in given.pop(f"{kind}_links"))
     project = given.pop("project") or ""
@@ -121,7 +123,7 @@ def review_rules(call: Call, sign: bool) -> None:
 @click.option("--sign", is_flag=True, help="Add a record, signed with your SSH key; also for rules that lack one.")
 @pass_call
 def approve_rule(call: Call, refs: tuple[str, ...], yes: bool, sign: bool) -> None:
-    """Approve proposals, which merges them: their rules are in force then. For people; agents are refused."""
+    """Approve proposals, which merges them; a rule is in force then. For people; agents are refused."""
     from ai_lessons.doors.cli import review
 
     review.refuse_agents(call)
@@ -179,12 +181,27 @@ def trust_keys(call: Call, yes: bool) -> None:
     call.answer(call.library.admin.trust_keys(ask), render_rules.trusted_keys, rules_json.trusted_keys)
 
 
-@click.command("audit", cls=Command, examples=["ai-lessons admin audit", "ai-lessons admin audit --json"])
+@click.command(
+    "audit",
+    cls=Command,
+    examples=["ai-lessons admin audit", "ai-lessons admin audit --enforcement --since 2026-11-01"],
+)
 @click.option("--acknowledge", is_flag=True, help="Accept what raises an alarm, once a person has looked at it.")
 @click.option("--yes", is_flag=True, help="With --acknowledge: do not ask; needed where there is no terminal.")
+@click.option("--enforcement", is_flag=True, help="Instead: what policies of enterprises allowed and refused here.")
+@click.option("--since", metavar="DATE", help="With --enforcement: only from then on (UTC).")
 @pass_call
-def audit(call: Call, acknowledge: bool, yes: bool) -> int:
-    """Show who approved which rule, when and how; exit code 8 if anything violates the policy."""
+def audit(call: Call, acknowledge: bool, yes: bool, enforcement: bool, since: str | None) -> int:
+    """Show who approved what, when and how; exit code 8 if a rule violates the policy."""
+    if enforcement:
+        from ai_lessons.doors import render_enforcement as told
+
+        if acknowledge:
+            raise UsageError("--enforcement only shows; there is nothing to acknowledge")
+        call.answer(call.library.admin.enforcement(since), told.enforcement, told.as_data, paged=True)
+        return 0
+    if since:
+        raise UsageError("--since goes with --enforcement")
     if acknowledge:
         from ai_lessons.doors.cli import asking
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ai_lessons.library.answers import Progress
-    from ai_lessons.library.wiring import Library, Options
+    from ai_lessons.library.options import Options
+    from ai_lessons.library.wiring import Library
     from ai_lessons.settings import Settings
 
 T = TypeVar("T")
@@ -68,9 +69,24 @@ class Desk:
                     self._forget()
                 raise
 
-    def write(self, job: Callable[[Library], T], wanted: Callable[[], None], *, agent: str, progress: Progress) -> T:
-        """Do a job that writes, in the name of `agent` unless the user's settings name one. One at a time."""
-        with self._at_work(), _turn(self._writing, lambda: self.still(wanted)), self._fresh(agent, progress) as library:
+    def write(
+        self,
+        job: Callable[[Library], T],
+        wanted: Callable[[], None],
+        *,
+        agent: str,
+        progress: Progress,
+        ask_model: Callable[[str], str] | None = None,
+    ) -> T:
+        """Do a job that writes, in the name of `agent` unless the user's settings name one. One at a time.
+
+        `ask_model` asks the client's own model, for a job that wants to know what it thinks.
+        """
+        with (
+            self._at_work(),
+            _turn(self._writing, lambda: self.still(wanted)),
+            self._fresh(agent, progress, ask_model) as library,
+        ):
             return job(library)
 
     def run(self, job: Callable[[Library], T], *, agent: str) -> T:
@@ -127,11 +143,15 @@ class Desk:
         return given._replace(session=given.session or self._session)
 
     @contextmanager
-    def _fresh(self, agent: str, progress: Progress | None = None) -> Iterator[Library]:
+    def _fresh(
+        self, agent: str, progress: Progress | None = None, ask_model: Callable[[str], str] | None = None
+    ) -> Iterator[Library]:
         from ai_lessons.library.wiring import open_library
 
         given = self._options(progress)
-        with open_library(self.settings.repo, given._replace(agent=given.agent or agent)) as library:
+        with open_library(
+            self.settings.repo, given._replace(agent=given.agent or agent, ask_model=ask_model)
+        ) as library:
             yield library
 
 

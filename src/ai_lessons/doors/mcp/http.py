@@ -2,7 +2,8 @@
 
 A web page in the user's browser can send requests to this machine, and a name of its own can be made to point here
 (DNS rebinding). So Host and Origin have to be names of this server. The SDK checks them too, and the size of a request.
-How often somebody may ask, and how many at once, is bounded too: none of it needs the memory of the machine.
+How often somebody may ask, how many at once, and how long a request may take to arrive, is bounded too: none of it
+needs the memory of the machine, and who says nothing keeps nobody out (`lines`).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from mcp.server.transport_security import TransportSecurityMiddleware, Transport
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 
-from ai_lessons.doors.mcp import pace
+from ai_lessons.doors.mcp import lines, pace
 from ai_lessons.doors.mcp.serving import until_told
 from ai_lessons.errors import AiLessonsError, Refused, StorageFailed, UsageError
 
@@ -239,6 +240,6 @@ async def _serve(app: ASGIApp, desk: Desk, listening: socket.socket) -> None:
     # `proxy_headers` would believe every caller on this machine about the address that it comes from
     config = uvicorn.Config(
         app, log_config=None, access_log=False, timeout_graceful_shutdown=1, lifespan="on", proxy_headers=False,
-        server_header=False, ws="none", limit_concurrency=CONNECTIONS,
+        server_header=False, ws="none", limit_concurrency=CONNECTIONS, http=lines.Line, backlog=lines.BACKLOG,
     )  # fmt: skip
     await until_told(lambda: _Quiet(config).serve(sockets=[listening]), desk)

@@ -9,16 +9,17 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ai_lessons.doors import as_json, render_lessons, rules_json, usage_json
+from ai_lessons.doors import as_json, render_lessons, render_promoting, rules_json, usage_json
 from ai_lessons.doors.mcp.framing import NOTICE, PROPOSED, cut, plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ai_lessons.library.answers import Answer, Approval, Context, Related, Shown
-    from ai_lessons.library.lesson_answers import LessonChange, Loaded
+    from ai_lessons.library.lessons.lesson_answers import LessonChange, Loaded
+    from ai_lessons.library.promotion.promotions import Promoted
     from ai_lessons.library.reports import Stats
-    from ai_lessons.library.rule_answers import Pending, Suggested
+    from ai_lessons.library.rules.rule_answers import Pending, Suggested
     from ai_lessons.library.running import Ran
     from ai_lessons.library.writes import Feedback, Imported, Refreshed, Written
 
@@ -64,6 +65,10 @@ OUTCOME = record(id=TEXT, handle=TEXT, outcome=TEXT, usage=OBJECT)
 SUGGESTED = record(id=TEXT, handle=TEXT, title=TEXT, path=TEXT, branch=TEXT, commit=TEXT, warnings=TEXTS)
 RAN = record(handle=TEXT, exit_code=WHOLE, timed_out=TRUTH, stdout=TEXT, stderr=TEXT, omitted_bytes=WHOLE)
 LOADED = record(notice=TEXT, active=WHOLE, groups=OBJECTS, notes=TEXTS)
+PROMOTED = record(
+    id=TEXT, handle=TEXT, outcome=TEXT, copy={"type": ["object", "null"]}, proposal={"type": ["object", "null"]},
+    evaluation=OBJECT, policy=TEXT, dropped_links=TEXTS, notes=TEXTS,
+)  # fmt: skip
 REFRESHED = record(refreshed=OBJECTS)
 RELATED = record(related=OBJECTS)
 PENDING = record(notice=TEXT, pending=OBJECTS)
@@ -124,6 +129,11 @@ def refreshed(values: Sequence[Refreshed]) -> Data:
 def suggested(value: Suggested) -> Data:
     """A proposal."""
     return _plain(rules_json.suggested(value))
+
+
+def promoted(value: Promoted) -> Data:
+    """What became of an entry that goes to another tier."""
+    return _plain(render_promoting.promoted_data(value))
 
 
 def loaded(value: Loaded) -> Data:

@@ -11,13 +11,15 @@ from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult, TextContent
 from pydantic import BeforeValidator, Field
 
-from ai_lessons.doors import render, render_jobs, render_lessons, render_rules, render_usage
-from ai_lessons.doors.mcp import calls, framing, shapes
+from ai_lessons.doors import render, render_jobs, render_lessons, render_promoting, render_rules, render_usage
+from ai_lessons.doors.mcp import calls, framing, sampling, shapes
 from ai_lessons.doors.mcp.desk import Desk
+from ai_lessons.doors.opening import whereabouts
 from ai_lessons.doors.terminal import View, line
 from ai_lessons.knowledge.entries import Category, Confidence, Kind, Relation, Source
 from ai_lessons.library.answers import ContextQuery, Query
-from ai_lessons.library.rule_answers import RuleDraft
+from ai_lessons.library.promotion.promotions import Wanted
+from ai_lessons.library.rules.rule_answers import RuleDraft
 from ai_lessons.library.wiring import Library
 from ai_lessons.library.writes import LessonDraft, ResourceDraft
 
@@ -127,7 +129,7 @@ class Tools:
         return answer(text, shapes.loaded(found))
 
     def list_pending(self) -> CallToolResult:
-        """Rules that wait for a person's approval. They are not in force."""
+        """Proposals that wait for a person: rules, other entries, releases. None of them counts yet."""
         found = self._read(lambda library: library.admin.pending_rules())
         return answer(framing.pending(found, self._root), shapes.pending(found))
 
@@ -244,6 +246,24 @@ class Tools:
         done = self._write(ctx, lambda library: library.contribute.unlink(from_id, to_id, said))
         return answer(told(render_jobs.written(done, self._view), done.notes), shapes.written(done))
 
+    def promote(
+        self,
+        ctx: Ctx,
+        id: str,  # noqa: A002
+        to: Annotated[str, Field(description="enterprise:NAME; a rule also to user or project")],
+        reason: str = "",
+        dry_run: bool = False,  # called by name
+    ) -> CallToolResult:
+        """Propose an entry to an enterprise, with an evaluation; a person there decides.
+
+        With dry_run only the evaluation. Copies between the user's and the project's tier are for people.
+        """
+        wanted = Wanted(reason=reason, dry_run=dry_run, person=False)
+        done = self._write(
+            ctx, lambda library: library.contribute.promote(id, to, wanted), ask_model=sampling.model_of(ctx)
+        )
+        return answer(told(render_promoting.promoted(done, self._view), done.notes), shapes.promoted(done))
+
     def run_script(
         self,
         ctx: Ctx,
@@ -262,18 +282,19 @@ class Tools:
 
     @property
     def _root(self) -> str:
-        return str(self._desk.settings.repo)
+        return whereabouts(self._desk.settings)
 
     @property
     def _view(self) -> View:
-        return View(root=self._root)
+        settings = self._desk.settings
+        return View(root=str(settings.repo), roots={tier.name: str(tier.path) for tier in settings.reads})
 
     def _read(self, job: Callable[[Library], T]) -> T:
         return self._desk.read(job, calls.wanted)
 
-    def _write(self, ctx: Ctx, job: Callable[[Library], T]) -> T:
+    def _write(self, ctx: Ctx, job: Callable[[Library], T], *, ask_model: Callable[[str], str] | None = None) -> T:
         progress = calls.Reported(ctx).show
-        return self._desk.write(job, calls.wanted, agent=calls.agent(ctx), progress=progress)
+        return self._desk.write(job, calls.wanted, agent=calls.agent(ctx), progress=progress, ask_model=ask_model)
 
 
 def answer(text: str, data: dict[str, Any]) -> CallToolResult:

@@ -57,6 +57,7 @@ MORE = {
     "related": Served(shapes.RELATED, reads=True),
     "load_lessons": Served(shapes.LOADED, reads=True),
     "mark_wrong": Served(shapes.WRITTEN, again=True),
+    "promote": Served(shapes.PROMOTED),
     "list_pending": Served(shapes.PENDING, reads=True),
     "stats": Served(shapes.OBJECT, reads=True),
 }

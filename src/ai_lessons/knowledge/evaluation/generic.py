@@ -1,0 +1,178 @@
+"""The generic form of a text: without code, and without what ties it to one place. Pure.
+
+Code blocks go as a whole, inline code where it carries a name or is more than a word or two; names, addresses, hosts,
+paths and tickets make way for a word in capitals that says what stood there. Of the frontmatter only what people read
+as sentences is touched: title, pattern, rationale. Doing it again changes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from difflib import unified_diff
+from typing import TYPE_CHECKING, NamedTuple
+
+from ai_lessons.knowledge import markdown
+from ai_lessons.knowledge.evaluation.specifics import NOBODY, PLACEHOLDER, TOLD, Names, Sort, specifics
+from ai_lessons.knowledge.passages import code_lines, lines_of
+from ai_lessons.knowledge.portable.bundle import one_line
+from ai_lessons.knowledge.texts import cut
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+BLOCK, INLINE = "(code left out)", "CODE"
+"""What stands in the place of code."""
+
+SHORT = 40
+"""Characters of inline code that may be a word, a key or the name of a command."""
+
+_TITLE = "title"
+_SENTENCES = ("rationale",)
+_PARTS = ("when", "do", "dont", "because")
+_FENCED = re.compile(r"((?:[ \t]*>)*[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*)(?:`{3}|~{3})")
+_QUOTED = re.compile(r"(?:[ \t]{0,3}>)*[ \t]*")
+_HTML = re.compile(r"<(pre|code|script|style)\b[^>]{0,200}>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
+_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
+_FOUND = 40
+"""Names of a sort that a text itself shows and that are looked for as bare words: each costs a pass."""
+
+_ROUNDS = 100
+"""Passes until nothing changes; what is left after one is a name that its neighbours hid."""
+
+
+class Generic(NamedTuple):
+    """A text in its generic form, and a line for each thing that made way, in order, with what stands there now."""
+
+    text: str
+    replaced: tuple[str, ...] = ()
+
+
+def generic(text: str, names: Names = NOBODY) -> Generic:
+    """The generic form of the text of a file, with frontmatter or without.
+
+    Raises:
+        InvalidEntry: the frontmatter cannot be read, or not be changed key by key.
+    """
+    said: Counter[str] = Counter()
+    names = _with_found(text, names)
+    matter = _matter(text, names, said)
+    head = cut(matter)
+    return Generic(matter[: len(matter) - len(head.body)] + _settled(head.body, names, said, _body), _told(said))
+
+
+def _with_found(text: str, names: Names) -> Names:
+    """With what the text itself shows to be a host or a person: elsewhere it may stand as a bare word."""
+    found = specifics(text, names)
+    people = dict.fromkeys(one.value for one in found if one.sort is Sort.PERSON)
+    hosts = dict.fromkeys(one.value for one in found if one.sort is Sort.HOST and one.value != PLACEHOLDER[Sort.HOST])
+    return Names((*names.people, *list(people)[:_FOUND]), names.projects, (*names.hosts, *list(hosts)[:_FOUND]))
+
+
+def generic_words(text: str, names: Names = NOBODY) -> Generic:
+    """The generic form of a sentence, or of a text of several lines."""
+    said: Counter[str] = Counter()
+    return Generic(_settled(text, names, said, _any), _told(said))
+
+
+def diff(before: str, after: str, path: str = "") -> str:
+    """A unified diff of two texts; empty where they are the same."""
+    old, new = (text.removesuffix("\n").split("\n") for text in (before, after))
+    return "".join(f"{row}\n" for row in unified_diff(old, new, f"a/{path}", f"b/{path}", lineterm=""))
+
+
+def _told(said: Counter[str]) -> tuple[str, ...]:
+    return tuple(what if count == 1 else f"{what} ({count} times)" for what, count in said.items())
+
+
+def _settled(text: str, names: Names, said: Counter[str], change: Callable[[str, Names, Counter[str]], str]) -> str:
+    """The text after as many passes as change anything. Each takes words away that are no placeholders, so it ends."""
+    for _ in range(_ROUNDS):
+        before, text = text, change(text, names, said)
+        if text == before:
+            break
+    return text
+
+
+def _matter(text: str, names: Names, said: Counter[str]) -> str:
+    fields = markdown.parse(text).fields
+    changes: dict[str, str] = {}
+    for key in (_TITLE, *_SENTENCES):
+        if isinstance(fields.get(key), str):
+            changes[key] = _settled(fields[key], names, said, _any)
+    stated = fields.get("pattern")
+    pattern = stated if isinstance(stated, dict) else {}
+    for part in _PARTS:
+        if isinstance(pattern.get(part), str):
+            changes[f"pattern.{part}"] = _settled(pattern[part], names, said, _any)
+    if _TITLE in changes and changes[_TITLE] != fields[_TITLE]:
+        changes[_TITLE] = one_line(changes[_TITLE])
+    flat = {key: value for key, value in changes.items() if value != _at(fields, key)}
+    return markdown.edit(text, flat) if flat else text
+
+
+def _at(fields: dict[str, object], key: str) -> object:
+    head, _, rest = key.partition(".")
+    below = fields.get(head)
+    return below.get(rest) if rest and isinstance(below, dict) else below
+
+
+def _body(text: str, names: Names, said: Counter[str]) -> str:
+    text = _without_blocks(text, said)
+    text = _HTML.sub(lambda _: _counted(said, "a block of code", BLOCK), text)
+    return _sentence(text, names, said)
+
+
+def _any(text: str, names: Names, said: Counter[str]) -> str:
+    """A text of several lines may hold blocks of code, wherever it stands."""
+    return (_body if "\n" in text else _sentence)(text, names, said)
+
+
+def _sentence(text: str, names: Names, said: Counter[str]) -> str:
+    def shortened(span: re.Match[str]) -> str:
+        if len(span[2]) <= SHORT and "\n" not in span[2] and not specifics(span[2], names):
+            return span[0]
+        return _counted(said, "inline code", INLINE)
+
+    return _words(_SPAN.sub(shortened, text), names, said)
+
+
+def _counted(said: Counter[str], what: str, now: str) -> str:
+    said[f"{what} -> {now}"] += 1
+    return now
+
+
+def _words(text: str, names: Names, said: Counter[str]) -> str:
+    parts, end = [], 0
+    for one in specifics(text, names):
+        now = PLACEHOLDER[one.sort]
+        if one.value != now:
+            said[f"{TOLD[one.sort]} {' '.join(one.value.split())} -> {now}"] += 1
+        parts += [text[end : one.start], now]
+        end = one.end
+    return "".join([*parts, text[end:]])
+
+
+def _without_blocks(text: str, said: Counter[str]) -> str:
+    """The text without its fenced and indented blocks of code, wherever they are nested."""
+    rows = lines_of(text)
+    kept, end = [], 0
+    for start, stop in code_lines(text):
+        if start < end:  # a block of HTML that holds one
+            continue
+        before = _before(rows[start])
+        newline = "\n" if "\n" in "".join(rows[start:stop]) else ""
+        kept += [*rows[end:start], before + _counted(said, "a block of code", BLOCK) + newline]
+        end = stop
+    return "".join([*kept, *rows[end:]])
+
+
+def _before(row: str) -> str:
+    """What of the first line of a block says to which list or quotation it belongs."""
+    fenced = _FENCED.match(row)
+    if fenced:
+        return fenced[1]
+    quoted = _QUOTED.match(row)
+    before = quoted[0].expandtabs(4) if quoted else ""
+    marks = before.rstrip(" ")
+    return marks + " " * max(len(before) - len(marks) - 4, 0)  # four columns made it code

@@ -1,0 +1,199 @@
+"""What an enterprise lets go: three policies as values, and what they mean for an entry on its way. Pure.
+
+A tier is named as everywhere: `user`, `project`, `enterprise:NAME`. Which repository states a policy, and whether a
+person released a text, is found out elsewhere and handed in.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+ENTERPRISE: Final = "enterprise:"
+GROUP: Final = "governance"
+"""The group of the settings that state policies."""
+
+
+class Outbound(StrEnum):
+    """May an entry of the enterprise leave it? Strictest first."""
+
+    BLOCK_ALL = "block_all"
+    REQUIRE_APPROVAL = "require_approval"
+    ALLOW_GENERIC = "allow_generic"
+    ALLOW_ALL = "allow_all"
+
+
+class FromContext(StrEnum):
+    """May an entry of a project of the enterprise go to the user or to others? Strictest first."""
+
+    BLOCK_ALL = "block_all"
+    REQUIRE_APPROVAL = "require_approval"
+    ALLOW = "allow"
+
+
+class Personal(StrEnum):
+    """May the user's repository be written to while a project of the enterprise is worked in? Strictest first."""
+
+    BLOCK = "block"
+    ALLOW_NON_CODE = "allow_non_code"
+    ALLOW = "allow"
+
+
+class Policy(StrEnum):
+    """The name of a policy, as the settings have it below `governance`."""
+
+    OUTBOUND = "outbound_policy"
+    FROM_CONTEXT = "promotion_from_enterprise_context"
+    PERSONAL = "personal_learning_during_enterprise"
+
+    @property
+    def key(self) -> str:
+        """The whole name of the setting."""
+        return f"{GROUP}.{self.value}"
+
+
+class Policies(NamedTuple):
+    """The three policies of one enterprise. The defaults are the safe ones, for an enterprise that states none."""
+
+    outbound: Outbound = Outbound.REQUIRE_APPROVAL
+    from_context: FromContext = FromContext.REQUIRE_APPROVAL
+    personal: Personal = Personal.ALLOW_NON_CODE
+
+    def value(self, policy: Policy) -> StrEnum:
+        """The value of one of them."""
+        return self[_ORDER.index(policy)]
+
+
+_ORDER: Final = (Policy.OUTBOUND, Policy.FROM_CONTEXT, Policy.PERSONAL)
+VALUES: Final[Mapping[Policy, type[StrEnum]]] = dict(zip(_ORDER, (Outbound, FromContext, Personal), strict=True))
+"""What each policy may be."""
+
+STRICTEST: Final = Policies(Outbound.BLOCK_ALL, FromContext.BLOCK_ALL, Personal.BLOCK)
+
+
+class Verdict(StrEnum):
+    """What may be done with an entry, the most generous first."""
+
+    AS_IS = "as_is"
+    GENERIC = "generic"
+    NEEDS_RELEASE = "needs_release"
+    REFUSED = "refused"
+
+
+class Stated(NamedTuple):
+    """What a settings file says: the policies, which of them it states itself, and what a person should mend."""
+
+    policies: Policies = Policies()
+    named: frozenset[Policy] = frozenset()
+    notes: tuple[str, ...] = ()
+
+
+def read(fields: Mapping[str, Any]) -> Stated:
+    """The policies in the fields of a settings file, whatever else stands there.
+
+    A policy that is not stated is the default; one that means nothing is the strictest, because whoever wrote it
+    meant some limit, and a slip of the pen must not open what was to be closed.
+    """
+    group = fields.get(GROUP)
+    if group is None:
+        return Stated()
+    if not isinstance(group, dict):
+        return Stated(STRICTEST, notes=(f"{GROUP} is no group of settings, so the strictest policies hold",))
+    values: list[StrEnum] = []
+    named: set[Policy] = set()
+    notes: list[str] = []
+    for policy, default, strictest in zip(_ORDER, Policies(), STRICTEST, strict=True):
+        found = group.get(policy.value)
+        value = default if found is None else choice(policy, found)
+        if value is None:
+            notes.append(f"{policy.key} cannot be {str(found)[:40]!r}, so {strictest} holds")
+        if found is not None:
+            named.add(policy)
+        values.append(strictest if value is None else value)
+    return Stated(Policies(*values), frozenset(named), tuple(notes))  # type: ignore[arg-type]  # in the same order
+
+
+def choice(policy: Policy, value: object) -> StrEnum | None:
+    """A value of the policy; None if it has no such value."""
+    members = {str(one): one for one in VALUES[policy]}
+    return members.get(value) if isinstance(value, str) else None
+
+
+def stricter(one: Policies, other: Policies) -> Policies:
+    """Of each policy the stricter value."""
+    return Policies(*map(_stricter, one, other))  # type: ignore[arg-type]  # in the same order
+
+
+_V = TypeVar("_V", bound=StrEnum)
+
+
+def _stricter(one: _V, other: _V) -> _V:
+    return min(one, other, key=list(type(one)).index)
+
+
+class Question(NamedTuple):
+    """A policy that has a say, and the enterprise (its tier) whose policy it is."""
+
+    enterprise: str
+    policy: Policy
+
+
+def questions(source: str, target: str, here: str) -> tuple[Question, ...]:
+    """Whose policies have a say when an entry goes from one tier to another.
+
+    `here` is the tier of the enterprise whose project is worked in, empty if it is nobody's. What goes into an
+    enterprise is for its people to take or turn down, so no policy is asked about that. From an enterprise to its own
+    project nothing leaves it.
+    """
+    found = []
+    inside = here and {source, target} <= {here, "project"}
+    if source == target or inside:
+        return ()
+    if source.startswith(ENTERPRISE):
+        found.append(Question(source, Policy.OUTBOUND))
+    if source == "project" and here:
+        found.append(Question(here, Policy.FROM_CONTEXT))
+    if target == "user" and here:
+        found.append(Question(here, Policy.PERSONAL))
+    return tuple(found)
+
+
+def answer(policies: Policies, policy: Policy, *, code: bool) -> Verdict:
+    """What one policy says of an entry; `code`: whether code is in it, see `passages.code_blocks`.
+
+    A text that somebody released counts as `as_is` where this says `generic` or `needs_release`.
+    """
+    if policy is Policy.OUTBOUND:
+        return _OUTBOUND[policies.outbound]
+    if policy is Policy.FROM_CONTEXT:
+        return _FROM_CONTEXT[policies.from_context]
+    return _PERSONAL[policies.personal, code]
+
+
+_OUTBOUND: Final = {
+    Outbound.BLOCK_ALL: Verdict.REFUSED,
+    Outbound.REQUIRE_APPROVAL: Verdict.NEEDS_RELEASE,
+    Outbound.ALLOW_GENERIC: Verdict.GENERIC,
+    Outbound.ALLOW_ALL: Verdict.AS_IS,
+}
+_FROM_CONTEXT: Final = {
+    FromContext.BLOCK_ALL: Verdict.REFUSED,
+    FromContext.REQUIRE_APPROVAL: Verdict.NEEDS_RELEASE,
+    FromContext.ALLOW: Verdict.AS_IS,
+}
+_PERSONAL: Final = {
+    (Personal.BLOCK, False): Verdict.REFUSED,
+    (Personal.BLOCK, True): Verdict.REFUSED,
+    (Personal.ALLOW_NON_CODE, False): Verdict.AS_IS,
+    (Personal.ALLOW_NON_CODE, True): Verdict.GENERIC,
+    (Personal.ALLOW, False): Verdict.AS_IS,
+    (Personal.ALLOW, True): Verdict.AS_IS,
+}
+
+
+def strictest(verdicts: Iterable[Verdict]) -> Verdict:
+    """What holds where several have a say; nobody: as it is."""
+    return max(verdicts, key=list(Verdict).index, default=Verdict.AS_IS)

@@ -1,0 +1,170 @@
+"""Markdown that other people and tools wrote, as entries: plain notes, and the instructions that agents read.
+
+A note is a doc, a lesson or a rule as its frontmatter says. Of instructions each section, and each file that is one
+rule by itself, becomes a rule. What stands between markers of ours came from here and is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ai_lessons.errors import InvalidEntry, Problem
+from ai_lessons.knowledge import drafts, layout, markdown
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind
+from ai_lessons.knowledge.portable.bundle import Item, made_id, moment, one_line
+from ai_lessons.knowledge.reading import read_entry, stated_id
+from ai_lessons.knowledge.scopes import project_of
+from ai_lessons.knowledge.texts import decode, split
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from ai_lessons.knowledge.entries import Entry
+
+_OURS = re.compile(r"^<!-- >>> ai-lessons[^\n]*? >>> -->$.*?^<!-- <<< ai-lessons[^\n]*? <<< -->$\n?", re.M | re.S)
+_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*?)(?:[ \t]+#+)?[ \t]*")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_IMPORT = re.compile(r"@\S+[ \t]*")
+_WHY = re.compile(r"^[ \t>*-]*(?:\*\*|__)?(?:because|why|reason|rationale)\b:?(?:\*\*|__)?:?[ \t]*(\S.*)$", re.I | re.M)
+_LINE = re.compile(r"([A-Za-z]\w*)[ \t]*:[ \t]*(.*)")
+_MOST_WHY = 1000
+
+
+class Section(NamedTuple):
+    """A part of a text with the headings above it, `line` (from 1) where it begins."""
+
+    title: str
+    body: str
+    line: int
+
+
+# --- notes ---
+
+
+def note(name: str, data: bytes, project: str | None, now: datetime) -> Item:
+    """A file of a folder as an entry; `name` is its path below that folder. All that it says itself is kept.
+
+    Raises:
+        InvalidEntry: not text, or frontmatter that cannot be read.
+    """
+    text = decode(data.replace(b"\r\n", b"\n"), name)
+    said = read_entry(f"{GLOBAL_PROJECT}/docs/unversioned/{name.rpartition('/')[2]}", text.encode())
+    kind = Kind.LESSON if said.kind is Kind.LESSON else Kind.RULE if said.kind is Kind.RULE else Kind.DOC
+    if said.kind is Kind.SCRIPT:
+        raise InvalidEntry([Problem(name, "describes a script, which is no Markdown: import that file")])
+    entry_id = stated_id(said.fields.get("id")) or made_id("markdown", name, text)
+    created = drafts.stamp(moment(said.fields.get("created") or said.fields.get("date")) or now)
+    title = one_line(said.title) or one_line(name)
+    changes: dict[str, Any] = {"id": entry_id, "kind": kind.value, "title": title, "created": created}
+    for key, words in (("tags", said.tags), ("versions", said.versions)):
+        if key in said.fields and not isinstance(said.fields[key], list):
+            changes[key] = sorted(words) or markdown.REMOVE
+    where = project or project_of(said.fields.get("project") or GLOBAL_PROJECT)
+    return Item(name, _path(kind, where, said, name, (title, entry_id, created)), markdown.edit(text, changes).encode())
+
+
+def _path(kind: Kind, project: str, said: Entry, name: str, told: tuple[str, str, str]) -> str:
+    title, entry_id, created = told
+    if kind is Kind.LESSON:
+        return layout.lesson_path(project, title, entry_id, created)
+    if kind is Kind.RULE:
+        return layout.rule_path(project, title, entry_id)
+    return layout.resource_path(Kind.DOC, project, said.versions, name)
+
+
+# --- instructions ---
+
+
+def instructions(name: str, data: bytes, project: str | None, now: datetime) -> list[Item]:
+    """The rules that a file of instructions states; `name` is its path, for messages and for the rationale.
+
+    Raises:
+        InvalidEntry: not text.
+    """
+    text = _OURS.sub("", decode(data.replace(b"\r\n", b"\n"), name).removeprefix("\ufeff"))
+    matter, body = split(text)
+    if _is_one_rule(name):
+        said = _matter(matter or "")
+        title = (
+            said.get("description", [""])[0] or next((s.title for s in sections(body) if s.title), "") or _stem(name)
+        )
+        globs = [one.lstrip("/") for key in ("globs", "paths") for one in said.get(key, ()) if one not in {"*", "**"}]
+        return [_rule(name, Section(title, body, 1), project, now, globs)] if body.strip() else []
+    found = [(one, one.title or f"From {name.rpartition('/')[2]}") for one in sections(body if matter else text)]
+    return [_rule(name, one._replace(title=title), project, now, []) for one, title in found]
+
+
+def sections(text: str) -> list[Section]:
+    """The parts of a text between its headings that say something; imports of other files are left out.
+
+    The heading of a part is that of its own, after those above it from the second level on.
+    """
+    return [one for one in _cut(text) if one.body.strip()]
+
+
+def _cut(text: str) -> Iterator[Section]:
+    above: list[tuple[int, str]] = []
+    fence = ""
+    rows: list[str] = []
+    start, title = 1, ""
+    for number, row in enumerate(text.split("\n"), 1):
+        mark = _FENCE.match(row)
+        if mark and (not fence or (row.strip().strip(fence[0]) == "" and len(mark[1]) >= len(fence))):
+            fence = "" if fence else mark[1]
+        found = None if fence or mark else _HEADING.fullmatch(row)
+        if found is None:
+            if fence or not _IMPORT.fullmatch(row):
+                rows.append(row)
+            continue
+        yield Section(title, "\n".join(rows).strip("\n"), start)
+        level = len(found[1])
+        above = [one for one in above if one[0] < level] + [(level, found[2])]
+        title = ": ".join(words for depth, words in above if depth > 1 or depth == level)
+        rows, start = [], number
+    yield Section(title, "\n".join(rows).strip("\n"), start)
+
+
+def _is_one_rule(name: str) -> bool:
+    """Files of Cursor and of Claude Code hold one rule each."""
+    return name.lower().endswith(".mdc") or re.search(r"(?:^|/)\.(?:cursor|claude)/rules/", name) is not None
+
+
+def _stem(name: str) -> str:
+    return name.rpartition("/")[2].partition(".")[0].replace("-", " ").replace("_", " ")
+
+
+def _matter(text: str) -> dict[str, list[str]]:
+    """Frontmatter of Cursor, which is no YAML (`globs: *.ts,*.tsx`): each key with its values."""
+    found: dict[str, list[str]] = {}
+    key = ""
+    for row in text.split("\n"):
+        line = _LINE.fullmatch(row)
+        if line:
+            key = line[1]
+            found[key] = [line[2].strip().strip("'\"")] if key == "description" else _values(line[2])
+        elif key and row.strip().startswith("- "):
+            found[key] += _values(row.strip()[2:])
+    return found
+
+
+def _values(text: str) -> list[str]:
+    """`a, b` or `["a", "b"]`; a comma inside braces divides nothing."""
+    inner = text.strip().removeprefix("[").removesuffix("]") if text.strip().endswith("]") else text
+    parts = re.findall(r"(?:\{[^}]*\}|[^,{])+", inner)
+    return [one for part in parts if (one := part.strip().strip("'\""))]
+
+
+def _rule(name: str, section: Section, project: str | None, now: datetime, globs: list[str]) -> Item:
+    title = one_line(section.title)
+    body = section.body.strip("\n")
+    why = _WHY.search(body)
+    rationale = (
+        one_line(why[1], _MOST_WHY) if why else f"Stated in {name}, which does not say why: say it before you approve"
+    )
+    entry_id = made_id("instruction", title, body)
+    fields = drafts.rule_fields(entry_id, drafts.stamp(now), title=title, rationale=rationale, applies_to=globs)
+    path = layout.rule_path(project or GLOBAL_PROJECT, title, entry_id)
+    data = markdown.render(fields, drafts.body_of(body)).encode()
+    return Item(f"{name}:{section.line}", path, data)

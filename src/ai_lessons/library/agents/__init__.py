@@ -1,0 +1,1 @@
+"""Jobs for agent hosts: installing hooks, and what those ask and tell."""

@@ -1,0 +1,1 @@
+"""The policies of enterprises, enforced, and the texts that they let go."""

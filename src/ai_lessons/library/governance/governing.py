@@ -1,0 +1,293 @@
+"""The policies of enterprises, enforced: what may go from tier to tier, and be written to the user's meanwhile.
+
+For every door alike, because jobs of the library ask here before anything moves. What was decided is noted in the log
+of `repository.enforcement`; what cannot be noted does not leave.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ai_lessons.errors import AiLessonsError, InvalidEntry, Refused, UsageError
+from ai_lessons.knowledge import drafts, layout, markdown
+from ai_lessons.knowledge.entries import Kind
+from ai_lessons.knowledge.governance import (
+    Personal,
+    Policy,
+    Question,
+    Verdict,
+    answer,
+    questions,
+    strictest,
+)
+from ai_lessons.knowledge.reading import read_entry
+from ai_lessons.library.governance.policies import Governed, governed
+from ai_lessons.library.governance.releasing import Move, ask, released, waiting
+from ai_lessons.library.options import PROJECT, USER
+from ai_lessons.repository import enforcement
+from ai_lessons.repository.chain import author_here
+from ai_lessons.repository.enforcement import Enforced
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.rules.rule_answers import Suggested
+    from ai_lessons.library.tiers.opened import Tiers
+    from ai_lessons.repository.store import Change
+
+__all__ = [
+    "Move", "Ruling", "Say", "Verdict", "admitted", "allow", "guard", "has_code", "released", "request_release",
+    "ruling",
+]  # fmt: skip
+
+_MAY_HOLD_CODE = re.compile(r"```|~~~|<pre|\t| {4}", re.IGNORECASE)
+
+_RELEASABLE = frozenset((Verdict.GENERIC, Verdict.NEEDS_RELEASE))
+
+ALLOWED, REFUSED, ASKED, RELEASED = "allowed", "refused", "asked", "released"
+"""Outcomes, as the log has them."""
+
+
+class Say(NamedTuple):
+    """What one policy says of a move. `released`: it asks for more than this, and somebody let this text go."""
+
+    question: Question
+    governed: Governed
+    verdict: Verdict
+    released: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """Whose policy it is, what it says and where that is stated."""
+        end = "; a person released this text" if self.released else ""
+        return f"{self.question.enterprise}: {self.governed.says(self.question.policy)}{end}"
+
+
+class Ruling(NamedTuple):
+    """What all policies together say of a move, before anything is done about it."""
+
+    verdict: Verdict
+    says: tuple[Say, ...]
+
+    @property
+    def decisive(self) -> Say | None:
+        """The policy that the verdict comes from; None where none has a say."""
+        return next((say for say in self.says if say.verdict is self.verdict), None)
+
+    @property
+    def reason(self) -> str:
+        """A sentence for people; empty where no policy has a say."""
+        return self.decisive.sentence if self.decisive else ""
+
+    @property
+    def asks(self) -> str:
+        """The enterprise that is asked first to release the text; empty where none has to."""
+        return next((say.question.enterprise for say in self.says if say.verdict in _RELEASABLE), "")
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person should mend about the policies; a line each."""
+        return tuple(dict.fromkeys(note for say in self.says for note in say.governed.notes))
+
+
+def allow(tiers: Tiers, move: Move) -> Verdict:
+    """How an entry may go from a tier to another: `as_is`, `generic` (stripped), or `needs_release`; noted in the log.
+
+    After `needs_release` the caller calls `request_release`, or refuses.
+
+    Raises:
+        Refused: a policy forbids it, whatever is stripped. StorageFailed: the decision could not be noted.
+    """
+    found = ruling(tiers, move)
+    if found.verdict is Verdict.REFUSED:
+        raise _refused(tiers, move, found)
+    rows = [
+        _row(tiers, say, move, RELEASED if say.released else ALLOWED)
+        for say in found.says
+        if found.verdict is not Verdict.NEEDS_RELEASE
+    ]
+    enforcement.append(tiers.options.state_dir, rows)
+    return found.verdict
+
+
+def ruling(tiers: Tiers, move: Move) -> Ruling:
+    """What the policies say of a move. Notes nothing, refuses nothing: for a dry run, and for telling why."""
+    says = tuple(_say(tiers, question, move) for question in questions(move.source, move.target, tiers.belongs_to))
+    return Ruling(strictest(say.verdict for say in says), says)
+
+
+def _say(tiers: Tiers, question: Question, move: Move) -> Say:
+    at = governed(tiers, question.enterprise)
+    verdict = answer(at.policies, question.policy, code=has_code(move.entry.kind, move.text))
+    if verdict in _RELEASABLE and at.parts and released(at.parts, move):
+        return Say(question, at, Verdict.AS_IS, released=True)
+    return Say(question, at, verdict)
+
+
+def request_release(tiers: Tiers, move: Move) -> Suggested:
+    """Ask the people of the enterprise to let exactly this text go: a proposal in their repository.
+
+    Of one that waits already no second one is made.
+
+    Raises:
+        Refused: a policy forbids it, so there is nothing to ask for; or git has no name for the user.
+        UsageError: nothing has to be released. NotFound: the enterprise's repository is not on this machine.
+        InvalidEntry: a secret is in the text.
+    """
+    found = ruling(tiers, move)
+    if found.verdict is Verdict.REFUSED:
+        raise _refused(tiers, move, found)
+    say = next((one for one in found.says if one.verdict in _RELEASABLE), None)
+    if say is None:
+        raise UsageError(f"{move.entry.title!r} may go to {move.target} without a release")
+    parts = tiers.open(say.question.enterprise)
+    known = waiting(parts, move)
+    if known is not None:
+        return replace(known, warnings=(f"asked for already: {known.branch} waits for a person",))
+    stated = say.governed.says(say.question.policy, place=False)
+    made = ask(parts, move, author_here(tiers.primary.store.worktree), say.question.policy.key, stated)
+    fault = enforcement.append_if_possible(tiers.options.state_dir, [_row(tiers, say, move, ASKED)])
+    return replace(made, warnings=(*made.warnings, f"not noted in the log: {fault}")) if fault else made
+
+
+def guard(tiers: Tiers, into: Parts) -> Callable[[Sequence[Change]], None]:
+    """What the user's repository `into` asks before a write while a project of an enterprise is worked in.
+
+    Removals pass, and so do files that are there and only committed: they are the user's own edits. Code that is in
+    these files already may stay.
+    """
+
+    def check(changes: Sequence[Change]) -> None:
+        texts = {one.path: one.data for one in changes if isinstance(one.data, bytes) and layout.place(one.path)}
+        if not texts:
+            return
+        at = governed(tiers, tiers.belongs_to)
+        question = Question(tiers.belongs_to, Policy.PERSONAL)
+        bad = list(texts)
+        if at.policies.personal is Personal.ALLOW:
+            return
+        if at.policies.personal is Personal.ALLOW_NON_CODE:
+            there = frozenset[str]().union(*(_code_on_disk(into, one.path) for one in changes))
+            bad = [path for path, data in texts.items() if _code_in(path, data) - there]
+        if bad:
+            say = Say(question, at, Verdict.REFUSED)
+            move = _written(bad[0], texts[bad[0]], len(bad) - 1)
+            enforcement.append_if_possible(tiers.options.state_dir, [_row(tiers, say, move, REFUSED)])
+            raise Refused(_told_of_writing(tiers, say), hint=_elsewhere(tiers, at))
+
+    return check
+
+
+@contextmanager
+def admitted(into: Parts) -> Iterator[None]:
+    """Write what `allow` let pass: the guard of `into` would ask the same again, and knows of no release."""
+    guarded, into.guard = into.guard, lambda _changes: None
+    try:
+        yield
+    finally:
+        into.guard = guarded
+
+
+def has_code(kind: Kind, text: str) -> bool:
+    """Whether an entry's text counts as code: a script, or a text with a block of code. Code in a sentence is none."""
+    return kind is Kind.SCRIPT or bool(_blocks(text))
+
+
+def _blocks(text: str) -> frozenset[str]:
+    """The blocks of code below the frontmatter, and in what the frontmatter says."""
+    if not _MAY_HOLD_CODE.search(text):  # most texts: the Markdown parser takes longer to load than all else here
+        return frozenset()
+    from ai_lessons.knowledge.passages import code_blocks
+
+    try:
+        found = markdown.parse(text)
+    except InvalidEntry:
+        return frozenset(code_blocks(text))
+    return frozenset(block for one in (found.body, *_strings(found.fields)) for block in code_blocks(one))
+
+
+def _strings(value: Any) -> list[str]:
+    """Every text of several lines in what YAML gave."""
+    if isinstance(value, str):
+        return [value] if "\n" in value else []
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [found for one in inner for found in _strings(one)]
+
+
+def _code_in(path: str, data: bytes) -> frozenset[str]:
+    text = data.decode("utf-8", "replace")
+    return _blocks(text) if layout.is_markdown(path) else frozenset({text})
+
+
+def _code_on_disk(parts: Parts, path: str) -> frozenset[str]:
+    try:
+        return _code_in(path, parts.store.read(path))
+    except AiLessonsError:
+        return frozenset()
+
+
+def _written(path: str, data: bytes, more: int) -> Move:
+    """A write to the user's repository as the log has it, its first entry and how many more; also of what is none."""
+    from ai_lessons.knowledge.entries import Entry
+
+    try:
+        entry = read_entry(path, data)
+    except InvalidEntry:
+        entry = Entry(layout.derived_id(path), Kind.DOC, path, path, "")
+    return Move(entry._replace(title=f"{entry.title} and {more} more" if more else entry.title), "", "", USER)
+
+
+def _refused(tiers: Tiers, move: Move, found: Ruling) -> Refused:
+    """The refusal of a move, noted. It stands whether it can be noted or not."""
+    say = found.says[[one.verdict for one in found.says].index(Verdict.REFUSED)]
+    enforcement.append_if_possible(tiers.options.state_dir, [_row(tiers, say, move, REFUSED)])
+    if say.question.policy is Policy.PERSONAL:
+        return Refused(_told_of_writing(tiers, say), hint=_elsewhere(tiers, say.governed))
+    return Refused(
+        f"{say.question.enterprise} does not let {move.entry.title!r} go from {move.source} to {move.target}:"
+        f" {say.governed.says(say.question.policy)}",
+        hint=f"only who approves in {say.question.enterprise} can change that: ask them",
+    )
+
+
+def _told_of_writing(tiers: Tiers, say: Say) -> str:
+    what = "no code" if say.governed.policies.personal is Personal.ALLOW_NON_CODE else "nothing"
+    return (
+        f"{what} is written to the user's repository while a project of {tiers.belongs_to} is worked in:"
+        f" {say.governed.says(Policy.PERSONAL)}"
+    )
+
+
+def _elsewhere(tiers: Tiers, at: Governed) -> str:
+    places = tiers.options.places
+    if any(place.name == PROJECT and place.root.is_dir() for place in (*places.reads, *places.known)):
+        where = "write it to the project: --tier project"
+    else:
+        where = "give the project a repository of its own: ai-lessons admin init .ai/reference"
+    return f"{where}, or leave the code out" if at.policies.personal is Personal.ALLOW_NON_CODE else where
+
+
+def _row(tiers: Tiers, say: Say, move: Move, outcome: str) -> Enforced:
+    policy, options = say.question.policy, tiers.options
+    at = say.governed.decisive(policy)
+    return Enforced(
+        at=drafts.stamp(options.now()),
+        outcome=outcome,
+        enterprise=say.question.enterprise,
+        policy=policy.key,
+        value=str(say.governed.policies.value(policy)),
+        entry=move.entry.id,
+        title=move.entry.title,
+        source=move.source,
+        target=move.target,
+        by=author_here(tiers.primary.store.worktree),
+        agent=options.agent or "",
+        session=options.session or "",
+        stated_in=say.governed.root,
+        branch=at.branch,
+        commit=at.commit,
+    )

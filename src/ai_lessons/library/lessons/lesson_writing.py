@@ -1,0 +1,123 @@
+"""Adding a lesson from its pattern, and changing what is stated about one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ai_lessons.errors import Refused
+from ai_lessons.index.catalog_reading import Filter
+from ai_lessons.knowledge import drafts, markdown
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Status
+from ai_lessons.knowledge.patterns import title_of
+from ai_lessons.library.checking import checked, project_name
+from ai_lessons.library.contribute import Contribute
+from ai_lessons.library.lessons.jobs import is_firm, lesson
+from ai_lessons.library.lessons.lesson_answers import LessonChange
+from ai_lessons.library.writes import LessonDraft
+from ai_lessons.repository.store import Change, blob_id
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ai_lessons.knowledge.entries import Light, Pattern
+    from ai_lessons.library.parts import Parts
+
+CONFIDENCE = {"ai": "medium", "user": "high"}
+"""How sure a lesson is taken to be by who states it."""
+
+
+def add(parts: Parts, pattern: Pattern, scope: str, by: str) -> LessonChange:
+    """See `Lessons.add`."""
+    project = project_name(scope) if scope else GLOBAL_PROJECT
+    same = _same(parts, pattern, project)
+    active = [one for one in same if one.details.get("status") == Status.ACTIVE]
+    if active and (by != "user" or any(map(is_firm, active))):
+        return told(active[0], "unchanged", by)
+    if active:
+        changes = {"from": "user", "confidence": CONFIDENCE["user"]}
+        return change(parts, active[0], changes, "confirmed", f"Confirm lesson: {active[0].title}")
+    draft = LessonDraft(
+        title_of(pattern),
+        project=project,
+        confidence=CONFIDENCE[by],
+        origin=by,
+        when=pattern.when,
+        do=None if pattern.negative else pattern.action,
+        dont=pattern.action if pattern.negative else None,
+        because=pattern.because,
+    )
+    done = Contribute(parts).add_lesson(draft)
+    notes = (*done.notes, *(_history(parts, one) for one in same))
+    return LessonChange(
+        done.id, done.handle, done.title, done.path, done.commit, "added", by, notes=notes, tier=done.tier
+    )
+
+
+def _same(parts: Parts, pattern: Pattern, project: str) -> list[Light]:
+    """Lessons of the project, whatever became of them, that say exactly this."""
+    wanted = Filter(kinds=frozenset({Kind.LESSON}), project=project, status=None)
+    return [one for one in parts.current().select(wanted) if one.details.get("pattern") == str(pattern)]
+
+
+def _history(parts: Parts, light: Light) -> str:
+    """What an author should know of the same lesson that is not active any more."""
+    fields = parts.catalog.fields(light.id)
+    if light.details.get("status") == Status.WRONG:
+        reason = f": {fields['reason']}" if fields.get("reason") else ""
+        return f"{light.handle} says the same and was marked wrong{reason}"
+    return f"{light.handle} says the same and was promoted to {', '.join(promoted_to(fields)) or 'another place'}"
+
+
+def wrong(parts: Parts, ref: str, reason: str, by: str) -> LessonChange:
+    """See `Lessons.wrong`."""
+    parts.current()
+    light = lesson(parts, ref)
+    settled = light.details.get("status") == Status.WRONG and not reason.strip()
+    if is_firm(light) and by != "user" and not settled:
+        raise Refused(
+            f"{light.handle} is firm: a person stated it, and an agent cannot mark it wrong",
+            hint=f"ask the user, who may run: lesson wrong {light.handle} --from user",
+        )
+    reason = " ".join(reason.split())
+    changes: dict[str, Any] = {"status": Status.WRONG.value} | ({"reason": reason} if reason else {})
+    left = promoted_to(parts.catalog.fields(light.id))
+    notes = [f"it still stands in {name}: take it out there by hand" for name in left]
+    done = change(parts, light, changes, "wrong", f"Mark lesson wrong: {light.title}", notes=notes)
+    parts.usages.note_status(light, Status.WRONG.value)
+    return done
+
+
+def promoted_to(fields: Mapping[str, Any]) -> list[str]:
+    """The targets that a lesson was promoted to, as its frontmatter names them."""
+    stated = fields.get("promoted_to")
+    return [str(one) for one in (stated if isinstance(stated, list) else [stated]) if one]
+
+
+def change(
+    parts: Parts, light: Light, changes: Mapping[str, Any], what: str, subject: str, *, notes: Sequence[str] = ()
+) -> LessonChange:
+    """Change keys of a lesson's frontmatter, in one commit, and nothing else of its file.
+
+    Raises:
+        InvalidEntry: the file breaks the format. Conflict: it changed meanwhile.
+    """
+    entry, text = parts.load(light.id)
+    identity = drafts.identity(entry) if entry.derived else {}
+    new = markdown.edit(text, {**identity, **changes})
+    if new == text:
+        return told(light, "unchanged", str(light.details.get("from") or ""), notes)
+    written = checked(entry.path, new.encode(), was=entry)
+    edit = Change(entry.path, new.encode(), expect=blob_id(text.encode()))
+    applied = parts.write(subject, [edit], [("Entry", written.id)])
+    done = parts.written_one(written, applied, notes)
+    origin = str(written.fields.get("from") or "")
+    return LessonChange(
+        done.id, done.handle, done.title, done.path, done.commit, what, origin, notes=done.notes, tier=done.tier
+    )
+
+
+def told(light: Light, what: str, origin: str, notes: Sequence[str] = ()) -> LessonChange:
+    """The answer where nothing had to be written."""
+    return LessonChange(
+        light.id, light.handle, light.title, light.path, None, what, origin, notes=tuple(notes), tier=light.tier
+    )

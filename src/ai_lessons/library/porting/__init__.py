@@ -1,0 +1,1 @@
+"""Export and import: what other tools and clones wrote."""

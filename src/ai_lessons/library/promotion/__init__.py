@@ -1,0 +1,1 @@
+"""Bringing an entry to another tier, and evaluating it for there."""

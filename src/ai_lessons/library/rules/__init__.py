@@ -1,0 +1,1 @@
+"""Jobs about rules and proposals: suggest, review, approve, reject, audit."""

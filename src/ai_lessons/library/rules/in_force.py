@@ -1,0 +1,259 @@
+"""The rules in force on their way into the catalog: looked at before every read, judged only when something moved.
+
+What they say comes from the approval branch's blobs and nowhere else: not from the working tree, not from another
+branch. With nothing new a read costs a few small files of git's; no object is read and nothing slow is imported.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, StorageFailed
+from ai_lessons.knowledge.entries import Kind
+from ai_lessons.knowledge.layout import CONFIG_PATH
+from ai_lessons.repository.approval import approval_branch, approval_stamp
+from ai_lessons.repository.store import blob_id
+from ai_lessons.repository.worktree import read_ref
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ai_lessons.index.catalog import Catalog
+    from ai_lessons.knowledge.entries import Entry
+    from ai_lessons.library.rules.signatures import Signatures
+    from ai_lessons.repository.approval.verdicts import View
+    from ai_lessons.repository.store import Store
+    from ai_lessons.repository.worktree import Worktree
+
+_FORMAT = "1"
+"""Raise it when the same history would be read into other rules."""
+
+_TRIES = 4
+"""Looks at branches that move meanwhile; the first look also notes proposals, which counts as a move."""
+
+
+class RulesInForce:
+    """The rules of one repository as its approval branch has them. For one thread at a time.
+
+    `signatures` adds what the policy `signed` asks for.
+    """
+
+    def __init__(self, store: Store, signatures: Signatures) -> None:
+        self._store, self._signatures = store, signatures
+        self._notes: tuple[str, ...] = ()
+        self._count = 0
+        self._texts: dict[str, bytes] = {}
+
+    @property
+    def worktree(self) -> Worktree:
+        """Where the history lies."""
+        return self._store.worktree
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know about the approval branch: alarms, and rules that cannot be read. A line each."""
+        return self._notes
+
+    @property
+    def count(self) -> int:
+        """How many rules are in force, as the catalog was last brought up to date."""
+        return self._count
+
+    def ref(self) -> str | None:
+        """The approval branch of this clone as a full ref; None if there is none.
+
+        Raises:
+            StorageFailed, UnsupportedRepository: git's own files cannot be read.
+        """
+        found = approval_branch.followed(self.worktree)
+        if found is None and (named := self._named_on_disk()):
+            found = approval_branch.follow_first(self.worktree, named)
+        return found
+
+    def view(self) -> View | None:
+        """The approval branch as judged now; None if there is none. Under `forge` that is the one of `origin`.
+
+        Raises:
+            UnsupportedRepository: the history cannot be read.
+        """
+        looks = self.looks()
+        if not looks:
+            return None
+        signed = looks[-1].policy.require == "signed"
+        return self._signatures.judge(looks[-1]) if signed else looks[-1]
+
+    def looks(self) -> tuple[View, ...]:
+        """What the branches that were looked at say, the one that counts last. Signatures are not looked at.
+
+        Raises:
+            UnsupportedRepository: the history cannot be read.
+        """
+        ref = self.ref()
+        if ref is None:
+            return ()
+        view = self._look(ref)
+        return (view, self._look(_on_forge(ref))) if view.policy.require == "forge" else (view,)
+
+    def bring(self, catalog: Catalog) -> None:
+        """Bring the catalog's rules up to date.
+
+        Where the branch cannot be judged, the rules that were in force stay, and a note says so.
+        """
+        noted, _, said = catalog.rules_tree().partition("\n")
+        known: dict[str, Any] = json.loads(said) if said else {"rules": 0, "notes": []}
+        self._count, self._notes = known["rules"], tuple(known["notes"])
+        try:
+            if self._stamp() != noted:
+                self._put(catalog, *self._settled())
+        except AiLessonsError as error:
+            self._notes = (f"the rules in force are those of an earlier look: {error.message}",)
+
+    def text(self, entry_id: str, blob: str) -> bytes:
+        """The text of a rule in force, byte for byte as the branch has it.
+
+        Raises:
+            NotFound: git's object is gone or is not what its name says.
+        """
+        if blob not in self._texts:
+            self._texts |= self._read([blob])
+        if blob not in self._texts:
+            raise NotFound("text in force of the rule", entry_id, hint="look at the repository: git fsck")
+        return self._texts[blob]
+
+    def expect(self, blobs: Iterable[str]) -> None:
+        """Read these texts at once, because each will be asked for: one by one they may cost a program each."""
+        missing = set(blobs) - self._texts.keys()
+        self._texts |= self._read(missing) if missing else {}
+
+    def _stamp(self) -> str:
+        """Names everything that the rules in force depend on, in one line; empty where there is no approval branch."""
+        ref = self.ref()
+        if ref is None:
+            return ""
+        tip = read_ref(self.worktree, ref) or ""
+        forge = read_ref(self.worktree, _on_forge(ref))
+        memory = approval_stamp.memory(self.worktree.state_dir)
+        key = approval_stamp.key_of(self.worktree, tip)
+        return f"{memory} {_FORMAT} {ref} {forge} {self._signatures.stamp(ref)} {key}"
+
+    def _settled(self) -> tuple[str, View | None]:
+        """The view, and the stamp that it belongs to; an empty stamp if the branches would not stand still."""
+        view = None
+        for _ in range(_TRIES):
+            before = self._stamp()
+            view = self.view()
+            now = self._stamp()
+            # a look without an alarm notes tip and policy, which changes nothing about what it found
+            quiet = view is not None and not view.alarms
+            if before == now or (quiet and _without_memory(before) == _without_memory(now)):
+                return now, view
+        return "", view
+
+    def _look(self, ref: str) -> View:
+        from ai_lessons.repository.approval import approved
+
+        try:
+            found = approved.look(self.worktree, ref)
+        except StorageFailed:
+            found = None  # a state that cannot be opened does not hinder judging without one
+        if found is None:
+            from ai_lessons.repository.approval.derivation import derive
+
+            found = derive(self.worktree, ref)
+        return found
+
+    def _put(self, catalog: Catalog, stamp: str, view: View | None) -> None:
+        verdicts = view.verdicts.values() if view else ()
+        wanted = {one.rule: (one.path, one.blob) for one in verdicts if one.in_force and one.path and one.blob}
+        had = catalog.rules_in_force()
+        keep = {rule for rule, place in wanted.items() if had.get(rule) == place}
+        notes = [*self._alarms(view)]
+        fresh = {rule: place for rule, place in wanted.items() if rule not in keep}
+        entries = list(self._entries(fresh, notes))
+        self._notes, self._count = tuple(notes), len(keep) + len(entries)
+        self._texts = {}
+        said = f"{stamp}\n{json.dumps({'rules': self._count, 'notes': notes})}" if stamp else ""
+        catalog.set_rules_in_force(said, entries, keep=keep)
+
+    def _entries(self, places: dict[str, tuple[str, str]], notes: list[str]) -> Iterator[tuple[Entry, str]]:
+        """The rules at these places, each with its blob. What cannot be read is not in force, and a note says so."""
+        if not places:
+            return
+        from ai_lessons.knowledge.reading import read_entry
+
+        texts = self._read(blob for _, blob in places.values())
+        for rule, (path, blob) in places.items():
+            try:
+                entry = read_entry(path, texts[blob])
+            except KeyError:
+                notes.append(f"{path}: the approved text is missing in git, so the rule is left out: git fsck")
+            except InvalidEntry as error:
+                notes.append(f"{path}: the approved text cannot be read, so the rule is left out: {error.message}")
+            else:
+                if entry.kind is Kind.RULE and entry.id == rule:
+                    yield entry, blob
+                else:
+                    notes.append(f"{path}: the approved text is not rule {rule}, so it is left out")
+
+    def _read(self, blobs: Iterable[str]) -> dict[str, bytes]:
+        """Contents of blobs, as far as they are there and are what their names say."""
+        from ai_lessons.repository.approval.rule_history import read_blobs_with_git
+
+        wanted = set(blobs)
+        found = read_blobs_with_git(self.worktree, wanted)
+        if found is None:  # no git program
+            from ai_lessons.repository.approval.derivation import Reading
+
+            found = Reading(self.worktree).texts(wanted)
+        return {blob: data for blob, data in found.items() if blob_id(data) == blob}
+
+    def _alarms(self, view: View | None) -> Iterator[str]:
+        if view is None:
+            return
+        for alarm in view.alarms:
+            yield f"{alarm.message} ({alarm.hint})" if alarm.hint else alarm.message
+        if view.tip is None:
+            yield f"there is no {approval_branch.branch_name(view.ref)} here, so no rule is in force"
+        if view.policy.require == "signed":
+            yield from self._signatures.notes
+        yield from self._other_branch(view)
+
+    def _other_branch(self, view: View) -> Iterator[str]:
+        """A note where the branch itself names another one: somebody's commit may not move what people follow."""
+        blob = view.files.get(CONFIG_PATH)
+        texts = self._read([blob]) if blob else {}
+        named, here = _named(texts[blob]) if blob in texts else "", approval_branch.short_name(view.ref)
+        if named and named != here:
+            yield (
+                f"the settings name {named} as the approval branch, and {here} is followed here; "
+                f"if the change was meant: git config {approval_branch.SETTING} {named}"
+            )
+
+    def _named_on_disk(self) -> str:
+        """The branch that the settings on disk name; asked only where there is no other way to tell."""
+        try:
+            data = self._store.read(CONFIG_PATH)
+        except AiLessonsError:
+            return ""
+        return _named(data)
+
+
+def _without_memory(stamp: str) -> str:
+    return stamp.partition(" ")[2]
+
+
+def _on_forge(ref: str) -> str:
+    return f"refs/remotes/origin/{approval_branch.short_name(ref)}"
+
+
+def _named(settings: bytes) -> str:
+    """The approval branch that a settings file states; empty if it states none or cannot be read."""
+    if b"branch" not in settings:
+        return ""
+    from ai_lessons.knowledge.config import parse_config
+
+    try:
+        return parse_config(settings.decode("utf-8", "replace")).approval_branch
+    except AiLessonsError:
+        return ""

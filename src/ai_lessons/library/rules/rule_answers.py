@@ -1,0 +1,188 @@
+"""What the jobs about rules take and give: frozen values. No behaviour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ai_lessons.library.answers import Approval, Context, ContextQuery, Why
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ai_lessons.knowledge.entries import Light
+
+__all__ = [
+    "Approval", "Approved", "Audit", "AuditRow", "Context", "ContextQuery", "Pending", "Rejected", "Revoked",
+    "RuleDraft", "Suggested", "TakenRow", "TrustedKeys", "Why",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class RuleDraft:
+    """What a new rule says. `links` are (relation, reference); no relation: the one that fits the kind of entry."""
+
+    title: str
+    rationale: str
+    content: str = ""
+    tags: Sequence[str] = ()
+    project: str = ""
+    applies_to: Sequence[str] = ()
+    links: Sequence[tuple[str, str]] = ()
+    allow_secrets: Sequence[tuple[str, str]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Suggested:
+    """A proposal that was made. `warnings` is what speaks against it, and what the user should know."""
+
+    id: str
+    handle: str
+    title: str
+    path: str
+    branch: str
+    commit: str
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A proposal that waits for a person.
+
+    `kind` is that of the entry, or `release`. `change` is new, edit or removal; or unsigned: a text on the approval
+    branch (`branch`) that lacks signatures, with its blob id as `commit`. `suggested_at` ISO 8601 in UTC. `added` and
+    `removed` count lines of `diff`, a unified diff against the text in force (of what is no rule: on the approval
+    branch; else against nothing). `conflicts` say why it cannot be taken as it is, or what it contradicts; `similar`
+    name entries that say much the same; `rejected_before` is empty, or when and why the same text was turned down.
+    `body` is the text below the frontmatter; `evidence` the entries that it links. `report` is what the proposer, or
+    a program of theirs, has to say to whoever decides, in Markdown.
+    """
+
+    id: str
+    handle: str
+    title: str
+    branch: str
+    remote: bool
+    kind: str
+    change: str
+    suggested_by: str
+    suggested_at: str
+    commit: str
+    added: int
+    removed: int
+    conflicts: tuple[str, ...]
+    similar: tuple[str, ...]
+    rejected_before: str
+    diff: str
+    body: str
+    rationale: str
+    tags: tuple[str, ...]
+    evidence: tuple[Light, ...]
+    path: str = ""
+    report: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Approved:
+    """A proposal that was taken; `commit` is the merge. `notes` is what the user should know."""
+
+    id: str
+    handle: str
+    title: str
+    path: str
+    branch: str
+    commit: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A proposal that was turned down; `record_path` holds its text and the reason, in `commit`."""
+
+    id: str
+    handle: str
+    title: str
+    branch: str
+    record_path: str
+    commit: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Revoked:
+    """A rule about which a signed record says, in `commit`, that it holds no longer. Its file stays at `path`."""
+
+    id: str
+    handle: str
+    title: str
+    path: str
+    commit: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedKeys:
+    """Whose keys approve rules here: a line for each (fingerprint, principals, type), pinned in `file`.
+
+    `repository` is the name that signed records carry; `added` and `removed` is what changed.
+    """
+
+    repository: str
+    file: str
+    keys: tuple[str, ...]
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    """One rule of the approval branch. `evidence` is 0 to 3, `how` the way in one word, `approved_at` ISO 8601 in UTC.
+
+    `problem` is empty, or what stands on the branch without enough evidence.
+    """
+
+    id: str
+    handle: str
+    title: str
+    path: str
+    in_force: bool
+    evidence: int
+    how: str
+    approved_by: str
+    approved_at: str
+    suggested_by: str
+    commit: str
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TakenRow:
+    """One proposal of anything but a rule that came to the approval branch in `commit`, as its history says.
+
+    `handle` is empty where the entry is not here any more. `how` is merge, or commit (a squash or rebase of it).
+    `approved_by` is empty where a forge does not say who it was; `approved_at` ISO 8601 in UTC.
+    """
+
+    id: str
+    handle: str
+    title: str
+    proposal: str
+    how: str
+    approved_by: str
+    approved_at: str
+    suggested_by: str
+    commit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """Every rule with its evidence, and every other proposal that was taken, newest first.
+
+    `ok` is False if a rule violates the policy, or there is an alarm.
+    """
+
+    rows: tuple[AuditRow, ...]
+    alarms: tuple[str, ...]
+    ok: bool
+    taken: tuple[TakenRow, ...] = ()

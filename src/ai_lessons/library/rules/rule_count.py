@@ -1,0 +1,53 @@
+"""How many proposals wait: asked by hooks and prompts, so remembered until a branch moves. Loads nothing slow."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from ai_lessons.errors import NotFound
+from ai_lessons.repository.approval import approval_stamp
+from ai_lessons.repository.proposal.proposal_refs import PROPOSALS, branch_of, proposal_refs, signature
+from ai_lessons.repository.worktree import read_ref
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ai_lessons.library.parts import Parts
+
+_FILE = "pending.json"
+
+
+def pending_count(parts: Parts) -> int:
+    """See `Admin.pending_count`."""
+    refs = proposal_refs(parts.store.worktree)
+    if not refs or parts.rules.ref() is None:
+        return 0
+    place = approval_stamp.folder(parts.store.state_dir) / _FILE
+    try:
+        noted = json.loads(place.read_bytes())
+        if noted["key"] == _key(parts, refs):
+            return int(noted["count"])
+    except (OSError, ValueError, KeyError, TypeError):
+        pass  # never counted here, or a file that cannot be read: it is only a memory
+    from ai_lessons.library.rules.rule_review import count
+
+    try:
+        found = count(parts)
+    except NotFound:
+        return 0
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(json.dumps({"key": _key(parts, proposal_refs(parts.store.worktree)), "count": found}))
+    except OSError:
+        return found  # a repository that cannot be written is counted anew every time
+    return found
+
+
+def _key(parts: Parts, refs: Mapping[str, str]) -> str:
+    """Everything that the number depends on."""
+    ref = parts.rules.ref() or ""
+    worktree = parts.store.worktree
+    rules = {name: commit for name, commit in refs.items() if branch_of(name).startswith(PROPOSALS)}
+    verdicts = approval_stamp.key_of(worktree, read_ref(worktree, ref) or "", rules)
+    return f"{ref} {verdicts} {signature(refs)}"

@@ -1,0 +1,260 @@
+"""What jobs about proposals look at: approval branch, what waits, what was turned down, and what it is called.
+
+Proposals are about rules, or about any other entry, or about the record of a release: of that, too, an `Entry` is made.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, Refused
+from ai_lessons.index.catalog_reading import Filter
+from ai_lessons.knowledge import markdown
+from ai_lessons.knowledge.entries import HANDLE_LENGTH, Entry, Kind, id_end, shared_tail
+from ai_lessons.knowledge.layout import place, side_of
+from ai_lessons.knowledge.reading import read_entry
+from ai_lessons.knowledge.texts import decode
+from ai_lessons.library.rules.rule_warnings import Said, said
+from ai_lessons.repository.approval import trunk as trunks
+from ai_lessons.repository.approval.rule_files import is_release
+from ai_lessons.repository.objects import opened
+from ai_lessons.repository.proposal import deciding, proposals
+from ai_lessons.repository.proposal.proposal_pieces import RELEASE, blob_at, release_id
+from ai_lessons.repository.proposal.proposal_refs import PROPOSALS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from ai_lessons.knowledge.entries import Light
+    from ai_lessons.library.parts import Parts
+    from ai_lessons.repository.approval.trunk import Trunk
+    from ai_lessons.repository.approval.verdicts import Person
+    from ai_lessons.repository.proposal.proposals import Repository, Waiting
+    from ai_lessons.repository.proposal.rejections import Rejection
+
+IN_FORCE, PENDING = "in force", "proposed"
+
+
+class Desk:
+    """One look at the proposals of a repository; nothing is asked twice. The catalog is up to date."""
+
+    def __init__(self, parts: Parts, repo: Repository, trunk: Trunk) -> None:
+        self.parts, self.repo, self.trunk = parts, repo, trunk
+        self._titles: dict[Kind, list[Said]] = {}
+        self._entries: dict[Waiting, Entry | None] = {}
+
+    @cached_property
+    def rejections(self) -> list[Rejection]:
+        """Every proposal that was turned down."""
+        return deciding.rejected(self.trunk)
+
+    @cached_property
+    def waiting(self) -> list[Waiting]:
+        """Every open proposal, oldest first."""
+        return proposals.waiting(self.repo, self.trunk, {one.commit for one in self.rejections})
+
+    def find(self, ref: str) -> Waiting:
+        """The open proposal that a branch, handle, id, end of an id or path names.
+
+        Raises:
+            NotFound: none. AmbiguousName: several are about that entry.
+        """
+        wanted = ref.strip()
+        by_branch = [one for one in self.waiting if wanted == one.branch]
+        by_name = [one for one in self.waiting if wanted == one.name]
+        found = by_branch or by_name or self._by_entry(wanted)
+        if len(found) > 1:
+            raise AmbiguousName(wanted, [one.branch for one in found])
+        if not found:
+            known = [self.called(one) for one in self.waiting]
+            hint = "" if known else "no proposal waits: ai-lessons admin pending-rules"
+            raise NotFound("open proposal", ref, suggestions=known[:5], hint=hint)
+        return found[0]
+
+    def _by_entry(self, wanted: str) -> list[Waiting]:
+        end = id_end(wanted)
+        path = self.parts.inside(wanted) or wanted
+        by_path = [one for one in self.waiting if any(path == piece.path for piece in one.pieces)]
+        return by_path or [one for one in self.waiting if len(end) >= 4 and one.entry.endswith(end)]
+
+    def what(self, one: Waiting) -> str:
+        """What a proposal is about: a kind of entry, or `release`."""
+        if one.is_rule:
+            return Kind.RULE.value
+        if one.is_release:
+            return RELEASE
+        entry, where = self.entry(one), place(one.path)
+        return (entry.kind if entry else where.kind if where and where.kind else Kind.DOC).value
+
+    def called(self, one: Waiting) -> str:
+        """What people call what a proposal is about."""
+        what = self.what(one)
+        return self.handle(one.entry, RELEASE if what == RELEASE else Kind(what).letter)
+
+    def handle(self, entry: str, letter: str = Kind.RULE.letter) -> str:
+        """What people call an entry, proposed ones included."""
+        others = [one.entry for one in self.waiting if one.entry != entry]
+        length = max([HANDLE_LENGTH, *(shared_tail(entry, other) + 1 for other in others)])
+        while length < len(entry) and self._taken(entry, length):
+            length += 1
+        return f"{letter}-{entry[-length:]}"
+
+    def _taken(self, entry: str, length: int) -> bool:
+        try:
+            return self.parts.catalog.resolve(entry[-length:]).id != entry
+        except AmbiguousName:
+            return True
+        except NotFound:
+            return False
+
+    def text(self, one: Waiting) -> bytes:
+        """The text that a proposal ends with; of a removal the one that goes."""
+        blob = one.piece.new or one.piece.old
+        return proposals.text_of(self.repo, blob) if blob else b""
+
+    def files(self, one: Waiting) -> dict[str, bytes]:
+        """The files of what is proposed as they shall be, by path; of a removal as they were, and are to go."""
+        gone = one.sort == "removal"
+        blobs = {piece.path: piece.old if gone else piece.new for piece in one.pieces}
+        where = place(one.path)
+        if where and where.kind is Kind.SCRIPT:  # a proposal may change one of its two files only
+            blobs = {**{path: self._on_branch(path) for path in (one.path, side_of(one.path))}, **blobs}
+        return {path: proposals.text_of(self.repo, blob) for path, blob in blobs.items() if blob}
+
+    def _on_branch(self, path: str) -> str | None:
+        return blob_at(self.repo, self.trunk.tip, self.parts.store.prefix + path)
+
+    def entry(self, one: Waiting) -> Entry | None:
+        """The entry as proposed; None where its text cannot be read."""
+        if one not in self._entries:
+            files = {one.piece.path: self.text(one)} if one.is_rule else self.files(one)
+            self._entries[one] = entry_of(one.piece.path if one.is_rule else one.path, files)
+        return self._entries[one]
+
+    def faults(self, one: Waiting) -> Iterator[str]:
+        """Why a proposal cannot be taken as it is, besides other files that it changes."""
+        yield from one.faults
+        if one.is_rule or one.is_release or one.sort == "removal":
+            return
+        entry = self.entry(one)
+        if entry is not None and entry.kind is Kind.RULE:
+            yield f"{one.path} says that it is a rule, and rules are proposed on branches below {PROPOSALS}"
+        elsewhere = self._elsewhere(one)
+        if elsewhere:
+            yield f"the entry stands at {elsewhere} on {self.trunk.name} already"
+
+    def _elsewhere(self, one: Waiting) -> str:
+        """Another file that is the entry already, and stays if the proposal is taken; empty if there is none."""
+        try:
+            path = self.parts.catalog.locate(one.entry).path
+        except NotFound:
+            return ""
+        moved = {piece.path for piece in one.pieces} | {one.path}
+        return path if path not in moved and self._on_branch(path) else ""
+
+    def title(self, one: Waiting) -> str:
+        """The proposed title, else the branch."""
+        entry = self.entry(one)
+        return entry.title if entry else one.branch
+
+    def in_force(self) -> list[Said]:
+        """Every rule in force, for comparison."""
+        catalog = self.parts.catalog
+        lights = catalog.select(Filter(kinds=frozenset({Kind.RULE}), status=None))
+        self.parts.expect([light.id for light in lights])
+        return [said(self.parts.load(light.id)[0], light.handle, IN_FORCE) for light in lights]
+
+    @cached_property
+    def others(self) -> list[Said]:
+        """Every rule in force or proposed, for comparison; a rule in force with proposals stands there once."""
+        rules = {one.id: one for one in self.in_force()}
+        for one in self.waiting:
+            entry = self.entry(one) if one.is_rule else None
+            if entry and one.sort != "removal":
+                rules.setdefault(one.entry, said(entry, self.called(one), PENDING))
+        return list(rules.values())
+
+    def near(self, entry: Entry) -> list[Said]:
+        """What an entry that is no rule is compared with: titles of its kind, and what it says it contradicts."""
+        known = self._titles.setdefault(entry.kind, [])
+        if not known:
+            known += map(_by_title, self.parts.catalog.select(Filter(kinds=frozenset({entry.kind}))))
+        linked = self.parts.catalog.many(link.target for link in entry.links)
+        return [*known, *(_by_title(light) for light in linked.values() if light.kind is not entry.kind)]
+
+    def text_in_force(self, rule: str) -> tuple[str, str]:
+        """Path and text of a rule in force; two empty texts if it is not."""
+        try:
+            place = self.parts.catalog.locate(rule)
+        except NotFound:
+            return "", ""
+        return (place.path, self.parts.load(rule)[1]) if place.approved else ("", "")
+
+
+@contextmanager
+def desk(parts: Parts) -> Iterator[Desk]:
+    """Open everything that jobs about proposals need.
+
+    Raises:
+        NotFound: there is no approval branch, or nothing on it. UnsupportedRepository: git's history cannot be read.
+    """
+    parts.current()
+    ref = parts.rules.ref()
+    if ref is None:
+        raise NotFound("approval branch in", str(parts.store.root), hint="commit something on a branch called main")
+    with opened(parts.store.worktree) as repo:
+        yield Desk(parts, repo, trunks.look(parts.store.worktree, ref))
+
+
+def refuse_agents(parts: Parts, what: str) -> None:
+    """Deciding about proposals is for people.
+
+    Raises:
+        Refused: an agent is calling.
+    """
+    if parts.options.agent:
+        raise Refused(
+            f"an agent cannot {what} a proposal: a person does", hint="ask the user: ai-lessons admin review-rules"
+        )
+
+
+def _by_title(light: Light) -> Said:
+    return Said(light.id, light.handle, light.title, "", "", str(light.kind))
+
+
+def entry_of(path: str, files: Mapping[str, bytes]) -> Entry | None:
+    """What these files are as the entry at `path`; None where that cannot be read. A release is read as a doc."""
+    data = files.get(path)
+    if data is None:
+        return None
+    try:
+        if not is_release(path):
+            return read_entry(path, data, files.get(side_of(path)))
+        found = markdown.parse(decode(data, path))
+    except InvalidEntry:
+        return None
+    title = " ".join(str(found.fields.get("title") or path.rpartition("/")[2]).split())
+    return Entry(release_id(path), Kind.DOC, title, path, "", fields=found.fields, body=found.body)
+
+
+def refuse_changed(now: str, shown: str | None) -> None:
+    """What is decided about is what was shown, to the commit; None: nothing was shown.
+
+    Raises:
+        Conflict: it is another one by now.
+    """
+    if shown is not None and now != shown:
+        raise Conflict("the proposal was changed while you read it; nothing was decided", hint="look at it again")
+
+
+def name(people: Sequence[Person]) -> str:
+    """`Name <address>` of the first, and of the others."""
+    return ", ".join(f"{one.name} <{one.email}>" for one in people)
+
+
+def moment(seconds: int) -> str:
+    """ISO 8601 in UTC; empty for 0."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if seconds else ""

@@ -1,0 +1,277 @@
+"""Deciding about proposals: seeing what waits, taking, changing and turning down. For people; agents are refused."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, Problem, UsageError
+from ai_lessons.knowledge import drafts
+from ai_lessons.knowledge.layout import side_of
+from ai_lessons.knowledge.texts import decode
+from ai_lessons.library.checking import checked
+from ai_lessons.library.rules.proposing import (
+    ALIKE_TOLD,
+    actor,
+    compared,
+    contradicted,
+    rejected_before,
+    warnings_about,
+)
+from ai_lessons.library.rules.rule_answers import Approved, Pending, Rejected, Suggested
+from ai_lessons.library.rules.rule_desk import Desk, desk, moment, name, refuse_agents, refuse_changed
+from ai_lessons.library.rules.rule_warnings import alike, said
+from ai_lessons.library.secrets import secret_gate, secret_scan
+from ai_lessons.repository.approval.merges import AGENT_TRAILER, ENTRY_TRAILER, RULE_TRAILER
+from ai_lessons.repository.history import unified
+from ai_lessons.repository.proposal import deciding, proposing, rejections
+from ai_lessons.repository.proposal.proposals import text_of
+from ai_lessons.repository.proposal.proposing import Wish
+from ai_lessons.repository.proposal.rejections import Rejection
+from ai_lessons.repository.store import Change
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from ai_lessons.knowledge.entries import Entry
+    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.rules.rule_warnings import Said
+    from ai_lessons.repository.proposal.proposal_pieces import Piece
+    from ai_lessons.repository.proposal.proposals import Waiting
+
+
+def pending(parts: Parts) -> tuple[Pending, ...]:
+    """See `Admin.pending_rules`."""
+    with desk(parts) as at:
+        return tuple(_pending(at, one) for one in at.waiting)
+
+
+def _pending(at: Desk, one: Waiting) -> Pending:
+    entry, handle, diff = at.entry(one), at.called(one), _diff(at, one)
+    mine = said(entry, handle, "") if entry and one.sort != "removal" else None
+    others, near = compared(at, entry, mine) if entry and mine else ((), {})
+    lines = [line for line in diff.splitlines() if not line.startswith(("+++", "---"))]
+    links = [link.target for link in entry.links] if entry else []
+    lights = at.parts.catalog.many(links)
+    return Pending(
+        id=one.entry,
+        handle=handle,
+        title=entry.title if entry else one.branch,
+        branch=one.branch,
+        remote=one.remote,
+        kind=at.what(one),
+        change=one.sort,
+        suggested_by=_suggested_by(one),
+        suggested_at=moment(one.at),
+        commit=one.commit,
+        added=sum(line.startswith("+") for line in lines),
+        removed=sum(line.startswith("-") for line in lines),
+        conflicts=tuple(_conflicts(at, one, entry, others)),
+        similar=alike(mine, others, near)[:ALIKE_TOLD] if mine else (),
+        rejected_before=rejected_before(at, mine) if mine else "",
+        diff=diff,
+        body=entry.body if entry else at.text(one).decode("utf-8", "replace"),
+        rationale=str(entry.fields.get("rationale") or "") if entry else "",
+        tags=entry.tags if entry else (),
+        evidence=tuple(lights[target] for target in dict.fromkeys(links) if target in lights),
+        path=one.piece.path if one.is_rule else one.path,
+        report=one.report,
+    )
+
+
+def _diff(at: Desk, one: Waiting) -> str:
+    """How the files differ: those of a rule from the text in force, others from what the approval branch has."""
+    if one.is_rule:
+        path, before = at.text_in_force(one.entry)
+        after = None if one.sort == "removal" else at.text(one)
+        return unified(one.piece.path or path, before.encode() if path else None, after)
+    return "".join(_piece_diff(at, piece) for piece in one.pieces if not piece.done)
+
+
+def _piece_diff(at: Desk, piece: Piece) -> str:
+    old, new = (
+        text_of(at.repo, blob) if blob else None for blob in (piece.here, piece.new if piece.is_plain else None)
+    )
+    if b"\0" in (old or b"") + (new or b""):
+        return f"Binary file {piece.path} differs\n"
+    return unified(piece.path, old, new)
+
+
+def _suggested_by(one: Waiting) -> str:
+    agent = next((value for key, value in one.trailers if key == AGENT_TRAILER), "")
+    return name(one.suggested_by) + (f" (agent {agent})" if agent else "")
+
+
+def _conflicts(at: Desk, one: Waiting, entry: Entry | None, others: Sequence[Said]) -> Iterator[str]:
+    if one.smuggled:
+        yield one.smuggled
+    yield from at.faults(one)
+    if entry is None:
+        yield "its text cannot be read"
+    elif one.sort != "removal":
+        yield from contradicted(at, entry, others)
+
+
+def count(parts: Parts) -> int:
+    """How many proposals wait, worked out anew; see `pending_count` for the cheap way."""
+    with desk(parts) as at:
+        return len(at.waiting)
+
+
+def approve(parts: Parts, ref: str, *, sign: bool, expect: str | None) -> Approved:
+    """See `Admin.approve_rule`."""
+    refuse_agents(parts, "approve")
+    parts.refuse_other_formats()
+    with desk(parts) as at:
+        one = _open(at, ref, sign=sign)
+        if one is None:
+            from ai_lessons.library.rules.rule_signing import approve_standing
+
+            return approve_standing(parts, ref, expect)
+        refuse_changed(one.commit, expect)
+        title, what, handle = at.title(one), at.what(one), at.called(one)
+        _refuse_unfit(at, one)
+        records: Mapping[str, bytes] = {}
+        if sign and one.is_rule:
+            from ai_lessons.library.rules.rule_signing import signed
+
+            records = signed(at, one)
+        done = deciding.approve(parts.store, at.repo, at.trunk, one, title, records, what=what)
+        notes = [*done.notes, *(_what_is_missing(at, handle, sign=sign) if one.is_rule else ())]
+    parts.current()
+    if not one.is_rule:
+        notes += _notes_on(at, sign=sign)
+        return Approved(one.entry, handle, title, one.path, one.branch, done.commit, tuple(notes))
+    if sign and one.sort != "removal" and at.trunk.view.policy.require == "signed":
+        from ai_lessons.library.rules.rule_signing import what_is_missing
+
+        notes += what_is_missing(parts, one.entry)
+    return Approved(one.entry, handle, title, one.piece.path, one.branch, done.commit, tuple(notes))
+
+
+def _refuse_unfit(at: Desk, one: Waiting) -> None:
+    """What breaks the format must not get in force, nor on the approval branch.
+
+    Raises:
+        InvalidEntry: it does. Conflict: the entry stands elsewhere already, or would become a rule.
+    """
+    if one.sort == "removal":
+        return
+    if one.is_rule:
+        checked(one.piece.path, at.text(one))
+        return
+    new = [fault for fault in at.faults(one) if fault not in one.faults]
+    if new:
+        raise Conflict(f"{one.branch} cannot be taken as it is: {new[0]}", hint="mend it, or reject this one")
+    if one.is_release:
+        secret_gate.refuse(at.parts, at.files(one))
+        if at.entry(one) is None:
+            raise InvalidEntry([Problem(one.path, "cannot be read")])
+    else:
+        _checked(at, one, {})
+
+
+def _notes_on(at: Desk, *, sign: bool) -> Iterator[str]:
+    """What is different for what is not a rule, once it is taken."""
+    if sign:
+        yield "only approvals of rules are signed; this one is the merge"
+    if at.parts.store.head().ref != at.trunk.ref:
+        yield f"it is on {at.trunk.name}; here it is found once that is checked out"
+
+
+def _checked(at: Desk, one: Waiting, changed: Mapping[str, bytes], was: Entry | None = None) -> Entry:
+    """The entry that a proposal of no rule and no release would be, with these files of it changed."""
+    files = {**at.files(one), **changed}
+    if one.path not in files:
+        raise InvalidEntry([Problem(one.path, "is not there, so its description describes nothing")])
+    return checked(one.path, files[one.path], files.get(side_of(one.path)), was=was)
+
+
+def _open(at: Desk, ref: str, *, sign: bool) -> Waiting | None:
+    """The proposal of that name; None if there is none, and what is on the branch may be signed."""
+    try:
+        return at.find(ref)
+    except AmbiguousName:
+        raise
+    except NotFound:
+        if sign and at.trunk.view.policy.require == "signed":
+            return None
+        raise
+
+
+def _what_is_missing(at: Desk, handle: str, *, sign: bool) -> Iterator[str]:
+    """What the policy asks for besides the merge."""
+    require = at.trunk.view.policy.require
+    if require == "signed" and not sign:
+        yield f"approvals are signed here, so it is not in force yet: ai-lessons admin approve-rule {handle} --sign"
+    if require == "forge":
+        yield f"it is in force once it is on the forge: git push origin {at.trunk.name}"
+
+
+def reject(parts: Parts, ref: str, *, reason: str, expect: str | None) -> Rejected:
+    """See `Admin.reject_rule`."""
+    refuse_agents(parts, "reject")
+    parts.refuse_other_formats()
+    with desk(parts) as at:
+        one = at.find(ref)
+        refuse_changed(one.commit, expect)
+        title, handle, now = at.title(one), at.called(one), parts.options.now()
+        files = {one.piece.path: at.text(one)} if one.is_rule else at.files(one)
+        texts = {path: _without_secrets(data.decode("utf-8", "replace")) for path, data in files.items()}
+        text, paths = ("", ()) if one.sort == "removal" else rejections.joined(texts)
+        record = Rejection(
+            entry=one.entry,
+            title=title,
+            reason=" ".join(reason.split()),
+            proposal=one.name,
+            commit=one.commit,
+            path=one.piece.path if one.is_rule else one.path,
+            suggested_by=_suggested_by(one),
+            at=drafts.stamp(now),
+            text=text,
+            what=at.what(one),
+            files=paths,
+        )
+        secret_gate.refuse(parts, {record.path: reason.encode()})
+        record_name = drafts.new_id(now)
+        done = deciding.reject(parts.store, at.repo, at.trunk, one, record, record_name)
+        path = rejections.place(record_name, title, int(record.at[:4]))
+    return Rejected(one.entry, handle, title, one.branch, path, done.commit, done.notes)
+
+
+def _without_secrets(text: str) -> str:
+    """What is kept of a text that was turned down: nothing, if that would bring a secret to the approval branch."""
+    return "" if secret_scan.secrets_in(text) else text
+
+
+def edit_proposal(parts: Parts, ref: str, editor: Callable[[str, str], str | None]) -> Suggested | None:
+    """See `Admin.edit_proposal`."""
+    parts.refuse_other_formats()
+    with desk(parts) as at:
+        one = at.find(ref)
+        path = one.piece.path
+        if one.sort == "removal":
+            raise UsageError(f"{one.branch} is a removal; there is no text to edit")
+        if one.is_release:
+            raise UsageError(f"{one.branch} is the record of a release, which is taken or turned down as it is")
+        old = decode(at.text(one), path)
+        new = editor(old, os.path.splitext(path)[1] or ".txt")
+        if new is None or new == old:
+            return None
+        data, handle = new.encode(), at.called(one)
+        entry = (
+            checked(path, data, was=at.entry(one)) if one.is_rule else _checked(at, one, {path: data}, at.entry(one))
+        )
+        parts.guard([Change(path, data)])
+        secret_gate.refuse(parts, {path: data}, old)
+        warnings = warnings_about(at, entry, handle)
+        wish = Wish(
+            entry=one.entry,
+            stem="",
+            subject=f"Edit proposal: {entry.title}",
+            files={path: data},
+            trailers=[(RULE_TRAILER if one.is_rule else ENTRY_TRAILER, one.entry)],
+            actor=actor(parts),
+        )
+        made = proposing.amend(parts.store, at.repo, one, wish)
+    return Suggested(one.entry, handle, entry.title, path, made.branch, made.commit, (*warnings, *made.notes))

@@ -1,0 +1,181 @@
+"""Signing what a person decides about rules, with the key that git knows for them. Loads `cryptography`."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from ai_lessons.errors import AmbiguousName, InvalidEntry, NotFound, Refused
+from ai_lessons.knowledge import drafts
+from ai_lessons.knowledge.entries import Kind
+from ai_lessons.knowledge.reading import read_entry
+from ai_lessons.library.checking import checked
+from ai_lessons.library.rules.rule_answers import Approved, Pending, Revoked
+from ai_lessons.library.rules.rule_desk import Desk, desk, moment, name, refuse_agents, refuse_changed
+from ai_lessons.repository.history import unified
+from ai_lessons.repository.proposal import deciding
+from ai_lessons.repository.signature.signed_decisions import Wanted, decide
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from ai_lessons.knowledge.entries import Entry
+    from ai_lessons.library.parts import Parts
+    from ai_lessons.repository.approval.verdicts import Arrival, Verdict, View
+    from ai_lessons.repository.proposal.proposals import Waiting
+    from ai_lessons.repository.signature.records import Decision
+
+UNSIGNED = "unsigned"
+"""The sort of what waits on the approval branch itself for signatures."""
+
+
+def signed(at: Desk, one: Waiting) -> Mapping[str, bytes]:
+    """The files of a signed record that approves a proposal (a removal: that revokes the rule), by path.
+
+    Signing comes before the merge and outside every lock, because it may wait for a touch or a passphrase.
+
+    Raises:
+        Refused: no key, or nobody answered for it.
+    """
+    return _record(at, one.entry, one.piece.path, at.text(one), "revoke" if one.sort == "removal" else "approve")
+
+
+def _record(at: Desk, rule: str, path: str, data: bytes, decision: Decision) -> Mapping[str, bytes]:
+    now = at.parts.options.now()
+    trusted = at.parts.signatures.trusted(at.trunk.view)
+    wanted = Wanted(rule, path, data, decision, drafts.stamp(now), drafts.new_id(now))
+    return decide(at.trunk, wanted, repository=trusted.repository, signers=trusted.signers, interactive=os.isatty(0))
+
+
+def unsigned(parts: Parts) -> tuple[Pending, ...]:
+    """See `Admin.unsigned_rules`."""
+    with desk(parts) as at:
+        view = _judged(parts)
+        return tuple(_pending(at, view, verdict, one) for verdict, one in _without_signatures(view))
+
+
+def approve_standing(parts: Parts, ref: str, expect: str | None) -> Approved:
+    """Sign a text that is on the approval branch already, merged or signed by others."""
+    refuse_agents(parts, "approve")
+    parts.refuse_other_formats()
+    with desk(parts) as at:
+        verdict, one = _named(at, _judged(parts), ref)
+        refuse_changed(one.blob or "", expect)
+        data = parts.rules.text(verdict.rule, one.blob or "")
+        entry = checked(one.path, data)
+        records = _record(at, verdict.rule, one.path, data, "approve")
+        subject = f"Sign approval of rule: {entry.title}"
+        done = deciding.put(parts.store, at.repo, at.trunk, verdict.rule, subject, records)
+        handle = at.handle(verdict.rule)
+    parts.current()
+    notes = (*done.notes, *what_is_missing(parts, verdict.rule))
+    return Approved(verdict.rule, handle, entry.title, one.path, at.trunk.name, done.commit, notes)
+
+
+def revoke(parts: Parts, ref: str) -> Revoked:
+    """See `Admin.revoke_rule`."""
+    refuse_agents(parts, "revoke")
+    parts.refuse_other_formats()
+    with desk(parts) as at:
+        if at.trunk.view.policy.require != "signed":
+            raise Refused(
+                f"approvals are not signed on {at.trunk.name}, so there is nothing to revoke",
+                hint=f"propose that it goes: ai-lessons contribute delete {ref}",
+            )
+        light = parts.resolve(ref)
+        verdict = _judged(parts).verdicts.get(light.id)
+        if light.kind is not Kind.RULE or verdict is None or not verdict.path or not verdict.blob:
+            raise NotFound("rule in force", ref)
+        data = parts.rules.text(light.id, verdict.blob)
+        records = _record(at, light.id, verdict.path, data, "revoke")
+        done = deciding.put(parts.store, at.repo, at.trunk, light.id, f"Revoke rule: {light.title}", records)
+    parts.current()
+    notes = list(done.notes)
+    if _in_force(parts, light.id):
+        people = at.trunk.view.policy.threshold
+        notes.append(
+            f"it is in force until {people} people have revoked it: ai-lessons admin revoke-rule {light.handle}"
+        )
+    return Revoked(light.id, light.handle, light.title, verdict.path, done.commit, tuple(notes))
+
+
+def what_is_missing(parts: Parts, rule: str) -> Iterator[str]:
+    """Why a rule that was signed is not in force yet, if so. Call `current` first."""
+    verdict = _judged(parts).verdicts.get(rule)
+    if verdict is None or (verdict.in_force and not verdict.unapproved):
+        return
+    reason = verdict.evidence.reason or "what was approved before is in force"
+    yield f"it is not in force yet: {next(iter(parts.signatures.notes), reason)}"
+
+
+def _in_force(parts: Parts, rule: str) -> bool:
+    verdict = _judged(parts).verdicts.get(rule)
+    return verdict is not None and verdict.in_force
+
+
+def _judged(parts: Parts) -> View:
+    view = parts.rules.view()
+    if view is None:
+        raise NotFound("approval branch in", str(parts.store.root))
+    return view
+
+
+def _without_signatures(view: View) -> Iterator[tuple[Verdict, Arrival]]:
+    """Texts on the branch that only signatures are missing for."""
+    if view.policy.require != "signed":
+        return
+    for _, verdict in sorted(view.verdicts.items()):
+        here = [one for one in verdict.unapproved if one.blob and view.files.get(one.path) == one.blob]
+        yield from ((verdict, one) for one in here)
+
+
+def _named(at: Desk, view: View, ref: str) -> tuple[Verdict, Arrival]:
+    path, end = at.parts.inside(ref) or ref, ref.strip().upper().removeprefix(f"{Kind.RULE.letter}-")
+    every = list(_without_signatures(view))
+    found = [pair for pair in every if path == pair[1].path] or [
+        pair for pair in every if len(end) >= 4 and pair[0].rule.endswith(end)
+    ]
+    if len(found) > 1:
+        raise AmbiguousName(ref, [one.path for _, one in found])
+    if not found:
+        raise NotFound("open proposal or unsigned rule", ref, suggestions=[at.handle(one.rule) for one, _ in every][:5])
+    return found[0]
+
+
+def _pending(at: Desk, view: View, verdict: Verdict, one: Arrival) -> Pending:
+    data = at.parts.rules.text(verdict.rule, one.blob or "")
+    path, before = at.text_in_force(verdict.rule)
+    diff = unified(one.path, before.encode() if path else None, data)
+    entry = _entry(one.path, data)
+    lines = [line for line in diff.splitlines() if not line.startswith(("+++", "---"))]
+    lights = at.parts.catalog.many([link.target for link in entry.links]) if entry else {}
+    return Pending(
+        id=verdict.rule,
+        handle=at.handle(verdict.rule),
+        title=entry.title if entry else one.path,
+        branch=at.trunk.name,
+        remote=not view.ref.startswith("refs/heads/"),
+        kind=Kind.RULE.value,
+        change=UNSIGNED,
+        suggested_by=name(one.evidence.suggested_by),
+        suggested_at=moment(one.evidence.at),
+        commit=one.blob or "",
+        added=sum(line.startswith("+") for line in lines),
+        removed=sum(line.startswith("-") for line in lines),
+        conflicts=(verdict.evidence.reason,) if verdict.evidence.reason else (),
+        similar=(),
+        rejected_before="",
+        diff=diff,
+        body=entry.body if entry else data.decode("utf-8", "replace"),
+        rationale=str(entry.fields.get("rationale") or "") if entry else "",
+        tags=entry.tags if entry else (),
+        evidence=tuple(lights.values()),
+        path=one.path,
+    )
+
+
+def _entry(path: str, data: bytes) -> Entry | None:
+    try:
+        return read_entry(path, data)
+    except InvalidEntry:
+        return None

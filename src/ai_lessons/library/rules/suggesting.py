@@ -1,0 +1,143 @@
+"""Proposing rules: new ones, edits, removals, and what was edited in the working tree. Nothing here approves any."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ai_lessons.errors import NotFound, UsageError
+from ai_lessons.knowledge import drafts, layout, markdown
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Relation
+from ai_lessons.knowledge.reading import read_entry
+from ai_lessons.library.checking import checked, project_name
+from ai_lessons.library.rules.proposing import make, proposed_already
+from ai_lessons.library.rules.rule_answers import RuleDraft, Suggested
+from ai_lessons.library.rules.rule_desk import Desk, desk
+from ai_lessons.library.secrets import secret_scan
+from ai_lessons.library.writes import Written
+from ai_lessons.repository import landing
+from ai_lessons.repository.approval import rule_edits
+from ai_lessons.repository.proposal.proposals import text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ai_lessons.knowledge.entries import Entry
+    from ai_lessons.library.parts import Parts
+    from ai_lessons.repository.approval.rule_edits import Edited
+
+_LINK_TO = {Kind.SCRIPT: Relation.HAS_SCRIPT, Kind.DOC: Relation.HAS_DOC}
+
+
+def suggest(parts: Parts, draft: RuleDraft) -> Suggested:
+    """See `Contribute.suggest_rule`."""
+    if not draft.title.strip():
+        raise UsageError("the rule has no title", hint="say in one line what to do: --title …")
+    if not draft.rationale.strip():
+        raise UsageError("the rule has no rationale", hint="say why, or nobody can judge it: --rationale …")
+    with desk(parts) as at:
+        created = parts.options.now()
+        entry_id = drafts.new_id(created)
+        fields = drafts.rule_fields(
+            entry_id,
+            drafts.stamp(created),
+            title=draft.title,
+            rationale=draft.rationale,
+            tags=draft.tags,
+            applies_to=draft.applies_to,
+            links=_links(parts, draft.links),
+        )
+        fields |= secret_scan.fields(draft.allow_secrets)
+        project = project_name(draft.project) if draft.project else GLOBAL_PROJECT
+        path = layout.rule_path(project, draft.title, entry_id)
+        data = markdown.render(fields, drafts.body_of(draft.content)).encode()
+        return make(at, checked(path, data), {path: data}, f"Propose rule: {draft.title}")
+
+
+def _links(parts: Parts, wanted: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """(relation, id) pairs; no relation: the one that fits the kind."""
+    resolved = []
+    for relation, ref in wanted:
+        target = parts.resolve(ref)
+        resolved.append((relation or _LINK_TO.get(target.kind, Relation.RELATED_TO), target.id))
+    return resolved
+
+
+def propose_removal(parts: Parts, ref: str) -> Suggested:
+    """See `Contribute.propose_removal`."""
+    with desk(parts) as at:
+        light = parts.resolve(ref)
+        if light.kind is not Kind.RULE:
+            raise UsageError(
+                f"{light.handle} is a {light.kind}, not a rule", hint=f"ai-lessons contribute delete {ref}"
+            )
+        entry, _ = parts.load(light.id)
+        places = at.trunk.places(light.id)
+        if not places:
+            raise NotFound("file of the rule on the approval branch", light.handle)
+        return make(at, entry, dict.fromkeys(sorted(places)), f"Propose removal: {entry.title}")
+
+
+def propose_text(parts: Parts, entry: Entry, path: str, text: str) -> Written:
+    """A proposal of another text (or place) of a rule in force; the library's answer to an edit of one."""
+    data = text.encode()
+    with desk(parts) as at:
+        old = {one: None for one in at.trunk.places(entry.id) if one != path}
+        new = checked(path, data, was=entry)
+        made = make(at, new, {**old, path: data}, f"Propose edit: {new.title}")
+    return told(made)
+
+
+def told(made: Suggested) -> Written:
+    """A proposal as the answer of a job that writes entries."""
+    note = f"proposed on {made.branch}; what is in force stays until a person takes it"
+    return Written(made.id, made.handle, Kind.RULE, made.title, made.path, made.commit, (note, *made.warnings))
+
+
+def propose(parts: Parts, paths: Sequence[str] = ()) -> tuple[Suggested, ...]:
+    """See `Contribute.propose`."""
+    with desk(parts) as at:
+        inside = [_inside(parts, path) for path in paths]
+        found = rule_edits.edited(parts.store, at.repo, inside)
+        wanted = [(one, *_text_of(at, one)) for one in found]  # all are checked before the first is made
+        made = [_propose_edit(at, entry, files) for _, entry, files in wanted]
+        pairs = {path: pair for one in found for path, pair in one.blobs.items()}
+        notes = landing.put_back(parts.store, at.repo, pairs) if pairs else ()
+    if made and notes:
+        last = made[-1]
+        made[-1] = Suggested(
+            last.id, last.handle, last.title, last.path, last.branch, last.commit, (*last.warnings, *notes)
+        )
+    return tuple(made)
+
+
+def _inside(parts: Parts, path: str) -> str:
+    inside = parts.inside(path)
+    if inside is None and (parts.options.cwd / path).resolve() == parts.store.root:
+        return ""
+    return path.rstrip("/") if inside is None else inside
+
+
+def _text_of(at: Desk, one: Edited) -> tuple[Entry, Mapping[str, bytes | None]]:
+    """The rule as it shall be, with id and kind written down, and the files that say so."""
+    texts = {path: data for path, data in one.files.items() if data is not None}
+    if not texts:
+        path = next(iter(one.files))
+        blob = one.blobs[path][1]
+        old = text_of(at.repo, blob) if blob else b""
+        return read_entry(path, old), one.files
+    path, data = next(iter(texts.items()))
+    entry = read_entry(path, data)
+    if entry.derived:
+        data = markdown.edit(data.decode(), drafts.identity(entry)).encode()
+    return checked(path, data), {**one.files, path: data}
+
+
+def _propose_edit(at: Desk, entry: Entry, files: Mapping[str, bytes | None]) -> Suggested:
+    """A proposal of what stands in the tree; one that says the same already is not made twice."""
+    known = proposed_already(at, entry, files)
+    if known:
+        return known
+    gone = not any(files.values())
+    new = not at.trunk.places(entry.id)
+    what = "removal" if gone else "rule" if new else "edit"
+    return make(at, entry, files, f"Propose {what}: {entry.title}")

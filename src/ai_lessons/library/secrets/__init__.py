@@ -1,0 +1,1 @@
+"""Secrets are found before they reach git."""

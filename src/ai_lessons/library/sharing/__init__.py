@@ -1,0 +1,1 @@
+"""Jobs of sharing: sync, conflicts, a shared index."""

@@ -1,0 +1,273 @@
+"""Sharing a repository through a remote: sync, the conflicts that it may leave, and taking back jobs of ours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ai_lessons.errors import InvalidEntry, NotFound, Refused, UsageError
+from ai_lessons.knowledge.entries import HANDLE_LENGTH, handle
+from ai_lessons.knowledge.layout import place
+from ai_lessons.knowledge.merging import RULE
+from ai_lessons.knowledge.reading import read_entry
+from ai_lessons.library.checking import checked
+from ai_lessons.library.rules.rule_desk import desk, refuse_agents
+from ai_lessons.library.secrets import secret_gate
+from ai_lessons.repository import undo
+from ai_lessons.repository.history import unified
+from ai_lessons.repository.sharing import sync as syncing
+from ai_lessons.repository.sharing import sync_bring
+from ai_lessons.repository.sharing.sync_merge import IN_THE_WAY, Choice
+from ai_lessons.repository.store import Change, blob_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ai_lessons.knowledge.entries import Entry
+    from ai_lessons.library.parts import Parts
+    from ai_lessons.repository.sharing.sync_bring import Sides
+
+TAKES = ("ours", "theirs", "edit")
+CUT = "# ------------------------ >8 ------------------------"
+_EXPLAINED = (
+    f"{CUT}\n# Above is your version; what you leave there is kept. Below is theirs, to copy from; it is left out.\n"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TornEntry:
+    """A file that both sides changed and that has no merge. `id` is what to call it: a handle, else the path.
+
+    `ours` and `theirs` are what each side has, None if it has no such file or it is no text; the two diffs lead there
+    from what both began with, and are empty where a side has no such file.
+    """
+
+    id: str
+    title: str
+    path: str
+    reasons: tuple[str, ...]
+    ours: str | None
+    theirs: str | None
+    our_diff: str = ""
+    their_diff: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """How a sync ended; see `repository.sync.Synced`. With `conflicts` nothing was merged or pushed to `branch`."""
+
+    remote: str
+    branch: str
+    received: int
+    sent: int
+    merged: tuple[str, ...]
+    proposals: tuple[str, ...]
+    arrived: tuple[str, ...]
+    commit: str | None
+    conflicts: tuple[TornEntry, ...] = ()
+    kept: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Conflicts:
+    """The files that need a person, and where the other side comes from."""
+
+    theirs: str
+    entries: tuple[TornEntry, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """One conflict decided. `commit` is the merge, None while others are undecided: `left`."""
+
+    id: str
+    path: str
+    take: str
+    left: tuple[TornEntry, ...]
+    commit: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """One job taken back: the commit that was, its subject, the files, and the new commit (None while it waits)."""
+
+    undone: str
+    subject: str
+    paths: tuple[str, ...]
+    commit: str | None
+    notes: tuple[str, ...] = ()
+
+
+def sync(parts: Parts, remote: str | None, *, ask: bool) -> Synced:
+    """See `SharingJobs.sync`."""
+    parts.refuse_other_formats()
+    secret_gate.refuse_waiting(parts)
+    secret_gate.refuse_sharing(parts, _remote(parts, remote))
+    _, said = parts.usages.share(at_least=1)
+    done = syncing.sync(parts.store, remote=remote, ask=ask, proposals=lambda: _own_proposals(parts))
+    parts.current()
+    torn = sync_bring.torn_now(parts.store, done.place) if done.torn else ()
+    return Synced(
+        done.place.remote,
+        done.place.branch,
+        done.received,
+        done.sent,
+        done.merged,
+        done.proposals,
+        done.arrived,
+        done.head,
+        tuple(map(_entry, torn)),
+        done.kept,
+        (*said, *done.notes, *parts.notes()),
+    )
+
+
+def _remote(parts: Parts, named: str | None) -> str:
+    """The remote to share with; where there is none, the error tells the address that the user's settings know."""
+    try:
+        return sync_bring.where(parts.store, named).remote
+    except NotFound as error:
+        root = parts.store.root
+        url = next((place.url for place in parts.options.places.known if place.root == root and place.url), None)
+        if url and named is None:
+            error.hint = f"git -C {root} remote add origin {url}"
+        raise
+
+
+def _own_proposals(parts: Parts) -> dict[str, str]:
+    """The open proposals that have a branch here."""
+    try:
+        with desk(parts) as at:
+            return {one.name: one.commit for one in at.waiting if not one.remote}
+    except NotFound:
+        return {}  # no approval branch yet, so nothing is proposed
+
+
+def conflicts(parts: Parts, ref: str | None, remote: str | None) -> Conflicts:
+    """See `SharingJobs.conflicts`."""
+    here = sync_bring.where(parts.store, remote)
+    torn = sync_bring.torn_now(parts.store, here)
+    entries = tuple(map(_entry, torn if ref is None else [_find(parts, torn, ref)]))
+    others = syncing.others_conflicts(parts.store, here)
+    notes = [f"{name} holds somebody else's side of a conflict that is not settled yet" for name in others]
+    return Conflicts(here.name, entries, tuple(notes))
+
+
+def resolve(
+    parts: Parts, ref: str, take: str, editor: Callable[[str, str], str | None] | None, remote: str | None
+) -> Resolved:
+    """See `SharingJobs.resolve`."""
+    parts.refuse_other_formats()
+    if take not in TAKES:
+        raise UsageError(f"{take!r} is no way to settle a conflict", hint="--take ours, --take theirs or --take edit")
+    here = sync_bring.where(parts.store, remote)
+    sides = _find(parts, sync_bring.torn_now(parts.store, here), ref)
+    entry = _entry(sides)
+    if IN_THE_WAY in entry.reasons and take != "ours":
+        raise UsageError(
+            f"{entry.path} cannot be both a file and a folder", hint="rename yours and commit it, or --take ours"
+        )
+    if RULE in entry.reasons:
+        refuse_agents(parts, "choose between two versions of")
+    choice = Choice(take, _edited(parts, entry, editor) if take == "edit" else None)
+    brought = sync_bring.decide(parts.store, here, sides.torn, choice)
+    left = tuple(map(_entry, sync_bring.torn_now(parts.store, here))) if brought.torn else ()
+    parts.current()
+    return Resolved(entry.id, entry.path, take, left, None if brought.torn else brought.head)
+
+
+def _find(parts: Parts, torn: Sequence[Sides], ref: str) -> Sides:
+    wanted = {ref.strip(), parts.inside(ref) or ref}
+    for sides in torn:
+        entry = _entry(sides)
+        if {entry.id, entry.path} & wanted or entry.id.casefold() == ref.strip().casefold():
+            return sides
+    known = [_entry(sides).id for sides in torn]
+    raise NotFound("conflict", ref, suggestions=known[:5], hint="" if known else "see: ai-lessons admin conflicts")
+
+
+def _edited(parts: Parts, entry: TornEntry, editor: Callable[[str, str], str | None] | None) -> bytes:
+    """The text that a person makes of both, valid as an entry if it is one."""
+    if RULE in entry.reasons:
+        raise UsageError(
+            "a rule is taken as one side has it, because another text would be one that nobody approved",
+            hint="take one, then propose the change: ai-lessons contribute edit",
+        )
+    if entry.ours is None or entry.theirs is None or editor is None:
+        raise UsageError(f"there are no two texts of {entry.path} to edit", hint="--take ours or --take theirs")
+    start = entry.ours + ("" if entry.ours.endswith("\n") else "\n") + _EXPLAINED + entry.theirs
+    made = editor(start, ".md")
+    if made is None:
+        raise UsageError("nothing was edited, so nothing is decided", hint="--take ours or --take theirs")
+    data = made.partition(CUT)[0].encode()
+    secret_gate.refuse(parts, {entry.path: data}, entry.ours + entry.theirs)
+    if place(entry.path) is not None and _read(entry.path, entry.ours) is not None:
+        checked(entry.path, data)
+    return data
+
+
+def _entry(sides: Sides) -> TornEntry:
+    path = sides.torn.path
+    ours, theirs = _text(sides.texts["ours"]), _text(sides.texts["theirs"])
+    found = _read(path, ours) or _read(path, theirs)
+    named = found is not None and not found.derived
+    return TornEntry(
+        id=handle(found.kind, found.id, HANDLE_LENGTH) if found and named else path,
+        title=found.title if found else path.rpartition("/")[2],
+        path=path,
+        reasons=sides.torn.reasons,
+        ours=ours,
+        theirs=theirs,
+        our_diff=_diff(sides, "ours"),
+        their_diff=_diff(sides, "theirs"),
+    )
+
+
+def _diff(sides: Sides, side: str) -> str:
+    """From what both began with to what one side has; nothing where it has no such file."""
+    made = sides.texts[side]
+    return "" if made is None else unified(sides.torn.path, sides.texts["base"], made)
+
+
+def _text(data: bytes | None) -> str | None:
+    try:
+        return None if data is None else data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _read(path: str, text: str | None) -> Entry | None:
+    try:
+        return read_entry(path, text.encode()) if text is not None and place(path) else None
+    except InvalidEntry:
+        return None
+
+
+def take_back(parts: Parts, count: int) -> tuple[Undone, ...]:
+    """See `SharingJobs.undo`."""
+    parts.refuse_other_formats()
+    if count < 1:
+        raise UsageError("there is nothing to take back in less than one job")
+    saved = parts.store.save()
+    if saved.waiting:
+        raise Refused(
+            f"the last write is in no commit yet, because {saved.waiting}", hint="ai-lessons admin save, then repeat"
+        )
+    done = []
+    for step in undo.plan(parts.store, count):
+        changes = [
+            Change(
+                file.path,
+                file.data,
+                executable=file.executable,
+                expect=blob_id(file.now) if file.now is not None else None,
+            )
+            for file in step.files
+        ]
+        applied = parts.write(f"Undo: {step.subject}", changes, [(undo.TRAILER, step.commit)])
+        notes = (*applied.notes, *([f"waiting: {applied.waiting}"] if applied.waiting else ()))
+        done.append(Undone(step.commit, step.subject, tuple(file.path for file in step.files), applied.commit, notes))
+    parts.current()
+    return tuple(done)

@@ -1,0 +1,1 @@
+"""Several repositories: which apply, and how they are read as one."""

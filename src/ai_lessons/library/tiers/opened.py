@@ -1,0 +1,176 @@
+"""The repositories of the tiers: the one that is written to, those that are read with it, and any other by its name."""
+
+from __future__ import annotations
+
+from functools import partial
+from hashlib import sha256
+from typing import TYPE_CHECKING, TypeAlias
+
+from ai_lessons.errors import AiLessonsError, NoRepository, NotFound, Refused
+from ai_lessons.library.options import ENTERPRISE, PROJECT, USER, Place
+from ai_lessons.library.parts import Parts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from ai_lessons.library.options import Options
+    from ai_lessons.library.tiers.embedders import Embedders
+    from ai_lessons.library.tiers.several import Several
+    from ai_lessons.repository.store import Change
+
+    Reading: TypeAlias = Parts | Several
+    """What a job that reads is given: one repository, or several as one."""
+
+
+class Tiers:
+    """Opened repositories, each once. For one thread at a time.
+
+    The one that is written to (`primary`) and the user's are opened at once, so that a damaged one is met before
+    anything is done; the others when they are first asked for.
+    """
+
+    def __init__(self, root: Path, options: Options) -> None:
+        """Open the repository at `root`, whose tier `options.tier` names.
+
+        Raises:
+            NoRepository, Refused, UnsupportedRepository, StorageFailed: see `Store.open`.
+        """
+        self.options = options
+        self._opened: dict[Path, Parts] = {}
+        self._embedders: Embedders | None = None
+        self._reading: Reading | None = None
+        self._reads = options.places.reads or (Place(options.tier, root),)
+        self._notes: dict[str, str] = {}
+        if self.belongs_to and not options.places.named and not self._knows(self.belongs_to):
+            self._notes[self.belongs_to] = (
+                f"without the {self.belongs_to} tier: the project belongs to it, and config.toml does not name it"
+                " (ai-lessons admin tiers)"
+            )
+        self.primary = self._at(Place(options.tier, root))
+        for place in self._reads:
+            if place.name == USER and place.root != root:
+                self._found(place)
+
+    def close(self) -> None:
+        """Let go of everything that was opened."""
+        for one in self._opened.values():
+            one.close()
+
+    @property
+    def belongs_to(self) -> str:
+        """The tier of the enterprise that the code project belongs to, known here or not; empty: to none."""
+        return self.options.places.belongs_to
+
+    @property
+    def replaced(self) -> bool:
+        """Whether one of the repositories was removed or made anew since the last look at it."""
+        return any(one.replaced for one in self._opened.values())
+
+    @property
+    def reading(self) -> Reading:
+        """What is read from here: the repository itself, or all that apply as one."""
+        if self._reading is None:
+            found = [one for one in map(self._found, self._reads) if one is not None]
+            if len(found) == 1 and not self._notes:
+                self._reading = found[0]
+            else:
+                from ai_lessons.library.tiers.several import Several
+
+                self._reading = Several(found, list(self._notes.values()))
+        return self._reading
+
+    def open(self, name: str) -> Parts:
+        """The repository of any known tier.
+
+        Raises:
+            NotFound: no tier is called so. NoRepository, …: it cannot be opened, see `Store.open`.
+        """
+        places = (*self._reads, *self.options.places.known)
+        for place in places:
+            if place.name == name:
+                try:
+                    return self._at(place)
+                except NoRepository as error:
+                    error.hint = place.remedy(error.hint)
+                    raise
+        hint = f'name it in config.toml below [enterprise]: {name.partition(":")[2]} = "PATH"'
+        names = sorted({place.name for place in places})
+        raise NotFound("tier", name, suggestions=names, hint=hint if name.startswith(ENTERPRISE) else "")
+
+    def _knows(self, name: str) -> bool:
+        return any(place.name == name for place in (*self._reads, *self.options.places.known))
+
+    def holding(self, ref: str) -> Parts:
+        """The repository, among those that are read from here, that has the entry. Brings their catalogs up to date.
+
+        Raises:
+            NotFound, AmbiguousName, InvalidEntry: see `Parts.resolve`.
+        """
+        reading = self.reading
+        reading.current()
+        light = reading.resolve(ref)
+        return reading if isinstance(reading, Parts) else reading.of(light.id)
+
+    def writing(self, ref: str) -> Parts:
+        """As `holding`, for a job that changes the entry.
+
+        Raises:
+            Refused: it is an enterprise's, and that tier was not named.
+        """
+        found = self.holding(ref)
+        tier = found.options.tier
+        if tier.startswith(ENTERPRISE) and found is not self.primary:
+            raise Refused(
+                f"{ref} is the enterprise's: its repository is changed only where its tier is named",
+                hint=f"repeat the command with --tier {tier}",
+            )
+        return found
+
+    def _found(self, place: Place) -> Parts | None:
+        """An opened tier; None for one that is not here, with a note unless it need not be.
+
+        Raises:
+            AiLessonsError: the user's or the project's own repository is damaged.
+        """
+        try:
+            return self._at(place)
+        except NoRepository as error:
+            if place.name != USER or place.root.exists():
+                self._notes[place.name] = f"without the {place.name} tier: {error.message} ({place.remedy(error.hint)})"
+        except AiLessonsError as error:
+            if place.name in {USER, PROJECT}:
+                raise
+            self._notes[place.name] = f"without the {place.name} tier: {error.message}"
+        return None
+
+    def _at(self, place: Place) -> Parts:
+        if place.root not in self._opened:
+            options = self.options._replace(tier=place.name, index_dir=self._index_dir(place))
+            opened = self._opened[place.root] = Parts(place.root, options, self._shared_embedders)
+            if self.belongs_to and self._is_users(place):
+                opened.guard = partial(self._guard, opened)
+        return self._opened[place.root]
+
+    def _is_users(self, place: Place) -> bool:
+        """Whether the user's own repository lies there, whatever it is called in this call."""
+        return place.name == USER or any(x.name == USER and x.root == place.root for x in self.options.places.known)
+
+    def _guard(self, into: Parts, changes: Sequence[Change]) -> None:
+        from ai_lessons.library.governance.governing import guard
+
+        guard(self, into)(changes)
+
+    def _index_dir(self, place: Place) -> str | None:
+        """That of the user's repository is where the user says; one for another tier lies beside it."""
+        named = self.options.index_dir
+        if named is None or place.name == USER:
+            return named
+        return f"{named.rstrip('/')}-{sha256(str(place.root).encode()).hexdigest()[:12]}"
+
+    def _shared_embedders(self) -> Embedders:
+        if self._embedders is None:
+            from ai_lessons.library.tiers.embedders import Embedders
+
+            self._embedders = Embedders(self.options)
+        return self._embedders

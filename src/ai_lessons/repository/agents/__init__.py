@@ -1,0 +1,1 @@
+"""Files of agent hosts: their settings, sessions, and what we write into them."""

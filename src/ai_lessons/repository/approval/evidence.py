@@ -1,0 +1,143 @@
+"""How one commit brought one text of a rule to the approval branch: the evidence, level and reason.
+
+Looks at a single step (a commit, what it changed of the rule against each parent, what it says) and at who wrote the
+proposal that it took. Values in, values out: reads no git, no files, no clock. All steps together are judged in
+`standing.py`, signatures in `records.py`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ai_lessons.repository.approval.merges import FORGES, copied_from, made_by_agent, names_pull_request, rule_end
+from ai_lessons.repository.approval.verdicts import MERGED, ON_BRANCH, Evidence, Person, project_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ai_lessons.repository.approval.verdicts import Change, Commit, How, Known, Step
+
+
+class Witness:
+    """Judges the steps of one rule, one at a time."""
+
+    def __init__(
+        self, rule: str, steps: Sequence[Step], is_ancestor: Callable[[int, int], bool], known: Known, *, distinct: bool
+    ) -> None:
+        self._rule, self._steps, self._is_ancestor = rule, steps, is_ancestor
+        self._known, self._distinct = known, distinct
+
+    def evidence(self, step: Step, path: str, blob: str | None) -> Evidence | None:
+        """How this step brought the text (None: the removal); None if it only passes on what happened inside a side."""
+        if len(step.commit.parents) > 1:
+            return self._merge_evidence(step, path, blob)
+        if (
+            any(change.old == blob and project_of(change.path) == project_of(path) for change in step.changes[0])
+            and blob
+        ):
+            return None  # moved inside its project: nothing new came
+        return self._plain_evidence(step.commit, path, blob)
+
+    def _merge_evidence(self, step: Step, path: str, blob: str | None) -> Evidence | None:
+        commit = step.commit
+        sources = [n for n in range(1, len(commit.parents)) if _holds(step.changes[n], path, blob)]
+        side, reason = self._own_side(commit)
+        for number in side or ():
+            # a side that never touched the rule proves nothing about it, least of all its removal
+            if number in sources and (blob is not None or self._writers(commit, number)):
+                return self._merged(commit, number)
+        if not sources:
+            return _seen(
+                commit, "evil-merge", "the text is in none of the merged commits: it was changed inside the merge"
+            )
+        return _seen(commit, "direct", reason) if reason else None
+
+    def _own_side(self, commit: Commit) -> tuple[Sequence[int] | None, str]:
+        """The parents that may bring this rule's proposal; or None, and the reason if others' proposals were merged."""
+        ends = [rule_end(branch) for branch in commit.branches or ()]
+        mine = [n for n, end in enumerate(ends) if end and self._rule.endswith(end)]
+        if not mine:
+            others = any(ends)
+            return None, "it came in with the proposal of another rule" if others else ""
+        end = ends[mine[0]] or ""
+        if sum(rule.endswith(end) for rule in commit.rules) > 1:
+            return None, f"the proposal changes several rules whose id ends in {end}"
+        sides = len(commit.parents) - 1
+        return ([mine[0] + 1] if len(ends) == sides else range(1, sides + 1)), ""
+
+    def _merged(self, commit: Commit, side: int) -> Evidence:
+        merger = commit.author if commit.committer.email in FORGES else commit.committer
+        writers = self._writers(commit, side)
+        if made_by_agent(commit.message):
+            return _by(commit, ON_BRANCH, "self-merge", merger, writers, "an agent made this merge")
+        if any(merger.same(writer) for writer in writers):
+            return self._own(commit, merger, writers)
+        return _by(commit, MERGED, "merge", merger, writers, _subject(commit))
+
+    def _own(self, commit: Commit, person: Person, writers: tuple[Person, ...]) -> Evidence:
+        if self._distinct:
+            return _by(commit, ON_BRANCH, "self-merge", person, writers, "taken by the person who proposed it")
+        return _by(commit, MERGED, "self-merge", person, writers, _subject(commit))
+
+    def _writers(self, commit: Commit, side: int) -> tuple[Person, ...]:
+        """Who wrote on the proposal's side: authors of its commits on this rule, the last one first."""
+        mine, before = commit.parents[side], commit.parents[0]
+        found = [
+            step.commit
+            for step in self._steps
+            if len(step.commit.parents) < 2
+            and self._is_ancestor(step.commit.node, mine)
+            and not self._is_ancestor(step.commit.node, before)
+        ]
+        found.sort(key=lambda one: (one.committed, one.id), reverse=True)
+        return tuple(dict.fromkeys(one.author for one in found))
+
+    def _plain_evidence(self, commit: Commit, path: str, blob: str | None) -> Evidence:
+        proposals = [p for p in self._known.texts.get((self._rule, blob), ()) if project_of(p.path) == project_of(path)]
+        writers = tuple(dict.fromkeys(proposal.author for proposal in proposals))
+        if commit.committer.email in FORGES:
+            return self._forge_evidence(commit, writers)
+        if not proposals:
+            cut = "the history is cut off here (a shallow clone)" if commit.cut else "committed without a proposal"
+            return _seen(commit, "direct", cut)
+        if not any(commit.committer.same(writer) for writer in writers):
+            how: How = "squash" if commit.author.same(commit.committer) else "rebase"
+            return _by(commit, MERGED, how, commit.committer, writers, f"the text of {proposals[0].branch}")
+        if copied_from(commit.message) & {proposal.commit for proposal in proposals}:
+            return self._own(commit, commit.committer, writers)
+        if any(proposal.commit == commit.id for proposal in proposals):
+            return _seen(commit, "direct", "fast-forwarded: nothing says that somebody took the proposal")
+        return _seen(commit, "direct", "the text of a proposal, committed by its own author")
+
+    def _forge_evidence(self, commit: Commit, writers: tuple[Person, ...]) -> Evidence:
+        suggested = writers or (commit.author,)
+        if not writers and not names_pull_request(commit.message):
+            return _seen(commit, "direct", "edited on the forge without a pull request")
+        if self._distinct:
+            return _by(commit, ON_BRANCH, "squash", None, suggested, "a squashed pull request does not say who took it")
+        return _by(commit, MERGED, "squash", commit.committer, suggested, _subject(commit))
+
+
+def _holds(changes: Sequence[Change], path: str, blob: str | None) -> bool:
+    """True if the parent with these changes has the text too, at the path or elsewhere in its project.
+
+    For a removal (blob None): if it lacks the file too.
+    """
+    at_path = next((change for change in changes if change.path == path), None)
+    if at_path is None:
+        return True
+    return blob is not None and any(c.old == blob and project_of(c.path) == project_of(path) for c in changes)
+
+
+def _seen(commit: Commit, how: How, reason: str) -> Evidence:
+    return Evidence(ON_BRANCH, how, None, commit.committed, (commit.author,), commit.id, reason)
+
+
+def _by(
+    commit: Commit, level: int, how: How, by: Person | None, suggested_by: tuple[Person, ...], reason: str
+) -> Evidence:
+    return Evidence(level, how, by, commit.committed, suggested_by, commit.id, reason)
+
+
+def _subject(commit: Commit) -> str:
+    return commit.message.partition("\n")[0].strip()

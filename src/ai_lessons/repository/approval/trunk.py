@@ -1,0 +1,76 @@
+"""The approval branch as proposals are compared with it: where it stands, and which commits it has already."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ai_lessons.errors import NotFound, StorageFailed
+from ai_lessons.repository.approval import approved
+from ai_lessons.repository.approval.approval_branch import branch_name
+from ai_lessons.repository.approval.approval_state import ApprovalState
+from ai_lessons.repository.approval.derivation import Reading, derive
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from ai_lessons.repository.approval.verdicts import View
+    from ai_lessons.repository.worktree import Worktree
+
+
+class Trunk:
+    """One moment of the approval branch. `view` is what the engine says about it, signatures not looked at."""
+
+    def __init__(self, worktree: Worktree, view: View) -> None:
+        if view.tip is None:
+            raise NotFound("commit on the approval branch", branch_name(view.ref), hint="commit something first")
+        self.worktree, self.view, self.tip = worktree, view, view.tip
+        self._has: dict[str, bool] = {}
+        self._everything: frozenset[str] | None = None
+
+    @property
+    def ref(self) -> str:
+        """The branch's full name."""
+        return self.view.ref
+
+    @property
+    def name(self) -> str:
+        """The branch as people write it."""
+        return branch_name(self.view.ref)
+
+    def contains(self, commits: Collection[str]) -> set[str]:
+        """Those commits that the branch has."""
+        unknown = [commit for commit in commits if commit not in self._has]
+        if unknown:
+            inside = self._inside(unknown)
+            self._has |= {commit: commit in inside for commit in unknown}
+        return {commit for commit in commits if self._has[commit]}
+
+    def _inside(self, commits: Collection[str]) -> Collection[str]:
+        if self._everything is None:
+            try:
+                with ApprovalState(approved.state_file(self.worktree, self.ref)) as state:
+                    # what is not about this tip (somebody was faster, nothing could be written) would answer wrongly
+                    if state.get("tip") == self.tip:
+                        return state.nodes_of(commits)
+            except StorageFailed:
+                pass  # a repository that cannot be written: its history is read once more, below
+            commits_of_branch = Reading(self.worktree).commits([self.tip], [])
+            self._everything = frozenset(commit.id for commit in commits_of_branch)
+        return self._everything
+
+    def places(self, rule: str) -> set[str]:
+        """Where texts of a rule stand on the branch."""
+        verdict = self.view.verdicts.get(rule)
+        if verdict is None:
+            return set()
+        paths = {one.path for one in verdict.unapproved if one.blob} | ({verdict.path} if verdict.path else set())
+        return {path for path in paths if path in self.view.files}
+
+
+def look(worktree: Worktree, ref: str) -> Trunk:
+    """The approval branch as it stands now.
+
+    Raises:
+        NotFound: there is no such branch, or nothing on it. UnsupportedRepository: its history cannot be read.
+    """
+    return Trunk(worktree, approved.look(worktree, ref) or derive(worktree, ref))

@@ -1,0 +1,1 @@
+"""The code repository that one works in: its folder, manifests and instructions."""

@@ -1,0 +1,41 @@
+"""The files of the code repository that somebody stands in, to tell which names still lead somewhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ai_lessons.repository import git
+from ai_lessons.repository.code import code_folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Code(NamedTuple):
+    """A code repository: its name, and its files as paths from its top. `whole`: every project here is about it."""
+
+    name: str
+    files: tuple[str, ...]
+    whole: bool
+
+    def is_of(self, project: str) -> bool:
+        """Whether an entry of this project is about this code."""
+        return self.whole or code_folder.same_name(project, self.name)
+
+
+def around(cwd: Path, worktree: Path, knowledge: Path) -> Code | None:
+    """The code that entries are about: the repository that the knowledge is a folder of, else the one around `cwd`.
+
+    None where there is neither, or git does not tell its files. Files that git ignores do not count.
+    """
+    inside = worktree != knowledge
+    top = worktree if inside else code_folder.top_of(cwd)
+    if top is None or top == knowledge:
+        return None
+    done = git.run(top, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    if done is None or done.code:
+        return None
+    paths = dict.fromkeys(done.out.decode("utf-8", "surrogateescape").split("\0"))
+    own = f"{knowledge.relative_to(top).as_posix()}/" if inside else None
+    files = tuple(path for path in paths if path and not (own and path.startswith(own)))
+    return Code(code_folder.name_of(top), files, inside)

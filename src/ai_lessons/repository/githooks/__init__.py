@@ -1,0 +1,1 @@
+"""The hooks of git, on the client and on a server."""

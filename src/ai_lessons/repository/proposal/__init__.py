@@ -1,0 +1,1 @@
+"""Proposals: branches that wait for a person, and what became of them."""

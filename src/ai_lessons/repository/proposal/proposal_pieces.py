@@ -1,0 +1,235 @@
+"""The files that a proposal changes, and which entry each of them belongs to. Reads objects, writes nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from dulwich.diff_tree import tree_changes
+from dulwich.objects import Blob, ObjectID
+
+from ai_lessons.errors import Refused
+from ai_lessons.knowledge.entries import HANDLE_LENGTH, Kind
+from ai_lessons.knowledge.layout import check_path, derived_id, is_markdown, place, side_of
+from ai_lessons.repository.approval.merges import entry_end, rule_end
+from ai_lessons.repository.approval.rule_files import is_release, is_rule, stated_id
+from ai_lessons.repository.objects import Draft
+from ai_lessons.repository.proposal.proposal_refs import OTHERS, PROPOSALS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from dulwich.repo import Repo
+
+
+FILES_LOOKED_AT: Final = 1000
+RELEASE: Final = "release"
+"""What is proposed by a record of a release, where else the kind of the entry stands."""
+
+_NAMED_BY_ULID: Final = re.compile(r"([0-7][0-9a-hjkmnp-tv-z]{25})(?:-[^/]*)?", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One file that a proposal changes: blob ids where it began and where it ends, None for no file.
+
+    `path` is relative to the root. `here` is what the approval branch has there now.
+    """
+
+    path: str
+    old: str | None
+    new: str | None
+    here: str | None
+    mode: int | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """False for a link or a submodule in place of a text."""
+        return self.mode is None or stat.S_ISREG(self.mode)
+
+    @property
+    def done(self) -> bool:
+        """True if the approval branch has it already."""
+        return self.here == self.new
+
+
+class Sides(NamedTuple):
+    """The trees that a proposal is about: where it left the approval branch, where it ends, and that branch now."""
+
+    repo: Repo
+    draft: Draft
+    prefix: str
+    before: ObjectID | None
+    after: ObjectID
+    here: ObjectID
+
+    def blob(self, tree: ObjectID | None, path: str) -> str | None:
+        """The blob at a path of one of the trees; None if no plain file is there."""
+        found = self.draft.lookup(tree, os.fsencode(self.prefix + path))
+        return found[1].decode() if found and stat.S_ISREG(found[0]) else None
+
+
+def text_of(repo: Repo, blob: str) -> bytes:
+    """A blob's content; nothing if the object is of another kind."""
+    found = repo.object_store[ObjectID(blob.encode())]
+    return found.data if isinstance(found, Blob) else b""
+
+
+def blob_at(repo: Repo, commit: str, path: str) -> str | None:
+    """The blob at a path (relative to the worktree's top) of a commit; None if no plain file is there."""
+    draft = Draft(repo)
+    found = draft.lookup(draft.tree_of(ObjectID(commit.encode())), os.fsencode(path))
+    return found[1].decode() if found and stat.S_ISREG(found[0]) else None
+
+
+def rule_of(repo: Repo, path: str, blob: str) -> str:
+    """Whose text this is: the id that it states, else the one that follows from where it lies."""
+    return stated_id(text_of(repo, blob)) or derived_id(path)
+
+
+def pieces(sides: Sides, name: str) -> tuple[list[Piece], list[str]]:
+    """The files that the branch `name` may be about, and the paths of all else that it changes."""
+    prefix = os.fsencode(sides.prefix)
+    found: list[Piece] = []
+    others: list[str] = []
+    changes = tree_changes(sides.repo.object_store, sides.before, sides.after, change_type_same=True)
+    for change in islice(changes, FILES_LOOKED_AT):
+        old, new = change.old, change.new
+        raw = (new.path if new else None) or (old.path if old else None) or b""
+        path = os.fsdecode(raw.removeprefix(prefix))
+        if not raw.startswith(prefix) or not _is_about(name, path):
+            others.append(os.fsdecode(raw))
+            continue
+        there = sides.draft.lookup(sides.here, raw)
+        found.append(
+            Piece(
+                path,
+                old.sha.decode() if old and old.sha else None,
+                new.sha.decode() if new and new.sha else None,
+                there[1].decode() if there else None,
+                new.mode if new and new.sha else None,
+            )
+        )
+    return found, others
+
+
+def _is_about(name: str, path: str) -> bool:
+    if name.startswith(PROPOSALS) or is_rule(path):
+        return name.startswith(PROPOSALS) and is_rule(path)
+    return is_release(path) or place(path) is not None
+
+
+def owners(sides: Sides, piece: Piece) -> set[str]:
+    """The entries that a file belongs to, before and after: more than one where it takes the id of another."""
+    texts = ((sides.before, piece.old), (sides.after, piece.new if piece.is_plain else None))
+    return {_owner(sides, tree, piece.path, blob) for tree, blob in texts if blob}
+
+
+def _owner(sides: Sides, tree: ObjectID | None, path: str, blob: str) -> str:
+    if is_release(path):
+        return release_id(path)
+    if is_rule(path):
+        return rule_of(sides.repo, path, blob)
+    main = _main(sides, tree, path)
+    if main != path:
+        return rule_of(sides.repo, main, blob)  # the side file of a script says its id
+    side = sides.blob(tree, side_of(path)) if _is_script(path) else None
+    if side:
+        return rule_of(sides.repo, path, side)
+    return rule_of(sides.repo, path, blob) if is_markdown(path) else derived_id(path)
+
+
+def _is_script(path: str) -> bool:
+    where = place(path)
+    return where is not None and where.kind is Kind.SCRIPT
+
+
+def _main(sides: Sides, tree: ObjectID | None, path: str) -> str:
+    """The file that an entry is known by: of a script's two the script."""
+    script = path.removesuffix(side_of(""))
+    return script if script != path and _is_script(path) and sides.blob(tree, script) else path
+
+
+def main_path(sides: Sides, mine: Sequence[Piece]) -> str:
+    """Where the entry lies once the proposal is taken; of a removal where it lay."""
+    piece = next((piece for piece in mine if piece.new), mine[0])
+    return _main(sides, sides.after if piece.new else sides.before, piece.path)
+
+
+def release_id(path: str) -> str:
+    """What names the record of a release: the ULID that its file name begins with, else as of a file without an id."""
+    found = _NAMED_BY_ULID.fullmatch(path.rpartition("/")[2].rpartition(".")[0])
+    return found[1].upper() if found else derived_id(path)
+
+
+def subject_of(name: str, owned: Mapping[str, set[str]]) -> tuple[str | None, str]:
+    """The entry that the branch `name` is about, by the owners of its files, and what is wrong with that name."""
+    every = sorted(set().union(*owned.values()))
+    is_rules = name.startswith(PROPOSALS)
+    end = rule_end(name) if is_rules else entry_end(name)
+    named = [entry for entry in every if end and entry.endswith(end)]
+    what, several = ("rule", "rules") if is_rules else ("entry", "entries")
+    if len(named) == 1:
+        return named[0], ""
+    if not every:
+        return None, ""
+    if named:
+        said = f"it changes {len(named)} {several} whose id ends in {end}, so its name does not say which it means"
+        return named[0], said
+    path = next(path for path, ids in owned.items() if every[0] in ids)
+    better = branch_for(path, every[0])
+    return every[0], f"the branch does not name its {what}: git branch -m {name} {better}"
+
+
+def branch_for(path: str, entry: str, length: int = HANDLE_LENGTH) -> str:
+    """The shortest name of a branch that proposes something about the entry of that file."""
+    if is_release(path):
+        return f"{OTHERS}{RELEASE}-{entry[-length:]}"
+    where = place(path)
+    kind = where.kind if where and where.kind else Kind.DOC
+    return f"{PROPOSALS if kind is Kind.RULE else OTHERS}{kind.letter}-{entry[-length:]}"
+
+
+def in_the_way(draft: Draft, tree: ObjectID, path: str) -> str:
+    """A file that has the name of one of the folders of `path`; empty if there is none."""
+    parts = path.split("/")
+    for depth in range(1, len(parts)):
+        folder = "/".join(parts[:depth])
+        found = draft.lookup(tree, os.fsencode(folder))
+        if found is None:
+            return ""
+        if not stat.S_ISDIR(found[0]):
+            return folder
+    return ""
+
+
+def faults(sides: Sides, trunk: str, mine: Iterable[Piece]) -> Iterator[str]:
+    """Why these files cannot be put on the approval branch (called `trunk`) as they are."""
+    for piece in mine:
+        if not piece.is_plain:
+            yield f"{piece.path} is not a plain file in it"
+        if piece.here not in {piece.old, piece.new}:
+            yield f"{piece.path} was {_since(piece)} on {trunk} since it was proposed"
+        elif piece.here is None and (other := in_the_way(sides.draft, sides.here, sides.prefix + piece.path)):
+            yield f"{piece.path} cannot be made on {trunk}: {other} is in the way"
+        if piece.new and piece.here is None and (reason := _unwritable(piece.path)):
+            yield reason
+
+
+def _unwritable(path: str) -> str:
+    """Why we would not write a file of that name; empty if we would."""
+    try:
+        check_path(path, hidden=is_release(path))
+    except Refused as refused:
+        return refused.message
+    return ""
+
+
+def _since(piece: Piece) -> str:
+    if piece.here is None:
+        return "removed or moved"
+    return "changed" if piece.old else "made"

@@ -1,0 +1,77 @@
+"""Which proposal branches there are, here and on remotes, read from git's own files. Starts no program."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from ai_lessons.repository.worktree import Worktree
+
+PROPOSALS: Final = "rules/"
+"""Every proposal about a rule is a branch below this."""
+
+OTHERS: Final = "proposals/"
+"""Every other proposal is a branch below this: about a lesson, a doc, a script, or a record of a release."""
+
+_REF: Final = re.compile(rf"refs/(?:heads|remotes/[^/]+)/((?:{PROPOSALS}|{OTHERS})\S+)")
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}")
+
+
+def proposal_refs(worktree: Worktree) -> dict[str, str]:
+    """Full names of proposal branches and where they point, loose ones before packed ones."""
+    return _refs(worktree, (PROPOSALS, OTHERS))
+
+
+def rule_refs(worktree: Worktree) -> dict[str, str]:
+    """The same of those about rules: on the others no verdict depends."""
+    return _refs(worktree, (PROPOSALS,))
+
+
+def _refs(worktree: Worktree, families: Sequence[str]) -> dict[str, str]:
+    found = dict(_packed(worktree.common_dir, families))
+    refs = worktree.common_dir / "refs"
+    for place in (refs / "heads", *sorted(refs.glob("remotes/*"))):
+        for family in families:
+            found |= _loose(worktree.common_dir, place / family.rstrip("/"))
+    return found
+
+
+def branch_of(ref: str) -> str:
+    """`rules/R-8F3K2A-use-x` for its ref, local or remote; empty for a ref that is no proposal's."""
+    found = _REF.fullmatch(ref)
+    return found[1] if found else ""
+
+
+def signature(refs: Mapping[str, str]) -> str:
+    """Changes whenever any of them does."""
+    return sha256("\n".join(f"{ref} {commit}" for ref, commit in sorted(refs.items())).encode()).hexdigest()
+
+
+def _loose(common_dir: Path, place: Path) -> Iterator[tuple[str, str]]:
+    for folder, _, names in os.walk(place):
+        for name in names:
+            file = os.path.join(folder, name)
+            with suppress(OSError), open(file, encoding="utf-8", errors="replace") as opened:
+                text = opened.read(100).strip()
+                ref = os.path.relpath(file, common_dir)
+                if _COMMIT.fullmatch(text) and _REF.fullmatch(ref):
+                    yield ref, text
+
+
+def _packed(common_dir: Path, families: Iterable[str]) -> Iterator[tuple[str, str]]:
+    try:
+        lines = (common_dir / "packed-refs").read_text(errors="replace").splitlines()
+    except OSError:
+        return
+    wanted = tuple(families)
+    for line in lines:
+        commit, _, ref = line.partition(" ")
+        if branch_of(ref).startswith(wanted) and _COMMIT.fullmatch(commit):
+            yield ref, commit

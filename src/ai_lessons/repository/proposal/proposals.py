@@ -1,0 +1,255 @@
+"""Proposals that wait: what their branches would change, held against the approval branch.
+
+One below rules/ is about a rule, one below proposals/ about any other entry, or about the record of a release.
+Reads refs and objects; writes nothing. Making, changing and ending proposals is done in `proposing` and `deciding`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal
+
+from dulwich.graph import find_merge_base
+from dulwich.objects import Commit, ObjectID
+from dulwich.repo import Repo
+
+from ai_lessons.repository.approval.merges import report
+from ai_lessons.repository.approval.rule_files import is_release
+from ai_lessons.repository.approval.rule_history import person
+from ai_lessons.repository.history import trailers_of
+from ai_lessons.repository.objects import Draft
+from ai_lessons.repository.proposal import proposal_pieces
+from ai_lessons.repository.proposal.proposal_pieces import Piece, Sides, main_path, owners, rule_of, subject_of, text_of
+from ai_lessons.repository.proposal.proposal_refs import OTHERS, PROPOSALS, branch_of, proposal_refs
+from ai_lessons.repository.proposal.proposals_taken import stood
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from ai_lessons.repository.approval.trunk import Trunk
+    from ai_lessons.repository.approval.verdicts import Person
+
+__all__ = ["Piece", "Repository", "Waiting", "look", "rule_of", "text_of", "waiting"]
+
+Repository = Repo
+"""An open repository, for those who only hand it on."""
+
+Sort = Literal["new", "edit", "removal"]
+
+OWN_COMMITS: Final = 1000
+"""A branch with more commits of its own is no proposal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A proposal that waits for a person.
+
+    `branch` is its name as git takes it (`rules/R-8F3K2A-use-x`, `origin/rules/…`), `name` the same without a remote.
+    `entry` is the id of the entry or release that it is about, and `path` where that lies. `base` is where it left the
+    approval branch. `foreign` are other files that it changes, `faults` other reasons why it cannot be merged as it
+    is. `suggested_by` are the people who wrote on it, the last one first; `at` is when (seconds since 1970). `report`
+    is what its commit says between subject and trailers.
+    """
+
+    ref: str
+    branch: str
+    name: str
+    commit: str
+    base: str | None
+    entry: str
+    path: str
+    sort: Sort
+    pieces: tuple[Piece, ...]
+    suggested_by: tuple[Person, ...]
+    at: int
+    trailers: tuple[tuple[str, str], ...] = ()
+    foreign: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+    report: str = ""
+
+    @property
+    def is_rule(self) -> bool:
+        """True where it decides about a rule."""
+        return self.family == PROPOSALS
+
+    @property
+    def family(self) -> str:
+        """Where its branch lies: `rules/` or `proposals/`."""
+        return PROPOSALS if self.name.startswith(PROPOSALS) else OTHERS
+
+    @property
+    def is_release(self) -> bool:
+        """True where it decides about a release."""
+        return is_release(self.path)
+
+    @property
+    def remote(self) -> bool:
+        """True where it is only on a remote, as far as this clone knows."""
+        return not self.ref.startswith("refs/heads/")
+
+    @property
+    def smuggled(self) -> str:
+        """A sentence about the other files that it changes; empty if there are none."""
+        more = f" and {len(self.foreign) - 3} more" if len(self.foreign) > 3 else ""
+        return f"it also changes {', '.join(self.foreign[:3])}{more}" if self.foreign else ""
+
+    @property
+    def piece(self) -> Piece:
+        """The file that holds the proposed text, or for a removal the text that goes."""
+        return next((piece for piece in self.pieces if piece.new), self.pieces[0])
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """The commits that a branch has and the approval branch has not, newest first, and where it left that."""
+
+    commits: tuple[Commit, ...]
+    base: ObjectID | None
+
+
+def waiting(repo: Repo, trunk: Trunk, rejected: Collection[str] = ()) -> list[Waiting]:
+    """Every open proposal, oldest first; those in `rejected` (commits) are left out.
+
+    Closed are those whose commits or texts the approval branch has by now. Of a branch that is the same here and on
+    a remote only the one here is told.
+    """
+    refs = _distinct(proposal_refs(trunk.worktree))
+    merged = trunk.contains(set(refs.values()))
+    found = []
+    for ref, commit in refs.items():
+        if commit not in merged and commit not in rejected:
+            one = look(repo, trunk, ref, commit)
+            if one is not None:
+                found.append(one)
+    return sorted(_rivals(found), key=lambda one: (one.at, one.branch))
+
+
+def _distinct(refs: dict[str, str]) -> dict[str, str]:
+    """The refs without those of remotes that say what a branch here says."""
+    here = {(branch_of(ref), commit) for ref, commit in refs.items() if ref.startswith("refs/heads/")}
+    kept: dict[tuple[str, str], str] = {}
+    for ref, commit in sorted(refs.items()):
+        key = (branch_of(ref), commit)
+        if ref.startswith("refs/heads/") or (key not in here and key not in kept):
+            kept[key] = ref
+    return {ref: commit for (_, commit), ref in kept.items()}
+
+
+def _rivals(found: list[Waiting]) -> Iterator[Waiting]:
+    """Each with a fault for every other proposal about the same entry."""
+    by_entry: dict[str, list[Waiting]] = defaultdict(list)
+    for one in found:
+        by_entry[one.entry].append(one)
+    for one in found:
+        others = [other.branch for other in by_entry[one.entry] if other is not one]
+        what = "rule" if one.is_rule else "entry"
+        yield replace(one, faults=(*one.faults, *(f"{o} proposes something else for this {what}" for o in others)))
+
+
+def look(repo: Repo, trunk: Trunk, ref: str, commit: str) -> Waiting | None:
+    """One proposal; None if it is closed, changes nothing that it could be about, or is far too long to be one."""
+    line, name = _line(repo, trunk, commit), branch_of(ref)
+    if line is None:
+        return None
+    sides = _sides(repo, trunk, line, commit)
+    pieces, others = proposal_pieces.pieces(sides, name)
+    owned = {piece.path: owners(sides, piece) for piece in pieces}
+    entry, fault = subject_of(name, owned)
+    if entry is None:
+        return None
+    mine = tuple(piece for piece in pieces if owned[piece.path] == {entry})
+    foreign = [*(piece.path for piece in pieces if piece not in mine), *others]
+    if not mine or _taken(trunk, line, name, mine):
+        return None
+    writers = [_author(one) for one in line.commits if len(one.parents) < 2]
+    messages = [one.message.decode(errors="replace") for one in line.commits]
+    return Waiting(
+        ref=ref,
+        branch=ref.removeprefix("refs/heads/").removeprefix("refs/remotes/"),
+        name=name,
+        commit=commit,
+        base=line.base.decode() if line.base else None,
+        entry=entry,
+        path=main_path(sides, mine),
+        sort=_sort(mine),
+        pieces=mine,
+        suggested_by=tuple(dict.fromkeys(writers)),
+        at=int(line.commits[0].author_time),
+        trailers=trailers_of(messages[0]),
+        foreign=tuple(foreign),
+        faults=tuple(filter(None, [fault, *_faults(sides, trunk, line, name, entry, mine)])),
+        report=next(filter(None, map(report, messages)), ""),
+    )
+
+
+def _sides(repo: Repo, trunk: Trunk, line: _Line, commit: str) -> Sides:
+    draft = Draft(repo)
+    tip, end = ObjectID(trunk.tip.encode()), ObjectID(commit.encode())
+    before = draft.tree_of(line.base) if line.base else None
+    return Sides(repo, draft, trunk.worktree.prefix, before, draft.tree_of(end), draft.tree_of(tip))
+
+
+def _taken(trunk: Trunk, line: _Line, name: str, mine: Sequence[Piece]) -> bool:
+    """Whether the approval branch has what is proposed, or had it and went on: only a rule stays as it was taken."""
+    if all(piece.done for piece in mine):
+        return True
+    if name.startswith(PROPOSALS) or line.base is None:
+        return False
+    went_on = [piece for piece in mine if not piece.done and piece.here != piece.old and piece.new]
+    if len(went_on) != sum(not piece.done for piece in mine):
+        return False
+    base = line.base.decode()
+    return all(stood(trunk.worktree, base, trunk.tip, piece.path, piece.new or "") for piece in went_on)
+
+
+def _line(repo: Repo, trunk: Trunk, tip: str) -> _Line | None:
+    own: dict[str, Commit] = {}
+    edges: list[str] = []
+    ahead = [tip]
+    while ahead:
+        known = trunk.contains(ahead)
+        edges += [commit for commit in ahead if commit in known]
+        fresh = [commit for commit in ahead if commit not in known]
+        own |= {commit: _commit(repo, commit) for commit in fresh}
+        if len(own) > OWN_COMMITS:
+            return None  # whoever may push must not be able to stop the review of everything else
+        parents = dict.fromkeys(parent.decode() for commit in fresh for parent in own[commit].parents)
+        ahead = [parent for parent in parents if parent not in own]
+    return _Line(tuple(own.values()), _base(repo, trunk, tip, list(dict.fromkeys(edges))))
+
+
+def _base(repo: Repo, trunk: Trunk, tip: str, edges: Sequence[str]) -> ObjectID | None:
+    if len(edges) < 2:
+        return ObjectID(edges[0].encode()) if edges else None
+    found = find_merge_base(repo, [ObjectID(trunk.tip.encode()), ObjectID(tip.encode())])
+    return ObjectID(found[0]) if found else None
+
+
+def _commit(repo: Repo, name: str) -> Commit:
+    found = repo.object_store[ObjectID(name.encode())]
+    if not isinstance(found, Commit):
+        raise KeyError(name)
+    return found
+
+
+def _sort(pieces: Iterable[Piece]) -> Sort:
+    several = list(pieces)
+    if not any(piece.new for piece in several):
+        return "removal"
+    return "edit" if any(piece.old for piece in several) else "new"
+
+
+def _author(commit: Commit) -> Person:
+    return person(commit.author + b" 0 +0000")[0]
+
+
+def _faults(sides: Sides, trunk: Trunk, line: _Line, name: str, entry: str, pieces: Sequence[Piece]) -> Iterator[str]:
+    """Why the proposal cannot be merged as it is."""
+    if line.base is None:
+        yield f"it has no commit in common with {trunk.name}"
+    yield from proposal_pieces.faults(sides, trunk.name, pieces)
+    if name.startswith(PROPOSALS):
+        elsewhere = trunk.places(entry) - {piece.path for piece in pieces}
+        if elsewhere and any(piece.new for piece in pieces):
+            yield f"the rule stands at {', '.join(sorted(elsewhere))} on {trunk.name} already"

@@ -1,0 +1,1 @@
+"""Running programs and scripts, and which of them this machine trusts."""

@@ -1,0 +1,40 @@
+"""Programs that we start, ask one thing and wait for. Nothing that they started outlives their time.
+
+Each gets a session of its own: no terminal on which anything could ask, and a process group that can be ended whole.
+A daemon that left the group, such as the user's own gpg-agent, is not ours to end.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+
+def run(
+    argv: Sequence[str], *, env: Mapping[str, str], timeout: float, cwd: Path | None = None, stdin: bytes = b""
+) -> subprocess.CompletedProcess[bytes]:
+    """Exit code and output of a program; `timeout` in seconds.
+
+    Raises:
+        subprocess.TimeoutExpired: it did not end in time, or something that it started kept its output open. All of
+            it is ended. OSError: it could not be started.
+    """
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        argv, cwd=cwd, env=env, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
+    ) as process:
+        try:
+            out, err = process.communicate(stdin, timeout)
+        except BaseException:
+            # also where the program itself has ended: as long as one of its children lives, the number stays theirs
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return subprocess.CompletedProcess(argv, process.returncode, out, err)

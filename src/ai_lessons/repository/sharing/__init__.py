@@ -1,0 +1,1 @@
+"""Bringing clones together: fetch, merge, push, and conflicts."""

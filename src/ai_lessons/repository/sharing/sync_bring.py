@@ -1,0 +1,239 @@
+"""What a remote's branch has, brought into the branch that is checked out: all of it, or nothing and the reason.
+
+The merge is made of objects (`sync_merge`); branch, git's index and working tree are moved by `git merge --ff-only`,
+which refuses where somebody has edited what it would write. Asks no network.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from dulwich.objects import ObjectID
+
+from ai_lessons.errors import Conflict, NotFound, Refused, StorageFailed, UnsavedEdits, UnsupportedRepository
+from ai_lessons.repository import activity, git, git_index, git_locks
+from ai_lessons.repository.chain import People, make_commit
+from ai_lessons.repository.locks import held
+from ai_lessons.repository.objects import Draft, opened
+from ai_lessons.repository.proposal.proposing import HEADS, committing, intent, signature
+from ai_lessons.repository.sharing.sync_conflicts import Decisions, is_ancestor
+from ai_lessons.repository.sharing.sync_merge import Torn, plan, texts
+from ai_lessons.repository.sharing.sync_network import Place, place_of
+from ai_lessons.repository.worktree import read_ref
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dulwich.repo import Repo
+
+    from ai_lessons.repository.sharing.sync_merge import Choice, Plan
+    from ai_lessons.repository.store import Store
+
+MERGE_SECONDS: Final = 600.0
+LOCK_SECONDS: Final = 5.0
+WRITE_PATIENCE: Final = 60.0
+AGAIN: Final = "ai-lessons admin sync"
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What came in: how many commits, and the files that both sides had changed.
+
+    `head` is where the branch stands now. With `torn` files nothing has moved.
+    """
+
+    head: str | None
+    received: int = 0
+    merged: tuple[str, ...] = ()
+    torn: tuple[Torn, ...] = ()
+
+
+class Sides(NamedTuple):
+    """A torn file with what the base and each side have (`base`, `ours`, `theirs`), None for no file."""
+
+    torn: Torn
+    texts: Mapping[str, bytes | None]
+
+
+def where(store: Store, remote: str | None = None) -> Place:
+    """The place with which the checked-out branch is shared.
+
+    Raises:
+        Refused: a folder of a bigger repository. Conflict: no branch is checked out, or somebody is in the middle of
+            a merge or the like. NotFound: no git program, or no remote.
+    """
+    if not git.available():
+        raise NotFound("program", "git", hint="sharing needs git: install it; until then everything else works")
+    if store.is_folder_of_bigger_repo:
+        raise Refused(
+            f"{store.root} is a folder of the repository at {store.worktree.top}, which is shared as a whole",
+            hint=f"git pull, commit and push there: git -C {store.worktree.top} status",
+        )
+    return place_of(store.worktree, branch(store), remote)
+
+
+def branch(store: Store) -> str:
+    """The branch that is checked out.
+
+    Raises:
+        Conflict: there is none, or somebody is in the middle of a merge or the like.
+    """
+    reason = activity.busy(store.worktree)
+    if reason:
+        raise Conflict(reason)
+    ref = store.head().ref
+    if ref is None:
+        raise Conflict("HEAD is detached, so there is no branch to share", hint="git switch main")
+    return ref.removeprefix(HEADS)
+
+
+def bring(store: Store, place: Place) -> Brought:
+    """Merge what is known of the remote's branch into ours; nothing moves if a file needs a person.
+
+    Raises:
+        Conflict: somebody is in the middle of git. UnsavedEdits: an edit that is in no commit is in the way.
+        Refused: the two have no commit in common, or git has no name for the user. StorageFailed: the disk said no.
+    """
+    with committing(store), held(store.state_dir / "write.lock", patience=WRITE_PATIENCE) as mine:
+        if not mine:
+            raise StorageFailed(f"another process has been writing to {store.root} for {WRITE_PATIENCE:.0f} seconds")
+        branch(store)
+        head, tip = store.head().commit, read_ref(store.worktree, place.tracking)
+        if tip is None or tip == head or (head and is_ancestor(store.worktree, tip, head)):
+            return Brought(head)
+        decisions = Decisions(store.state_dir)
+        if head is None or is_ancestor(store.worktree, head, tip):
+            target, merged = tip, tuple[str, ...]()
+        else:
+            with opened(store.worktree) as repo:
+                made = _plan(store, repo, Draft(repo), place, head, tip, decisions)
+                if made.plan.torn:
+                    return Brought(head, torn=made.plan.torn)
+                target, merged = _commit(store, repo, made, place), made.plan.merged
+        received = count(store, tip, head)
+        _forward(store, place, target)
+        decisions.forget()
+        return Brought(target, received, merged)
+
+
+def torn_now(store: Store, place: Place) -> tuple[Sides, ...]:
+    """The files that need a person, as far as is known of the remote's branch without asking it."""
+    head, tip = store.head().commit, read_ref(store.worktree, place.tracking)
+    if head is None or tip is None or is_ancestor(store.worktree, tip, head) or is_ancestor(store.worktree, head, tip):
+        return ()
+    with opened(store.worktree) as repo:
+        made = _plan(store, repo, Draft(repo), place, head, tip, Decisions(store.state_dir))
+        return tuple(Sides(torn, texts(repo, torn)) for torn in made.plan.torn)
+
+
+def decide(store: Store, place: Place, torn: Torn, choice: Choice) -> Brought:
+    """Note what a person chose for one torn file; the merge is made as soon as there is a choice for all of them.
+
+    Raises:
+        as `bring`.
+    """
+    Decisions(store.state_dir).note(torn, choice)
+    return bring(store, place)
+
+
+class _Made(NamedTuple):
+    """A planned merge: the objects in the making, and the commits of both sides."""
+
+    plan: Plan
+    draft: Draft
+    sides: tuple[str, str]
+
+
+def _plan(store: Store, repo: Repo, draft: Draft, place: Place, head: str, tip: str, decisions: Decisions) -> _Made:
+    bases = _bases(store, head, tip)
+    if not bases:
+        raise _strangers(store, place)
+    base = draft.tree_of(bases[0])
+    for other in bases[1:]:
+        # histories that cross: what the two have in common is itself a merge (as git's own strategy has it)
+        older = _bases(store, bases[0].decode(), other.decode())
+        common = plan(repo, draft, (draft.tree_of(older[0]), base, draft.tree_of(other))) if older else None
+        if common is None or common.tree is None:
+            raise Conflict(
+                f"the histories of {place.name} and this branch cross, and their common ground is in conflict itself",
+                hint=f"merge it by hand, once: git merge {place.name}",
+            )
+        base = common.tree
+    ours, theirs = (draft.tree_of(ObjectID(commit.encode())) for commit in (head, tip))
+    return _Made(plan(repo, draft, (base, ours, theirs), decisions.choose), draft, (head, tip))
+
+
+def _bases(store: Store, one: str, other: str) -> list[ObjectID]:
+    done = git.run(store.worktree.top, "merge-base", "--all", one, other)
+    return [ObjectID(commit) for commit in done.out.split()] if done is not None and not done.code else []
+
+
+def _strangers(store: Store, place: Place) -> Refused | UnsupportedRepository:
+    if (store.worktree.common_dir / "shallow").exists():
+        return UnsupportedRepository(
+            f"this clone is shallow: the commit that it has in common with {place.name} is not in it",
+            hint=f"git fetch --unshallow {place.remote}, then: {AGAIN}",
+        )
+    return Refused(
+        f"{place.name} and this branch have no commit in common: they are two different repositories",
+        hint=f"if they belong together: git merge --allow-unrelated-histories {place.name}",
+    )
+
+
+def _commit(store: Store, repo: Repo, made: _Made, place: Place) -> str:
+    """The merge commit, with a message that says to those who judge approvals what it is, and no more."""
+    people = People(store.worktree)
+    who = signature(people, repo, store.now())
+    tree = made.plan.tree
+    if tree is None:
+        raise KeyError(place.name)
+    # always with its destination: without one it would speak of the approval branch, wherever it was made
+    job = intent(f"Merge remote-tracking branch '{place.name}' into {branch(store)}\n", who.when)
+    parents = [ObjectID(side.encode()) for side in made.sides]
+    commit = make_commit(made.draft, job, tree, parents, people, (who.author, who.committer, who.when))
+    made.draft.save()
+    return commit.decode()
+
+
+def count(store: Store, tip: str, without: str | None) -> int:
+    """How many commits `tip` has that `without` has not."""
+    done = git.run(store.worktree.top, "rev-list", "--count", tip, *([f"^{without}"] if without else []))
+    return int(done.text) if done is not None and done.text.isdigit() else 0
+
+
+def _forward(store: Store, place: Place, target: str) -> None:
+    """Move branch, index and files to a commit that has ours. Git looks at everything before it touches anything."""
+    flags = ("--ff-only", "--quiet", "--no-overwrite-ignore", "--no-autostash")
+    deadline = time.monotonic() + LOCK_SECONDS
+    while True:
+        done = git.run(
+            store.worktree.top,
+            "merge",
+            *flags,
+            target,
+            extra={"GIT_REFLOG_ACTION": "sync"},
+            timeout=MERGE_SECONDS,
+        )
+        if done is None or done.code == 0:
+            return
+        if "index.lock" not in done.err:
+            break
+        if time.monotonic() > deadline:
+            lock = git_locks.lock_of(git_index.index_file(store.worktree))
+            raise Conflict(
+                f"git holds {lock}, so nothing was merged",
+                hint=f"if no git command is running, remove that file, then: {AGAIN}",
+            )
+        time.sleep(0.05)
+    paths = [line.strip() for line in done.err.splitlines() if line.startswith("\t")]
+    if paths:
+        more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+        raise UnsavedEdits(
+            f"{place.name} changes files that you have edited and not committed: {', '.join(paths[:3])}{more}",
+            hint=f"commit them or put them aside (git commit, git stash), then: {AGAIN}",
+        )
+    raise StorageFailed(
+        f"git did not merge {place.name}: {done.err.splitlines()[0] if done.err else 'it gave no reason'}"
+    )

@@ -1,0 +1,1 @@
+"""Signed records of approvals, and whose keys count."""

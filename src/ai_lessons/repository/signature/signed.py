@@ -1,0 +1,170 @@
+"""The policy `signed`: verdicts by signed records on the approval branch, on top of what history says.
+
+A rule is in force if the end of its chain of records approves a text: that text, at that path, wherever the branch has
+gone since. Who may sign is the caller's to say: keys come from outside the repository. Loads `cryptography`.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import astuple, dataclass, replace
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final
+
+from ai_lessons.errors import StorageFailed
+from ai_lessons.repository.approval import approval_memory as memory
+from ai_lessons.repository.approval import approved
+from ai_lessons.repository.approval.approval_state import ApprovalState, pack, unpack
+from ai_lessons.repository.approval.derivation import Reading
+from ai_lessons.repository.approval.rule_files import APPROVALS
+from ai_lessons.repository.approval.verdicts import ON_BRANCH, SIGNED, Alarm, Arrival, Evidence, Person, Verdict
+from ai_lessons.repository.signature.records import SignedRecord, Text, chains, judge, remember, seconds_of, text_digest
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from ai_lessons.repository.approval.approval_memory import Remembered
+    from ai_lessons.repository.approval.verdicts import View
+    from ai_lessons.repository.signature.records import Finding
+    from ai_lessons.repository.signature.signers import Signer
+    from ai_lessons.repository.worktree import Worktree
+
+RECORD_SUFFIX: Final = ".json"
+SIGNATURE_SUFFIX: Final = ".sig"
+
+
+def record_paths(rule: str, name: str, signer: str) -> tuple[str, str]:
+    """Where a record and one of its signatures go; `name` is a ULID, `signer` tells signatures of several people apart.
+
+    Files of their own, because two people who sign the same record in two clones must not meet in one file.
+    """
+    stem = f"{APPROVALS}{rule}/{name}"
+    return stem + RECORD_SUFFIX, f"{stem}.{signer}{SIGNATURE_SUFFIX}"
+
+
+def with_signatures(
+    worktree: Worktree, view: View, signers: Sequence[Signer], *, repository: str, threshold: int = 1
+) -> View:
+    """The view with verdicts by signed records; remembers the end of every chain, and raises an alarm if one is gone.
+
+    `repository` is the name that records carry; `threshold` how many different people have to sign.
+
+    Raises:
+        StorageFailed: the state cannot be opened. UnsupportedRepository: objects cannot be read.
+    """
+    remembered = memory.load(worktree.state_dir)
+    key = _key(view, signers, repository, threshold, remembered)
+    with ApprovalState(approved.state_file(worktree, view.ref)) as state:
+        noted = json.loads(state.get("signed") or "{}")
+        if noted.get("key") != key:
+            policy = _Signatures(signers, repository, threshold)
+            verdicts, gone, records = policy.judge(worktree, view, state, remembered.records)
+            remembered = _remember(worktree, remembered, records)
+            key = _key(view, signers, repository, threshold, remembered)
+            noted = {"key": key, "gone": gone, "verdicts": {rule: pack(one) for rule, one in verdicts.items()}}
+            with state.writing():
+                state.put("signed", json.dumps(noted))
+    alarms = view.alarms
+    if noted["gone"]:
+        message = f"signed decisions seen here before are gone, about {', '.join(noted['gone'])}"
+        alarms += (
+            Alarm("rolled-back", message, "look for them in the history: git log --diff-filter=D -- " + APPROVALS),
+        )
+    verdicts = {rule: unpack(rule, raw) for rule, raw in noted["verdicts"].items()}
+    return replace(view, verdicts=verdicts, alarms=alarms)
+
+
+def _key(view: View, signers: Sequence[Signer], repository: str, threshold: int, remembered: Remembered) -> str:
+    keys = [[repr(part) for part in astuple(signer)] for signer in signers]
+    parts = (view.tip, keys, repository, threshold, dict(remembered.records))
+    return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _remember(worktree: Worktree, remembered: Remembered, records: Mapping[str, str]) -> Remembered:
+    if dict(remembered.records) != dict(records):
+        with suppress(StorageFailed):  # where nothing can be written, nothing can be remembered
+            memory.save(worktree.state_dir, replace(remembered, records=records))
+    return memory.load(worktree.state_dir)
+
+
+@dataclass(frozen=True, slots=True)
+class _Signatures:
+    """Whose signatures count, for which repository, and how many of them."""
+
+    signers: Sequence[Signer]
+    repository: str
+    threshold: int
+
+    def judge(
+        self, worktree: Worktree, view: View, state: ApprovalState, remembered: Mapping[str, str]
+    ) -> tuple[dict[str, Verdict], list[str], Mapping[str, str]]:
+        """The verdicts, the rules whose decisions are gone, and what to remember."""
+        reading = Reading(worktree)
+        here = state.texts_of(None)
+        decisions = {path: blob for path, blob in view.files.items() if path.startswith(APPROVALS)}
+        blobs = {blob for texts in here.values() for _, blob in texts}
+        contents = reading.texts({*blobs, *decisions.values()})
+        records = signed_records(decisions, contents)
+        judged = chains(records, self.signers, repository=self.repository, threshold=self.threshold)
+        findings = judge(_texts(here, contents), judged, remembered=remembered)
+        archive = _Archive(reading, state, contents)
+        verdicts = {rule: _verdict(rule, found, here.get(rule, ()), archive, view) for rule, found in findings.items()}
+        gone = sorted(rule for rule, found in findings.items() if found.state == "rolled-back")
+        return verdicts, gone, remember(remembered, judged)
+
+
+def _texts(here: Mapping[str, Sequence[tuple[str, str]]], contents: Mapping[str, bytes]) -> dict[str, Text]:
+    return {
+        path: Text(rule, text_digest(contents[blob]))
+        for rule, texts in here.items()
+        for path, blob in texts
+        if blob in contents
+    }
+
+
+def signed_records(decisions: Mapping[str, str], contents: Mapping[str, bytes]) -> list[SignedRecord]:
+    """Records with the signatures whose names begin like theirs, from files by path and contents by blob."""
+    signatures: dict[str, list[str]] = {}
+    for path, blob in sorted(decisions.items()):
+        if path.endswith(SIGNATURE_SUFFIX) and blob in contents:
+            stem = path.rpartition("/")[0] + "/" + path.rpartition("/")[2].partition(".")[0]
+            signatures.setdefault(stem, []).append(contents[blob].decode("utf-8", "replace"))
+    return [
+        SignedRecord(contents[blob], tuple(signatures.get(path.removesuffix(RECORD_SUFFIX), ())))
+        for path, blob in sorted(decisions.items())
+        if path.endswith(RECORD_SUFFIX) and blob in contents
+    ]
+
+
+class _Archive:
+    """Finds a text by its digest among those that a rule has or once had."""
+
+    def __init__(self, reading: Reading, state: ApprovalState, contents: Mapping[str, bytes]) -> None:
+        self._reading, self._state, self._contents = reading, state, contents
+
+    def find(self, rule: str, here: Collection[str], digest: str) -> str | None:
+        """Its blob id; None if the text is nowhere in the history."""
+        for blob in sorted(here):
+            if blob in self._contents and text_digest(self._contents[blob]) == digest:
+                return blob
+        past = self._reading.texts(self._state.blobs_of(rule))
+        return min((blob for blob, data in past.items() if text_digest(data) == digest), default=None)
+
+
+def _verdict(rule: str, found: Finding, here: Sequence[tuple[str, str]], archive: _Archive, view: View) -> Verdict:
+    known = view.verdicts.get(rule)
+    before = known.evidence if known else Evidence(ON_BRANCH, "direct", None, 0, (), "", "")
+    path, digest = found.approved_path, found.approved_digest
+    blob = archive.find(rule, [blob for _, blob in here], digest) if digest else None
+    if path is None or blob is None:
+        evidence = replace(before, level=ON_BRANCH, reason=found.reason)
+        waiting = tuple(Arrival(*text, evidence) for text in here)
+        return Verdict(rule, in_force=False, path=None, blob=None, evidence=evidence, unapproved=waiting)
+    by = Person(", ".join(found.by), next(iter(found.by), ""))
+    at = int(seconds_of(found.at)) if found.at else 0
+    evidence = Evidence(SIGNED, "signed", by, at, before.suggested_by, before.commit, found.reason)
+    beside: list[tuple[str, str | None]] = [text for text in here if text != (path, blob)] if here else [(path, None)]
+    seen = replace(before, level=ON_BRANCH, how="direct", by=None)
+    others = tuple(Arrival(*text, seen) for text in beside)
+    return Verdict(rule, in_force=True, path=path, blob=blob, evidence=evidence, unapproved=others)

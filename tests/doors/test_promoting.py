@@ -1,0 +1,143 @@
+"""Promotion through the command: a code project with knowledge of its own, the user's, and a company's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from doors.a_terminal import Spawn
+    from doors.world import Outcome, Run
+
+LESSON = "L-8F3K2A"
+TITLE = "PUT /workflows replaces the entire resource"
+
+
+@pytest.fixture
+def three(knowledge: Path, hermetic: Path, run: Run, git: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The knowledge is that of the project we stand in; the user's and acme's repositories lie below the home."""
+    monkeypatch.delenv("AI_LESSONS_REPO")
+    desk = knowledge.parent / "shop"
+    (desk / ".ai").mkdir(parents=True)
+    git(desk, "init", "-q")
+    knowledge.rename(desk / ".ai/reference")
+    monkeypatch.chdir(desk)
+    for place in (hermetic / ".ai/reference", hermetic / "acme"):
+        place.mkdir(parents=True)
+        git(place, "init", "-q")
+        (place / "README.md").write_text("# Knowledge\n")
+        git(place, "add", "-A")
+        git(place, "commit", "-qm", "first")
+    config = hermetic / ".config/ai-lessons/config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text('[enterprise]\nacme = "~/acme"\n')
+    return desk
+
+
+def promote(run: Run, *args: str, to: str = "user") -> Outcome:
+    return run("contribute", "promote", LESSON, "--to", to, *args)
+
+
+def test_a_copy_tells_where_it_is_and_what_it_is_worth(three: Path, run: Run) -> None:
+    done = promote(run)
+    assert done.code == 0, done.err
+    first, path, source, evaluation, *findings = done.out.splitlines()
+    assert first.endswith(f"] {TITLE}")
+    assert path.startswith("  path: ~/.ai/reference/jira-api/lessons/2026-")
+    assert source == f"  copied from project: {LESSON}"
+    assert evaluation.startswith("  evaluation: approve, confidence 0.")
+    assert findings == ["  left behind: related_to D-4T7QZM Jira Workflows API"]
+    again = promote(run)
+    assert (again.code, again.out) == (0, f"[{LESSON}] {TITLE}\n  nothing to do\n")
+    assert again.err.endswith("(user) says the same already\n")
+
+
+def test_a_proposal_tells_its_branch(three: Path, run: Run) -> None:
+    done = promote(run, "--reason", "three teams", to="enterprise:acme")
+    assert done.code == 0, done.err
+    assert "\n  branch: proposals/L-" in done.out
+    assert done.out.index("until a person approves it: ai-lessons --tier enterprise:acme admin review-rules\n") > 0
+    assert "\nSend it to them: ai-lessons --tier enterprise:acme admin sync\n" in done.out
+    (waiting,) = run("--tier", "enterprise:acme", "admin", "pending-rules", "--json").json
+    assert waiting["report"].startswith("Reason: three teams\n\nEvaluation: approve")
+
+
+def test_it_is_data_too(three: Path, run: Run) -> None:
+    done = promote(run, "--json").json
+    assert (done["handle"], done["from"], done["to"], done["outcome"]) == (LESSON, "project", "user", "copied")
+    assert done["copy"]["handle"] != LESSON
+    assert done["proposal"] is None
+    assert done["evaluation"]["recommendation"] == "approve"
+    proposed = promote(run, "--json", to="enterprise:acme").json
+    assert proposed["copy"] is None
+    assert proposed["proposal"]["branch"].startswith("proposals/L-")
+
+
+def test_a_dry_run_shows_the_generic_form_and_writes_nothing(three: Path, hermetic: Path, run: Run) -> None:
+    done = promote(run, "--generic", "--name", "sandbox", "--dry-run", to="enterprise:acme")
+    assert done.code == 0, done.err
+    assert "  would be proposed to enterprise:acme\n" in done.out
+    assert "In its generic form:\n  name of a project sandbox -> PROJECT\n" in done.out
+    assert "\n+Seen on the PROJECT: two statuses were gone after one workflow update.\n" in done.out
+    assert run("--tier", "enterprise:acme", "admin", "pending-rules", "--json").json == []
+
+
+def test_the_generic_form_needs_a_person_or_yes(three: Path, run: Run) -> None:
+    refused = promote(run, "--generic", "--name", "sandbox")
+    assert refused.code == 8
+    assert "nobody looked at it" in refused.err
+    assert promote(run, "--generic", "--name", "sandbox", "--yes").code == 0
+
+
+@pytest.mark.parametrize(("answer", "outcome"), [("y", "copied from project"), ("n", "nobody looked at it")])
+def test_a_person_is_shown_what_goes_and_asked(three: Path, spawn: Spawn, answer: str, outcome: str) -> None:
+    child = spawn("contribute", "promote", LESSON, "--to", "user", "--generic", "--name", "sandbox")
+    child.expect("would be copied to user")
+    child.expect("-Seen on the sandbox")
+    child.expect("Take it in this form")
+    child.sendline(answer)
+    child.expect(outcome)
+    child.wait()
+    assert (child.exitstatus == 0) == (answer == "y")
+
+
+@pytest.mark.parametrize(
+    ("to", "code", "told"),
+    [
+        ("project", 2, "is in the project tier already"),
+        ("enterprise:none", 3, "no tier 'enterprise:none'"),
+        ("skill/x", 2, "lesson promote ID --to=skill/x"),
+    ],
+)
+def test_a_wrong_tier_is_named(three: Path, run: Run, to: str, code: int, told: str) -> None:
+    done = promote(run, to=to)
+    assert done.code == code
+    assert told in done.err
+
+
+def test_a_policy_that_forbids_it_is_told_in_a_dry_run_and_refuses_else(
+    three: Path, hermetic: Path, run: Run, git: Callable[..., str]
+) -> None:
+    (hermetic / "acme/.ai-lessons").mkdir()
+    settings = "governance:\n  promotion_from_enterprise_context: block_all\n"
+    (hermetic / "acme/.ai-lessons/config.yaml").write_text(settings)
+    git(hermetic / "acme", "add", "-A")
+    git(hermetic / "acme", "commit", "-qm", "policy")
+    (three / ".ai-lessons.toml").write_text('enterprise = "acme"\n')
+    plan = promote(run, "--dry-run")
+    assert plan.code == 0
+    assert "  may not go to user\n  policy: enterprise:acme: " in plan.out
+    assert promote(run).code == 8
+    (three / ".ai-lessons.toml").unlink()
+
+
+def test_what_a_text_says_is_never_obeyed_by_the_terminal(three: Path, run: Run) -> None:
+    file = next((three / ".ai/reference").glob("jira-api/lessons/*/*.md"))
+    file.write_text(file.read_text().replace("Seen on", "Seen\x1b[2J at http://buildbox:80/ on"))
+    done = promote(run, "--generic", "--dry-run")
+    assert "\x1b" not in done.out
+    assert "\\x1b[2J" in done.out

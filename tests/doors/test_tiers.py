@@ -1,0 +1,151 @@
+"""The programs where several tiers apply: what they read, where they write, and what they say of it."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from doors.mcp_world import over_stdio
+from doors.world import LESSON_PROGRAM, PROGRAM, Run, environment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+@pytest.fixture
+def shop(hermetic: Path, git: Callable[..., str], run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A code repository with a project tier, of the enterprise acme; a user's repository; and that of acme."""
+    monkeypatch.delenv("AI_LESSONS_REPO", raising=False)
+    monkeypatch.setenv("AI_LESSONS_OFFLINE", "1")
+    code = tmp_path / "shop"
+    (code / "src").mkdir(parents=True)
+    git(code, "init", "-q", "-b", "main")
+    monkeypatch.chdir(code)
+    acme = tmp_path / "acme"
+    assert run("--repo", acme, "admin", "init", "--no-hooks").code == 0
+    assert run("admin", "init", "--no-hooks").code == 0
+    assert run("--tier", "project", "admin", "init", "--no-hooks").code == 0
+    config = hermetic / ".config/ai-lessons/config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(f'[enterprise.acme]\npath = "{acme}"\nsync_url = "https://git.example/acme.git"\n')
+    (code / ".ai-lessons.toml").write_text('enterprise = "acme"\n')
+    for tier, colour in (("project", "blue"), ("user", "red"), ("enterprise:acme", "green")):
+        title = f"Frobnicate widgets with the {colour} lever"
+        assert run("--tier", tier, "contribute", "add-lesson", "--title", title, "--content", "Seen.").code == 0
+    monkeypatch.chdir(code / "src")
+    return code
+
+
+def test_a_search_in_a_project_finds_what_all_tiers_know(shop: Path, run: Run) -> None:
+    found = run("recall", "search", "frobnicate widgets", "--json").json["lessons"]
+    assert {one["tier"] for one in found} == {"project", "user", "enterprise:acme"}
+    text = run("recall", "search", "frobnicate widgets").out
+    assert "] project (" in text
+    assert "] enterprise:acme (" in text
+
+
+def test_a_tier_that_is_named_is_searched_alone(shop: Path, run: Run) -> None:
+    for tier in ("project", "user", "enterprise:acme"):
+        found = run("--tier", tier, "recall", "search", "frobnicate widgets", "--json").json["lessons"]
+        assert {one["tier"] for one in found} == {tier}
+
+
+def test_a_write_goes_to_the_project_and_is_not_committed(shop: Path, run: Run, git: Callable[..., str]) -> None:
+    done = run("contribute", "add-lesson", "--title", "New here", "--content", "Seen.")
+    assert "path: ~" not in done.out
+    assert f"path: {shop}/.ai/reference/global/lessons/" in done.out
+    assert "?? .ai/" in git(shop, "status", "--short")
+    assert "written, not committed" not in done.err
+
+
+def test_outside_of_a_project_a_write_goes_to_the_user(
+    shop: Path, run: Run, monkeypatch: pytest.MonkeyPatch, hermetic: Path
+) -> None:
+    monkeypatch.chdir(hermetic)
+    assert "path: ~/.ai/reference/" in run("contribute", "add-lesson", "--title", "Mine", "--content", "Seen.").out
+
+
+def test_the_path_of_an_entry_is_in_the_repository_of_its_tier(shop: Path, run: Run, tmp_path: Path) -> None:
+    listed = run("recall", "list", "--type", "lesson", "--json").json
+    handles = {one["tier"]: one["handle"] for one in listed if "lever" in one["title"]}
+    assert f"path: {tmp_path}/acme/" in run("recall", "show", handles["enterprise:acme"]).out
+    assert "path: ~/.ai/reference/" in run("recall", "show", handles["user"]).out
+    done = run("contribute", "update", handles["user"], "--title", "Frobnicate nothing")
+    assert "path: ~/.ai/reference/" in done.out
+
+
+def test_an_entry_of_the_enterprise_is_changed_only_where_its_tier_is_named(shop: Path, run: Run) -> None:
+    listed = run("--tier", "enterprise:acme", "recall", "list", "--type", "lesson", "--json").json
+    handle = next(one["handle"] for one in listed if "lever" in one["title"])
+    refused = run("contribute", "update", handle, "--title", "Mine")
+    assert (refused.code, refused.out) == (8, "")
+    assert "hint: repeat the command with --tier enterprise:acme" in refused.err
+
+
+def test_tiers_says_what_applies_and_why(shop: Path, run: Run) -> None:
+    rows = run("admin", "tiers", "--json").json
+    assert [(row["tier"], row["state"]) for row in rows] == [
+        ("project", "writes"), ("user", "reads"), ("enterprise:acme", "reads"),
+    ]  # fmt: skip
+    assert rows[2]["url"] == "https://git.example/acme.git"
+    text = run("admin", "tiers").out.splitlines()
+    assert text[0].startswith(f"project          writes    {shop}/.ai/reference  (the nearest .ai/reference upward)")
+    assert text[1].startswith("user             reads     ~/.ai/reference  (the default)")
+
+
+def test_an_enterprise_that_is_not_here_is_a_note_and_tiers_says_how_to_get_it(
+    shop: Path, run: Run, hermetic: Path
+) -> None:
+    config = hermetic / ".config/ai-lessons/config.toml"
+    config.write_text('[enterprise.acme]\npath = "~/away"\nsync_url = "https://git.example/acme.git"\n')
+    done = run("recall", "list")
+    assert done.code == 0
+    assert f"ai-lessons admin init {hermetic}/away --from https://git.example/acme.git" in done.err
+    assert "→ ai-lessons admin init" in run("admin", "tiers").out
+
+
+def test_a_project_file_that_makes_no_sense_stops_with_its_name(shop: Path, run: Run) -> None:
+    (shop / ".ai-lessons.toml").write_text("enterprise = [\n")
+    done = run("recall", "list")
+    assert done.code == 2
+    assert ".ai-lessons.toml" in done.err
+
+
+def test_lessons_of_all_tiers_are_loaded(shop: Path) -> None:
+    done = subprocess.run(
+        [*LESSON_PROGRAM, "load"], cwd=shop, env=environment(), capture_output=True, text=True, check=True
+    )
+    assert done.stdout.count("lever") == 3
+
+
+def test_the_hook_of_a_session_tells_what_all_tiers_know(shop: Path) -> None:
+    event = f'{{"hook_event_name": "SessionStart", "session_id": "one", "source": "startup", "cwd": "{shop}"}}'
+    done = subprocess.run(
+        [*PROGRAM, "admin", "agent-hook"], input=event, cwd=shop, env=environment(), capture_output=True, text=True,
+        check=True,
+    )  # fmt: skip
+    assert done.stdout.count(" lever") == 3
+    assert f"{shop}/.ai/reference (project)" in done.stdout
+    assert "; enterprise:acme: global/lessons/" in done.stdout
+
+
+def test_an_mcp_server_that_starts_in_a_project_reads_all_tiers_and_writes_to_the_projects(shop: Path) -> None:
+    with over_stdio() as agent:
+        found = agent.call("search", query="frobnicate widgets")["lessons"]
+        assert {one["tier"] for one in found} == {"project", "user", "enterprise:acme"}
+        text = agent.reads("search", query="frobnicate widgets")
+        assert f"{shop}/.ai/reference (project)" in text
+        acme = next(one["id"] for one in found if one["tier"] == "enterprise:acme")
+        assert "green lever" in agent.reads("get_resource", resource_id=acme)
+        done = agent.call("add_lesson", title="Learned here", content="Seen.")
+        assert (shop / ".ai/reference" / done["path"]).is_file()
+        assert agent.call("record_outcome", id=acme, outcome="helpful")["outcome"] == "helpful"
+
+
+def test_a_sync_without_a_remote_names_the_address_that_the_settings_know(shop: Path, run: Run, tmp_path: Path) -> None:
+    done = run("--tier", "enterprise:acme", "admin", "sync")
+    assert done.code == 3
+    assert f"hint: git -C {tmp_path}/acme remote add origin https://git.example/acme.git" in done.err

@@ -1,0 +1,572 @@
+"""Policies of enterprises through the library: a user, a project, two enterprises, and people who try to get round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Refused, UsageError
+from ai_lessons.knowledge.entries import Entry, Kind
+from ai_lessons.knowledge.governance import Policies, Policy, Verdict
+from ai_lessons.knowledge.passages import code_blocks
+from ai_lessons.library.governance import governing
+from ai_lessons.library.governance.governing import Move, allow, request_release, ruling
+from ai_lessons.library.governance.policies import governed
+from ai_lessons.library.options import Options, Place, Places
+from ai_lessons.library.promotion.promoting import Wanted
+from ai_lessons.library.rules.rule_answers import RuleDraft
+from ai_lessons.library.tiers.opened import Tiers
+from ai_lessons.library.wiring import Library
+from ai_lessons.library.writes import LessonDraft, ResourceDraft
+from ai_lessons.repository import enforcement
+from library.world import lesson, options
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ai_lessons.library.promotion.promoting import Promoted
+    from ai_lessons.repository.enforcement import Enforced
+    from conftest import Git
+
+ACME, BETA = "enterprise:acme", "enterprise:beta"
+CODE = "Do this:\n\n```sh\nrun --it\n```\n"
+POLICIES = {"outbound": Policy.OUTBOUND, "context": Policy.FROM_CONTEXT, "personal": Policy.PERSONAL}
+
+
+@dataclass
+class Company:
+    """The repositories of one person who works for acme, and how they stand to each other."""
+
+    folder: Path
+    git: Git
+    options: Options
+
+    def root(self, tier: str) -> Path:
+        return self.folder / tier.rpartition(":")[2]
+
+    def make(self, tier: str) -> Path:
+        """A repository by git, with two commits on main."""
+        root = self.root(tier)
+        (root / "global/lessons").mkdir(parents=True)
+        self.git(root, "init", "-q")
+        for name in ("README.md", "CHANGES.md"):
+            (root / name).write_text("# Knowledge\n")
+            self.commit(tier, name)
+        return root
+
+    def commit(self, tier: str, message: str = "by hand") -> None:
+        self.git(self.root(tier), "add", "-A")
+        self.git(self.root(tier), "commit", "-qm", message)
+
+    def config(self, tier: str = ACME, text: str = "", **values: str) -> None:
+        """State policies in the file on disk."""
+        file = self.root(tier) / ".ai-lessons/config.yaml"
+        file.parent.mkdir(exist_ok=True)
+        rows = "".join(f"  {POLICIES[key]}: {value}\n" for key, value in values.items())
+        file.write_text(text or f"governance:\n{rows}")
+
+    def state(self, tier: str = ACME, text: str = "", **values: str) -> None:
+        self.config(tier, text, **values)
+        self.commit(tier, "State policies")
+
+    def tiers(self, *, here: str = "", writes: str = "project", **changed: Any) -> Tiers:
+        names = ("project", "user", ACME, BETA)
+        known = tuple(Place(name, self.root(name)) for name in names)
+        reads = tuple(one for one in known if one.name in {"project", "user", here})
+        places = Places(reads, known, here)
+        return Tiers(self.root(writes), self.options._replace(tier=writes, places=places, **changed))
+
+    def library(self, **how: Any) -> Library:
+        return Library(self.tiers(**how))
+
+    def log(self) -> list[Enforced]:
+        return list(enforcement.read(self.options.state_dir).rows)
+
+    def approve(self, branch: str, tier: str = ACME) -> None:
+        self.library(writes=tier).admin.approve_rule(branch)
+
+
+@pytest.fixture
+def company(tmp_path: Path, git: Git) -> Company:
+    made = Company(tmp_path, git, options(tmp_path))
+    for tier in ("project", "user", ACME, BETA):
+        made.make(tier)
+    return made
+
+
+def move(source: str = ACME, target: str = "user", text: str = "Plain words.\n", **more: Any) -> Move:
+    kind = more.pop("kind", Kind.LESSON)
+    entry = Entry("01JD3Z8QK5W7M2X9V4T68F3K2A", kind, "PUT replaces all", "global/lessons/x.md", "global", **more)
+    return Move(entry, text, source, target)
+
+
+class TestWhatMayGo:
+    @pytest.mark.parametrize(
+        ("said", "way", "verdict"),
+        [
+            ({"outbound": "allow_all"}, (ACME, "user"), "as_is"),
+            ({"outbound": "allow_generic"}, (ACME, "user"), "generic"),
+            ({"outbound": "require_approval"}, (ACME, "project"), "needs_release"),
+            ({}, (ACME, BETA), "needs_release"),
+            ({"context": "allow"}, ("project", BETA), "as_is"),
+            ({"context": "require_approval"}, ("project", BETA), "needs_release"),
+            ({"context": "allow", "personal": "allow"}, ("project", "user"), "as_is"),
+            ({"outbound": "block_all", "context": "block_all", "personal": "block"}, ("project", ACME), "as_is"),
+            ({"outbound": "block_all", "context": "block_all", "personal": "block"}, ("user", "project"), "as_is"),
+        ],
+    )
+    def test_the_policy_of_the_enterprise_decides(
+        self, company: Company, said: dict[str, str], way: tuple[str, str], verdict: str
+    ) -> None:
+        company.state(**said)
+        here = "" if way[0] == ACME else ACME
+        assert allow(company.tiers(here=here), move(*way)) == verdict
+
+    @pytest.mark.parametrize(
+        ("said", "way", "key"),
+        [
+            ({"outbound": "block_all"}, (ACME, "user"), "governance.outbound_policy is block_all"),
+            ({"context": "block_all"}, ("project", "user"), "promotion_from_enterprise_context is block_all"),
+            ({"context": "allow", "personal": "block"}, ("project", "user"), "personal_learning_during_enterprise is"),
+        ],
+    )
+    def test_a_refusal_says_which_policy_and_where_it_stands(
+        self, company: Company, said: dict[str, str], way: tuple[str, str], key: str
+    ) -> None:
+        company.state(**said)
+        with pytest.raises(Refused) as refused:
+            allow(company.tiers(here=ACME), move(*way))
+        commit = company.git(company.root(ACME), "rev-parse", "HEAD")
+        message = refused.value.message
+        assert refused.value.exit_code == 8
+        assert key in message
+        assert ACME in message
+        assert f".ai-lessons/config.yaml on main at {commit[:10]} in {company.root(ACME)}" in message
+        assert refused.value.hint
+        (row,) = company.log()
+        assert (row.outcome, row.enterprise, row.branch, row.commit) == ("refused", ACME, "main", commit)
+        assert (row.source, row.target, row.title) == (*way, "PUT replaces all")
+        assert row.by == "Test Person <person@example.com>"
+        assert row.stated_in == str(company.root(ACME))
+
+    def test_a_script_or_a_block_of_code_needs_stripping_where_only_words_may_go(self, company: Company) -> None:
+        company.state(context="allow")
+        tiers = company.tiers(here=ACME)
+        assert allow(tiers, move("project", "user", "Say `git push`.\n")) is Verdict.AS_IS
+        assert allow(tiers, move("project", "user", f"---\ntitle: x\n---\n{CODE}")) is Verdict.GENERIC
+        assert allow(tiers, move("project", "user", "echo\n", kind=Kind.SCRIPT)) is Verdict.GENERIC
+        hidden = "---\ntitle: x\nrationale: |\n  ```\n  run --it\n  ```\n---\nWords.\n"
+        assert allow(tiers, move("project", "user", hidden)) is Verdict.GENERIC
+
+    def test_nobody_is_asked_outside_of_enterprises(self, company: Company) -> None:
+        for way in (("project", "user"), ("user", "project"), ("project", ACME)):
+            assert allow(company.tiers(), move(*way)) is Verdict.AS_IS
+        assert company.log() == []
+
+    def test_what_is_allowed_is_noted_with_who_asked(self, company: Company) -> None:
+        company.state(outbound="allow_all")
+        allow(company.tiers(agent="some agent", session="s1"), move())
+        (row,) = company.log()
+        assert (row.outcome, row.policy, row.value) == ("allowed", Policy.OUTBOUND.key, "allow_all")
+        assert (row.agent, row.session, row.entry) == ("some agent", "s1", move().entry.id)
+        assert row.at == "2026-11-21T20:14:00Z"
+
+    def test_what_cannot_be_noted_does_not_leave_and_a_refusal_stands(self, company: Company) -> None:
+        company.options.state_dir.mkdir(parents=True)
+        (company.options.state_dir / "enforcement").write_text("in the way")
+        company.state(outbound="allow_all")
+        with pytest.raises(AiLessonsError, match="enforcement"):
+            allow(company.tiers(), move())
+        company.state(outbound="block_all")
+        with pytest.raises(Refused):
+            allow(company.tiers(), move())
+
+    def test_asking_what_would_be_decided_notes_nothing(self, company: Company) -> None:
+        company.state(outbound="block_all")
+        found = ruling(company.tiers(), move())
+        assert found.verdict is Verdict.REFUSED
+        assert "governance.outbound_policy is block_all" in found.reason
+        assert company.log() == []
+
+
+@given(st.text(alphabet="`~ \t\n->1.*+)x<preE", max_size=60))
+def test_no_block_of_code_is_missed_to_be_quick(text: str) -> None:
+    assert governing.has_code(Kind.DOC, text) == bool(code_blocks(text)) or text.startswith("---")
+
+
+class TestWhereThePolicyStands:
+    def test_an_edit_of_the_file_on_disk_opens_nothing(self, company: Company) -> None:
+        company.state(outbound="block_all")
+        company.config(outbound="allow_all")
+        with pytest.raises(Refused):
+            allow(company.tiers(), move())
+        company.git(company.root(ACME), "add", "-A")
+        with pytest.raises(Refused):
+            allow(company.tiers(), move())
+
+    def test_a_commit_on_another_branch_opens_nothing(self, company: Company) -> None:
+        company.state(outbound="block_all")
+        company.git(company.root(ACME), "switch", "-qc", "side")
+        company.state(outbound="allow_all")
+        with pytest.raises(Refused):
+            allow(company.tiers(), move())
+        company.git(company.root(ACME), "checkout", "-q", "--detach")
+        with pytest.raises(Refused):
+            allow(company.tiers(), move())
+
+    def test_a_setting_on_disk_that_names_another_branch_opens_nothing(self, company: Company) -> None:
+        company.state(outbound="block_all")
+        company.git(company.root(ACME), "branch", "open")
+        company.git(company.root(ACME), "switch", "-q", "open")
+        company.state(text="approval:\n  branch: open\ngovernance:\n  outbound_policy: allow_all\n")
+        with pytest.raises(Refused):
+            allow(company.tiers(), move())
+
+    def test_a_commit_that_only_this_clone_has_can_close_but_not_open(self, company: Company) -> None:
+        company.state(outbound="require_approval")
+        company.git(company.folder, "clone", "-q", "--bare", str(company.root(ACME)), "hub.git")
+        company.git(company.root(ACME), "remote", "add", "origin", str(company.folder / "hub.git"))
+        company.git(company.root(ACME), "fetch", "-q", "origin")
+        company.state(outbound="allow_all")
+        assert allow(company.tiers(), move()) is Verdict.NEEDS_RELEASE
+        assert "on origin/main at" in ruling(company.tiers(), move()).reason
+        company.state(outbound="block_all")
+        with pytest.raises(Refused, match=r"on main at"):
+            allow(company.tiers(), move())
+        company.state(outbound="allow_all")
+        company.git(company.root(ACME), "push", "-q", "origin", "main")
+        assert allow(company.tiers(), move()) is Verdict.AS_IS
+
+    def test_what_means_nothing_is_the_strictest(self, company: Company) -> None:
+        company.state(outbound="allow", context="allow")
+        at = governed(company.tiers(), ACME)
+        assert at.policies == Policies()._replace(outbound="block_all", from_context="allow")  # type: ignore[arg-type]
+        assert at.notes == ("governance.outbound_policy cannot be 'allow', so block_all holds",)
+        with pytest.raises(Refused, match=r"is block_all \(governance.outbound_policy cannot be 'allow', so block_all"):
+            allow(company.tiers(), move())
+
+    @pytest.mark.parametrize("text", ["governance: [\n", "governance: allow_all\n", "a: 1\na: 2\n", "\udcff"])
+    def test_a_file_that_cannot_be_read_closes_everything(self, company: Company, text: str) -> None:
+        (company.root(ACME) / ".ai-lessons").mkdir()
+        (company.root(ACME) / ".ai-lessons/config.yaml").write_bytes(text.encode("utf-8", "surrogateescape"))
+        company.commit(ACME)
+        for way in ((ACME, BETA), ("project", BETA)):
+            with pytest.raises(Refused):
+                allow(company.tiers(here=ACME), move(*way))
+
+    def test_settings_of_another_sort_that_mean_nothing_change_no_policy(self, company: Company) -> None:
+        company.state(text="search: nonsense\nevents: perhaps\ngovernance:\n  outbound_policy: allow_all\n")
+        assert allow(company.tiers(), move()) is Verdict.AS_IS
+
+    def test_what_a_newer_program_states_closes_everything(self, company: Company) -> None:
+        company.state(text="format: 99\ngovernance:\n  outbound_policy: allow_all\n")
+        with pytest.raises(Refused, match="cannot be read, so the strictest hold: the knowledge repository has format"):
+            allow(company.tiers(), move())
+
+    def test_a_clone_without_blobs_fetches_what_a_policy_needs_and_is_strict_where_it_cannot(
+        self, company: Company
+    ) -> None:
+        company.state(outbound="allow_generic")
+        root, hub = company.root(ACME), company.folder / "hub.git"
+        company.git(company.folder, "clone", "-q", "--bare", str(root), str(hub))
+        company.git(hub, "config", "uploadpack.allowFilter", "true")
+        root.rename(company.folder / "old")
+        company.git(company.folder, "clone", "-q", "--filter=blob:none", "--no-checkout", hub.as_uri(), str(root))
+        assert allow(company.tiers(), move()) is Verdict.GENERIC
+        root.rename(company.folder / "older")
+        company.git(company.folder, "clone", "-q", "--filter=blob:none", "--no-checkout", hub.as_uri(), str(root))
+        hub.rename(company.folder / "gone.git")
+        with pytest.raises(Refused, match="cannot be read, so the strictest hold"):
+            allow(company.tiers(), move())
+
+    def test_an_enterprise_that_is_not_here_has_the_safe_defaults(self, company: Company) -> None:
+        gone = "enterprise:gone"
+        tiers = company.tiers(here=gone)
+        at = governed(tiers, gone)
+        assert at.policies == Policies()
+        assert at.notes == (f"the repository of {gone} is not on this machine, so the defaults hold",)
+        assert allow(tiers, move("project", BETA)) is Verdict.NEEDS_RELEASE
+        with pytest.raises(NotFound):
+            request_release(tiers, move("project", BETA))
+        with pytest.raises(Refused, match="not on this machine"):
+            Library(company.tiers(here=gone, writes="user")).contribute.add_lesson(LessonDraft("x", CODE))
+
+
+class TestReleases:
+    def test_a_person_lets_exactly_one_text_go(self, company: Company) -> None:
+        one = move()
+        assert allow(company.tiers(), one) is Verdict.NEEDS_RELEASE
+        asked = request_release(company.tiers(agent="some agent"), one)
+        assert asked.branch.startswith("proposals/release-")
+        assert allow(company.tiers(), one) is Verdict.NEEDS_RELEASE
+        company.approve(asked.branch)
+        assert allow(company.tiers(), one) is Verdict.AS_IS
+        assert allow(company.tiers(), one._replace(text="Plain words.\r\n\r\n")) is Verdict.AS_IS
+        assert allow(company.tiers(), one._replace(text="Other words.\n")) is Verdict.NEEDS_RELEASE
+        assert allow(company.tiers(), one._replace(target=BETA)) is Verdict.NEEDS_RELEASE
+        other = one._replace(entry=one.entry._replace(id="01JD3Z8QK5W7M2X9V4T6QQQ111"))
+        assert allow(company.tiers(), other) is Verdict.NEEDS_RELEASE
+        assert [row.outcome for row in company.log()] == ["released", "released", "asked"]
+
+    def test_the_proposal_shows_the_text_and_why_it_is_asked_for(self, company: Company) -> None:
+        asked = request_release(company.tiers(), move(text=CODE))
+        (waiting,) = company.library(writes=ACME).admin.pending_rules()
+        assert waiting.kind == "release"
+        assert waiting.title == "PUT replaces all to user"
+        assert "run --it" in waiting.body
+        message = company.git(company.root(ACME), "log", "-1", "--format=%B", asked.branch)
+        assert "Test Person <person@example.com> asks to let lesson 01JD3Z8QK5W7M2X9V4T68F3K2A go" in message
+        assert "governance.outbound_policy is require_approval (the default, " in message
+
+    def test_asking_again_says_which_proposal_waits(self, company: Company) -> None:
+        first = request_release(company.tiers(), move())
+        again = request_release(company.tiers(), move())
+        assert again.branch == first.branch
+        assert again.warnings == (f"asked for already: {first.branch} waits for a person",)
+        assert len(company.library(writes=ACME).admin.pending_rules()) == 1
+        other = request_release(company.tiers(), move(target=BETA))
+        assert other.branch != first.branch
+
+    def test_asking_again_for_what_was_turned_down_says_so(self, company: Company) -> None:
+        first = request_release(company.tiers(), move())
+        company.library(writes=ACME).admin.reject_rule(first.branch, reason="It names a customer")
+        again = request_release(company.tiers(), move())
+        assert again.branch != first.branch
+        assert again.warnings == ("the same was rejected on 2026-11-21: It names a customer",)
+        assert allow(company.tiers(), move()) is Verdict.NEEDS_RELEASE
+
+    def test_a_release_opens_no_gate_that_is_closed_for_good(self, company: Company) -> None:
+        asked = request_release(company.tiers(), move())
+        company.approve(asked.branch)
+        company.state(outbound="block_all")
+        with pytest.raises(Refused):
+            allow(company.tiers(), move())
+        with pytest.raises(Refused):
+            request_release(company.tiers(), move(text="Other words.\n"))
+
+    def test_nothing_is_asked_for_that_may_go_anyhow(self, company: Company) -> None:
+        company.state(outbound="allow_all")
+        with pytest.raises(UsageError, match="without a release"):
+            request_release(company.tiers(), move())
+
+    def test_a_secret_is_not_put_into_a_record(self, company: Company) -> None:
+        with pytest.raises(InvalidEntry):
+            request_release(company.tiers(), move(text="token: ghp_" + "a1B2c3D4e5F6" * 3 + "\n"))
+        assert company.library(writes=ACME).admin.pending_rules() == ()
+
+    def test_a_record_that_nobody_merged_releases_nothing(self, company: Company) -> None:
+        asked = request_release(company.tiers(), move())
+        root = company.root(ACME)
+        record = company.git(root, "show", f"{asked.branch}:{asked.path}")
+        (root / asked.path).parent.mkdir(parents=True)
+        (root / asked.path).write_text(record + "\n")
+        assert allow(company.tiers(), move()) is Verdict.NEEDS_RELEASE
+        company.commit(ACME, "Approve release: mine")
+        assert allow(company.tiers(), move()) is Verdict.NEEDS_RELEASE
+
+    def test_a_record_whose_text_was_exchanged_releases_nothing(self, company: Company) -> None:
+        asked = request_release(company.tiers(), move(text="Harmless.\n"))
+        root = company.root(ACME)
+        company.git(root, "switch", "-q", asked.branch)
+        file = root / asked.path
+        file.write_text(file.read_text().replace("Harmless.", "Secret plans."))
+        company.commit(ACME)
+        company.git(root, "switch", "-q", "main")
+        company.git(root, "merge", "-q", "--no-ff", "-m", f"Merge branch '{asked.branch}'", asked.branch)
+        assert allow(company.tiers(), move(text="Secret plans.\n")) is Verdict.NEEDS_RELEASE
+        assert allow(company.tiers(), move(text="Harmless.\n")) is Verdict.NEEDS_RELEASE
+
+    def test_a_plain_merge_of_the_proposal_is_a_release_and_a_merge_of_something_else_is_none(
+        self, company: Company
+    ) -> None:
+        root = company.root(ACME)
+        asked = request_release(company.tiers(), move())
+        company.git(root, "branch", "innocent", asked.branch)
+        company.git(root, "merge", "-q", "--no-ff", "-m", "Merge branch 'innocent'", "innocent")
+        assert allow(company.tiers(), move()) is Verdict.NEEDS_RELEASE
+        company.git(root, "reset", "-q", "--hard", "HEAD~1")
+        company.git(root, "merge", "-q", "--no-ff", asked.branch)
+        assert allow(company.tiers(), move()) is Verdict.AS_IS
+
+    def test_an_agents_merge_is_none(self, company: Company) -> None:
+        asked = request_release(company.tiers(), move())
+        message = f"Merge branch '{asked.branch}'\n\nAgent: some agent"
+        company.git(company.root(ACME), "merge", "-q", "--no-ff", "-m", message, asked.branch)
+        assert allow(company.tiers(), move()) is Verdict.NEEDS_RELEASE
+
+    def test_where_somebody_else_has_to_approve_the_own_merge_does_not_count(self, company: Company) -> None:
+        company.state(text="approval:\n  distinct: true\n")
+        root = company.root(ACME)
+        asked = request_release(company.tiers(), move())
+        company.git(root, "merge", "-q", "--no-ff", asked.branch)
+        assert allow(company.tiers(), move()) is Verdict.NEEDS_RELEASE
+        company.git(root, "reset", "-q", "--hard", "HEAD~1")
+        as_curator = ("-c", "user.name=Curator", "-c", "user.email=curator@example.com")
+        company.git(root, *as_curator, "merge", "-q", "--no-ff", asked.branch)
+        assert allow(company.tiers(), move()) is Verdict.AS_IS
+
+    def test_where_origin_is_known_its_branch_counts(self, company: Company) -> None:
+        root = company.root(ACME)
+        company.git(company.folder, "clone", "-q", "--bare", str(root), "hub.git")
+        company.git(root, "remote", "add", "origin", str(company.folder / "hub.git"))
+        company.git(root, "fetch", "-q", "origin")
+        asked = request_release(company.tiers(), move())
+        company.approve(asked.branch)
+        assert allow(company.tiers(), move()) is Verdict.NEEDS_RELEASE
+        company.git(root, "push", "-q", "origin", "main")
+        assert allow(company.tiers(), move()) is Verdict.AS_IS
+
+    def test_a_squash_by_somebody_else_is_a_release_after_a_pull_too(self, company: Company) -> None:
+        root = company.root(ACME)
+        asked = request_release(company.tiers(), move())
+        company.git(root, "push", "-q", str(company.root(ACME)), "HEAD:refs/heads/before")
+        message = company.git(root, "log", "-1", "--format=%B", asked.branch)
+        curator = ("-c", "user.name=Curator", "-c", "user.email=curator@example.com")
+        company.git(root, *curator, "cherry-pick", asked.branch)
+        assert "Proposed-as" in message
+        company.git(root, "switch", "-qc", "mine", "before")
+        (root / "other.md").write_text("# Mine\n")
+        company.commit(ACME)
+        company.git(root, "merge", "-q", "--no-ff", "-m", "Merge branch 'main' of somewhere", "main")
+        company.git(root, "branch", "-f", "main", "mine")
+        company.git(root, "switch", "-q", "main")
+        assert allow(company.tiers(), move()) is Verdict.AS_IS
+
+    def test_from_a_project_the_enterprise_of_the_project_is_asked(self, company: Company) -> None:
+        one = move("project", "user", CODE)
+        asked = request_release(company.tiers(here=ACME), one)
+        company.approve(asked.branch)
+        assert allow(company.tiers(here=ACME), one) is Verdict.AS_IS
+        assert {row.policy for row in company.log() if row.outcome == "released"} == {
+            Policy.FROM_CONTEXT.key,
+            Policy.PERSONAL.key,
+        }
+
+
+class TestTheUsersRepositoryMeanwhile:
+    def test_words_may_be_written_and_code_may_not(self, company: Company) -> None:
+        contribute = company.library(here=ACME, writes="user").contribute
+        made = contribute.add_lesson(LessonDraft("Words", "Say `git push`.\n"))
+        with pytest.raises(Refused) as refused:
+            contribute.add_lesson(LessonDraft("Code", CODE))
+        assert "no code is written to the user's repository while a project of enterprise:acme" in refused.value.message
+        assert "governance.personal_learning_during_enterprise is allow_non_code (the default, " in (
+            refused.value.message
+        )
+        assert refused.value.hint == "write it to the project: --tier project, or leave the code out"
+        with pytest.raises(Refused):
+            contribute.edit(made.handle, lambda text, _: text + CODE)
+        contribute.update(made.handle, title="Other words")
+        contribute.delete([made.handle])
+        (row, *_) = company.log()
+        assert (row.outcome, row.target, row.source, row.title) == ("refused", "user", "", "Words")
+
+    def test_nothing_may_be_written_where_the_enterprise_blocks_it(self, company: Company) -> None:
+        file = company.root("user") / "global/lessons/one.md"
+        file.write_text(lesson())
+        company.commit("user")
+        company.state(personal="block")
+        library = company.library(here=ACME, writes="user")
+        for job in (
+            lambda: library.contribute.add_lesson(LessonDraft("Words", "Plain.\n")),
+            lambda: library.contribute.update("L-8F3K2A", title="Else"),
+            lambda: library.contribute.suggest_rule(RuleDraft("Do it", "because")),
+        ):
+            with pytest.raises(Refused, match="nothing is written to the user's repository"):
+                job()
+        assert library.recall.list().entries
+        library.contribute.delete(["L-8F3K2A"])
+        assert not file.exists()
+
+    def test_code_that_is_there_already_may_stay(self, company: Company) -> None:
+        outside = company.library(writes="user").contribute.add_lesson(LessonDraft("Code", CODE))
+        inside = company.library(here=ACME, writes="user").contribute
+        inside.update(outside.handle, add_tags=["git"], project="shop")
+        with pytest.raises(Refused):
+            inside.edit(outside.handle, lambda text, _: text.replace("run --it", "run --else"))
+
+    def test_a_script_is_code(self, company: Company) -> None:
+        script = company.folder / "x.sh"
+        script.write_text("#!/bin/sh\necho\n")
+        with pytest.raises(Refused):
+            company.library(here=ACME, writes="user").contribute.add_resources(
+                ResourceDraft(Kind.SCRIPT, [str(script)])
+            )
+        assert len(company.log()) == 1
+
+    def test_it_is_asked_by_whatever_name_the_repository_is_opened(self, company: Company) -> None:
+        company.state(personal="block")
+        known = (Place("user", company.root("user")), Place(ACME, company.root(ACME)))
+        places = Places((Place("project", company.root("user")),), known, ACME)
+        library = Library(Tiers(company.root("user"), company.options._replace(tier="project", places=places)))
+        with pytest.raises(Refused):
+            library.contribute.add_lesson(LessonDraft("Words", "Plain.\n"))
+
+    def test_the_project_and_the_enterprise_are_written_to_as_ever(self, company: Company) -> None:
+        company.state(personal="block", outbound="block_all", context="block_all")
+        for tier in ("project", ACME):
+            company.library(here=ACME, writes=tier).contribute.add_lesson(LessonDraft("Code", CODE))
+        company.library(writes="user").contribute.add_lesson(LessonDraft("Code", CODE))
+
+    def test_what_was_allowed_to_go_passes(self, company: Company) -> None:
+        tiers = company.tiers(here=ACME, writes="user")
+        with governing.admitted(tiers.primary):
+            Library(tiers).contribute.add_lesson(LessonDraft("Code", CODE))
+        with pytest.raises(Refused):
+            Library(tiers).contribute.add_lesson(LessonDraft("More code", CODE))
+
+
+class TestPromotions:
+    """All of it together: what a person asks for with `contribute promote`."""
+
+    def add(self, company: Company, title: str, content: str = CODE, **how: Any) -> str:
+        return company.library(**how).contribute.add_lesson(LessonDraft(title, content)).handle
+
+    def promote(self, company: Company, ref: str, to: str = "user", here: str = ACME, **wanted: Any) -> Promoted:
+        return company.library(here=here).contribute.promote(ref, to, Wanted(**wanted))
+
+    def test_a_released_text_goes_to_the_user_with_its_code(self, company: Company) -> None:
+        ref = self.add(company, "Retry on 409", here=ACME)
+        asked = self.promote(company, ref)
+        assert asked.outcome == "asked"
+        assert asked.suggested is not None
+        assert self.promote(company, ref).outcome == "asked"
+        company.approve(asked.suggested.branch)
+        done = self.promote(company, ref)
+        assert done.outcome == "copied"
+        assert done.policy.endswith("; a person released this text")
+        assert done.written is not None
+        assert "run --it" in (company.root("user") / done.written.path).read_text()
+        assert {row.outcome for row in company.log()} == {"asked", "released"}
+
+    def test_only_its_generic_form_goes_where_no_code_may(self, company: Company) -> None:
+        company.state(context="allow")
+        ref = self.add(company, "Retry on 409", here=ACME)
+        with pytest.raises(Refused, match="generic form only"):
+            self.promote(company, ref)
+        done = self.promote(company, ref, yes=True)
+        assert done.generic
+        assert done.written is not None
+        assert "run --it" not in (company.root("user") / done.written.path).read_text()
+
+    def test_what_is_blocked_stays_and_a_dry_run_says_so(self, company: Company) -> None:
+        company.state(outbound="block_all", context="block_all")
+        mine = self.add(company, "Retry on 409", here=ACME)
+        theirs = self.add(company, "Retry on 410", writes=ACME)
+        dry = self.promote(company, mine, dry_run=True)
+        assert (dry.outcome, company.log()) == ("refused", [])
+        assert "governance.promotion_from_enterprise_context is block_all" in dry.policy
+        for ref, to in ((mine, "user"), (mine, BETA), (theirs, "user")):
+            with pytest.raises(Refused):
+                self.promote(company, ref, to)
+        assert [row.outcome for row in company.log()] == ["refused"] * 3
+        assert list((company.root("user") / "global").rglob("*.md")) == []
+
+    def test_to_the_enterprise_of_the_project_nothing_is_asked(self, company: Company) -> None:
+        company.state(outbound="block_all", context="block_all", personal="block")
+        done = self.promote(company, self.add(company, "Retry on 409", here=ACME), ACME)
+        assert done.outcome == "proposed"

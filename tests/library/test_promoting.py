@@ -1,0 +1,431 @@
+"""Promotion between the tiers of one person who works for a company: what arrives, what is asked, what is refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ai_lessons.errors import Conflict, InvalidEntry, NoRepository, NotFound, Refused, UsageError
+from ai_lessons.knowledge import markdown
+from ai_lessons.knowledge.entries import Kind
+from ai_lessons.knowledge.evaluation.report import Recommendation
+from ai_lessons.learning.events import HELPFUL
+from ai_lessons.library.options import Place
+from ai_lessons.library.promotion.promoting import Promoted, Wanted, promote
+from ai_lessons.library.rules.rule_answers import RuleDraft
+from ai_lessons.library.writes import LessonDraft, ResourceDraft
+from library.test_governing import ACME, BETA, Company
+from library.world import LESSON, options
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Git
+
+BODY = "Seen twice with version 9.12 of the server, at http://buildbox:8080/job, by GET and PUT of one workflow.\n"
+CODE = f"{BODY}\n```sh\ncurl -X PUT db.acme.internal\n```\n"
+KEY = "AKIA" + "Q7ZJ4R2MXP5KTN3W"
+
+
+@pytest.fixture
+def company(tmp_path: Path, git: Git) -> Company:
+    made = Company(tmp_path, git, options(tmp_path))
+    for tier in ("project", "user", ACME, BETA):
+        made.make(tier)
+    return made
+
+
+def add(company: Company, tier: str = "project", title: str = "PUT replaces all", **more: Any) -> str:
+    with company.library(writes=tier) as library:
+        more = {"content": BODY, "source": "tested", "confidence": "high", **more}
+        return library.contribute.add_lesson(LessonDraft(title, **more)).id
+
+
+def go(company: Company, ref: str, to: str, *, here: str = "", writes: str = "project", **how: Any) -> Promoted:
+    with company.library(here=here, writes=writes) as library:
+        return library.contribute.promote(ref, to, Wanted(**how))
+
+
+def text_at(company: Company, tier: str, path: str) -> str:
+    return (company.root(tier) / path).read_text()
+
+
+def fields_of(company: Company, done: Promoted, tier: str = "user") -> dict[str, Any]:
+    assert done.written is not None
+    return markdown.parse(text_at(company, tier, done.written.path)).fields
+
+
+def subjects(company: Company, tier: str) -> list[str]:
+    return company.git(company.root(tier), "log", "--format=%s").splitlines()
+
+
+class TestACopy:
+    def test_it_arrives_at_once_under_an_id_of_its_own_and_says_where_it_comes_from(self, company: Company) -> None:
+        lesson = add(company, tags=("jira",))
+        done = go(company, lesson, "user", reason="holds\neverywhere")
+        assert (done.outcome, done.source, done.target) == ("copied", "project", "user")
+        said = fields_of(company, done)
+        assert said["id"] != lesson
+        assert said["source"] == {
+            "type": "promoted", "how": "tested", "from_scope": "project:project", "original": lesson, "tier": "project",
+        }  # fmt: skip
+        assert said["links"] == [{"derived_from": lesson}]
+        assert (said["title"], said["tags"], said["confidence"]) == ("PUT replaces all", ["jira"], "high")
+        message = company.git(company.root("user"), "log", "-1", "--format=%B")
+        assert message.startswith("Promote lesson: PUT replaces all\n")
+        assert f"Promoted-from: project {lesson}" in message
+        assert "Reason: holds everywhere" in message
+
+    def test_it_is_valid_there_and_found(self, company: Company) -> None:
+        go(company, add(company), "user")
+        with company.library(writes="user") as library:
+            assert library.admin.validate([]).problems == ()
+            assert "PUT replaces all" in [one.title for one in library.recall.list().entries]
+
+    def test_the_way_back_is_a_copy_too(self, company: Company) -> None:
+        done = go(company, add(company, "user"), "project")
+        assert fields_of(company, done, "project")["source"]["from_scope"] == "user:Test Person"
+
+    def test_doing_it_again_says_so_and_makes_nothing(self, company: Company) -> None:
+        lesson = add(company)
+        first = go(company, lesson, "user")
+        before = subjects(company, "user")
+        again = go(company, lesson, "user")
+        assert first.written is not None
+        assert (again.outcome, again.written) == ("present", None)
+        assert again.notes == (f"{first.written.handle} PUT replaces all (user) says the same already",)
+        assert subjects(company, "user") == before
+        back = go(company, first.written.id, "project")
+        assert back.outcome == "present"
+
+    def test_a_copy_of_an_older_text_is_named_and_the_new_one_comes(self, company: Company) -> None:
+        lesson = add(company)
+        go(company, lesson, "user")
+        with company.library() as library:
+            library.contribute.update(lesson, content="Seen three times by now, with version 9.13.\n")
+        again = go(company, lesson, "user")
+        assert again.outcome == "copied"
+        assert again.report.findings[0].message.startswith("much like L-")
+
+    def test_links_lead_to_what_is_there_and_the_others_are_named(self, company: Company) -> None:
+        left, goes = add(company, title="Left here"), add(company, title="Goes too")
+        lesson = add(company, links=(("related_to", left), ("specializes", goes)))
+        copy = go(company, goes, "user")
+        done = go(company, lesson, "user")
+        assert copy.written is not None
+        assert fields_of(company, done)["links"] == [{"specializes": copy.written.id}, {"derived_from": lesson}]
+        assert len(done.dropped) == 1
+        assert done.dropped[0].endswith("Left here")
+
+    def test_it_begins_where_its_original_stood_and_counts_nothing_twice(self, company: Company) -> None:
+        lesson = add(company, confidence="low")
+        with company.library() as library:
+            for _ in range(8):
+                library.contribute.feedback(lesson, HELPFUL)
+            stood = library.recall.show(lesson).usage
+        done = go(company, lesson, "user")
+        assert done.written is not None
+        with company.library(writes="user") as library:
+            usage = library.recall.show(done.written.id).usage
+        assert stood is not None
+        assert usage is not None
+        assert (usage.times_helpful, usage.alpha + usage.beta) == (0, 2.0)
+        assert 0.3 < usage.confidence < stood.confidence
+        further = go(company, done.written.id, BETA, writes="user")
+        assert further.suggested is not None
+        start = markdown.parse(
+            company.git(company.root(BETA), "show", f"{further.suggested.branch}:{further.suggested.path}")
+        )
+        assert float(start.fields["source"]["alpha"]) / 2 == pytest.approx(usage.confidence, abs=1e-5)
+
+    def test_a_lesson_nobody_judged_begins_with_its_authors_word(self, company: Company) -> None:
+        assert "alpha" not in fields_of(company, go(company, add(company), "user"))["source"]
+
+    def test_what_was_said_of_the_original_alone_stays_behind(self, company: Company) -> None:
+        lesson = add(company)
+        with company.library() as library:
+            path = library.recall.show(lesson).entry.path
+        file = company.root("project") / path
+        file.write_text(
+            file.read_text().replace(
+                "status: active", "status: promoted\npromoted_to: skill/x\nscope: project:/home/ada/shop"
+            )
+        )
+        said = fields_of(company, go(company, lesson, "user"))
+        assert (said["status"], said["source"]["from_scope"]) == ("active", "project:/home/ada/shop")
+        assert not {"promoted_to", "scope"} & said.keys()
+
+    def test_a_script_takes_its_side_file_along_and_can_be_run(self, company: Company, tmp_path: Path) -> None:
+        for place in (False, True):
+            script = tmp_path / f"update-{place}.sh"
+            script.write_text("#!/bin/sh\n# Brings a workflow back.\necho done\n")
+            script.chmod(0o755)
+            with company.library() as library:
+                draft = ResourceDraft(Kind.SCRIPT, [str(script)], f"Update {place}", project="jira", in_place=place)
+                made = library.contribute.add_resources(draft).written[0]
+            done = go(company, made.id, "user")
+            assert done.written is not None
+            file = company.root("user") / done.written.path
+            assert file.read_text() == script.read_text()
+            said = markdown.parse(file.with_name(file.name + ".md").read_text()).fields
+            assert said.keys() >= {"source", "links"}
+            assert "path" not in said
+            assert file.stat().st_mode & 0o100
+
+    def test_a_path_that_somebody_else_wrote_brings_no_file_along(self, company: Company, tmp_path: Path) -> None:
+        (tmp_path / "private").write_text("mine alone")
+        side = company.root("project") / "jira/scripts/v1/x.sh.md"
+        side.parent.mkdir(parents=True)
+        side.write_text(f"---\nid: {LESSON}\nkind: script\ntitle: X\npath: {tmp_path}/private\n---\n")
+        company.commit("project")
+        with pytest.raises(Refused, match="outside its repository"):
+            go(company, LESSON, "user")
+
+    def test_a_doc_keeps_its_versions_and_where_it_was_copied_from(self, company: Company, tmp_path: Path) -> None:
+        doc = tmp_path / "api.md"
+        doc.write_text(f"# API\n\n{BODY * 3}")
+        with company.library() as library:
+            draft = ResourceDraft(Kind.DOC, [str(doc)], versions=["v3"], project="jira")
+            made = library.contribute.add_resources(draft).written[0]
+        done = go(company, made.id, "user")
+        assert done.written is not None
+        assert done.written.path == "jira/docs/v3/api.md"
+        said = fields_of(company, done)
+        assert said["versions"] == ["v3"]
+        assert said["source_path"] == str(doc)
+        doc.write_text(doc.read_text() + "More.\n")
+        with company.library() as library:
+            library.contribute.refresh([made.id])
+        again = go(company, made.id, "user")
+        assert again.written is not None
+        assert again.written.path == f"jira/docs/v3/api-{again.written.id[-6:].lower()}.md"
+
+    @pytest.mark.parametrize("name", ["notes.txt", "plain.md"])
+    def test_a_plain_file_says_over_there_where_it_comes_from(self, company: Company, name: str) -> None:
+        file = company.root("project") / "jira/docs" / name
+        file.parent.mkdir(parents=True)
+        file.write_text(f"Notes\n=====\n\n{BODY}")
+        company.commit("project")
+        done = go(company, f"jira/docs/{name}", "user")
+        first = done.entry.id
+        assert done.written is not None
+        assert text_at(company, "user", done.written.path).endswith(f"Notes\n=====\n\n{BODY}")
+        assert fields_of(company, done)["source"]["tier"] == "project"
+        assert go(company, first, "user").outcome == "present"
+
+
+class TestARule:
+    def test_it_becomes_a_proposal_wherever_it_goes(self, company: Company) -> None:
+        with company.library() as library:
+            made = library.contribute.suggest_rule(RuleDraft("GET before PUT", "PUT replaces all of it."))
+            library.admin.approve_rule(made.id)
+        done = go(company, made.id, "user")
+        assert (done.outcome, done.written) == ("proposed", None)
+        assert done.suggested is not None
+        assert done.suggested.branch.startswith("rules/R-")
+        with company.library(writes="user") as library:
+            with pytest.raises(NotFound):
+                library.recall.show(done.suggested.id)
+            library.admin.approve_rule(done.suggested.branch)
+            assert library.recall.show(done.suggested.id).frontmatter["source"]["original"] == made.id
+        assert go(company, made.id, "user").outcome == "present"
+
+
+class TestToAnEnterprise:
+    def test_it_is_a_proposal_with_the_evaluation_in_its_message(self, company: Company) -> None:
+        lesson = add(company)
+        done = go(company, lesson, ACME, reason="three teams asked")
+        assert done.outcome == "proposed"
+        assert done.suggested is not None
+        with company.library(writes=ACME, here=ACME) as library:
+            (waiting,) = library.admin.pending_rules()
+            assert waiting.report.startswith("Reason: three teams asked\n\nEvaluation: revise, confidence ")
+            assert "- warning, specificity: host: buildbox (global/lessons/" in waiting.report
+            library.admin.approve_rule(waiting.branch)
+            assert library.recall.show(waiting.id).entry.title == "PUT replaces all"
+        assert f"Promoted-from: project {lesson}" in company.git(company.root(ACME), "log", "-3", "--format=%B")
+
+    def test_the_same_is_not_proposed_twice_nor_once_it_is_there(self, company: Company) -> None:
+        lesson = add(company)
+        first = go(company, lesson, ACME)
+        assert first.suggested is not None
+        again = go(company, lesson, ACME)
+        assert (again.outcome, again.notes) == (
+            "present",
+            (f"{first.suggested.branch} ({ACME}) proposes the same already",),
+        )
+        company.approve(first.suggested.branch)
+        assert go(company, lesson, ACME).outcome == "present"
+
+    def test_a_rejection_is_told_to_whoever_tries_again(self, company: Company) -> None:
+        lesson = add(company)
+        first = go(company, lesson, ACME)
+        assert first.suggested is not None
+        with company.library(writes=ACME) as library:
+            library.admin.reject_rule(first.suggested.branch, reason="too narrow")
+        again = go(company, lesson, ACME)
+        assert again.suggested is not None
+        assert any("the same was rejected" in one and "too narrow" in one for one in again.suggested.warnings)
+
+    def test_its_generic_form_names_nobody(self, company: Company) -> None:
+        lesson = add(
+            company, title="PUT at buildbox: person said so", content=CODE, project="shop", tags=("shop", "put")
+        )
+        done = go(company, lesson, ACME, generic=True, names=["9.12"], yes=True)
+        assert done.suggested is not None
+        text = company.git(company.root(ACME), "show", f"{done.suggested.branch}:{done.suggested.path}")
+        assert "(code left out)" in text
+        assert done.suggested.path.startswith("global/lessons/")
+        for word in ("buildbox", "acme.internal", "shop", "9.12", "project:"):
+            assert word not in text
+        said = markdown.parse(text).fields
+        assert (said["tags"], said["source"]["from_scope"]) == (["put"], "global")
+        assert "tags shop -> left out" in done.replaced
+        assert "-curl -X PUT db.acme.internal\n" in done.diff
+        assert done.report.generalizability == 1.0
+
+    def test_what_we_wrote_of_its_origin_is_not_held_against_it(self, company: Company) -> None:
+        plan = go(company, add(company, content="Nothing special here, because it is plain.\n"), ACME, dry_run=True)
+        assert "specificity" not in [one.check.value for one in plan.report.findings]
+
+    def test_nobody_is_asked_of_a_form_that_a_person_saw(self, company: Company) -> None:
+        lesson = add(company, content=CODE)
+        shown: list[Promoted] = []
+
+        def no(plan: Promoted) -> bool:
+            shown.append(plan)
+            return False
+
+        with pytest.raises(Refused, match="nobody looked at it"):
+            go(company, lesson, ACME, generic=True)
+        with pytest.raises(Refused, match="nobody looked at it"):
+            go(company, lesson, ACME, generic=True, ask=no)
+        assert shown[0].diff
+        assert go(company, lesson, ACME, generic=True, ask=lambda _: True).outcome == "proposed"
+
+
+class TestPolicies:
+    @pytest.mark.parametrize(
+        ("said", "outcome"),
+        [
+            ({"outbound": "allow_all", "personal": "allow"}, "copied"),
+            ({"outbound": "allow_generic"}, "copied"),
+            ({}, "asked"),
+        ],
+    )
+    def test_what_leaves_an_enterprise_is_for_it_to_say(
+        self, company: Company, said: dict[str, str], outcome: str
+    ) -> None:
+        company.state(**said)
+        lesson = add(company, ACME, content=CODE)
+        done = go(company, lesson, "user", here=ACME, yes=True)
+        assert done.outcome == outcome
+        assert done.generic == (said == {"outbound": "allow_generic"})
+        assert (
+            "(code left out)" in ((done.written and text_at(company, "user", done.written.path)) or "")
+        ) == done.generic
+        assert ACME in done.policy
+
+    def test_a_text_that_was_released_goes(self, company: Company) -> None:
+        lesson = add(company, ACME)
+        asked = go(company, lesson, "user", here=ACME)
+        assert asked.outcome == "asked"
+        assert asked.suggested is not None
+        again = go(company, lesson, "user", here=ACME)
+        assert again.suggested is not None
+        assert again.suggested.branch == asked.suggested.branch
+        company.approve(asked.suggested.branch)
+        assert go(company, lesson, "user", here=ACME).outcome == "copied"
+
+    def test_what_is_blocked_is_refused_and_a_dry_run_says_so(self, company: Company) -> None:
+        company.state(outbound="block_all")
+        lesson = add(company, ACME)
+        plan = go(company, lesson, "user", here=ACME, dry_run=True)
+        assert (plan.outcome, plan.dry_run) == ("refused", True)
+        assert "governance.outbound_policy is block_all" in plan.policy
+        assert company.log() == []
+        with pytest.raises(Refused, match="block_all"):
+            go(company, lesson, "user", here=ACME)
+        assert [row.outcome for row in company.log()] == ["refused"]
+
+    def test_code_stays_out_of_the_users_repository_while_one_works_for_a_company(self, company: Company) -> None:
+        company.state(context="allow")
+        lesson = add(company, content=CODE)
+        done = go(company, lesson, "user", here=ACME, yes=True)
+        assert done.generic
+        assert done.written is not None
+        assert "```" not in text_at(company, "user", done.written.path)
+
+    def test_a_script_has_no_generic_form(self, company: Company, tmp_path: Path) -> None:
+        (tmp_path / "x.sh").write_text("#!/bin/sh\necho x\n")
+        with company.library() as library:
+            made = library.contribute.add_resources(ResourceDraft(Kind.SCRIPT, [str(tmp_path / "x.sh")])).written[0]
+        with pytest.raises(Refused, match="has no form without code"):
+            go(company, made.id, ACME, generic=True)
+
+    def test_an_agent_takes_nothing_out_of_an_enterprise(self, company: Company) -> None:
+        company.state(outbound="allow_all")
+        with pytest.raises(Refused, match="a person takes it out"):
+            go(company, add(company, ACME), "user", here=ACME, person=False)
+
+
+class TestWhatIsRefused:
+    def test_where_it_is_already(self, company: Company) -> None:
+        with pytest.raises(UsageError, match="is in the project tier already"):
+            go(company, add(company), "project")
+
+    def test_tiers_and_entries_that_are_not_there(self, company: Company) -> None:
+        lesson = add(company)
+        for to in ("enterprise:none", "nowhere"):
+            with pytest.raises(NotFound, match="no tier"):
+                go(company, lesson, to)
+        with pytest.raises(UsageError) as skill:
+            go(company, lesson, "skill/x")
+        assert "lesson promote" in skill.value.hint
+        with pytest.raises(NotFound):
+            go(company, LESSON, "user")
+
+    def test_a_lesson_that_is_wrong(self, company: Company) -> None:
+        lesson = add(company)
+        with company.library() as library:
+            library.lessons.wrong(lesson, "it does not", by="user")
+        with pytest.raises(Conflict, match="marked wrong"):
+            go(company, lesson, "user")
+
+    def test_a_secret_unless_somebody_says_why_it_may_stay(self, company: Company) -> None:
+        file = company.root("project") / "jira/lessons/a.md"
+        file.parent.mkdir(parents=True)
+        file.write_text(f"---\nid: {LESSON}\nkind: lesson\ntitle: A\n---\n{KEY}\n")
+        company.commit("project")
+        for to in ("user", ACME):
+            plan = go(company, LESSON, to, dry_run=True)
+            assert plan.report.recommendation is Recommendation.REJECT
+            with pytest.raises(InvalidEntry, match="AWS") as refused:
+                go(company, LESSON, to)
+            mark = str(refused.value).partition("allow_secrets: [")[2].partition(":")[0]
+            done = go(company, LESSON, to, allow_secrets=[(mark, "of the vendor's sandbox")])
+            assert done.outcome in {"copied", "proposed"}
+            assert KEY not in str(done.report)
+
+
+def test_a_dry_run_says_all_and_writes_nothing(company: Company) -> None:
+    lesson = add(company)
+    before = {tier: company.git(company.root(tier), "for-each-ref") for tier in ("user", ACME)}
+    for to, outcome in (("user", "copied"), (ACME, "proposed")):
+        plan = go(company, lesson, to, dry_run=True)
+        assert (plan.outcome, plan.dry_run, plan.written, plan.suggested) == (outcome, True, None, None)
+        assert plan.report.findings
+        assert company.git(company.root(to), "status", "--porcelain") == ""
+        assert company.git(company.root(to), "for-each-ref") == before[to]
+
+
+def test_an_enterprise_that_is_not_on_this_machine_is_named_with_the_command_that_fetches_it(company: Company) -> None:
+    lesson = add(company)
+    tiers = company.tiers()
+    gone = Place("enterprise:gone", company.folder / "gone", url="https://git.example/gone.git")
+    tiers.options = tiers.options._replace(places=tiers.options.places._replace(known=(gone,)))
+    with pytest.raises(NoRepository) as missing:
+        promote(tiers, lesson, "enterprise:gone", Wanted())
+    assert missing.value.hint == f"ai-lessons admin init {gone.root} --from https://git.example/gone.git"
+    tiers.close()

@@ -1,0 +1,311 @@
+"""No job of ours brings a secret into git, whichever way its text came."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ai_lessons.errors import InvalidEntry, UsageError
+from ai_lessons.knowledge.entries import Kind
+from ai_lessons.library.lessons.lesson_answers import Targets
+from ai_lessons.library.rules.rule_answers import RuleDraft
+from library.secret_world import FAKE, mark_of
+from library.world import LESSON, OTHER, lesson, rule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from library.world import World
+
+KEY = FAKE["GitLab"]
+SECRET = f"Log in with {KEY}\n"
+
+
+def in_git(world: World) -> bool:
+    """Whether any commit, on whatever branch, holds the secret."""
+    return bool(world.git(world.root, "log", "--all", "-S", KEY, "--format=%h"))
+
+
+def edited(world: World) -> str:
+    """A lesson in git, into which somebody wrote a secret since."""
+    made = world.add("A lesson", "Text.")
+    world.write(made.path, world.read(made.path) + SECRET)
+    return made.path
+
+
+def update(world: World) -> None:
+    path = edited(world)
+    world.library.contribute.update(path, content="Another text.")
+
+
+def retitle(world: World) -> None:
+    path = edited(world)
+    world.library.contribute.update(path, title="Another title")
+
+
+def delete(world: World) -> None:
+    path = edited(world)
+    world.library.contribute.delete([path])
+
+
+def move(world: World) -> None:
+    path = edited(world)
+    world.library.contribute.update(path, project="other")
+
+
+def edit(world: World) -> None:
+    made = world.add("A lesson")
+    world.library.contribute.edit(made.id, lambda text, _: text + SECRET)
+
+
+def link(world: World) -> None:
+    other = world.add("Another lesson")
+    world.library.contribute.link(edited(world), other.id, "related_to")
+
+
+def mark_wrong(world: World) -> None:
+    made = world.add("A lesson")
+    world.library.lessons.wrong(made.id, SECRET, by="user")
+
+
+def adopt(world: World) -> None:
+    world.write("notes/plain.md", f"# Plain\n\n{SECRET}")
+    world.library.admin.adopt(["notes/plain.md"])
+
+
+def describe(world: World) -> None:
+    file = world.write("p/docs/unversioned/plain.md", f"# Plain\n\n{SECRET}")
+    world.bring(file)
+
+
+def script(world: World) -> None:
+    file = world.write("p/scripts/unversioned/run.sh", f"#!/bin/sh\ncurl -H {KEY}\n")
+    world.bring(file, kind=Kind.SCRIPT)
+
+
+def restore(world: World) -> None:
+    made = world.add("A lesson")
+    path = edited(world)
+    snapshot = world.git(world.root, "rev-parse", "HEAD")
+    world.library.admin.restore(path, to=snapshot)
+    assert made.commit
+
+
+def suggest(world: World) -> None:
+    world.add("A lesson")
+    world.library.contribute.suggest_rule(RuleDraft("Use the key", SECRET))
+
+
+def propose(world: World) -> None:
+    world.add("A lesson")
+    world.write("p/rules/a.md", rule(SECRET))
+    world.library.contribute.propose()
+
+
+def setting(world: World) -> None:
+    world.library.admin.config_set("search.index", f"s3://place/{KEY}")
+
+
+JOBS = (
+    update, retitle, delete, move, edit, link, mark_wrong, adopt, describe, script, restore, suggest, propose, setting,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("job", JOBS, ids=lambda job: str(job.__name__))
+def test_no_job_brings_a_secret_into_git(world: World, job: Callable[[World], None]) -> None:
+    with pytest.raises(InvalidEntry, match="GitLab") as told:
+        job(world)
+    assert KEY not in str(told.value)
+    assert not in_git(world)
+
+
+def test_a_doc_that_is_refreshed_is_looked_at_and_may_stay_with_a_reason(world: World, tmp_path: Path) -> None:
+    one, two = tmp_path / "one.md", tmp_path / "two.md"
+    for file in (one, two):
+        file.write_text(f"# {file.stem}\n\nText.\n")
+        world.bring(file)
+    one.write_text(f"# one\n\n{SECRET}")
+    two.write_text("# two\n\nAnother text.\n")
+    contribute = world.library.contribute
+    with pytest.raises(InvalidEntry, match="GitLab") as told:
+        contribute.refresh(["global/docs/unversioned/one.md"])
+    done = {answer.title: answer for answer in contribute.refresh((), every=True)}
+    assert "GitLab" in done["one"].warning
+    assert (done["one"].changed, done["two"].changed) == (False, True)
+    assert not in_git(world)
+    mark = mark_of(told.value)
+    with pytest.raises(UsageError, match="reason"):
+        contribute.refresh(["global/docs/unversioned/one.md"], allow_secrets=[(mark, "")])
+    contribute.refresh((), every=True, allow_secrets=[(mark, "the vendor's sandbox"), ("0" * 12, "of another doc")])
+    assert f"allow_secrets:\n  - {mark}: the vendor's sandbox\n" in world.read("global/docs/unversioned/one.md")
+    assert "allow_secrets" not in world.read("global/docs/unversioned/two.md")
+    assert world.library.admin.validate().problems == ()
+    one.write_text(f"# one\n\n{SECRET}\n{FAKE['Stripe']}\n")
+    with pytest.raises(InvalidEntry, match="Stripe"):
+        contribute.refresh(["global/docs/unversioned/one.md"])
+
+
+def test_an_import_again_takes_the_reason_too(world: World, tmp_path: Path) -> None:
+    file = tmp_path / "one.md"
+    file.write_text("# One\n")
+    world.bring(file)
+    file.write_text(f"# One\n\n{SECRET}")
+    with pytest.raises(InvalidEntry, match="GitLab") as told:
+        world.bring(file)
+    assert world.bring(file, allow_secrets=[(mark_of(told.value), "of the sandbox")]).written
+    script = tmp_path / "run.sh"
+    script.write_text(f"#!/bin/sh\ncurl -H {KEY}\n")
+    assert world.bring(script, kind=Kind.SCRIPT, allow_secrets=[(mark_of(told.value), "of the sandbox")]).commit
+    assert world.library.admin.validate().problems == ()
+
+
+def test_what_an_entry_may_hold_can_be_said_of_it_later_and_is_kept_where_it_moves(world: World) -> None:
+    path = edited(world)
+    with pytest.raises(InvalidEntry) as told:
+        world.library.contribute.update(path, title="Another")
+    mark = mark_of(told.value)
+    made = world.library.contribute.update(path, title="Another", allow_secrets=[(mark, "revoked")])
+    with pytest.raises(InvalidEntry, match="Stripe") as more:
+        world.library.contribute.update(made.id, content=f"{SECRET}{FAKE['Stripe']}\n")
+    both = world.library.contribute.update(
+        made.id, content=f"{SECRET}{FAKE['Stripe']}\n", allow_secrets=[(mark_of(more.value), "a test key")]
+    )
+    assert world.library.admin.validate().problems == ()
+    moved = world.library.contribute.update(both.id, project="other")
+    assert moved.path.startswith("other/")
+    assert moved.commit
+
+
+def test_a_rule_may_hold_a_secret_with_a_reason(world: World) -> None:
+    world.add("A lesson")
+    with pytest.raises(InvalidEntry) as told:
+        world.library.contribute.suggest_rule(RuleDraft("Use the key", SECRET))
+    allow = [(mark_of(told.value), "the vendor's sandbox")]
+    made = world.library.contribute.suggest_rule(RuleDraft("Use the key", SECRET, allow_secrets=allow))
+    assert world.library.admin.approve_rule(made.handle).commit
+
+
+def test_a_proposal_that_holds_one_can_be_turned_down_and_its_text_is_not_kept(world: World) -> None:
+    world.add("A lesson")
+    made = world.library.contribute.suggest_rule(RuleDraft("Use the key", "It is there"))
+    world.git(world.root, "switch", "-q", made.branch)
+    world.write(made.path, world.read(made.path) + SECRET)
+    world.commit("by hand")
+    world.git(world.root, "switch", "-q", "main")
+    with pytest.raises(InvalidEntry, match="GitLab"):
+        world.library.admin.approve_rule(made.handle)
+    with pytest.raises(InvalidEntry, match="GitLab"):
+        world.library.admin.reject_rule(made.handle, reason=f"it has {KEY} in it")
+    assert world.library.admin.reject_rule(made.handle, reason="it has a key in it").commit
+    assert world.git(world.root, "log", "-S", KEY, "main", "--format=%s") == ""
+
+
+def test_mending_leaves_out_what_holds_a_secret_and_mends_the_rest(world: World) -> None:
+    for name, body in (("bad", SECRET), ("good", "Text.\n")):
+        head = f"id: {LESSON if name == 'bad' else OTHER}\nkind: doc\ntitle: {name}\nversions:\n  - v2\n"
+        world.write(f"p/docs/v1/{name}.md", f"---\n{head}created: 2026-11-21T20:14:00Z\n---\n{body}")
+    report = world.library.admin.validate(fix=True)
+    assert report.fixed == ("p/docs/v1/good.md -> p/docs/v2/good.md",)
+    assert any("GitLab" in problem.message for problem in report.problems)
+    assert not in_git(world)
+
+
+def test_a_write_that_waits_is_looked_at_again_before_it_is_saved(world: World) -> None:
+    world.add("The first")
+    (world.root / ".git/MERGE_HEAD").write_text(world.git(world.root, "rev-parse", "HEAD") + "\n")
+    made = world.add("Waits")
+    assert made.commit is None
+    text = world.read(made.path)
+    world.write(made.path, text + SECRET)
+    (world.root / ".git/MERGE_HEAD").unlink()
+    with pytest.raises(InvalidEntry, match="GitLab"):
+        world.library.admin.save()
+    assert not in_git(world)
+    world.write(made.path, text)
+    assert world.library.admin.save()[0]
+
+
+def test_notes_hold_no_secret(world: World) -> None:
+    made = world.add("A lesson")
+    with pytest.raises(UsageError, match="note"):
+        world.library.contribute.feedback(made.id, "helpful", SECRET)
+    assert world.library.contribute.feedback(made.id, "helpful", "With the key of the sandbox.")
+
+
+def test_what_is_promoted_is_looked_at_again(world: World, tmp_path: Path) -> None:
+    world.write("p/lessons/a.md", lesson(title=f"Log in with {KEY}"))
+    world.commit()
+    targets = Targets(tmp_path / "skills", tmp_path / "tools")
+    with pytest.raises(InvalidEntry, match="GitLab") as told:
+        world.library.lessons.promote(LESSON, "tool/login", targets)
+    assert not targets.tools.exists()
+    world.library.contribute.update(LESSON, allow_secrets=[(mark_of(told.value), "revoked")])
+    assert world.library.lessons.promote(LESSON, "tool/login", targets).change == "promoted"
+
+
+def test_an_export_that_holds_one_comes_in_only_with_its_reason(world: World, tmp_path: Path) -> None:
+    with pytest.raises(InvalidEntry) as told:
+        world.add("A token", SECRET)
+    world.add("A token", SECRET, allow_secrets=[(mark_of(told.value), "revoked")])
+    file = tmp_path / "all.json"
+    world.library.admin.export_file(file)
+    text = file.read_text()
+    shutil.rmtree(world.root / "global")
+    world.commit()
+    file.write_text(text.replace("allow_secrets", "allow_nothing"))
+    done = world.fresh().admin.import_file(file, "groove")
+    assert not done.written
+    assert "GitLab" in done.skipped[0][1]
+    file.write_text(text)
+    assert [one.title for one in world.fresh().admin.import_file(file, "groove").written] == ["A token"]
+
+
+def test_what_was_committed_by_hand_is_not_shared(world: World, tmp_path: Path) -> None:
+    world.git(tmp_path, "init", "-q", "--bare", "-b", "main", "up.git")
+    world.git(world.root, "remote", "add", "origin", str(tmp_path / "up.git"))
+    made = world.add("A lesson")
+    assert world.library.admin.sync().sent
+    for text in (SECRET, ""):  # it stays in the history also where it was taken out again
+        world.write(made.path, world.read(made.path).replace(SECRET, "") + text)
+        world.commit()
+        with pytest.raises(InvalidEntry, match="GitLab") as told:
+            world.library.admin.sync()
+        assert KEY not in str(told.value)
+        assert world.git(tmp_path / "up.git", "log", "-S", KEY, "--format=%h", "main") == ""
+    world.library.contribute.update(made.id, allow_secrets=[(mark_of(told.value), "revoked")])
+    assert world.library.admin.sync().sent == 3
+    world.write("notes.txt", SECRET)  # no file of ours
+    world.commit()
+    assert world.library.admin.sync().sent == 1
+
+
+def test_a_script_that_may_hold_a_secret_is_shared(world: World, tmp_path: Path) -> None:
+    world.git(tmp_path, "init", "-q", "--bare", "-b", "main", "up.git")
+    world.git(world.root, "remote", "add", "origin", str(tmp_path / "up.git"))
+    (tmp_path / "run.sh").write_text(f"#!/bin/sh\ncurl -H {KEY}\n")
+    with pytest.raises(InvalidEntry) as told:
+        world.bring(tmp_path / "run.sh", kind=Kind.SCRIPT)
+    world.bring(tmp_path / "run.sh", kind=Kind.SCRIPT, allow_secrets=[(mark_of(told.value), "of the sandbox")])
+    assert world.library.admin.sync().sent
+
+
+WRITES = ("store.apply(", "proposing.propose(", "proposing.amend(")
+LOOKS = ("secret_gate.refuse(", "refuse_secrets(")
+
+
+def test_nothing_of_the_library_writes_without_looking() -> None:
+    """But for events, which are looked at when they are recorded."""
+    import ai_lessons.library
+
+    writing: dict[str, bool] = {}
+    for file in Path(ai_lessons.library.__file__).parent.rglob("*.py"):
+        for function in ast.walk(ast.parse(file.read_text())):
+            text = ast.unparse(function) if isinstance(function, ast.FunctionDef) else ""
+            if any(call in text for call in WRITES):
+                writing[f"{file.stem}.{ast.unparse(function).partition('(')[0]}"] = any(look in text for look in LOOKS)
+    assert len(writing) >= 5
+    assert [name for name, looks in writing.items() if not looks] == ["parts.def commit_events"]

@@ -1,0 +1,153 @@
+"""Whoever holds the commit lock commits a share for all, and leaves nothing behind that nobody else would commit."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ai_lessons.repository import activity, commits, git_index, moves, objects
+from ai_lessons.repository import git as git_program
+from ai_lessons.repository.commits import Committer
+from ai_lessons.repository.store import Change, Job, Store
+from ai_lessons.repository.worktree import locate
+from repository.steps import add, clean, note_only
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Git
+
+SPAWN = multiprocessing.get_context("spawn")
+
+
+def write_many(root: Path, writer: int, count: int) -> None:
+    """One process of an agent."""
+    with Store.open(root, committing=Committer) as store:
+        for n in range(count):
+            store.apply(add(f"p/lessons/{writer}-{n}.md"))
+
+
+def tracked(git: Git, root: Path) -> set[str]:
+    return set(git(root, "ls-tree", "-r", "--name-only", "HEAD").splitlines())
+
+
+def test_one_write_commits_more_than_a_share_of_what_others_left(store: Store, git: Git) -> None:
+    left = 2 * commits.SHARE + 3
+    for n in range(left):
+        note_only(store, add(f"{n}.md"))
+    done = store.apply(add("last.md"))
+    assert done.commit == git(store.root, "rev-parse", "HEAD")
+    assert store.pending() == ()
+    assert git(store.root, "rev-list", "--count", "HEAD") == str(left + 2)
+    assert len(git(store.root, "reflog").splitlines()) == 1 + 3
+    clean(git, store.root)
+
+
+def test_a_job_whose_process_gave_up_waiting_is_committed_by_the_one_it_waited_for(
+    store: Store, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install = moves.install
+    gave_up: list[tuple[int | None, bool]] = []
+
+    def while_another_writes(*given: object) -> bool:
+        if not gave_up:
+            process = SPAWN.Process(target=write_many, args=(store.root, 7, 1))
+            process.start()
+            process.join(60)
+            gave_up.append((process.exitcode, "p/lessons/7-0.md" in tracked(git, store.root)))
+        return install(*given)  # type: ignore[arg-type]  # handed on as it came
+
+    monkeypatch.setattr(moves, "install", while_another_writes)
+    assert store.apply(add("a.md")).commit
+    assert gave_up == [(0, False)]
+    assert {"a.md", "p/lessons/7-0.md"} <= tracked(git, store.root)
+    assert store.pending() == ()
+
+
+def test_when_all_processes_are_done_no_job_waits_although_one_was_killed(git_repo: Path, git: Git) -> None:
+    processes = [SPAWN.Process(target=write_many, args=(git_repo, n, 60 if n else 1000)) for n in range(4)]
+    for process in processes:
+        process.start()
+    while not list((git_repo / "p/lessons").glob("0-5.md")):
+        time.sleep(0.005)
+    os.kill(processes[0].pid or 0, signal.SIGKILL)
+    for process in processes:
+        process.join(120)
+    assert [process.exitcode for process in processes] == [-signal.SIGKILL, 0, 0, 0]
+    assert Store.open(git_repo).pending() == ()
+    assert tracked(git, git_repo) >= {f"p/lessons/{n}-{k}.md" for n in (1, 2, 3) for k in range(60)}
+
+
+def test_jobs_that_have_to_wait_do_not_keep_later_ones_from_their_commit(
+    store: Store, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(activity, "QUIET", 0.0)
+    in_conflict(git, store.root, "torn.md")
+    for n in range(commits.SHARE + 1):
+        note_only(store, Job("Edit", [Change("torn.md", b"%d\n" % n)]))
+    done = store.apply(add("a.md"))
+    assert done.commit == git(store.root, "rev-parse", "HEAD")
+    assert len(store.pending()) == commits.SHARE + 1
+
+
+@pytest.mark.parametrize(("few", "packs"), [(objects.FEW_PACKS, 1), (0, 0)])
+def test_a_share_of_several_jobs_is_one_pack_where_there_are_few(
+    store: Store, git: Git, monkeypatch: pytest.MonkeyPatch, few: int, packs: int
+) -> None:
+    monkeypatch.setattr(objects, "FEW_PACKS", few)
+    for n in range(10):
+        note_only(store, add(f"p/lessons/{n}.md"))
+    assert len(store.save().commits) == 10
+    assert len(list((store.root / ".git/objects/pack").glob("*.pack"))) == packs
+    clean(git, store.root)
+
+
+def test_an_open_repository_survives_that_git_makes_one_pack_of_all(store: Store, git: Git) -> None:
+    for round_number in range(3):
+        for n in range(6):
+            note_only(store, add(f"p/lessons/{round_number}-{n}.md"))
+        assert store.apply(add(f"{round_number}.md")).commit
+        git(store.root, "gc", "-q", "--prune=now")
+    assert git(store.root, "rev-list", "--count", "HEAD") == "22"
+    clean(git, store.root)
+
+
+def in_conflict(git: Git, root: Path, path: str) -> None:
+    """A path on which a stash and a commit differ."""
+    (root / path).parent.mkdir(exist_ok=True)
+    old, theirs = ("old\n", "commit", "-qm", "old"), ("stashed\n", "stash", "-q")
+    ours = ("new\n", "commit", "-qm", "new")
+    for text, *then in (old, theirs, ours):
+        (root / path).write_text(text)
+        git(root, "add", path)
+        git(root, *then)
+    git(root, "stash", "pop", check=False)
+
+
+@pytest.mark.parametrize("form", ["", "--index-version=4", "--split-index"])
+def test_a_path_in_conflict_is_found_in_every_form_of_the_index(git_repo: Path, git: Git, form: str) -> None:
+    in_conflict(git, git_repo, "p/torn.md")
+    if form:
+        git(git_repo, "update-index", form)
+    assert git_index.unmerged(locate(git_repo), ["README.md", "p/torn.md", "torn.md"]) == ("p/torn.md",)
+
+
+def test_a_plain_index_without_a_conflict_is_judged_without_starting_git(
+    git_repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(git_program, "run", lambda *_, **__: pytest.fail("git was started"))
+    assert git_index.unmerged(locate(git_repo), ["README.md", "new.md"]) == ()
+
+
+def test_a_longer_path_whose_bytes_look_like_a_conflict_of_a_shorter_one_is_none(git_repo: Path, git: Git) -> None:
+    short = "n" * 44 + ".md"  # 47 bytes: `p/` before them reads as stage 3 and length 47
+    (git_repo / "xp").mkdir()
+    (git_repo / "xp" / short).write_text("text\n")
+    git(git_repo, "add", f"xp/{short}")
+    assert git_index._looks_unmerged((git_repo / ".git/index").read_bytes(), short.encode())
+    assert git_index.unmerged(locate(git_repo), [short]) == ()

@@ -1,0 +1,48 @@
+"""A process dies while it takes a proposal: the next job leaves nothing of it about, and it can be taken anew."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ai_lessons.repository import files, half_landed, moves
+from repository.approval_world import PATH, text
+from repository.steps import add, clean
+
+if TYPE_CHECKING:
+    from repository.conftest import Opened
+    from repository.proposal_world import Desk
+
+
+@pytest.mark.parametrize(
+    ("place", "step"),
+    [(half_landed, "note"), (files.Staging, "publish"), (files.Staging, "settle"), (moves, "install")],
+    ids=lambda one: one if isinstance(one, str) else "",
+)
+def test_a_death_while_a_proposal_is_taken_leaves_nothing_half(
+    desk: Desk, opened: Opened, place: object, step: str
+) -> None:
+    desk.propose({PATH: text("Use X")})
+    pid = os.fork()
+    if pid == 0:
+        try:
+            real, root = getattr(place, step), str(desk.root)
+
+            def die(*given: Any) -> Any:
+                # notes of our own are files, too: they lie in git's folder
+                return real(*given) if str(getattr(given[0], "_root", root)) != root else os._exit(9)
+
+            setattr(place, step, die)
+            desk.approve()
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 9
+    assert opened(desk.root).apply(add("p/lessons/next.md")).commit
+    clean(desk.git, desk.root)
+    assert desk.status() == ""
+    assert not (desk.root / PATH).exists()
+    assert desk.approve().commit
+    assert (desk.root / PATH).exists()
+    clean(desk.git, desk.root)

@@ -1,0 +1,97 @@
+"""Programs that do not answer are ended with all that they started."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ai_lessons.errors import Refused, StorageFailed
+from ai_lessons.repository import git as git_
+from ai_lessons.repository.commits import Committer
+from ai_lessons.repository.running import programs
+from ai_lessons.repository.signature.signing import sign
+from ai_lessons.repository.store import Change, Job, Store
+
+if TYPE_CHECKING:
+    from conftest import Git
+
+NEVER_ANSWERS = '#!/bin/sh\nsh -c \'trap "" TERM HUP INT; echo $$ > "{note}"; sleep 300; sleep 300\' &\n{rest}\n'
+"""What stands in for a signing program: a grandchild of ours asks somebody who is not there."""
+
+
+def program(file: Path, note: Path, rest: str) -> Path:
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(NEVER_ANSWERS.format(note=note, rest=rest))
+    file.chmod(file.stat().st_mode | stat.S_IXUSR)
+    return file
+
+
+def is_gone(note: Path) -> bool:
+    """Whether the grandchild that wrote its number there ends, for which it gets a moment."""
+    while not note.exists() or not note.read_text().strip():
+        time.sleep(0.01)
+    number = int(note.read_text())
+    for _ in range(3000):
+        try:
+            state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        if state == "Z":
+            return True  # nobody collects it in a container without an init
+        time.sleep(0.01)
+    return False
+
+
+@pytest.mark.parametrize("rest", ["wait", "exec sleep 300", "exit 0"])
+def test_what_a_program_started_ends_with_it(tmp_path: Path, rest: str) -> None:
+    made = program(tmp_path / "ask", tmp_path / "note", rest)
+    with pytest.raises(subprocess.TimeoutExpired):
+        programs.run([str(made)], env=dict(os.environ), timeout=0.5)
+    assert is_gone(tmp_path / "note")
+
+
+def test_an_answer_comes_back_whole() -> None:
+    done = programs.run(
+        ["sh", "-c", "cat; echo err >&2; exit 3"], env=dict(os.environ), timeout=60, stdin=b"in" * 10**5
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (3, b"in" * 10**5, b"err\n")
+
+
+def test_a_signing_program_that_waits_for_somebody_is_gone_before_the_commit_is_made(
+    git_repo: Path, git: Git, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    signer = program(tmp_path / "gpg", tmp_path / "note", "wait")
+    git(git_repo, "config", "commit.gpgsign", "true")
+    git(git_repo, "config", "gpg.program", str(signer))
+    monkeypatch.setattr("ai_lessons.repository.git.SIGN_TIMEOUT", 0.5)
+    with Store.open(git_repo, committing=Committer) as store:
+        done = store.apply(Job("Add a file", [Change("a.md", b"# A\n")]))
+    assert done.commit
+    assert any("unsigned" in note for note in done.notes)
+    assert is_gone(tmp_path / "note")
+    assert git(git_repo, "status", "--porcelain") == ""
+
+
+def test_ssh_keygen_that_waits_for_somebody_is_gone_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(tmp_path / "bin" / "ssh-keygen", tmp_path / "note", "wait")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    (tmp_path / "key").write_text("no key")
+    with pytest.raises(Refused, match="nobody answered"):
+        sign(b"text", str(tmp_path / "key"), "namespace", timeout=0.5)
+    assert is_gone(tmp_path / "note")
+
+
+def test_git_that_hangs_ends_with_its_filter(git_repo: Path, git: Git, tmp_path: Path) -> None:
+    slow = program(tmp_path / "filter", tmp_path / "note", "wait")
+    git(git_repo, "config", "filter.slow.clean", str(slow))
+    (git_repo / ".gitattributes").write_text("*.md filter=slow\n")
+    (git_repo / "a.md").write_text("# A\n")
+    with pytest.raises(StorageFailed, match="did not end"):
+        git_.run(git_repo, "hash-object", "a.md", timeout=0.5)
+    assert is_gone(tmp_path / "note")

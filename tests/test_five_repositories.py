@@ -1,0 +1,385 @@
+"""Two people, two code projects, two companies: what a search sees, where writes go, what crosses over by whose word.
+
+Everything is run as they would: our programs as processes with a home folder of each person, git for what people do by
+hand. Ann and Bo work on `shop`, which is acme's, and on `lab`, which is beta's; Bo is the curator of both companies.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from doors.mcp_world import over_stdio
+from doors.world import PROGRAM, Outcome, environment
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HOST = "https://git.example/"
+"""Where the remotes seem to be: each person's git knows that it is a folder."""
+CODE = "Run it:\n\n```sh\nmake release\n```\n"
+WHY = ("--when", "a widget is frobnicated", "--do", "count to three", "--because", "it blinks", "--source", "tested")
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody at a machine of their own."""
+
+    home: Path
+
+    def _run(self, program: tuple[str, ...], words: tuple[str, ...], at: str, stdin: str = "") -> Outcome:
+        named = environment(HOME=str(self.home), AI_LESSONS_OFFLINE="1", NO_COLOR="1", GIT_CONFIG_NOSYSTEM="1")
+        done = subprocess.run(
+            [*program, *words], cwd=self.home / at, env=named, input=stdin, capture_output=True, text=True, check=False
+        )
+        return Outcome(done.returncode, done.stdout, done.stderr)
+
+    def ours(self, at: str, *words: str, code: int = 0, stdin: str = "") -> Outcome:
+        """Run `ai-lessons` in a folder of theirs."""
+        done = self._run(PROGRAM, words, at, stdin)
+        assert done.code == code, f"{words} -> {done.code}\n{done.out}{done.err}"
+        return done
+
+    def data(self, at: str, *words: str) -> Any:
+        """The same, as data."""
+        return self.ours(at, "--json", *words).json
+
+    def git(self, at: str, *words: str) -> str:
+        done = self._run(("git",), words, at)
+        assert done.code == 0, f"git {words}\n{done.out}{done.err}"
+        return done.out.strip()
+
+    def add(self, at: str, title: str, *more: str, content: str = "Seen twice.", tier: str = "") -> Any:
+        """Add a lesson; the data of the answer."""
+        chosen = ("--tier", tier) if tier else ()
+        return self.data(at, *chosen, "contribute", "add-lesson", "--title", title, "--content", content, *more)
+
+    def promote(self, at: str, handle: str, to: str, *more: str) -> Any:
+        return self.data(at, "contribute", "promote", handle, "--to", to, *more)
+
+    def finds(self, at: str, words: str, *more: str) -> dict[str, str]:
+        """Titles of the lessons that a search brings, with the tier of each."""
+        found = self.data(at, *more, "recall", "search", words)["lessons"]
+        return {one["title"]: one["tier"] for one in found}
+
+    def titles(self, at: str, *more: str) -> dict[str, str]:
+        """Titles of all entries, with the tier of each."""
+        return {one["title"]: one["tier"] for one in self.data(at, *more, "recall", "list")}
+
+    def sync(self, *companies: str) -> str:
+        return "".join(self.ours(company, "--repo", ".", "admin", "sync").out for company in companies)
+
+    def handle(self, at: str, title: str, *more: str) -> str:
+        found: str = next(x["handle"] for x in self.data(at, *more, "recall", "list") if x["title"] == title)
+        return found
+
+
+@dataclass(frozen=True)
+class World:
+    folder: Path
+
+    @property
+    def ann(self) -> Person:
+        return Person(self.folder / "ann")
+
+    @property
+    def bo(self) -> Person:
+        return Person(self.folder / "bo")
+
+    def settle(self) -> None:
+        """Tell both people's git where the remotes are now."""
+        for name in ("ann", "bo"):
+            home = self.folder / name
+            home.mkdir(parents=True, exist_ok=True)
+            (home / ".gitconfig").write_text(
+                f"[user]\n\tname = {name.capitalize()} Example\n\temail = {name}@acme.example\n"
+                "[init]\n\tdefaultBranch = main\n[pull]\n\trebase = false\n[gc]\n\tauto = 0\n"
+                f'[url "file://{self.folder}/remotes/"]\n\tinsteadOf = {HOST}\n'
+            )
+
+    def policy(self, company: str, name: str, value: str) -> None:
+        """The curator states a policy, and Ann has it."""
+        self.bo.ours(company, "--repo", ".", "admin", "config", "set", f"governance.{name}", value)
+        self.bo.git(company, "push", "-q")
+        self.ann.git(company, "pull", "-q")
+
+    def approve(self, company: str, handle: str) -> None:
+        """What Ann proposed is shared, approved by Bo, and comes back to Ann; all by git, as one may."""
+        self.decide(company, "approve-rule", handle, "--yes")
+
+    def decide(self, company: str, *words: str) -> None:
+        self.ann.git(company, "push", "-q", "--all")
+        self.bo.git(company, "fetch", "-q")
+        self.bo.ours(company, "--repo", ".", "admin", *words)
+        self.bo.git(company, "push", "-q")
+        self.ann.git(company, "pull", "-q")
+
+
+def _begin(person: Person, folder: str) -> None:
+    """A repository with a word about it, so that the starter set is left out."""
+    person.git("", "init", "-q", folder)
+    (person.home / folder / "README.md").write_text("# Ours\n")
+    person.git(folder, "add", ".")
+    person.git(folder, "commit", "-q", "-m", "Start")
+    person.ours("", "admin", "init", folder, "--no-hooks")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """The world as everybody begins. Each repository has one lesson that frobnicates, and says whose it is."""
+    world = World(tmp_path_factory.mktemp("world"))
+    world.settle()
+    ann, bo = world.ann, world.bo
+    for name in ("acme", "beta", "shop", "lab"):
+        (world.folder / "remotes").mkdir(exist_ok=True)
+        bo.git("", "init", "-q", "--bare", f"../remotes/{name}.git")
+    for person in (ann, bo):
+        _begin(person, ".ai/reference")
+        settings = person.home / ".config/ai-lessons/config.toml"
+        settings.parent.mkdir(parents=True)
+        parts = (f'[enterprise.{x}]\npath = "~/{x}"\nsync_url = "{HOST}{x}.git"\n' for x in ("acme", "beta"))
+        settings.write_text("".join(parts))
+    for company, project in (("acme", "shop"), ("beta", "lab")):
+        _begin(bo, company)
+        bo.git(company, "remote", "add", "origin", f"{HOST}{company}.git")
+        bo.ours(company, "--repo", ".", "contribute", "add-lesson", "--title", f"{company} frobnicates", *WHY)
+        if company == "acme":
+            bo.ours(company, "--repo", ".", "contribute", "add-lesson", "--title", "acme releases", "--content", CODE)
+        bo.git(company, "push", "-q", "-u", "origin", "main")
+        _begin_project(bo, project, company)
+        ann.git("", "clone", "-q", f"{HOST}{project}.git", project)
+        ann.ours("", "admin", "init", company, "--no-hooks", "--from", f"{HOST}{company}.git")
+    ann.add("", "ann frobnicates", *WHY)
+    return world
+
+
+def _begin_project(person: Person, project: str, company: str) -> None:
+    person.git("", "clone", "-q", f"{HOST}{project}.git", project)
+    (person.home / project / ".ai-lessons.toml").write_text(f'enterprise = "{company}"\n')
+    person.ours(project, "admin", "init", ".ai/reference")
+    person.add(project, f"{project} frobnicates", *WHY)
+    person.git(project, "add", ".")
+    person.git(project, "commit", "-q", "-m", "Say whose this is")
+    person.git(project, "push", "-q", "-u", "origin", "main")
+
+
+@pytest.fixture
+def world(made: World, tmp_path: Path) -> World:
+    """A world of its own for each test."""
+    shutil.copytree(made.folder, tmp_path / "world", symlinks=True)
+    mine = World(tmp_path / "world")
+    mine.settle()
+    return mine
+
+
+def test_a_search_sees_what_applies_where_one_stands_and_never_another_company(world: World) -> None:
+    ann = world.ann
+    assert ann.finds("shop", "frobnicate") == {
+        "shop frobnicates": "project", "ann frobnicates": "user", "acme frobnicates": "enterprise:acme",
+    }  # fmt: skip
+    assert ann.finds("lab", "frobnicate") == {
+        "lab frobnicates": "project", "ann frobnicates": "user", "beta frobnicates": "enterprise:beta",
+    }  # fmt: skip
+    assert ann.finds("", "frobnicate") == {"ann frobnicates": "user"}
+    secret = ann.handle("lab", "beta frobnicates")
+    assert "no entry" in ann.ours("shop", "recall", "show", secret, code=3).err
+    assert not any(title.startswith(("beta", "lab")) for title in ann.titles("shop"))
+    rows = ann.data("shop", "admin", "tiers")
+    assert [(row["tier"], row["state"]) for row in rows] == [
+        ("project", "writes"), ("user", "reads"), ("enterprise:acme", "reads"), ("enterprise:beta", "not here"),
+    ]  # fmt: skip
+
+
+def test_a_write_goes_to_the_project_else_to_the_user_else_where_one_says(world: World) -> None:
+    ann = world.ann
+    assert "/shop/.ai/reference/" in _there(ann, "shop", ann.add("shop", "Of the shop"))
+    assert "?? .ai/reference/global/lessons/" in ann.git("shop", "status", "--porcelain")
+    assert "/ann/.ai/reference/" in _there(ann, "", ann.add("", "Of Ann"))
+    assert "/ann/.ai/reference/" in _there(ann, "shop", ann.add("shop", "Of Ann, too", tier="user"))
+    assert "/ann/acme/" in _there(ann, "shop", ann.add("shop", "Of acme", tier="enterprise:acme"))
+    company = ann.handle("shop", "acme frobnicates")
+    refused = ann.ours("shop", "contribute", "update", company, "--confidence", "low", code=8)
+    assert "--tier enterprise:acme" in refused.err
+    assert ann.git("acme", "log", "-1", "--format=%s") == "Add lesson: Of acme"
+
+
+def _there(person: Person, at: str, written: Any) -> str:
+    """The file that was written, by where it lies on the machine."""
+    found = re.search(r"^  path: (\S+)", person.ours(at, "recall", "show", written["handle"]).out, re.MULTILINE)
+    assert found
+    return found[1].replace("~", str(person.home), 1)
+
+
+def test_what_a_project_learned_goes_to_a_person_and_on_to_another_project(world: World) -> None:
+    ann = world.ann
+    world.policy("beta", "promotion_from_enterprise_context", "allow")
+    original = ann.handle("lab", "lab frobnicates")
+    copied = ann.promote("lab", original, "user")
+    assert (copied["outcome"], copied["from"], copied["to"]) == ("copied", "project", "user")
+    copy = copied["copy"]["handle"]
+    assert ann.titles("") == {"lab frobnicates": "user", "ann frobnicates": "user"}
+    assert next(iter(ann.finds("lab", "lab frobnicates").items())) == ("lab frobnicates", "project")
+    onward = ann.promote("shop", copy, "project")
+    assert onward["outcome"] == "copied"
+    why = ann.ours("shop", "recall", "why", onward["copy"]["handle"]).out
+    assert f"derived from {copy} lab frobnicates" in why
+    assert "source: tested; promoted from" in why
+    assert ann.promote("lab", original, "user")["outcome"] == "present"
+
+
+def test_a_company_takes_a_lesson_through_its_curator_and_everybody_finds_it(world: World) -> None:
+    ann, bo = world.ann, world.bo
+    added = ann.add("shop", "Widgets of Ann Example need oil", *WHY)
+    done = ann.promote("shop", added["handle"], "enterprise:acme", "--reason", "three teams lost widgets")
+    proposed = done["proposal"]["handle"]
+    assert done["outcome"] == "proposed"
+    assert "need oil" not in "".join(ann.titles("acme", "--tier", "enterprise:acme"))
+    assert f"proposal sent: proposals/{proposed}" in ann.sync("acme")
+    assert f"proposal arrived: proposals/{proposed}" in bo.sync("acme")
+    (pending,) = bo.data("shop", "--tier", "enterprise:acme", "admin", "pending-rules")
+    assert pending["suggested_by"] == "Ann Example <ann@acme.example>"
+    assert "Reason: three teams lost widgets" in pending["report"]
+    assert "name of a person: Ann Example" in pending["report"]
+    bo.ours("shop", "--tier", "enterprise:acme", "admin", "approve-rule", proposed, "--yes")
+    bo.sync("acme")
+    assert bo.finds("shop", "widgets oil")["Widgets of Ann Example need oil"] == "enterprise:acme"
+    assert "2 commits came in" in ann.sync("acme")
+    assert ann.finds("shop", "widgets oil")["Widgets of Ann Example need oil"] == "project"
+    assert "Widgets of Ann Example need oil" in ann.titles("shop", "--tier", "enterprise:acme")
+    why = ann.ours("shop", "recall", "why", proposed).out
+    assert f"derived from {added['handle']} Widgets of Ann Example need oil" in why
+    assert "source: tested; promoted from project:shop" in why
+    assert "approved by Bo Example <bo@acme.example>" in why
+
+
+def test_what_a_curator_turns_down_stays_with_the_reason_and_is_told_again(world: World) -> None:
+    ann = world.ann
+    handle = ann.handle("shop", "shop frobnicates")
+    proposed = ann.promote("shop", handle, "enterprise:acme")["proposal"]["handle"]
+    world.decide("acme", "reject-rule", proposed, "--reason", "Only the shop has widgets")
+    (record,) = (ann.home / "acme/.ai-lessons/rejected").rglob("*.md")
+    assert "Only the shop has widgets" in record.read_text()
+    assert "count to three" in record.read_text()
+    assert "shop frobnicates" not in ann.titles("shop", "--tier", "enterprise:acme")
+    words = ("contribute", "promote", handle, "--to", "enterprise:acme")
+    told = r"the same was rejected on \S+: Only the shop has widgets"
+    assert re.search(told, ann.ours("shop", *words, "--dry-run").err)
+    assert re.search(f"warning: {told}", ann.ours("shop", *words).out)
+
+
+@pytest.mark.parametrize(
+    ("value", "words", "code"),
+    [
+        ("block_all", None, None), ("require_approval", "asked", "asked"), ("allow_generic", None, None),
+        ("allow_all", "copied", None),
+    ],
+)  # fmt: skip
+def test_what_a_company_knows_leaves_it_as_its_policy_says(
+    world: World, value: str, words: str | None, code: str | None
+) -> None:
+    """None: refused with exit code 8. Code meets a second policy: what is written to one's own repository meanwhile."""
+    ann = world.ann
+    world.policy("acme", "outbound_policy", value)
+    for title, expected in (("acme frobnicates", words), ("acme releases", code)):
+        handle = ann.handle("shop", title)
+        if expected:
+            assert ann.promote("shop", handle, "user")["outcome"] == expected
+            continue
+        refused = ann.ours("shop", "contribute", "promote", handle, "--to", "user", code=8).err
+        assert re.search(r"enterprise:acme.*governance\.\w+ is \w+ \(.*on origin/main at [0-9a-f]{10}", refused)
+        assert title not in ann.titles("")
+
+
+def test_a_generic_form_leaves_without_code_and_names_once_somebody_took_it(world: World) -> None:
+    ann = world.ann
+    world.policy("acme", "outbound_policy", "allow_generic")
+    done = ann.promote("shop", ann.handle("shop", "acme releases"), "user", "--yes")
+    assert (done["outcome"], done["generic"]) == ("copied", True)
+    text = ann.ours("", "recall", "show", done["copy"]["handle"], "--raw").out
+    assert "(code left out)" in text
+    assert "make release" not in text
+
+
+@pytest.mark.parametrize(("value", "words", "code"), [("block", 8, 8), ("allow_non_code", 0, 8), ("allow", 0, 0)])
+def test_what_one_writes_for_oneself_meanwhile_is_as_the_company_says(
+    world: World, value: str, words: int, code: int
+) -> None:
+    ann = world.ann
+    world.policy("acme", "personal_learning_during_enterprise", value)
+    add = ("--tier", "user", "contribute", "add-lesson", "--title")
+    ann.ours("shop", *add, "Only words", "--content", "Call `make` first.", code=words)
+    refused = ann.ours("shop", *add, "With code", "--content", "-", stdin=CODE, code=code)
+    assert not code or f"governance.personal_learning_during_enterprise is {value}" in refused.err
+    assert not code or "hint: write it to the project: --tier project" in refused.err
+    ann.ours("lab", *add, "Of the other project", "--content", "Words.")
+    ann.ours("", *add, "At home", "--content", "-", stdin=CODE)
+    expected = {"At home", "Of the other project"} | ({"Only words"} if not words else set())
+    assert set(ann.titles("")) == expected | {"ann frobnicates"} | ({"With code"} if not code else set())
+
+
+def test_a_release_lets_one_text_out_to_one_place_until_nothing_may_leave(world: World) -> None:
+    ann = world.ann
+    handle = ann.handle("shop", "shop frobnicates")
+    asked = ann.promote("shop", handle, "user")
+    assert (asked["outcome"], asked["decided_in"], asked["copy"]) == ("asked", "enterprise:acme", None)
+    assert str(ann.home) not in ann.git("acme", "log", "-1", "--format=%B", asked["proposal"]["branch"])
+    assert "shop frobnicates" not in ann.titles("")
+    world.approve("acme", asked["proposal"]["handle"])
+    assert ann.promote("shop", handle, "user")["outcome"] == "copied"
+    assert ann.titles("")["shop frobnicates"] == "user"
+    log = [(row["outcome"], row["enterprise"]) for row in ann.data("shop", "admin", "audit", "--enforcement")]
+    assert log.count(("released", "enterprise:acme")) == log.count(("asked", "enterprise:acme")) == 1
+    world.policy("acme", "promotion_from_enterprise_context", "block_all")
+    for to in ("user", "enterprise:beta"):
+        refused = ann.ours("shop", "contribute", "promote", handle, "--to", to, code=8).err
+        assert "governance.promotion_from_enterprise_context is block_all" in refused
+    world.policy("acme", "promotion_from_enterprise_context", "require_approval")
+    ann.ours("shop", "contribute", "update", handle, "--content", "Counts to four now.")
+    assert ann.promote("shop", handle, "user", "--dry-run")["outcome"] == "asked"
+
+
+def test_an_agent_proposes_to_a_company_and_takes_nothing_out_of_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann = world.ann
+    handle, company = ann.handle("shop", "shop frobnicates"), ann.handle("shop", "acme frobnicates")
+    monkeypatch.chdir(ann.home / "shop")
+    named = {"HOME": str(ann.home), "AI_LESSONS_OFFLINE": "1", "AI_LESSONS_AGENT": "claude-code"}
+    with over_stdio("--tools", "all", **named) as agent:
+        found = agent.call("search", query="frobnicate")["lessons"]
+        assert {one["tier"] for one in found} == {"project", "user", "enterprise:acme"}
+        done = agent.call("promote", id=handle, to="enterprise:acme", reason="it blinks everywhere")
+        assert done["outcome"] == "proposed"
+        assert "ask the user to run" in agent.fails("promote", id=company, to="user")
+        names = set(agent.tools())
+    assert not {name for name in names if "approve" in name or "reject" in name}
+    (pending,) = ann.data("shop", "--tier", "enterprise:acme", "admin", "pending-rules")
+    assert (pending["handle"], pending["kind"]) == (done["proposal"]["handle"], "lesson")
+    assert "Reason: it blinks everywhere" in pending["report"]
+    monkeypatch.setenv("AI_LESSONS_AGENT", "claude-code")
+    approve = ("--tier", "enterprise:acme", "admin", "approve-rule", pending["handle"], "--yes")
+    assert "a person does" in ann.ours("shop", *approve, code=8).err
+
+
+def test_an_export_of_a_company_keeps_where_its_lessons_come_from(world: World) -> None:
+    ann = world.ann
+    original = ann.handle("shop", "shop frobnicates")
+    proposed = ann.promote("shop", original, "enterprise:acme")["proposal"]["handle"]
+    world.approve("acme", proposed)
+    ann.ours("acme", "--repo", ".", "contribute", "feedback", proposed, "helpful")
+    ann.ours("acme", "--repo", ".", "admin", "export", "../acme.json")
+    _begin(ann, "again")
+    done = ann.data("again", "--repo", ".", "admin", "import", "../acme.json")
+    assert len(done["written"]) == 3
+    ann.ours("again", "--repo", ".", "admin", "export", "../again.json")
+    first, second = (json.loads((ann.home / name).read_text()) for name in ("acme.json", "again.json"))
+    assert first | {"exported_at": ""} == second | {"exported_at": ""}
+    why = ann.ours("again", "--repo", ".", "recall", "why", proposed).out
+    assert "source: tested; promoted from project:shop" in why
+    assert "has been helpful once" in why
