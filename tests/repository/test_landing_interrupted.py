@@ -1,13 +1,14 @@
-"""A process dies while it takes a proposal: the next job leaves nothing of it about, and it can be taken anew."""
+"""A process is ended while it takes a proposal: the next job leaves nothing of it about, and it can be taken anew."""
 
 from __future__ import annotations
 
 import os
+import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ai_lessons.repository import files, half_landed, moves
+from ai_lessons.repository import files, git_locks, half_landed, moves
 from repository.approval_world import PATH, text
 from repository.steps import add, clean
 
@@ -45,4 +46,34 @@ def test_a_death_while_a_proposal_is_taken_leaves_nothing_half(
     assert not (desk.root / PATH).exists()
     assert desk.approve().commit
     assert (desk.root / PATH).exists()
+    clean(desk.git, desk.root)
+
+
+@pytest.mark.parametrize(
+    ("place", "step"),
+    [
+        (git_locks, "_link"),
+        (moves, "_move"),
+        (moves, "read_ref"),
+        (git_locks.GitLock, "install"),
+        (moves, "_remember"),
+        (git_locks.GitLock, "release"),
+    ],
+    ids=lambda one: one if isinstance(one, str) else "",
+)
+def test_ctrl_c_while_the_branch_moves_leaves_git_as_it_was_or_as_it_shall_be(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, place: object, step: str
+) -> None:
+    desk.propose({PATH: text("Use X")})
+    real = getattr(place, step)
+
+    def interrupt(*given: Any, **named: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        return real(*given, **named)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(place, step, interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            desk.approve()
+    assert desk.status() == ""
     clean(desk.git, desk.root)

@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from ai_lessons.repository.files import translated, write_all
+from ai_lessons.repository.interrupts import held_back
 from ai_lessons.repository.worktree import read_ref, read_settings
 
 if TYPE_CHECKING:
@@ -68,25 +69,27 @@ def locked(
 ) -> Iterator[GitLock]:
     """Hold git's lock on `target`, with `content` ready to be installed. Under our commit lock.
 
-    `tip` is the commit that the content belongs to, for `complete`.
+    `tip` is the commit that the content belongs to, for `complete`. Ctrl-C waits for the end of the block: a branch
+    that has moved without git's index looks as if its files were removed, and so does it to the next `git commit`.
 
     Raises:
         Taken: somebody else holds it.
     """
     proof = lock_folder(worktree) / f"{tip}{'-' if tip else ''}{secrets.token_hex(8)}"
-    with translated(str(target), writing=True):
-        proof.parent.mkdir(parents=True, exist_ok=True)
-        _write(proof, content, durable=durable)
+    with held_back():
+        with translated(str(target), writing=True):
+            proof.parent.mkdir(parents=True, exist_ok=True)
+            _write(proof, content, durable=durable)
+            try:
+                _link(proof, lock_of(target), content)
+            except BaseException:
+                proof.unlink(missing_ok=True)
+                raise
+        lock = GitLock(target, proof)
         try:
-            _link(proof, lock_of(target), content)
-            lock = GitLock(target, proof)
-        except BaseException:
-            proof.unlink(missing_ok=True)
-            raise
-    try:
-        yield lock
-    finally:
-        lock.release()
+            yield lock
+        finally:
+            lock.release()
 
 
 def _write(path: Path, content: bytes, *, durable: bool) -> None:
