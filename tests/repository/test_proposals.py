@@ -204,6 +204,29 @@ def test_work_on_main_and_merges_of_main_do_not_blur_a_proposal(desk: Desk) -> N
     assert desk.served() == "Use X"
 
 
+@pytest.mark.parametrize("others", [12, 11], ids=["one second", "a slow clock"])
+def test_where_a_proposal_left_main_does_not_hang_on_clocks(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, others: int
+) -> None:
+    def commit(path: str, words: str, hour: int) -> None:
+        monkeypatch.setenv("GIT_COMMITTER_DATE", f"2026-01-01T{hour}:00:00Z")
+        desk.commit(path, words)
+
+    for number in range(8):  # commits of one second have no order but that of their ids, which are as good as random
+        branch = f"rules/R-8F3K2A-use-{number}"
+        commit("global/docs/unversioned/main.md", f"{number}\n", 12)
+        desk.run("switch", "-qc", branch)
+        commit(PATH, text(f"Use {number}"), 12)
+        desk.run("switch", "-q", "main")
+        for words in "ab":
+            commit("global/docs/unversioned/others.md", f"{number}{words}\n", others)
+        desk.run("switch", "-q", branch)
+        desk.run("merge", "-q", "--no-edit", "main")
+        desk.run("switch", "-q", "main")
+        commit("global/docs/unversioned/later.md", f"{number}\n", 12)
+        assert desk.open(branch).foreign == ()
+
+
 def test_a_branch_of_other_things_is_no_proposal(desk: Desk) -> None:
     desk.propose({"global/docs/unversioned/new.md": "x\n"})
     assert desk.waiting() == []

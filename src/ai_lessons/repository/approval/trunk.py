@@ -11,7 +11,7 @@ from ai_lessons.repository.approval.approval_state import ApprovalState
 from ai_lessons.repository.approval.derivation import Reading, derive
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
     from ai_lessons.repository.approval.verdicts import View
     from ai_lessons.repository.worktree import Worktree
@@ -57,6 +57,17 @@ class Trunk:
             commits_of_branch = Reading(self.worktree).commits([self.tip], [])
             self._everything = frozenset(commit.id for commit in commits_of_branch)
         return self._everything
+
+    def newest(self, commits: Iterable[str]) -> str | None:
+        """One of these commits that no other of them has among its ancestors; the first of several, None of none.
+
+        By the history and not by the times of the commits, which clocks set: several may be of one second.
+        """
+        best: str | None = None
+        for commit in commits:
+            if best is None or not Reading(self.worktree).commits([best], [commit]):
+                best = commit
+        return best
 
     def places(self, rule: str) -> set[str]:
         """Where texts of a rule stand on the branch."""

@@ -10,7 +10,6 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from dulwich.graph import find_merge_base
 from dulwich.objects import Commit, ObjectID
 from dulwich.repo import Repo
 
@@ -216,14 +215,8 @@ def _line(repo: Repo, trunk: Trunk, tip: str) -> _Line | None:
             return None  # whoever may push must not be able to stop the review of everything else
         parents = dict.fromkeys(parent.decode() for commit in fresh for parent in own[commit].parents)
         ahead = [parent for parent in parents if parent not in own]
-    return _Line(tuple(own.values()), _base(repo, trunk, tip, list(dict.fromkeys(edges))))
-
-
-def _base(repo: Repo, trunk: Trunk, tip: str, edges: Sequence[str]) -> ObjectID | None:
-    if len(edges) < 2:
-        return ObjectID(edges[0].encode()) if edges else None
-    found = find_merge_base(repo, [ObjectID(trunk.tip.encode()), ObjectID(tip.encode())])
-    return ObjectID(found[0]) if found else None
+    base = trunk.newest(dict.fromkeys(edges))
+    return _Line(tuple(own.values()), ObjectID(base.encode()) if base else None)
 
 
 def _commit(repo: Repo, name: str) -> Commit:
