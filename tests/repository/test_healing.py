@@ -46,6 +46,17 @@ def test_a_file_that_a_commit_left_out_comes_back_with_the_next_write(store: Sto
     clean(git, store.root)
 
 
+def test_a_slow_clock_of_somebody_else_hides_nothing(store: Store, git: Git, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = git(store.root, "rev-parse", "HEAD")
+    store.apply(add(A))
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2020-01-01T12:00:00Z")
+    git(store.root, "commit", "-qm", "slow", "--allow-empty")
+    commit_with_stale_index(git, store.root, before, A)
+    assert A not in in_head(git, store.root)
+    store.apply(add(B))
+    assert {A, B} <= in_head(git, store.root)
+
+
 @pytest.mark.usefixtures("engine")
 def test_it_comes_back_with_save_where_nothing_else_waits(store: Store, git: Git) -> None:
     made = store.apply(add(A)).commit

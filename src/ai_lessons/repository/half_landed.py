@@ -10,13 +10,10 @@ import json
 from base64 import b64decode, b64encode
 from typing import TYPE_CHECKING
 
-from dulwich.graph import can_fast_forward
-from dulwich.objects import ObjectID
-
 from ai_lessons.errors import NotFound
 from ai_lessons.repository import files
 from ai_lessons.repository.locks import held
-from ai_lessons.repository.objects import opened
+from ai_lessons.repository.objects import contains, opened
 from ai_lessons.repository.store import blob_id
 from ai_lessons.repository.worktree import read_head
 
@@ -71,8 +68,7 @@ def _has_moved(worktree: Worktree, tip: str | None) -> bool:
     if tip is None or head is None or tip == head:
         return tip == head
     with opened(worktree) as repo:
-        made = ObjectID(tip.encode())
-        return made in repo.object_store and can_fast_forward(repo, made, ObjectID(head.encode()))
+        return contains(worktree, repo, head, tip)
 
 
 def _restore(root: Path, path: str, old: bytes | None, new: str | None) -> None:

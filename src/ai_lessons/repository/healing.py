@@ -11,14 +11,13 @@ import os
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from dulwich.graph import can_fast_forward
 from dulwich.objects import Commit, ObjectID
 
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.repository import files, git
 from ai_lessons.repository.contents import blobs
 from ai_lessons.repository.journal import Intent, Noted, new_name
-from ai_lessons.repository.objects import Draft
+from ai_lessons.repository.objects import Draft, contains
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -90,8 +89,9 @@ def _accidents(
     suspects = {one.path: one for one in paths}
     if not suspects or not record.head:
         return {}
-    dropped = not _contains(repo, head, record.head)
-    if dropped and not any(_contains(repo, old, record.head) for old in _reset_by_accident(worktree)):
+    # after a reset, rebase or switch the history of HEAD has not the batch, and nothing was lost
+    dropped = not contains(worktree, repo, head, record.head)
+    if dropped and not any(contains(worktree, repo, old, record.head) for old in _reset_by_accident(worktree)):
         return {}
     base = _base(repo, draft, record)
     disk = _on_disk(worktree, draft, suspects)
@@ -126,12 +126,6 @@ def _bytes(worktree: Worktree, repo: Repo, one: _Path) -> bytes:
     name = one.wanted or ""
     made = git.checked_out(worktree.top, worktree.prefix + one.path, name) if git.available() else None
     return bytes(repo.object_store[ObjectID(name.encode())].as_raw_string()) if made is None else made
-
-
-def _contains(repo: Repo, head: str, commit: str) -> bool:
-    """True if the history of HEAD has the batch: after a reset, rebase or switch it has not, and nothing was lost."""
-    name = ObjectID(commit.encode())
-    return name in repo.object_store and can_fast_forward(repo, name, ObjectID(head.encode()))
 
 
 def _base(repo: Repo, draft: Draft, record: Record) -> ObjectID | None:

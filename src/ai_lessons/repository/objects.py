@@ -17,11 +17,13 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from dulwich.errors import NotGitRepository, ObjectFormatException
+from dulwich.graph import can_fast_forward
 from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
 from dulwich.pack import write_pack_index_v2, write_pack_objects
 from dulwich.repo import Repo, UnsupportedExtension, UnsupportedVersion
 
 from ai_lessons.errors import Conflict, UnsupportedRepository
+from ai_lessons.repository import git
 from ai_lessons.repository.files import translated, write_all
 
 if TYPE_CHECKING:
@@ -64,6 +66,16 @@ def readable(worktree: Worktree) -> Iterator[None]:
             f"an object of the repository at {worktree.top} is missing or damaged: {error}",
             hint=f"look closer: git -C {worktree.top} fsck",
         ) from error
+
+
+def contains(worktree: Worktree, repo: Repo, tip: str, commit: str) -> bool:
+    """True if `commit` is `tip` or one of its ancestors; False also where it is not there at all."""
+    name = ObjectID(commit.encode())
+    if name not in repo.object_store:
+        return False
+    done = git.run(worktree.top, "merge-base", "--is-ancestor", commit, tip)
+    # without git by dulwich, which trusts the times of commits: somebody's slow clock may hide an ancestor from it
+    return not done.code if done is not None else can_fast_forward(repo, name, ObjectID(tip.encode()))
 
 
 class Draft:
