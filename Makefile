@@ -30,9 +30,9 @@ lint: $(VENV)/dev
 types: $(VENV)/dev
 	$(BIN)/mypy
 
-# The tests; some only: make tests ARGS="tests/repository -k hooks"
+# The tests, one process for each core; some only: make tests ARGS="tests/repository -k hooks"
 tests: $(VENV)/dev
-	$(BIN)/python -m pytest -q $(ARGS)
+	$(BIN)/python -m pytest -q -n auto --dist worksteal $(ARGS)
 
 # The bars of speed; read docs/benchmarks.md first: it takes minutes
 bench: $(VENV)/dev
