@@ -1,10 +1,18 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ai_lessons.index.few import COLUMNS, Few
+from ai_lessons.index import in_memory, table
+from ai_lessons.index.in_memory import COLUMNS, Few
+from ai_lessons.index.rows import Filter
+from index.index_world import World, entry, many
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ai_lessons.index.ranking import RawHit
 
 
 def row(entry_id: str, text: str = "", vector: list[float] | None = None, title: str = "") -> dict[str, Any]:
@@ -29,3 +37,96 @@ def test_without_rows_or_vectors_nothing_is_found() -> None:
     for few in (Few([]), Few([row("a", "x")])):
         assert few.by_vector([1.0, 0.0], 9) == ()
     assert Few([]).by_words("x", 9) == ()
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """Forty entries of two passages, a quarter of them in a project of their own."""
+    made = World(tmp_path)
+    made.put(*many(30), *(entry(f"p{n}", f"number {n} of the project", project="own") for n in range(10)))
+    made.refresh()
+    return made
+
+
+def asked_of_the_table(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The filters of the questions that go to the table by vector from now on."""
+    asked: list[str] = []
+    real = table.Passages.by_vector
+
+    def ask(self: table.Passages, vector: list[float], where: str, depth: int) -> tuple[RawHit, ...]:
+        asked.append(where)
+        return real(self, vector, where, depth)
+
+    monkeypatch.setattr(table.Passages, "by_vector", ask)
+    return asked
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [Filter(), Filter(project="own"), Filter(kinds=frozenset({"lesson"})), Filter(ids=frozenset({"e00003", "p7"}))],
+    ids=["all", "a project", "nothing", "two"],
+)
+def test_from_the_second_question_on_vectors_are_compared_in_memory_with_the_same_answer(
+    world: World, monkeypatch: pytest.MonkeyPatch, wanted: Filter
+) -> None:
+    asked = asked_of_the_table(monkeypatch)
+    by_table, *in_memory = (world.index.candidates("number 7 of the project", wanted, 20).vectors for _ in range(3))
+    assert len(asked) == 1
+    for found in in_memory:
+        assert [(hit.entry_id, hit.ordinal, hit.heading, hit.text) for hit in found] == [
+            (hit.entry_id, hit.ordinal, hit.heading, hit.text) for hit in by_table
+        ]
+        assert [hit.score for hit in found] == pytest.approx([hit.score for hit in by_table], abs=1e-5)
+
+
+def test_what_others_write_is_found_at_once_although_vectors_are_in_memory(world: World) -> None:
+    reader = world.open()
+    for _ in range(3):
+        assert reader.candidates("a new thing altogether").vectors[0].entry_id != "new"
+    world.put(entry("new", "a new thing altogether"))
+    world.refresh()
+    for _ in range(3):
+        assert reader.candidates("a new thing altogether").vectors[0].entry_id == "new"
+    world.remove("new")
+    world.refresh()
+    assert all(hit.entry_id != "new" for hit in reader.candidates("a new thing altogether").vectors)
+
+
+def test_very_many_vectors_stay_in_the_table(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_memory, "MOST_VECTORS", 69)
+    asked = asked_of_the_table(monkeypatch)
+    for _ in range(3):
+        assert world.near("number 7 says word7")[0] == "e00007"
+    assert len(asked) == 3
+    monkeypatch.setattr(in_memory, "MOST_VECTORS", 70)
+    world.put(entry("new", "one in the place of another"))
+    world.remove("p9")
+    world.refresh()
+    for _ in range(3):
+        assert world.near("number 7 says word7")[0] == "e00007"
+    assert len(asked) == 4
+
+
+def test_filters_without_end_are_answered_rightly(world: World) -> None:
+    for n in range(2 * in_memory.FILTERS + 3):
+        name = f"e{n % 30:05}"
+        assert world.near("number says word", Filter(ids=frozenset({name, f"none{n}"}))) == [name]
+
+
+def test_passages_without_a_vector_are_not_compared(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.put(*many(4))
+    world.refresh()
+    world.put(entry("late", "number 2 says word2"))
+    world.refresh(seconds=0)
+    for _ in range(3):
+        assert "late" not in world.near("number 2 says word2")
+        assert "late" in world.found("word2")
+
+
+def test_a_question_that_has_begun_is_answered_although_its_table_goes_away(world: World) -> None:
+    world.index.refresh("1", world.fingerprints, world.load)
+    finish = world.index.begin("word7", Filter(), 10)
+    other = world.open()
+    world.refresh(other, full=True)
+    assert [hit.entry_id for hit in finish().text] == ["e00007", "e00007"]

@@ -14,9 +14,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from ai_lessons.index import filling, passage_index, table
+from ai_lessons.index import columns, filling, passage_index, table
+from ai_lessons.index.asking import IndexDamaged
 from ai_lessons.index.model_files import ModelUnavailable
-from ai_lessons.index.passage_index import BUSY, IndexDamaged
+from ai_lessons.index.passage_index import BUSY
 from ai_lessons.index.refresh_state import BUILD, EMBED, WRITE, RefreshState
 from ai_lessons.index.rows import Candidates, Filter, IndexStatus
 from index.index_world import World, entry, many
@@ -312,7 +313,7 @@ def test_everything_anew_on_request_keeps_one_table(world: World) -> None:
 def test_another_lancedb_or_format_rebuilds(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.put(*many(3))
     world.refresh()
-    monkeypatch.setattr(table, "FORMAT", 99)
+    monkeypatch.setattr(columns, "FORMAT", 99)
     world.index = world.open()
     assert "another format" in world.refresh().rebuilt
     assert world.refresh().rebuilt == ""
@@ -373,18 +374,18 @@ def test_a_reader_reopens_when_its_files_are_gone(world: World) -> None:
     world.refresh()
     reader = world.open()
     assert reader.candidates("word7").text
-    old = reader._tables().newest()
+    old = reader._asking.tables.newest()
     world.refresh(full=True)
-    reader._tables()._open = old
-    reader._tables()._numbers = lambda: {1}  # type: ignore[method-assign]
-    real = type(reader._tables())._numbers
+    reader._asking.tables._open = old
+    reader._asking.tables._numbers = lambda: {1}  # type: ignore[method-assign]
+    real = type(reader._asking.tables)._numbers
 
     def forget() -> None:
-        tables = reader._tables()
+        tables = reader._asking.tables
         tables._open = None
         tables._numbers = lambda: real(tables)  # type: ignore[method-assign]
 
-    reader._tables().forget_open = forget  # type: ignore[method-assign]
+    reader._asking.tables.forget_open = forget  # type: ignore[method-assign]
     assert reader.candidates("word7").text
 
 

@@ -8,15 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.index.ranking import (
+    QUERY_WORD,
+    SHORT_WORD,
     Facts,
     Match,
     RawHit,
+    alike,
     context_boost,
     context_weights,
     fuse,
     gap_prompt,
     rank,
     snippet,
+    stem,
 )
 
 
@@ -142,6 +146,13 @@ def test_a_snippet_stands_around_the_words_of_the_question() -> None:
     assert shown.startswith("…")
     assert shown.endswith("…")
     assert len(shown) <= 152
+
+
+@given(st.text(alphabet="abc ing.-É", max_size=300), st.text(alphabet="abc ing", max_size=20))
+def test_the_words_of_a_question_are_found_as_if_every_word_were_compared(text: str, query: str) -> None:
+    stems = {stem(word) for word in QUERY_WORD.findall(query.lower()) if len(word) >= SHORT_WORD}
+    every = [(m.start(), word) for m in QUERY_WORD.finditer(text.lower()) if (word := stem(m.group())) in stems]
+    assert list(alike(text, stems)) == every
 
 
 def test_a_short_text_is_its_own_snippet_on_one_line() -> None:

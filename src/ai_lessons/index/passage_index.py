@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.errors import StorageFailed
 from ai_lessons.index import succession
-from ai_lessons.index.few import COLUMNS, Few
+from ai_lessons.index.asking import Asking, IndexDamaged, first_line, model_of
+from ai_lessons.index.columns import made_with
 from ai_lessons.index.filling import PATIENCE, Filling
 from ai_lessons.index.refresh_state import BUILD, WRITE, RefreshState
-from ai_lessons.index.rows import Candidates, Filter, IndexStatus, Refreshed, condition, question
-from ai_lessons.index.table import LANCE_ERRORS, Tables, made_with
+from ai_lessons.index.rows import Candidates, Filter, IndexStatus, Refreshed
+from ai_lessons.index.table import LANCE_ERRORS, Tables
 from ai_lessons.index.writing import EMBED_FIRST, Job, loaded, silent, update
 
 if TYPE_CHECKING:
@@ -26,29 +27,17 @@ if TYPE_CHECKING:
 
     from ai_lessons.index.model_sources import Progress
     from ai_lessons.index.pinned import Embedder
-    from ai_lessons.index.ranking import RawHit
     from ai_lessons.index.succession import Succession
     from ai_lessons.index.table import Passages
     from ai_lessons.index.vectors import VectorCache
     from ai_lessons.index.writing import Load
 
-    Hits = tuple[RawHit, ...]
-    Ask = Callable[[Passages | None, str, list[float] | None, Filter, int], tuple[Hits, Hits]]
-
 FEW = 200
 """Missing vectors that a search with little time still completes at once; a fresh import has more."""
-
-RULES = Filter(kinds=frozenset({"rule"}))
-MOST_RULES = 300
-"""Passages of rules that are compared in memory: two questions to the table less in every search."""
 
 FIRST = "there was none"
 BUSY = "another process is updating the index; the latest changes may be missing"
 BUILDING = "another process is building the index; results may be incomplete"
-
-
-class IndexDamaged(StorageFailed):
-    """The table cannot be read. The next refresh rebuilds it."""
 
 
 class Index:
@@ -70,28 +59,26 @@ class Index:
         embedder: Callable[[str], Embedder] | None,
         storage_options: Mapping[str, str] | None = None,
     ) -> None:
-        self._uri, self._storage_options = str(uri), storage_options
+        self._uri = str(uri)
         self._state = RefreshState(state_dir)
         self._vectors = vectors
         self.model = model
         self._made = made_with(model, dimensions)
         self._make_embedder = embedder
         self._fillings: dict[str, Filling] = {}
-        self._connected: Tables | None = None
-        self._asked: tuple[str, str, list[float]] | None = None
-        self._text_alone = False
-        self._rules: tuple[tuple[int, int], Few | None] | None = None
+        connect = partial(Tables, self._uri, storage_options)
+        self._asking = Asking(self._uri, connect, model, self._filling, self._state)
 
     def close(self) -> None:
         """Let go of the table. The embedding cache belongs to the caller."""
-        self._connected = None
+        self._asking.close()
 
     def current(self, generation: str) -> Refreshed | None:
         """The state of the index if it holds exactly this generation of the catalog, else None. Reads no rows."""
-        table = self._newest()
+        table, version = self._asking.look()
         if table is None or self._why_rebuild(table) or succession.outgrown(table, self._made):
             return None
-        missing = self._state.missing_at(generation, table.number, table.version)
+        missing = self._state.missing_at(generation, *version)
         return None if missing is None else Refreshed(missing=missing)
 
     def refresh(
@@ -122,29 +109,33 @@ class Index:
         job = Job(generation, fingerprints, load, progress, frozenset(again), embed)
         try:
             done = None if full or again else self.current(generation)
+            if done is not None and not done.missing:
+                self._asking.text_alone = False
+                return done
+            self._asking.changed()  # what follows may write
             if done is None:
                 done = self._refresh_text(job, wait, full=full)
-            table = self._newest()
+            table = self._asking.newest()
             outgrown = succession.outgrown(table, self._made)
-            model = _model_of(table) or self.model
+            model = model_of(table) or self.model
             done = self._refresh_vectors(job, done, seconds, model, outgrown=outgrown)
             return self._succeed(job, done, seconds, model) if outgrown else done
         except LANCE_ERRORS as error:
-            self._tables().forget_open()
-            raise StorageFailed(f"the index at {self._uri} cannot be written: {_first_line(error)}") from error
+            self._asking.tables.forget_open()
+            raise StorageFailed(f"the index at {self._uri} cannot be written: {first_line(error)}") from error
 
     def _refresh_vectors(
         self, job: Job, done: Refreshed, seconds: float | None, model: str, *, outgrown: bool
     ) -> Refreshed:
         """Fill in what is missing for the model in use, as far as there is time."""
         filling = self._filling(model)
-        self._text_alone = self._lacks_most(done.missing)
+        self._asking.text_alone = self._lacks_most(done.missing)
         # a table that is to be replaced gets the vectors of small edits; time is better spent on its successor
-        waits = (seconds is not None and self._text_alone) or (outgrown and done.missing > FEW)
+        waits = (seconds is not None and self._asking.text_alone) or (outgrown and done.missing > FEW)
         if done.missing and not done.notes and job.embed and not waits:
             few = done.missing <= FEW
-            done = filling.fill(done, job.progress, None if few else seconds, self._newest)
-            self._text_alone = self._lacks_most(done.missing)
+            done = filling.fill(done, job.progress, None if few else seconds, self._asking.newest)
+            self._asking.text_alone = self._lacks_most(done.missing)
         return replace(done, notes=(*done.notes, filling.no_model)) if done.missing and filling.no_model else done
 
     def _succeed(self, job: Job, done: Refreshed, seconds: float | None, old: str) -> Refreshed:
@@ -152,9 +143,9 @@ class Index:
         if not job.embed:
             return done
         made, filling = self._made, self._filling(self.model)
-        grown = succession.grow(job, self._tables(), made, self._state, self._vectors, filling, seconds)
+        grown = succession.grow(job, self._asking.tables, made, self._state, self._vectors, filling, seconds)
         if grown.done:
-            self._text_alone = False
+            self._asking.text_alone = False
             said = f"the vectors are those of {self.model} from now on, not of {old}"
             return replace(done, missing=0, embedded=grown.vectors, rebuilt=said)
         share = f"{100 * grown.vectors // grown.passages} %" if grown.passages else "none"
@@ -180,7 +171,7 @@ class Index:
         Raises:
             IndexDamaged: as `candidates`.
         """
-        return self._candidates(text, RULES, depth, self._ask_rules)
+        return self._asking.rules(text, depth)
 
     def candidates(self, text: str, wanted: Filter | None = None, depth: int = 100) -> Candidates:
         """The best passages by full text and by vector. No letter or digit in the question: nothing.
@@ -188,98 +179,46 @@ class Index:
         Raises:
             IndexDamaged: the table cannot be read, even after opening it anew.
         """
-        return self._candidates(text, wanted or Filter(), depth, self._ask)
+        self._asking.changed()
+        return self.begin(text, wanted or Filter(), depth)()
 
-    def _candidates(self, text: str, wanted: Filter, depth: int, ask: Ask) -> Candidates:
-        asked = question(text)
-        table = self._newest() if asked else None
-        if table is None:
-            return Candidates(depth=depth)
-        used = _model_of(table) or self.model
-        filling = self._filling(used)
-        embedder = None if self._text_alone else filling.embedder()
-        vector = self._vector(asked, used, embedder) if embedder else None
-        try:
-            text_hits, vector_hits = ask(table, asked, vector, wanted, depth)
-        except LANCE_ERRORS:
-            # A rebuild or a clean-up by another process took the files of an older version away.
-            self._tables().forget_open()
-            try:
-                text_hits, vector_hits = ask(self._newest(), asked, vector, wanted, depth)
-            except LANCE_ERRORS as error:
-                self._state.report_damage(f"it could not be read ({_first_line(error)})")
-                raise IndexDamaged(f"the index at {self._uri} is damaged: {_first_line(error)}") from error
-        said, model = ("", embedder.name) if embedder else (filling.no_model, "")
-        return Candidates(text_hits, vector_hits, depth, said, model)
+    def begin(self, text: str, wanted: Filter, depth: int) -> Callable[[], Candidates]:
+        """`candidates` of the table that the last refresh saw, in two steps.
 
-    def _vector(self, asked: str, model: str, embedder: Embedder) -> list[float]:
-        """The question's vector. The last one is kept: one search asks twice, for rules apart."""
-        if self._asked is None or self._asked[:2] != (model, asked):
-            self._asked = model, asked, [float(x) for x in embedder.embed_query(asked)]
-        return self._asked[2]
-
-    def _ask(
-        self, table: Passages | None, asked: str, vector: list[float] | None, wanted: Filter, depth: int
-    ) -> tuple[Hits, Hits]:
-        if table is None:
-            return (), ()
-        where = condition(wanted)
-        near = table.by_vector(vector, where, depth) if vector is not None and self._comparable(table) else ()
-        found = table.by_text(asked, where, depth)
-        return (table.holding(found, where, depth) if wanted.phrases else found), near
-
-    def _comparable(self, table: Passages) -> bool:
-        """Whether the question's vector is of the table's model: the table may be another one by now."""
-        return self._asked is not None and _model_of(table) == self._asked[0]
-
-    def _ask_rules(
-        self, table: Passages | None, asked: str, vector: list[float] | None, wanted: Filter, depth: int
-    ) -> tuple[Hits, Hits]:
-        few = self._few_rules(table) if table is not None else None
-        if table is None or few is None:
-            return self._ask(table, asked, vector, wanted, depth)
-        close = few.by_vector(vector, depth) if vector is not None and self._comparable(table) else ()
-        return few.by_words(asked, depth), close
-
-    def _few_rules(self, table: Passages) -> Few | None:
-        """The passages of all rules, kept as long as the table stays as it is; None where there are many."""
-        version = (table.number, table.version)
-        if self._rules is None or self._rules[0] != version:
-            rows = table.some(condition(RULES), COLUMNS, MOST_RULES + 1)
-            self._rules = version, Few(rows) if len(rows) <= MOST_RULES else None
-        return self._rules[1]
+        The texts are searched from now on; what is returned waits for that, and is as `candidates`.
+        """
+        return self._asking.begin(text, wanted, depth)
 
     def passages(self) -> int:
         """How many passages there are."""
-        table = self._newest()
-        return table.count() if table else 0
+        return self._asking.passages()
 
     def in_use(self) -> Passages | None:
         """The table in use, to be copied."""
-        return self._newest()
+        return self._asking.newest()
 
     def keys(self) -> set[str]:
         """The text keys of all passages."""
-        table = self._newest()
+        table = self._asking.newest()
         return table.keys() if table else set()
 
     def growing(self) -> Succession:
         """How far the table for another model is; nothing where the model in use is the one that is asked for."""
-        return succession.state_of(self._tables(), self._made)
+        return succession.state_of(self._asking.tables, self._made)
 
     def vectors_indexed(self) -> int | None:
         """How many passages the index of vectors covers; None where every vector is compared."""
-        table = self._newest()
+        table = self._asking.newest()
         return table.vectors_indexed() if table else None
 
     def recall(self, probes: int) -> float | None:
         """Share of the ten nearest passages that the index finds, with vectors of passages as questions."""
-        table = self._newest()
+        table = self._asking.newest()
         return table.recall(probes) if table else None
 
     def status(self) -> IndexStatus:
         """Sizes, all zero where there is no index yet."""
-        table = self._newest()
+        table = self._asking.newest()
         if table is None:
             return IndexStatus(model=self.model)
         try:
@@ -292,25 +231,25 @@ class Index:
                 unindexed=table.unindexed(),
                 table=f"passages_{table.number}",
                 version=table.version,
-                model=_model_of(table),
+                model=model_of(table),
             )
         except LANCE_ERRORS as error:
-            raise IndexDamaged(f"the index at {self._uri} is damaged: {_first_line(error)}") from error
+            raise IndexDamaged(f"the index at {self._uri} is damaged: {first_line(error)}") from error
 
     def _refresh_text(self, job: Job, wait: float, *, full: bool = False) -> Refreshed:
-        reason = "it was asked for" if full else self._why_rebuild(self._newest())
+        reason = "it was asked for" if full else self._why_rebuild(self._asking.newest())
         if reason:
             return self._rebuild(job, wait, reason)
         if job.embed and (model := self._few_changed(job)):
             self._filling(model).embedder()  # before the lock: it may have to be downloaded
         with self._state.locked(WRITE, wait) as mine:
-            table = self._newest()
+            table = self._asking.newest()
             if not mine:
                 return Refreshed(missing=table.missing() if table else 0, notes=(self._state.trouble or BUSY,))
             try:
                 known = table.fingerprints() if table else {}
             except LANCE_ERRORS as error:
-                reason = f"it could not be read ({_first_line(error)})"
+                reason = f"it could not be read ({first_line(error)})"
             else:
                 if table:
                     return self._update(job, table, known)
@@ -318,7 +257,7 @@ class Index:
 
     def _few_changed(self, job: Job) -> str:
         """The model in use, if so little changed that vectors are computed before the rows are written; or ""."""
-        table = self._newest()
+        table = self._asking.newest()
         if table is None:
             return ""
         try:
@@ -327,21 +266,21 @@ class Index:
             return ""
         changed = (entry for entry, hash_ in job.fingerprints().items() if known.get(entry) != hash_)
         few = 0 < sum(1 for _ in islice(changed, EMBED_FIRST + 1)) <= EMBED_FIRST
-        return _model_of(table) if few else ""
+        return model_of(table) if few else ""
 
     def _update(self, job: Job, table: Passages, known: Mapping[str, str]) -> Refreshed:
-        wrote = update(job, table, known, self._vectors, self._filling(_model_of(table)) if job.embed else None)
+        wrote = update(job, table, known, self._vectors, self._filling(model_of(table)) if job.embed else None)
         table.tidy()
         missing = table.missing()
         self._state.remember(job.generation, table.number, table.version, missing)
         return Refreshed(wrote.entries, wrote.removed, wrote.passages, wrote.embedded, missing)
 
     def _rebuild(self, job: Job, wait: float, reason: str) -> Refreshed:
-        before = self._newest()
+        before = self._asking.newest()
         with self._state.locked(BUILD, 0.0 if before else wait) as mine:
             if not mine:
                 return Refreshed(notes=(self._state.trouble or BUILDING,))
-            if (after := self._newest()) and (before is None or after.number != before.number):
+            if (after := self._asking.newest()) and (before is None or after.number != before.number):
                 # Another process finished one while we waited: only the differences are left.
                 return self._refresh_text(job, wait)
             table, entries = self._build(job)
@@ -351,7 +290,7 @@ class Index:
             return Refreshed(entries, 0, table.count(), 0, missing, said)
 
     def _build(self, job: Job) -> tuple[Passages, int]:
-        tables = self._tables()
+        tables = self._asking.tables
         table = tables.begin(self._made)
         written = 0
         for _, rows in loaded(list(job.fingerprints()), job, self.model):
@@ -365,7 +304,7 @@ class Index:
 
     def _lacks_most(self, missing: int) -> bool:
         """Whether the vectors that are there say little: more than half of many are missing."""
-        table = self._newest() if missing > FEW else None
+        table = self._asking.newest() if missing > FEW else None
         return table is not None and 2 * missing > table.count()
 
     def _why_rebuild(self, table: Passages | None) -> str:
@@ -373,28 +312,8 @@ class Index:
         if reason := self._state.damage():
             return reason
         if table is None:
-            return "its last build was not finished" if self._tables().any() else FIRST
+            return "its last build was not finished" if self._asking.tables.any() else FIRST
         if succession.outgrown(table, self._made):
             return ""
         differing = [name for name, value in self._made.items() if table.made_with.get(name) != value]
         return f"it was made with another {' and '.join(differing)}" if differing else ""
-
-    def _newest(self) -> Passages | None:
-        try:
-            return self._tables().newest()
-        except LANCE_ERRORS as error:
-            raise StorageFailed(f"the index at {self._uri} cannot be opened: {_first_line(error)}") from error
-
-    def _tables(self) -> Tables:
-        if self._connected is None:
-            self._connected = Tables(self._uri, self._storage_options)
-        return self._connected
-
-
-def _model_of(table: Passages | None) -> str:
-    return table.made_with.get("model", "") if table else ""
-
-
-def _first_line(error: BaseException) -> str:
-    text = str(error).strip()
-    return text.splitlines()[0][:200] if text else type(error).__name__

@@ -14,7 +14,7 @@ from ai_lessons.index.phrases import places
 from ai_lessons.knowledge.versions import score as version_score
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
 VECTOR_WEIGHT = 0.5
@@ -182,7 +182,7 @@ def snippet(text: str, query: str, width: int = 150, phrases: Sequence[str] = ()
     if len(flat) <= width:
         return flat
     stems = {stem(word) for word in QUERY_WORD.findall(query.lower()) if len(word) >= SHORT_WORD}
-    found = [(m.start(), word) for m in QUERY_WORD.finditer(flat.lower()) if (word := stem(m.group())) in stems]
+    found = list(alike(flat, stems))
     quoted = places(flat, phrases)
     best = max(0, quoted[0] - LEAD_IN) if quoted else _densest(found, width)
     start = _word_start(flat, min(best, len(flat) - width))
@@ -196,6 +196,18 @@ def snippet(text: str, query: str, width: int = 150, phrases: Sequence[str] = ()
 def stem(word: str) -> str:
     """The word without its common English endings: enough to tell that two words may be one."""
     return SUFFIX.sub("", word) if len(word) > SHORT_WORD + 1 else word
+
+
+def alike(text: str, stems: AbstractSet[str]) -> Iterator[tuple[int, str]]:
+    """Where words with one of these stems begin, with the stem.
+
+    Whatever has a stem begins with it, so that few words need a look of their own.
+    """
+    if stems:
+        for found in re.finditer(rf"\b(?:{'|'.join(map(re.escape, sorted(stems)))})\w*", text.lower()):
+            word = stem(found.group())
+            if word in stems:
+                yield found.start(), word
 
 
 def _densest(found: Sequence[tuple[int, str]], width: int) -> int:

@@ -9,9 +9,11 @@ is made last; so readers see the old one or the new one, never a half, also on o
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 from datetime import timedelta
-from importlib.metadata import version
+from functools import partial
 from math import sqrt
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,23 +24,25 @@ defer("lance_namespace_urllib3_client")
 
 import lancedb
 import pyarrow as pa  # type: ignore[import-untyped]  # it ships no stubs
+from lancedb.background_loop import LOOP
 from lancedb.index import FTS, IvfSq
 from lancedb.query import MatchQuery
 
+from ai_lessons.index.columns import FTS_COLUMN, as_arrow, schema, vector_column
 from ai_lessons.index.identifiers import with_parts
+from ai_lessons.index.in_memory import Vectors
 from ai_lessons.index.ranking import RawHit
 from ai_lessons.index.rows import Unembedded, one_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.index.rows import Row
 
-FORMAT = 2
-"""Raised when the columns or what is written into them change: older tables are rebuilt."""
-
 NAME = "passages_"
-FTS_COLUMN = "fts_text"
+HIT = ("entry_id", "ordinal", "heading", "text")
+"""Columns of a hit. Beside them the score is asked for: lance prints a warning per query otherwise."""
+
 FTS_INDEX = "fts_text_idx"
 KEEP_VERSIONS = timedelta(minutes=1)
 """A question takes a fraction of it, and a reader whose version was removed ("Not found") asks once more.
@@ -79,50 +83,24 @@ LANCE_ERRORS = (RuntimeError, ValueError, OSError)
 """What lancedb raises for trouble with a table; it has no errors of its own."""
 
 
-def made_with(model: str, dimensions: int) -> dict[str, str]:
-    """What a table must have been made with to be used. An FTS index of an older lancedb may make it panic."""
-    return {"format": str(FORMAT), "model": model, "dimensions": str(dimensions), "lancedb": version("lancedb")}
-
-
-def schema(made: Mapping[str, str]) -> pa.Schema:
-    """Columns of the table. A passage without a vector yet has null there."""
-    texts = ("project", "status", "title", "heading", "text", FTS_COLUMN, "row_hash", "text_key")
-    return pa.schema(
-        [
-            pa.field("id", pa.string(), nullable=False),
-            pa.field("entry_id", pa.string(), nullable=False),
-            pa.field("ordinal", pa.int32(), nullable=False),
-            pa.field("kind", pa.string(), nullable=False),
-            pa.field("tags", pa.list_(pa.string())),
-            pa.field("versions", pa.list_(pa.string())),
-            *(pa.field(name, pa.string(), nullable=False) for name in texts),
-            pa.field("vector", pa.list_(pa.float32(), int(made["dimensions"]))),
-        ],
-        metadata={"ai-lessons": json.dumps(dict(made))},
-    )
-
-
-def vector_column(vectors: Sequence[bytes | None], dimensions: int) -> pa.Array:
-    """Packed vectors (little-endian float16) as a column of float32; anything of another length becomes null."""
-    good = [vector if vector is not None and len(vector) == 2 * dimensions else None for vector in vectors]
-    data = b"".join(vector or bytes(2 * dimensions) for vector in good)
-    values = pa.Array.from_buffers(pa.float16(), len(good) * dimensions, [None, pa.py_buffer(data)])
-    mask = pa.array([vector is None for vector in good], type=pa.bool_())
-    return pa.FixedSizeListArray.from_arrays(values.cast(pa.float32()), dimensions, mask=mask)
-
-
 class Tables:
     """The tables of one index: the newest complete one is in use, the others are leftovers or being built."""
 
     def __init__(self, uri: str, storage_options: Mapping[str, str] | None = None) -> None:
-        options = dict(storage_options) if storage_options else None
-        # Lance would keep up to 7 GB of what it has read; every small commit adds to it.
-        session = lancedb.Session(index_cache_size_bytes=INDEX_CACHE, metadata_cache_size_bytes=METADATA_CACHE)
-        # Without an interval of zero an open table never sees what other processes commit.
-        self._db: Any = lancedb.connect(
-            uri, read_consistency_interval=timedelta(0), storage_options=options, session=session
-        )
+        self._uri = uri
+        self._how: dict[str, Any] = {
+            # Without an interval of zero an open table never sees what other processes commit.
+            "read_consistency_interval": timedelta(0),
+            "storage_options": dict(storage_options) if storage_options else None,
+            # Lance would keep up to 7 GB of what it has read; every small commit adds to it.
+            "session": lancedb.Session(index_cache_size_bytes=INDEX_CACHE, metadata_cache_size_bytes=METADATA_CACHE),
+        }
+        self._db: Any = lancedb.connect(uri, **self._how)
         self._open: Passages | None = None
+
+    def at_hand(self) -> Passages | None:
+        """The table that was in use when one looked last."""
+        return self._open
 
     def newest(self) -> Passages | None:
         """The table in use, or None if there is none that is complete. A table that cannot be opened is passed over."""
@@ -132,7 +110,7 @@ class Tables:
             try:
                 table = self._db.open_table(f"{NAME}{number}")
                 if any(index.name == FTS_INDEX for index in table.list_indices()):
-                    self._open = Passages(table, number)
+                    self._open = self._passages(table, number)
                     return self._open
             except LANCE_ERRORS:
                 continue
@@ -145,7 +123,7 @@ class Tables:
             if used is not None and number <= used.number:
                 break
             try:
-                table = Passages(self._db.open_table(f"{NAME}{number}"), number)
+                table = self._passages(self._db.open_table(f"{NAME}{number}"), number)
             except LANCE_ERRORS:
                 continue
             if table.made_with == made:
@@ -163,23 +141,36 @@ class Tables:
     def begin(self, made: Mapping[str, str]) -> Passages:
         """A new, empty table that nobody sees until it is finished."""
         number = max(self._numbers(), default=0) + 1
-        return Passages(self._db.create_table(f"{NAME}{number}", schema=schema(made)), number)
+        return self._passages(self._db.create_table(f"{NAME}{number}", schema=schema(made)), number)
 
     def drop_others(self, keep: Passages) -> None:
         """Remove every table but this. Readers of an older one reopen once."""
         for number in self._numbers() - {keep.number}:
             self._db.drop_table(f"{NAME}{number}", ignore_missing=True)
 
+    def _passages(self, table: Any, number: int) -> Passages:
+        return Passages(table, number, partial(self._open_for_questions, number))
+
+    async def _open_for_questions(self, number: int) -> Any:
+        connection = await lancedb.connect_async(self._uri, **self._how)
+        return await connection.open_table(f"{NAME}{number}")
+
     def _numbers(self) -> set[int]:
-        names = self._db.list_tables(limit=10_000).tables
+        if "://" in self._uri:
+            names = self._db.list_tables(limit=10_000).tables
+        else:  # every search looks, and lancedb takes a millisecond to read a folder
+            names = [name.removesuffix(".lance") for name in _listed(self._uri) if name.endswith(".lance")]
         return {int(name[len(NAME) :]) for name in names if name.startswith(NAME) and name[len(NAME) :].isdigit()}
 
 
 class Passages:
     """One table. Every method is one question or one commit; raises what lancedb raises (LANCE_ERRORS)."""
 
-    def __init__(self, table: Any, number: int) -> None:
+    def __init__(self, table: Any, number: int, reopen: Callable[[], Awaitable[Any]]) -> None:
+        """`reopen` opens it once more, for questions that are waited for later."""
         self._table, self.number = table, number
+        self._reopen = reopen
+        self._reopened: Any = None
         made = (table.schema.metadata or {}).get(b"ai-lessons", b"{}")
         self.made_with: dict[str, str] = json.loads(made)
         self.dimensions = int(self.made_with.get("dimensions", 0))
@@ -192,7 +183,7 @@ class Passages:
     def add(self, rows: Sequence[Row], vectors: Mapping[str, bytes]) -> None:
         """Append rows of entries that the table does not have. Vectors by text key."""
         if rows:
-            self._table.add(self._arrow(rows, vectors), on_bad_vectors="null")
+            self._table.add(as_arrow(rows, vectors, self.made_with), on_bad_vectors="null")
 
     def finish(self) -> None:
         """Make the full-text index: from now on the table is the one in use."""
@@ -203,7 +194,7 @@ class Passages:
     def replace(self, rows: Sequence[Row], vectors: Mapping[str, bytes]) -> None:
         """Put these rows in the place of all rows of their entries, in one commit."""
         entries = sorted({row.entry_id for row in rows})
-        self._put(self._arrow(rows, vectors), one_of("entry_id", entries))
+        self._put(as_arrow(rows, vectors, self.made_with), one_of("entry_id", entries))
 
     def remove(self, entries: Iterable[str]) -> None:
         """Remove all rows of these entries, in one commit."""
@@ -287,10 +278,22 @@ class Passages:
         """How many rows have no vector yet."""
         return self.count("vector IS NULL")
 
-    def by_text(self, text: str, where: str, depth: int) -> tuple[RawHit, ...]:
-        """Passages by BM25, best first. `text` is data, never a query language."""
-        query = MatchQuery(with_parts(text), column=FTS_COLUMN)  # type: ignore[call-arg]  # pydantic's defaults
-        return self._hits(self._table.search(query, query_type="fts"), "_score", where, depth)
+    def by_text(self, text: str, where: str, depth: int) -> Callable[[], tuple[RawHit, ...]]:
+        """Passages by BM25, best first: the question is on its way, and what is returned waits for the answer.
+
+        `text` is data, never a query language.
+        """
+        asked = asyncio.run_coroutine_threadsafe(self._by_text(with_parts(text), where, depth), LOOP.loop)
+        return lambda: _hits(asked.result(), "_score")
+
+    async def _by_text(self, text: str, where: str, depth: int) -> pa.Table:
+        # the other way to ask, which waits at once, takes half as long again: it goes to and fro between two threads
+        if self._reopened is None:
+            self._reopened = await self._reopen()
+        wanted = MatchQuery(text, column=FTS_COLUMN)  # type: ignore[call-arg]  # pydantic's defaults
+        query = self._reopened.query().nearest_to_text(wanted)
+        found = (query.where(where) if where else query).select([*HIT, "_score"]).limit(depth)
+        return await found.to_arrow()
 
     def holding(self, found: tuple[RawHit, ...], where: str, depth: int) -> tuple[RawHit, ...]:
         """What was found by text, and then what else fulfils the condition: stop words alone are in no index."""
@@ -310,7 +313,23 @@ class Passages:
         """Passages by cosine similarity, best first. `exact`: whatever index there is, compare with every vector."""
         search = self._table.search(vector, vector_column_name="vector", query_type="vector").distance_type("cosine")
         search = search.bypass_vector_index() if exact else search.nprobes(ALL_PARTITIONS).refine_factor(REFINE)
-        return self._hits(search, "_distance", where, depth)
+        if where:
+            search = search.where(where, prefilter=True)
+        return _hits(search.select([*HIT, "_distance"]).limit(depth).to_arrow(), "_distance")
+
+    def all_vectors(self, at_most: int) -> Vectors | None:
+        """The passages that have a vector, to be compared in memory; None if there are more than so many."""
+        columns = ["id", *HIT, "vector"]
+        found = self._table.search().where("vector IS NOT NULL").select(columns).limit(at_most + 1).to_arrow()
+        if found.num_rows > at_most:
+            return None
+        matrix = found.column("vector").combine_chunks().flatten().to_numpy().reshape(-1, self.dimensions)
+        ids, *hits = (found.column(name).to_pylist() for name in columns[:-1])
+        return Vectors(ids, matrix, list(zip(*hits, strict=True)))
+
+    def ids(self, where: str) -> list[str]:
+        """The ids of all rows that fulfil a condition."""
+        return self._rows(where, ["id"])["id"]
 
     def tidy(self, *, thorough: bool = False) -> bool:
         """Merge files, bring the indices up to date and forget old versions, if it is time for it."""
@@ -353,28 +372,17 @@ class Passages:
         found = search.limit(limit if limit is not None else max(1, self.count())).to_arrow()
         return cast("dict[str, list[str]]", found.select(list(columns)).to_pydict())
 
-    def _hits(self, search: Any, score: str, where: str, depth: int) -> tuple[RawHit, ...]:
-        if where:
-            search = search.where(where, prefilter=True)
-        # The score must be among the columns: lance prints a warning per query otherwise.
-        found = search.select(["entry_id", "ordinal", "heading", "text", score]).limit(depth).to_list()
-        sign, base = (-1.0, 1.0) if score == "_distance" else (1.0, 0.0)
-        hits = [
-            RawHit(one["entry_id"], one["ordinal"], base + sign * one[score], one["heading"], one["text"])
-            for one in found
-        ]
-        return tuple(sorted(hits, key=lambda hit: (-hit.score, hit.entry_id, hit.ordinal)))
 
-    def _arrow(self, rows: Sequence[Row], vectors: Mapping[str, bytes]) -> pa.Table:
-        kinds = schema(self.made_with)
-        columns = [
-            vector_column([vectors.get(row.text_key) for row in rows], self.dimensions)
-            if column.name == "vector"
-            else pa.array([_value(getattr(row, column.name)) for row in rows], type=column.type)
-            for column in kinds
-        ]
-        return pa.Table.from_arrays(columns, schema=kinds)
+def _listed(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except FileNotFoundError:
+        return []
 
 
-def _value(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple | list | frozenset | set) else value
+def _hits(rows: pa.Table, score: str) -> tuple[RawHit, ...]:
+    entries, ordinals, headings, texts, scores = (rows.column(name).to_pylist() for name in (*HIT, score))
+    if score == "_distance":
+        scores = [1.0 - distance for distance in scores]
+    hits = map(RawHit, entries, ordinals, scores, headings, texts)
+    return tuple(sorted(hits, key=lambda hit: (-hit.score, hit.entry_id, hit.ordinal)))

@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError, UsageError
+from ai_lessons.index.asking import IndexDamaged
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.index.model_spec import PINNED
-from ai_lessons.index.passage_index import Index, IndexDamaged
+from ai_lessons.index.passage_index import Index
 from ai_lessons.index.rows import EntryRows
 from ai_lessons.index.vectors import VectorCache
 from ai_lessons.knowledge.config import DEFAULT_MODEL
@@ -104,7 +105,12 @@ class Indexing:
 
     def candidates(self, text: str, wanted: rows.Filter, depth: int) -> Candidates:
         """What the index finds; a damaged one is made anew first."""
-        return self._mended(lambda: self.index.candidates(text, wanted, depth))
+        return self.begin(text, wanted, depth)()
+
+    def begin(self, text: str, wanted: rows.Filter, depth: int) -> Callable[[], Candidates]:
+        """As `candidates`, in two steps: others can be asked before the answer is waited for."""
+        finish = self.index.begin(text, wanted, depth)
+        return lambda: self._mended(finish)
 
     def rules(self, text: str, depth: int) -> Candidates:
         """What the index finds among rules; a damaged one is made anew first."""

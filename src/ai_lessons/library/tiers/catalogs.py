@@ -21,10 +21,14 @@ if TYPE_CHECKING:
 
 
 class Catalogs:
-    """What jobs that read ask of one `Catalog`; the methods are those of it."""
+    """What jobs that read ask of one `Catalog`; the methods are those of it.
+
+    For one job: links are remembered, because a search asks again and again for those of its few results.
+    """
 
     def __init__(self, catalogs: Sequence[Catalog]) -> None:
         self._all = tuple(catalogs)
+        self._edges: dict[str | None, list[Edge]] = {}
 
     def many(self, ids: Iterable[str]) -> dict[str, Light]:
         """The entries with these full ids; ids that do not exist are left out."""
@@ -53,7 +57,9 @@ class Catalogs:
 
     def edges(self, entry_id: str | None = None) -> list[Edge]:
         """The links that start or end at an entry, or the whole graph, also from one repository to another."""
-        return list(dict.fromkeys(edge for one in self._all for edge in one.edges(entry_id)))
+        if entry_id not in self._edges:
+            self._edges[entry_id] = list(dict.fromkeys(edge for one in self._all for edge in one.edges(entry_id)))
+        return self._edges[entry_id]
 
     def tags(self) -> list[Tally]:
         """The tags of active entries, most used first."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from threading import Lock
 from typing import TYPE_CHECKING
 
 from ai_lessons.index import model_files
@@ -47,11 +46,10 @@ class Embedders:
 
 
 class _Remembering:
-    """An embedder that keeps the vector of the last question: each repository asks for it, maybe at the same time."""
+    """An embedder that keeps the vector of the last question: each repository asks for it."""
 
     def __init__(self, model: Embedder) -> None:
         self._model = model
-        self._turn = Lock()
         self._asked: tuple[str, Vector] | None = None
 
     @property
@@ -66,7 +64,6 @@ class _Remembering:
         return self._model.embed(texts)
 
     def embed_query(self, text: str) -> Vector:
-        with self._turn:
-            if self._asked is None or self._asked[0] != text:
-                self._asked = text, self._model.embed_query(text)
-            return self._asked[1]
+        if self._asked is None or self._asked[0] != text:
+            self._asked = text, self._model.embed_query(text)
+        return self._asked[1]

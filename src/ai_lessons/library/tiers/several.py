@@ -5,7 +5,6 @@ An id that two repositories have is the nearer one's. One thread at a time.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ from ai_lessons.library.tiers.catalogs import Catalogs
 from ai_lessons.library.tiers.usages import SeveralUsages
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from ai_lessons.index.ranking import RawHit
     from ai_lessons.knowledge.config import RepositoryConfig
@@ -40,6 +39,7 @@ class Several:
         """The catalogs, brought up to date with the files on disk and the rules in force."""
         for one in self.every:
             one.current()
+        self.catalog = Catalogs([one.catalog for one in self.every])
         return self.catalog
 
     @property
@@ -119,7 +119,7 @@ class SeveralRules:
 
 
 class SeveralIndexes:
-    """The search indexes of all, asked at the same time: the question is embedded once, and most of the rest waits."""
+    """The search indexes of all, asked at the same time."""
 
     def __init__(self, parts: Sequence[Parts]) -> None:
         self._parts = parts
@@ -136,12 +136,13 @@ class SeveralIndexes:
 
     def candidates(self, text: str, wanted: Filter, depth: int) -> Candidates:
         """What the indexes find, in one list of each sort. Where their models differ, that of the nearest decides."""
-        return self._together(self._ask(lambda one: one.indexing.candidates(text, wanted, depth), self._parts), depth)
+        begun = [one.indexing.begin(text, wanted, depth) for one in self._parts]
+        return self._together([finish() for finish in begun], depth)
 
     def rules(self, text: str, depth: int) -> Candidates:
         """What the indexes find among rules. Those without any are not asked."""
-        having = [one for one in self._parts if one.rules.count]
-        return self._together(self._ask(lambda one: one.indexing.rules(text, depth), having), depth)
+        found = [one.indexing.rules(text, depth) if one.rules.count else Candidates() for one in self._parts]
+        return self._together(found, depth)
 
     def _together(self, found: Sequence[Candidates], depth: int) -> Candidates:
         model = next((one.model for one in found if one.model), "")
@@ -153,7 +154,9 @@ class SeveralIndexes:
         ]
         if others:
             said.append(f"the vectors of {' and '.join(others)} are of another model: only their texts are searched")
-        texts, vectors = self._own([one.text for one in found]), self._own([one.vectors for one in found])
+        taken = self._taken(found)
+        texts = [_without(one.text, ids) for one, ids in zip(found, taken, strict=True)]
+        vectors = [_without(one.vectors, ids) for one, ids in zip(found, taken, strict=True)]
         sizes = [part.index.passages() for part in self._parts] if sum(map(bool, texts)) > 1 else [0] * len(texts)
         return Candidates(
             blending.blend(list(map(blending.Found, texts, sizes)), depth),
@@ -163,27 +166,13 @@ class SeveralIndexes:
             model,
         )
 
-    def _ask(self, ask: Callable[[Parts], Candidates], wanted: Sequence[Parts]) -> list[Candidates]:
-        """What each finds, in the order of all; nothing for those that are not wanted."""
-        for one in wanted:
-            one.indexing  # noqa: B018 - opened here, because that looks at the catalog, which is of this thread
-        if len(wanted) < 2:
-            return [ask(one) if one in wanted else Candidates() for one in self._parts]
-        with ThreadPoolExecutor(len(wanted)) as pool:
-            answers = {one.options.tier: pool.submit(ask, one) for one in wanted}
-            return [
-                answers[one.options.tier].result() if one.options.tier in answers else Candidates()
-                for one in self._parts
-            ]
-
-    def _own(self, lists: Sequence[Sequence[RawHit]]) -> list[Sequence[RawHit]]:
-        """The hits without those whose entry a nearer repository has, too."""
-        kept: list[Sequence[RawHit]] = []
-        for place, hits in enumerate(lists):
-            ids = {hit.entry_id for hit in hits}
-            nearer = {one for part in self._parts[:place] for one in part.catalog.many(ids)} if ids else set()
-            kept.append([hit for hit in hits if hit.entry_id not in nearer])
-        return kept
+    def _taken(self, found: Sequence[Candidates]) -> list[set[str]]:
+        """The entries of each that a nearer repository has, too."""
+        taken = []
+        for place, one in enumerate(found):
+            ids = {hit.entry_id for hits in (one.text, one.vectors) for hit in hits}
+            taken.append({known for part in self._parts[:place] for known in part.catalog.many(ids)} if ids else set())
+        return taken
 
     def passages(self) -> int:
         """How many passages there are."""
@@ -200,3 +189,7 @@ class SeveralIndexes:
             unindexed=sum(one.unindexed for one in every),
             model=every[0].model,
         )
+
+
+def _without(hits: Sequence[RawHit], taken: set[str]) -> Sequence[RawHit]:
+    return [hit for hit in hits if hit.entry_id not in taken] if taken else hits
