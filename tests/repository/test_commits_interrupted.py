@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -101,9 +102,7 @@ def test_a_death_between_branch_and_index_is_healed_before_it_can_hurt(store: St
     clean(git, store.root)
 
 
-@pytest.mark.parametrize(
-    "where", ["git_index.changed", "git_locks.move_locked", "commits.build", "activity.index_mark"]
-)
+@pytest.mark.parametrize("where", ["git_index.changed", "moves._install", "commits.build", "activity.index_mark"])
 def test_ctrl_c_leaves_no_lock_and_loses_nothing(
     store: Store, git: Git, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
@@ -124,14 +123,14 @@ def test_ctrl_c_leaves_no_lock_and_loses_nothing(
 def test_ctrl_c_right_after_the_branch_has_moved_still_brings_the_index_up_to_date(
     store: Store, git: Git, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    move = git_locks.move_locked
+    install = git_locks.GitLock.install
 
-    def interrupted_late(*arguments: object, **keywords: object) -> bool:
-        move(*arguments, **keywords)  # type: ignore[arg-type]
-        raise KeyboardInterrupt
+    def interrupted_late(lock: git_locks.GitLock) -> None:
+        install(lock)
+        os.kill(os.getpid(), signal.SIGINT)
 
     with monkeypatch.context() as patched:
-        patched.setattr(git_locks, "move_locked", interrupted_late)
+        patched.setattr(git_locks.GitLock, "install", interrupted_late)
         with pytest.raises(KeyboardInterrupt):
             store.apply(add("a.md"))
     assert git(store.root, "status", "--porcelain") == ""

@@ -53,9 +53,9 @@ def test_a_death_while_a_proposal_is_taken_leaves_nothing_half(
     ("place", "step"),
     [
         (git_locks, "_link"),
-        (moves, "_move"),
-        (moves, "read_ref"),
+        (moves, "_install"),
         (git_locks.GitLock, "install"),
+        (git_locks, "note_move"),
         (moves, "_remember"),
         (git_locks.GitLock, "release"),
     ],

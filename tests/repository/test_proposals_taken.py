@@ -446,8 +446,8 @@ if where == "placed": moves.install = die
 if where == "objects made": landing._install = die
 if where == "branch locked": git_locks.GitLock.install = die
 if where == "branch moved":
-    original = git_locks.move_locked
-    git_locks.move_locked = lambda *a, **k: (original(*a, **k), die())
+    original = git_locks.GitLock.install
+    git_locks.GitLock.install = lambda lock: (original(lock), die())
 import subprocess
 run = lambda cwd, *a: subprocess.run(["git", *a], cwd=cwd, capture_output=True, text=True, check=True).stdout.strip()
 Desk(Path({str(desk.root)!r}), run, None).approve()

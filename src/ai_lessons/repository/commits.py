@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from dulwich.repo import Repo
 
 from ai_lessons.errors import AiLessonsError
-from ai_lessons.repository import activity, git_locks, moves, swept
+from ai_lessons.repository import activity, git_locks, moves, pace, swept
 from ai_lessons.repository.chain import Chain, People, build, zone
 from ai_lessons.repository.files import translated
 from ai_lessons.repository.healing import heal
@@ -57,12 +57,17 @@ In passing it is a little more than a fresh index counts (`activity.SETTLE`), fr
 shall take less than 150 ms."""
 
 
+_AT_WORK = "git seems to be at work in this repository; the next command commits it, or: admin save"
+_PACED = "somebody works with git here, so it is committed together with what follows; at once: admin save"
+
+
 @dataclass(slots=True)
 class _Outcome:
     """What happened so far: new commits, notes, why all waits, why single jobs wait; and when to give up."""
 
     insist: bool
     deadline: float
+    pressed: bool = False
     commits: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     waiting: str = ""
@@ -113,7 +118,7 @@ class Committer:
         try:
             with translated(str(self._worktree.git_dir), writing=True):
                 mine = self._hold(done, outcome, PATIENCE if insist else OTHERS)
-                while mine and not insist and self._has_more(outcome):
+                while mine and not insist and not outcome.pressed and self._has_more(outcome):
                     time.sleep(HANDOVER)
                     mine = self._hold(done, outcome, 0.0)
         except Later as later:
@@ -151,7 +156,13 @@ class Committer:
 
     def _drain(self, outcome: _Outcome) -> None:
         self._look_after()
-        most = BATCH if outcome.insist else SHARE
+        most = BATCH
+        if not outcome.insist:
+            pace.look(self._worktree)
+            if not pace.allows(self._worktree, time.time()):
+                raise Later(_PACED)
+            outcome.pressed = pace.presses(self._worktree, time.time())
+            most = SHARE
         while jobs := [job for job in self._journal.pending() if job.name not in outcome.blocked][:most]:
             self._wait_for_quiet(outcome)
             with self._opened() as repo:
@@ -188,8 +199,8 @@ class Committer:
             )
             if left == 0.0:
                 return
-            if time.monotonic() + left > outcome.deadline:
-                raise Later("git seems to be at work in this repository; the next command commits it, or: admin save")
+            if outcome.pressed or time.monotonic() + left > outcome.deadline:
+                raise Later(_AT_WORK)
             time.sleep(left)
         raise Later(reason)
 
@@ -203,7 +214,7 @@ class Committer:
             jobs += self._healed(repo, head)
             chain = build(self._worktree, repo, head, jobs, self._people, when)
             try:
-                installed = self._install(head, chain, mark)
+                installed = self._install(head, chain, mark, insist=outcome.insist)
             except git_locks.Taken as taken:
                 moves.wait_for(taken.lock, outcome.deadline)
                 continue
@@ -218,13 +229,23 @@ class Committer:
             time.sleep(0.01 * (attempt + 1) * random.random())  # noqa: S311 - only spreads the tries out
         raise Later("git is busy in this repository; the next command commits it, or: admin save")
 
-    def _install(self, head: Head, chain: Chain, mark: str) -> bool:
+    def _install(self, head: Head, chain: Chain, mark: str, *, insist: bool) -> bool:
         """Move the branch and put the new index in place; False if either is not as it was any more."""
         if not chain.entries:
             return True
         who, when = chain.committer
         log = moves.Log(who, f"{when} {zone(when)}", chain.reflog)
-        return moves.install(self._worktree, head, chain.tip.decode() if chain.tip else None, chain.entries, mark, log)
+        tip = chain.tip.decode() if chain.tip else None
+        check = self._refuse_begun if not insist else lambda: None
+        done = moves.install(self._worktree, head, tip, chain.entries, mark, log, check)
+        if done:
+            pace.moved(self._worktree, time.time())
+        return done
+
+    def _refuse_begun(self) -> None:
+        """A last look, because a commit takes a while to make: a pull that has begun since would fail."""
+        if activity.unsettled(self._worktree, activity.index_mark(self._worktree), time.time()):
+            raise Later(_AT_WORK)
 
     def _settle(self, chain: Chain, outcome: _Outcome) -> None:
         outcome.blocked |= chain.blocked

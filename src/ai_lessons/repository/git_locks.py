@@ -183,21 +183,6 @@ def branch_locked(worktree: Worktree, ref: str, new: str) -> AbstractContextMana
     return locked(worktree, ref_file(worktree, ref), f"{new}\n".encode(), durable=True)
 
 
-def move_locked(
-    worktree: Worktree, lock: GitLock, ref: str, old: str | None, new: str, *, who: str, when: str, message: str
-) -> bool:
-    """`move_branch` under a lock that is held."""
-    if read_ref(worktree, ref) != old:
-        return False
-    lock.install()
-    line = f"{old or '0' * 40} {new} {who} {when}\t{message}\n"
-    if read_settings(worktree.common_dir / "config").get("core.logallrefupdates", "true") != "false":
-        _append(worktree.common_dir / "logs" / ref, line)
-        if (worktree.git_dir / "HEAD").read_text(errors="surrogateescape").strip() == f"ref: {ref}":
-            _append(worktree.git_dir / "logs" / "HEAD", line)
-    return True
-
-
 def move_branch(worktree: Worktree, ref: str, old: str | None, new: str, *, who: str, when: str, message: str) -> bool:
     """Make a branch point to `new` if it points to `old` (None: if there is no such branch). False if it does not.
 
@@ -208,7 +193,21 @@ def move_branch(worktree: Worktree, ref: str, old: str | None, new: str, *, who:
         Taken: git holds the branch's lock.
     """
     with branch_locked(worktree, ref, new) as lock:
-        return move_locked(worktree, lock, ref, old, new, who=who, when=when, message=message)
+        if read_ref(worktree, ref) != old:
+            return False
+        lock.install()
+        note_move(worktree, ref, old, new, who=who, when=when, message=message)
+        return True
+
+
+def note_move(worktree: Worktree, ref: str, old: str | None, new: str, *, who: str, when: str, message: str) -> None:
+    """Write the reflog of a branch that has moved, and of HEAD if that is where it stands."""
+    if read_settings(worktree.common_dir / "config").get("core.logallrefupdates", "true") == "false":
+        return
+    line = f"{old or '0' * 40} {new} {who} {when}\t{message}\n"
+    _append(worktree.common_dir / "logs" / ref, line)
+    if (worktree.git_dir / "HEAD").read_text(errors="surrogateescape").strip() == f"ref: {ref}":
+        _append(worktree.git_dir / "logs" / "HEAD", line)
 
 
 def _append(log: Path, line: str) -> None:

@@ -11,10 +11,10 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.repository import activity, git_index, git_locks, half_landed
-from ai_lessons.repository.worktree import read_head, read_ref
+from ai_lessons.repository.worktree import read_head
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -38,19 +38,30 @@ class Log(NamedTuple):
 
 
 def install(
-    worktree: Worktree, head: Head, tip: str | None, entries: Mapping[bytes, Tracked | None], mark: str, log: Log
+    worktree: Worktree,
+    head: Head,
+    tip: str | None,
+    entries: Mapping[bytes, Tracked | None],
+    mark: str,
+    log: Log,
+    check: Callable[[], None] = lambda: None,
 ) -> bool:
     """Move the branch of `head` to `tip` and put an index with these entries in place.
 
     False if HEAD, or the index by its `mark`, is not as it was any more, or somebody began to merge. With `tip` where
-    the branch is already, only the index changes.
+    the branch is already, only the index changes. `check` is called last, and raises if it is too late.
 
     Raises:
-        Taken: git holds a lock.
+        Taken: git holds a lock. And whatever `check` raises: nothing has changed then.
     """
     index = git_index.changed(worktree, entries)
     with _branch_locked(worktree, head, tip) as branch:
-        return _install(worktree, head, tip, (index, mark), branch, log)
+        if not _install(worktree, head, tip, (index, mark), branch, check):
+            return False
+        if branch is not None and head.ref and tip:
+            # no command of git's waits for this, so the index is free again
+            git_locks.note_move(worktree, head.ref, head.commit, tip, who=log.who, when=log.when, message=log.message)
+        return True
 
 
 def _branch_locked(worktree: Worktree, head: Head, tip: str | None) -> AbstractContextManager[GitLock | None]:
@@ -65,22 +76,32 @@ def _branch_locked(worktree: Worktree, head: Head, tip: str | None) -> AbstractC
 
 
 def _install(
-    worktree: Worktree, head: Head, tip: str | None, index: tuple[bytes, str], branch: GitLock | None, log: Log
+    worktree: Worktree,
+    head: Head,
+    tip: str | None,
+    index: tuple[bytes, str],
+    branch: GitLock | None,
+    check: Callable[[], None],
 ) -> bool:
-    """`index` is what it shall hold, and the mark of what it was made from."""
+    """`index` is what it shall hold, and the mark of what it was made from.
+
+    A `git add` that meets our lock fails at once, so that nothing is done under it that can be done before or after.
+    """
     content, mark = index
     with git_locks.locked(worktree, git_index.index_file(worktree), content, tip=tip or "") as lock:
         if activity.busy(worktree) or read_head(worktree) != head:
             return False
         if activity.index_mark(worktree) != mark:
             return False
-        try:
-            return tip == head.commit or _move(worktree, head, tip, branch, log)
-        finally:
-            # whatever interrupts us: once the branch has moved, an index that has not would delete the files
-            if (read_ref(worktree, head.ref) if head.ref else head.commit) == tip:
-                lock.install()
-                _remember(worktree)
+        check()
+        if branch is not None:
+            branch.install()
+        elif tip != head.commit:
+            return False
+        # once the branch has moved, an index that has not would delete the files
+        lock.install()
+        _remember(worktree)
+    return True
 
 
 def recover(worktree: Worktree) -> None:
@@ -95,14 +116,6 @@ def recover(worktree: Worktree) -> None:
     targets = [index]
     git_locks.clear_stale(worktree, [*targets, git_locks.ref_file(worktree, head.ref)] if head.ref else targets)
     half_landed.take_back(worktree)
-
-
-def _move(worktree: Worktree, head: Head, tip: str | None, branch: GitLock | None, log: Log) -> bool:
-    if head.ref is None or tip is None or branch is None:
-        return False
-    return git_locks.move_locked(
-        worktree, branch, head.ref, head.commit, tip, who=log.who, when=log.when, message=log.message
-    )
 
 
 def wait_for(lock: Path, deadline: float) -> None:

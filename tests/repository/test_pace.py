@@ -1,0 +1,107 @@
+"""Our commits beside a user who works with git in the same folder: few moves of the branch, and no long wait."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ai_lessons.repository import chain, pace
+from repository.steps import add, clean
+
+if TYPE_CHECKING:
+    from ai_lessons.repository.store import Store
+    from conftest import Git
+
+
+class Clock:
+    """The time that pace is told, in seconds after now."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.later = 0.0
+        real = pace.allows, pace.moved
+        monkeypatch.setattr(pace, "allows", lambda worktree, now: real[0](worktree, now + self.later))
+        monkeypatch.setattr(pace, "moved", lambda worktree, now: real[1](worktree, now + self.later))
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock(monkeypatch)
+
+
+def user(store: Store, git: Git, name: str) -> None:
+    """Somebody commits, and is done a moment ago."""
+    (store.root / name).write_text("x", encoding="utf-8")
+    git(store.root, "add", name)
+    git(store.root, "commit", "-qm", "user")
+
+
+def committed(store: Store, *names: str) -> list[bool]:
+    return [store.apply(add(name)).commit is not None for name in names]
+
+
+NAMES = [f"p/{n}.md" for n in range(12)]
+BURST = int(pace.BURST)
+
+
+def test_nobody_else_is_at_work_and_every_write_is_a_commit_at_once(store: Store, clock: Clock) -> None:
+    assert all(committed(store, *NAMES))
+    clock.later = 1000
+    assert all(committed(store, "p/late.md"))
+
+
+def test_beside_a_user_a_few_commits_come_at_once_and_the_others_together(store: Store, git: Git, clock: Clock) -> None:
+    store.apply(add("a.md"))
+    user(store, git, "notes.txt")
+    assert committed(store, *NAMES) == [True] * BURST + [False] * (len(NAMES) - BURST)
+    assert [intent.subject for intent in store.pending()] == [f"Add {name}" for name in NAMES[BURST:]]
+    clock.later = pace.EVERY + 1
+    assert committed(store, "p/next.md", "p/soon.md") == [True, False]
+    assert git(store.root, "ls-files", "p").split() == sorted([*NAMES, "p/next.md"])
+    clean(git, store.root)
+
+
+def test_whoever_asks_for_a_commit_gets_it(store: Store, git: Git, clock: Clock) -> None:
+    store.apply(add("a.md"))
+    user(store, git, "notes.txt")
+    committed(store, *NAMES)
+    applied = store.apply(add("b.md"))
+    assert applied.waiting.startswith("somebody works with git here")
+    assert len(store.save().commits) == len(NAMES) - BURST + 1
+    assert store.pending() == ()
+
+
+def test_a_user_who_left_is_no_user(store: Store, git: Git, clock: Clock) -> None:
+    store.apply(add("a.md"))
+    user(store, git, "notes.txt")
+    committed(store, *NAMES)
+    clock.later = pace.AROUND + 2
+    assert all(committed(store, *(f"q/{n}.md" for n in range(2 * BURST))))
+
+
+@pytest.mark.parametrize("text", ["", "x", "1", "nan nan", "9999 0", "-3 9e99", "inf inf"])
+def test_a_damaged_count_stops_nothing_for_good(store: Store, git: Git, clock: Clock, text: str) -> None:
+    store.apply(add("a.md"))
+    user(store, git, "notes.txt")
+    store.apply(add("b.md"))
+    (store.state_dir / "moves-left").write_text(text)
+    committed(store, *NAMES)
+    clock.later = pace.EVERY * BURST + 1
+    assert all(committed(store, "c.md"))
+
+
+def test_a_pull_that_begins_while_a_commit_is_made_is_left_alone(
+    store: Store, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slowly(*given: object) -> object:
+        made = chain.build(*given)  # type: ignore[arg-type]
+        (store.git_dir / "FETCH_HEAD").write_text("")
+        return made
+
+    before = git(store.root, "rev-parse", "HEAD")
+    with monkeypatch.context() as patched:
+        patched.setattr("ai_lessons.repository.commits.build", slowly)
+        assert store.apply(add("a.md")).waiting.startswith("git seems to be at work")
+    assert git(store.root, "rev-parse", "HEAD") == before
+    assert not (store.git_dir / "index.lock").exists()
+    assert len(store.save().commits) == 1
