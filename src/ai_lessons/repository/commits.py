@@ -38,8 +38,9 @@ if TYPE_CHECKING:
     from ai_lessons.repository.store import Store
     from ai_lessons.repository.worktree import Head
 
-BATCH, SHARE = 100, 16
-"""Jobs that share one move of the branch: to save, and in passing, where somebody waits for the answer to a write."""
+BATCH, SHARE, PRESSED_SHARE = 100, 16, 12
+"""Jobs that share one move of the branch: to save; in passing, where somebody waits for the answer to a write; and
+where another write follows soon anyway (see `pace`)."""
 
 PATIENCE, OTHERS = 10.0, 0.05
 """Seconds to wait for another process of ours that is committing: to save, and in passing. It takes our job along."""
@@ -162,7 +163,7 @@ class Committer:
             if not pace.allows(self._worktree, time.time()):
                 raise Later(_PACED)
             outcome.pressed = pace.presses(self._worktree, time.time())
-            most = SHARE
+            most = PRESSED_SHARE if outcome.pressed else SHARE
         while jobs := [job for job in self._journal.pending() if job.name not in outcome.blocked][:most]:
             self._wait_for_quiet(outcome)
             with self._opened() as repo:

@@ -20,7 +20,7 @@ AROUND: Final = 60.0
 BURST: Final = 5.0
 """Moves of the branch that may follow one another at once: an agent that writes now and then never waits."""
 
-EVERY: Final = 1.5
+EVERY: Final = 1.2
 """Seconds between two moves after that."""
 
 FEW: Final = 2.0
