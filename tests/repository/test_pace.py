@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,18 +12,24 @@ from ai_lessons.repository import chain, pace
 from repository.steps import add, clean
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ai_lessons.repository.store import Store
+    from ai_lessons.repository.worktree import Worktree
     from conftest import Git
 
 
 class Clock:
-    """The time that pace is told, in seconds after now."""
+    """The time that pace is told: seconds after the user's last command."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.later = 0.0
-        real = pace.allows, pace.moved
-        monkeypatch.setattr(pace, "allows", lambda worktree, now: real[0](worktree, now + self.later))
-        monkeypatch.setattr(pace, "moved", lambda worktree, now: real[1](worktree, now + self.later))
+        self.then, self.later = time.time(), 0.0
+        for name in ("allows", "presses", "moved"):
+            real = getattr(pace, name)
+            monkeypatch.setattr(pace, name, partial(self._told, real))
+
+    def _told(self, real: Callable[[Worktree, float], bool | None], worktree: Worktree, _: float) -> bool | None:
+        return real(worktree, self.then + self.later)
 
 
 @pytest.fixture
@@ -29,11 +37,12 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return Clock(monkeypatch)
 
 
-def user(store: Store, git: Git, name: str) -> None:
+def user(store: Store, git: Git, name: str, clock: Clock) -> None:
     """Somebody commits, and is done a moment ago."""
     (store.root / name).write_text("x", encoding="utf-8")
     git(store.root, "add", name)
     git(store.root, "commit", "-qm", "user")
+    clock.then = (store.git_dir / "index").stat().st_mtime + 0.2
 
 
 def committed(store: Store, *names: str) -> list[bool]:
@@ -52,18 +61,30 @@ def test_nobody_else_is_at_work_and_every_write_is_a_commit_at_once(store: Store
 
 def test_beside_a_user_a_few_commits_come_at_once_and_the_others_together(store: Store, git: Git, clock: Clock) -> None:
     store.apply(add("a.md"))
-    user(store, git, "notes.txt")
+    user(store, git, "notes.txt", clock)
     assert committed(store, *NAMES) == [True] * BURST + [False] * (len(NAMES) - BURST)
     assert [intent.subject for intent in store.pending()] == [f"Add {name}" for name in NAMES[BURST:]]
-    clock.later = pace.EVERY + 1
+    clock.later = pace.EVERY + 0.1
     assert committed(store, "p/next.md", "p/soon.md") == [True, False]
     assert git(store.root, "ls-files", "p").split() == sorted([*NAMES, "p/next.md"])
     clean(git, store.root)
 
 
+@pytest.mark.parametrize(("later", "moves"), [(1.9, True), (2.1, False), (9.5, False), (10.1, True)])
+def test_under_pressure_the_branch_moves_where_the_next_command_of_the_user_is_least_likely(
+    store: Store, git: Git, clock: Clock, later: float, moves: bool
+) -> None:
+    store.apply(add("a.md"))
+    user(store, git, "notes.txt", clock)
+    committed(store, *NAMES)
+    clock.later = later - 0.2
+    (store.state_dir / "moves-left").write_text(f"1 {clock.then + clock.later}")
+    assert committed(store, "p/next.md") == [moves]
+
+
 def test_whoever_asks_for_a_commit_gets_it(store: Store, git: Git, clock: Clock) -> None:
     store.apply(add("a.md"))
-    user(store, git, "notes.txt")
+    user(store, git, "notes.txt", clock)
     committed(store, *NAMES)
     applied = store.apply(add("b.md"))
     assert applied.waiting.startswith("somebody works with git here")
@@ -73,7 +94,7 @@ def test_whoever_asks_for_a_commit_gets_it(store: Store, git: Git, clock: Clock)
 
 def test_a_user_who_left_is_no_user(store: Store, git: Git, clock: Clock) -> None:
     store.apply(add("a.md"))
-    user(store, git, "notes.txt")
+    user(store, git, "notes.txt", clock)
     committed(store, *NAMES)
     clock.later = pace.AROUND + 2
     assert all(committed(store, *(f"q/{n}.md" for n in range(2 * BURST))))
@@ -82,11 +103,11 @@ def test_a_user_who_left_is_no_user(store: Store, git: Git, clock: Clock) -> Non
 @pytest.mark.parametrize("text", ["", "x", "1", "nan nan", "9999 0", "-3 9e99", "inf inf"])
 def test_a_damaged_count_stops_nothing_for_good(store: Store, git: Git, clock: Clock, text: str) -> None:
     store.apply(add("a.md"))
-    user(store, git, "notes.txt")
+    user(store, git, "notes.txt", clock)
     store.apply(add("b.md"))
     (store.state_dir / "moves-left").write_text(text)
     committed(store, *NAMES)
-    clock.later = pace.EVERY * BURST + 1
+    clock.later = pace.IDLE + 1
     assert all(committed(store, "c.md"))
 
 

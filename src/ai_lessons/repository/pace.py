@@ -7,9 +7,11 @@ of the branch with many jobs. Under our commit lock.
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from ai_lessons.repository import activity, moves
+from ai_lessons.repository import activity, git_index, moves
 
 if TYPE_CHECKING:
     from ai_lessons.repository.worktree import Worktree
@@ -20,45 +22,56 @@ AROUND: Final = 60.0
 BURST: Final = 5.0
 """Moves of the branch that may follow one another at once: an agent that writes now and then never waits."""
 
-EVERY: Final = 1.2
+EVERY: Final = 0.9
 """Seconds between two moves after that."""
 
-FEW: Final = 2.0
-"""With fewer moves left, a write does no more than one move, at once or not at all."""
+AFTER, IDLE = 2.0, 10.0
+"""Seconds. People look at what a command said before they type the next one: so the first two after a command are the
+best time to move the branch, and the next eight the worst."""
 
 _USER, _LEFT = "user-seen", "moves-left"
 
 
 def look(worktree: Worktree) -> None:
-    """Note if somebody else has written git's index since our last commit, as nearly every command of git's does."""
+    """Note when somebody else has written git's index since our last commit, as nearly every command of git's does."""
     ours = moves.our_index(worktree)
     if ours and ours != activity.index_mark(worktree):
-        (worktree.state_dir / _USER).touch()
+        note = worktree.state_dir / _USER
+        note.touch()
+        with suppress(FileNotFoundError):
+            then = git_index.index_file(worktree).stat().st_mtime
+            os.utime(note, (then, then))
 
 
 def applies(worktree: Worktree, now: float) -> bool:
     """Whether a user is at work here (`now`: seconds since 1970)."""
-    try:
-        seen = (worktree.state_dir / _USER).stat().st_mtime
-    except FileNotFoundError:
-        return False
-    return abs(now - seen) <= AROUND
-
-
-def allows(worktree: Worktree, now: float) -> bool:
-    """Whether the branch may move now."""
-    return not applies(worktree, now) or _left(worktree, now) >= 1.0
+    return _since(worktree, now) <= AROUND
 
 
 def presses(worktree: Worktree, now: float) -> bool:
     """Whether so many writes come beside a user that the next one commits soon whatever this one leaves."""
-    return applies(worktree, now) and _left(worktree, now) < FEW
+    return applies(worktree, now) and _left(worktree, now) < BURST - 1.0
+
+
+def allows(worktree: Worktree, now: float) -> bool:
+    """Whether the branch may move now."""
+    if not presses(worktree, now):
+        return True
+    return _left(worktree, now) >= 1.0 and not AFTER < _since(worktree, now) < IDLE
 
 
 def moved(worktree: Worktree, now: float) -> None:
     """Count a move of the branch."""
     if applies(worktree, now):
         (worktree.state_dir / _LEFT).write_text(f"{max(0.0, _left(worktree, now) - 1.0)} {now}")
+
+
+def _since(worktree: Worktree, now: float) -> float:
+    """Seconds since a command of a user's."""
+    try:
+        return abs(now - (worktree.state_dir / _USER).stat().st_mtime)
+    except FileNotFoundError:
+        return float("inf")
 
 
 def _left(worktree: Worktree, now: float) -> float:
