@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ai_lessons.repository.store import Store
     from ai_lessons.repository.worktree import Head
 
-BATCH, SHARE, PRESSED_SHARE = 100, 16, 12
+BATCH, SHARE, PRESSED_SHARE = 100, 16, 8
 """Jobs that share one move of the branch: to save; in passing, where somebody waits for the answer to a write; and
 where another write follows soon anyway (see `pace`)."""
 

@@ -22,7 +22,7 @@ AROUND: Final = 60.0
 BURST: Final = 5.0
 """Moves of the branch that may follow one another at once: an agent that writes now and then never waits."""
 
-EVERY: Final = 0.9
+EVERY: Final = 0.6
 """Seconds between two moves after that."""
 
 AFTER, IDLE = 2.0, 10.0
