@@ -68,6 +68,7 @@ class _Outcome:
 
     insist: bool
     deadline: float
+    beside_user: bool = False
     pressed: bool = False
     commits: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -119,7 +120,7 @@ class Committer:
         try:
             with translated(str(self._worktree.git_dir), writing=True):
                 mine = self._hold(done, outcome, PATIENCE if insist else OTHERS)
-                while mine and not insist and not outcome.pressed and self._has_more(outcome):
+                while mine and not insist and not outcome.beside_user and self._has_more(outcome):
                     time.sleep(HANDOVER)
                     mine = self._hold(done, outcome, 0.0)
         except Later as later:
@@ -162,6 +163,7 @@ class Committer:
             pace.look(self._worktree)
             if not pace.allows(self._worktree, time.time()):
                 raise Later(_PACED)
+            outcome.beside_user = pace.applies(self._worktree, time.time())
             outcome.pressed = pace.presses(self._worktree, time.time())
             most = PRESSED_SHARE if outcome.pressed else SHARE
         while jobs := [job for job in self._journal.pending() if job.name not in outcome.blocked][:most]:
