@@ -32,6 +32,26 @@ def test_a_lesson_with_a_secret_is_refused_and_nothing_is_written(world: World, 
     assert world.titles() == []
 
 
+ULIDS = st.text(alphabet="0123456789ABCDEFGHJKMNPQRSTVWXYZ", min_size=22, max_size=22)
+
+
+@given(ULIDS, st.sampled_from(["A3T", "ACCA"]), st.integers(0, 18))
+def test_an_id_is_no_key_whatever_letters_it_has(letters: str, mark: str, at: int) -> None:
+    ulid = ("01" + letters[:at] + mark + letters[at:])[:26]
+    assert secrets_in(f"---\nid: {ulid}\n---\n\nSee [[{ulid}]] and ({ulid}).\n") == []
+
+
+def test_what_stands_around_a_key_makes_no_id_of_it() -> None:
+    key = FAKE["AWS"]
+    for text in (
+        f"id: {key}",
+        f"01M8A3T1HMQRM80CA43W4Q8Y4P {key}",
+        f"0{key}012345",
+        f"01M8A3T1HMQRM80CA43W4Q8Y4P{key}",
+    ):
+        assert [secret.value for secret in secrets_in(text)], text
+
+
 EXAMPLES = (
     "AK" + "IAIOSFODNN7EXAMPLE",
     "gh" + "p_" + "x" * 36,
