@@ -210,7 +210,9 @@ def test_the_product_of_the_factors_is_the_score(
             carried = [default if w is None else w for tag, w in context.items() if tag in hit.entry.tags]
             assert hit.factors["context"] == pytest.approx(1 + sum(carried) * 0.1)
     plain = cellar.search(query, context_tags=context, versions=asked)
-    assert [hit.entry.score for hit in plain.docs] == [hit.entry.score for hit in answer.docs]
+    # the first search may have asked the table and this one compares in memory: the seventh digit may differ
+    assert [hit.entry.id for hit in plain.docs] == [hit.entry.id for hit in answer.docs]
+    assert [hit.entry.score for hit in plain.docs] == pytest.approx([hit.entry.score for hit in answer.docs], rel=1e-5)
     assert all(hit.factors == {} for hit in plain.docs)
 
 
