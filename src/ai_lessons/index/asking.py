@@ -32,22 +32,16 @@ class IndexDamaged(StorageFailed):
 
 
 class Asking:
-    """Asks the tables at `uri`, which `connect` opens. `filling` gives what embeds with a model, as a rule `model`.
+    """Asks the tables at `uri`, which `connect` opens. `filling` gives what embeds with a model.
 
     A search looks once which table is in use and of which version it is, and asks that. With `text_alone` no vectors
     are asked for. One thread at a time.
     """
 
     def __init__(
-        self,
-        uri: str,
-        connect: Callable[[], Tables],
-        model: str,
-        filling: Callable[[str], Filling],
-        state: RefreshState,
+        self, uri: str, connect: Callable[[], Tables], filling: Callable[[str], Filling], state: RefreshState
     ) -> None:
-        self._uri, self._connect, self._state = uri, connect, state
-        self._model, self._filling = model, filling
+        self._uri, self._connect, self._filling, self._state = uri, connect, filling, state
         self._tables: Tables | None = None
         self._version: Version | None = None
         self._asked: tuple[str, str, list[float]] | None = None
@@ -97,38 +91,19 @@ class Asking:
         return self._memory.count(table, version) if table else 0
 
     def rules(self, text: str, depth: int) -> Candidates:
-        """As `candidates`, of rules: while they are few, by what they share with the question, compared in memory.
-
-        The scores of texts are numbers of words then, no BM25.
-
-        Raises:
-            IndexDamaged: as `candidates`.
-        """
+        """See `Index.rules`."""
         asked, where = question(text), condition(RULES)
 
         def ask(table: Passages, version: Version, vector: list[float] | None) -> tuple[Hits, Hits]:
             few = self._memory.rules(table, version, where)
             if few is None:
                 return table.by_text(asked, where, depth)(), self._near(table, version, vector, where, depth)
-            close = few.by_vector(vector, depth) if vector is not None and self._comparable(table) else ()
-            return few.by_words(asked, depth), close
+            return few.by_words(asked, depth), few.by_vector(vector, depth) if vector is not None else ()
 
         return self._candidates(asked, depth, ask)
 
-    def candidates(self, text: str, wanted: Filter | None = None, depth: int = 100) -> Candidates:
-        """The best passages by full text and by vector. No letter or digit in the question: nothing.
-
-        Raises:
-            IndexDamaged: the table cannot be read, even after opening it anew.
-        """
-        self.changed()
-        return self.begin(text, wanted or Filter(), depth)()
-
     def begin(self, text: str, wanted: Filter, depth: int) -> Callable[[], Candidates]:
-        """`candidates` of the table that the last refresh saw, in two steps.
-
-        The texts are searched from now on; what is returned waits for that, and is as `candidates`.
-        """
+        """See `Index.begin`."""
         asked, where = question(text), condition(wanted)
         table = self.tables.at_hand() if asked and self._version else None
         begun = [table.by_text(asked, where, depth)] if table else []
@@ -157,9 +132,9 @@ class Asking:
         table, version = self.at_hand() if asked else (None, NO_VERSION)
         if table is None:
             return Candidates(depth=depth)
-        used = model_of(table) or self._model
+        used = model_of(table)  # vectors of different models are never compared
         filling = self._filling(used)
-        embedder = None if self.text_alone else filling.embedder()
+        embedder = filling.embedder() if used and not self.text_alone else None
         vector = self._vector(asked, used, embedder) if embedder else None
         text_hits, vector_hits = ask(table, version, vector)
         said, model = ("", embedder.name) if embedder else (filling.no_model, "")
@@ -172,13 +147,7 @@ class Asking:
         return self._asked[2]
 
     def _near(self, table: Passages, version: Version, vector: list[float] | None, where: str, depth: int) -> Hits:
-        if vector is None or not self._comparable(table):
-            return ()
-        return self._memory.by_vector(table, version, vector, where, depth)
-
-    def _comparable(self, table: Passages) -> bool:
-        """Whether the question's vector is of the table's model: the table may be another one by now."""
-        return self._asked is not None and model_of(table) == self._asked[0]
+        return () if vector is None else self._memory.by_vector(table, version, vector, where, depth)
 
 
 def model_of(table: Passages | None) -> str:

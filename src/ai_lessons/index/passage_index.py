@@ -67,7 +67,7 @@ class Index:
         self._make_embedder = embedder
         self._fillings: dict[str, Filling] = {}
         connect = partial(Tables, self._uri, storage_options)
-        self._asking = Asking(self._uri, connect, model, self._filling, self._state)
+        self._asking = Asking(self._uri, connect, self._filling, self._state)
 
     def close(self) -> None:
         """Let go of the table. The embedding cache belongs to the caller."""
