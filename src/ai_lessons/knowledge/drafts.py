@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING, Any
 
 from ulid import ULID
 
-from ai_lessons.knowledge.entries import SHARED, UNVERSIONED, Entry, Kind, Link
+from ai_lessons.knowledge.entries import SHARED, UNVERSIONED, Entry, Kind, Link, Relation
 from ai_lessons.knowledge.layout import place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from ai_lessons.knowledge.entries import Light
 
 OWN_KEYS = frozenset(
     ("id", "kind", "title", "versions", "tags", "source_path", "source_ref", "content_hash", "created", "links")
 )
 """Keys of a doc that are ours to set; a source's own frontmatter keeps the others."""
 
+_LINK_TO = {Kind.SCRIPT: Relation.HAS_SCRIPT, Kind.DOC: Relation.HAS_DOC}
 _COMMENT = re.compile(r"\s*(?:#|//|--|;|%|REM\b|::)+!?[ \t]?", re.IGNORECASE)
 _DESCRIBED = 4000
 
@@ -32,6 +35,12 @@ def new_id(now: datetime) -> str:
 def stamp(now: datetime) -> str:
     """ISO 8601 in UTC to the second, with `Z`."""
     return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def resolved(wanted: Iterable[tuple[str, str]], resolve: Callable[[str], Light]) -> list[tuple[str, str]]:
+    """(relation, id) of links given as (relation, reference); no relation: the one that fits the kind."""
+    targets = ((relation, resolve(ref)) for relation, ref in wanted)
+    return [(relation or _LINK_TO.get(target.kind, Relation.RELATED_TO), target.id) for relation, target in targets]
 
 
 def body_of(content: str) -> str:

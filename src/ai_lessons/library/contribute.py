@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from ai_lessons.errors import NotFound, UsageError
 from ai_lessons.knowledge import drafts, layout, markdown
-from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Kind, Pattern, Relation
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Pattern, Relation
 from ai_lessons.library import changing, importing, refreshing
 from ai_lessons.library.checking import checked, project_name
 from ai_lessons.library.secrets import secret_scan
@@ -49,7 +49,6 @@ def _where_it_lies(
 
 
 _NOT_FIELDS = {"links", "content", "project", "allow_secrets"}
-_LINK_TO = {Kind.SCRIPT: Relation.HAS_SCRIPT, Kind.DOC: Relation.HAS_DOC}
 
 
 class Contribute:
@@ -99,15 +98,10 @@ class Contribute:
         return replace(done, notes=(*done.notes, *opposites(parts, done.id, pattern)))
 
     def _links(self, wanted: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-        """(relation, reference) pairs with the reference resolved; no relation: the one that fits the kind."""
         if not wanted:
             return []
         self._reading.current()
-        resolved = []
-        for relation, ref in wanted:
-            target = self._reading.resolve(ref)
-            resolved.append((relation or _LINK_TO.get(target.kind, Relation.RELATED_TO), target.id))
-        return resolved
+        return drafts.resolved(wanted, self._reading.resolve)
 
     def _new(self, path: str, fields: Mapping[str, Any], body: str, subject: str) -> Written:
         data = markdown.render(fields, body).encode()

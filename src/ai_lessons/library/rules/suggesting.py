@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.errors import NotFound, UsageError
 from ai_lessons.knowledge import drafts, layout, markdown
-from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Relation
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind
 from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.library.checking import checked, project_name
 from ai_lessons.library.rules.proposing import make, proposed_already
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from ai_lessons.library.parts import Parts
     from ai_lessons.repository.approval.rule_edits import Edited
 
-_LINK_TO = {Kind.SCRIPT: Relation.HAS_SCRIPT, Kind.DOC: Relation.HAS_DOC}
-
 
 def suggest(parts: Parts, draft: RuleDraft) -> Suggested:
     """See `Contribute.suggest_rule`."""
@@ -44,22 +42,13 @@ def suggest(parts: Parts, draft: RuleDraft) -> Suggested:
             rationale=draft.rationale,
             tags=draft.tags,
             applies_to=draft.applies_to,
-            links=_links(parts, draft.links),
+            links=drafts.resolved(draft.links, parts.resolve),
         )
         fields |= secret_scan.fields(draft.allow_secrets)
         project = project_name(draft.project) if draft.project else GLOBAL_PROJECT
         path = layout.rule_path(project, draft.title, entry_id)
         data = markdown.render(fields, drafts.body_of(draft.content)).encode()
         return make(at, checked(path, data), {path: data}, f"Propose rule: {draft.title}")
-
-
-def _links(parts: Parts, wanted: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """(relation, id) pairs; no relation: the one that fits the kind."""
-    resolved = []
-    for relation, ref in wanted:
-        target = parts.resolve(ref)
-        resolved.append((relation or _LINK_TO.get(target.kind, Relation.RELATED_TO), target.id))
-    return resolved
 
 
 def propose_removal(parts: Parts, ref: str) -> Suggested:
