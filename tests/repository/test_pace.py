@@ -24,11 +24,11 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.then, self.later = time.time(), 0.0
-        for name in ("allows", "presses", "moved"):
+        for name in ("now", "moved"):
             real = getattr(pace, name)
             monkeypatch.setattr(pace, name, partial(self._told, real))
 
-    def _told(self, real: Callable[[Worktree, float], bool | None], worktree: Worktree, _: float) -> bool | None:
+    def _told(self, real: Callable[[Worktree, float], object], worktree: Worktree, _: float) -> object:
         return real(worktree, self.then + self.later)
 
 

@@ -160,11 +160,10 @@ class Committer:
         self._look_after()
         most = BATCH
         if not outcome.insist:
-            pace.look(self._worktree)
-            if not pace.allows(self._worktree, time.time()):
+            paced = pace.now(self._worktree, time.time())
+            if not paced.allows:
                 raise Later(_PACED)
-            outcome.beside_user = pace.applies(self._worktree, time.time())
-            outcome.pressed = pace.presses(self._worktree, time.time())
+            outcome.beside_user, outcome.pressed = paced.beside_user, paced.pressed
             most = PRESSED_SHARE if outcome.pressed else SHARE
         while jobs := [job for job in self._journal.pending() if job.name not in outcome.blocked][:most]:
             self._wait_for_quiet(outcome)

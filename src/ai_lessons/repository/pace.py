@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ai_lessons.repository import activity, git_index, moves
 
@@ -32,8 +32,29 @@ best time to move the branch, and the next eight the worst."""
 _USER, _LEFT = "user-seen", "moves-left"
 
 
-def look(worktree: Worktree) -> None:
-    """Note when somebody else has written git's index since our last commit, as nearly every command of git's does."""
+class Pace(NamedTuple):
+    """What holds now.
+
+    `beside_user`: a user is at work here. `pressed`: so many writes come beside them that the next one commits soon
+    whatever this one leaves. `allows`: the branch may move.
+    """
+
+    beside_user: bool
+    pressed: bool
+    allows: bool
+
+
+def now(worktree: Worktree, when: float) -> Pace:
+    """How it is at that moment (seconds since 1970), after a look what others have done since our last commit."""
+    _look(worktree)
+    since, left = _since(worktree, when), _left(worktree, when)
+    beside_user = since <= AROUND
+    pressed = beside_user and left < BURST - 1.0
+    return Pace(beside_user, pressed, not pressed or (left >= 1.0 and not AFTER < since < IDLE))
+
+
+def _look(worktree: Worktree) -> None:
+    """Note when somebody else has written git's index, as nearly every command of git's does."""
     ours = moves.our_index(worktree)
     if ours and ours != activity.index_mark(worktree):
         note = worktree.state_dir / _USER
@@ -43,41 +64,24 @@ def look(worktree: Worktree) -> None:
             os.utime(note, (then, then))
 
 
-def applies(worktree: Worktree, now: float) -> bool:
-    """Whether a user is at work here (`now`: seconds since 1970)."""
-    return _since(worktree, now) <= AROUND
-
-
-def presses(worktree: Worktree, now: float) -> bool:
-    """Whether so many writes come beside a user that the next one commits soon whatever this one leaves."""
-    return applies(worktree, now) and _left(worktree, now) < BURST - 1.0
-
-
-def allows(worktree: Worktree, now: float) -> bool:
-    """Whether the branch may move now."""
-    if not presses(worktree, now):
-        return True
-    return _left(worktree, now) >= 1.0 and not AFTER < _since(worktree, now) < IDLE
-
-
-def moved(worktree: Worktree, now: float) -> None:
+def moved(worktree: Worktree, when: float) -> None:
     """Count a move of the branch."""
-    if applies(worktree, now):
-        (worktree.state_dir / _LEFT).write_text(f"{max(0.0, _left(worktree, now) - 1.0)} {now}")
+    if _since(worktree, when) <= AROUND:
+        (worktree.state_dir / _LEFT).write_text(f"{max(0.0, _left(worktree, when) - 1.0)} {when}")
 
 
-def _since(worktree: Worktree, now: float) -> float:
+def _since(worktree: Worktree, when: float) -> float:
     """Seconds since a command of a user's."""
     try:
-        return abs(now - (worktree.state_dir / _USER).stat().st_mtime)
+        return abs(when - (worktree.state_dir / _USER).stat().st_mtime)
     except FileNotFoundError:
         return float("inf")
 
 
-def _left(worktree: Worktree, now: float) -> float:
+def _left(worktree: Worktree, when: float) -> float:
     """Moves that are left: one more every so many seconds, up to a burst (a token bucket)."""
     try:
         left, then = map(float, (worktree.state_dir / _LEFT).read_text().split())
     except (FileNotFoundError, ValueError):
         return BURST
-    return min(BURST, left + abs(now - then) / EVERY)
+    return min(BURST, left + abs(when - then) / EVERY)
