@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -36,23 +37,21 @@ class Few:
     def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
         self._hits = [RawHit(row["entry_id"], row["ordinal"], 0.0, row["heading"], row["text"]) for row in rows]
         self._texts = [f"{row['title']} {row['heading']} {row['text']}".casefold() for row in rows]
-        self._known = [place for place, row in enumerate(rows) if row["vector"] is not None]
-        self._vectors = np.array([rows[place]["vector"] for place in self._known], dtype=np.float32, ndmin=2)
-        self._lengths = np.maximum(np.linalg.norm(self._vectors, axis=1), _LEAST)
+        known = [row for row in rows if row["vector"] is not None]
+        matrix = np.array([row["vector"] for row in known], dtype=np.float32, ndmin=2)
+        hits = [(row["entry_id"], row["ordinal"], row["heading"], row["text"]) for row in known]
+        self._vectors = Vectors((), matrix, hits) if known else None
 
     def by_words(self, question: str, depth: int) -> tuple[RawHit, ...]:
         """Passages that hold words of the question, those with most first; their number is the score."""
         words = {stem(word) for word in QUERY_WORD.findall(question.casefold())}
-        counts = [sum(word in text for word in words) for text in self._texts]
-        return _best(self._hits, map(float, counts), depth, above=0.0)
+        counts = (sum(word in text for word in words) for text in self._texts)
+        found = [replace(hit, score=float(count)) for hit, count in zip(self._hits, counts, strict=True) if count]
+        return tuple(sorted(found, key=_by_score)[:depth])
 
     def by_vector(self, vector: Sequence[float], depth: int) -> tuple[RawHit, ...]:
         """Passages by cosine similarity, best first."""
-        if not self._known:
-            return ()
-        asked = np.asarray(vector, dtype=np.float32)
-        scores = self._vectors @ asked / (self._lengths * max(float(np.linalg.norm(asked)), _LEAST))
-        return _best([self._hits[place] for place in self._known], map(float, scores), depth, above=-2.0)
+        return self._vectors.by_vector(vector, depth) if self._vectors else ()
 
 
 class Vectors:
@@ -68,9 +67,13 @@ class Vectors:
         self._passing: dict[str, Any] = {}
 
     def by_vector(
-        self, vector: Sequence[float], where: str, passing: Callable[[str], Collection[str]], depth: int
+        self,
+        vector: Sequence[float],
+        depth: int,
+        where: str = "",
+        passing: Callable[[str], Collection[str]] = lambda _: (),
     ) -> tuple[RawHit, ...]:
-        """Passages by cosine similarity, best first. `passing` tells which rows a filter lets pass."""
+        """Passages by cosine similarity, best first. `passing` tells which rows the filter `where` lets pass."""
         asked = np.asarray(vector, dtype=np.float32)
         scores = self._matrix @ (asked / max(float(np.linalg.norm(asked)), _LEAST))
         places = self._let_pass(where, passing) if where else np.arange(len(scores))
@@ -126,16 +129,7 @@ class InMemory:
         kept = self._vectors[1]
         if kept is None:
             return table.by_vector(vector, where, depth)
-        return kept.by_vector(vector, where, table.ids, depth)
-
-
-def _best(hits: Sequence[RawHit], scores: Any, depth: int, *, above: float) -> tuple[RawHit, ...]:
-    scored = [
-        RawHit(hit.entry_id, hit.ordinal, score, hit.heading, hit.text)
-        for hit, score in zip(hits, scores, strict=True)
-        if score > above
-    ]
-    return tuple(sorted(scored, key=_by_score)[:depth])
+        return kept.by_vector(vector, depth, where, table.ids)
 
 
 def _by_score(hit: RawHit) -> tuple[float, str, int]:
