@@ -1,13 +1,16 @@
-"""Packs that other processes see only when they are whole, wherever the process that writes one ends."""
+"""Objects are found wherever git keeps them, and a pack is seen only when it is whole, wherever its writer ends."""
 
 from __future__ import annotations
 
 import os
+import zlib
 from typing import TYPE_CHECKING
 
 import pytest
 from dulwich.objects import ObjectID
+from dulwich.pack import Pack
 
+from ai_lessons.errors import UnsupportedRepository
 from ai_lessons.repository import objects
 from ai_lessons.repository.objects import Draft, opened
 from ai_lessons.repository.worktree import locate
@@ -117,3 +120,71 @@ def test_a_repository_that_is_open_finds_what_another_process_packed_since(store
 
 def packs(root: Path) -> list[str]:
     return sorted(path.name for path in (root / ".git/objects/pack").glob("*.pack"))
+
+
+def test_an_object_is_looked_for_in_the_newest_pack_first_and_then_where_the_last_one_was(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trees = []
+    with opened(locate(store.root)) as repo:
+        for n in range(6):
+            draft = Draft(repo)
+            blobs = {b"%d-%d" % (n, k): (objects.PLAIN, draft.blob(b"%d %d" % (n, k))) for k in range(30)}
+            trees.append((draft.edit(None, blobs), next(iter(blobs))))
+            draft.save()
+            assert len(repo.object_store.packs) == n + 1  # as in a process that goes on: each is seen when it comes
+        asked: list[str] = []
+        get_raw = Pack.get_raw
+
+        def noted(self: Pack, name: ObjectID) -> tuple[int, bytes]:
+            asked.append(self.data.filename)
+            return get_raw(self, name)
+
+        monkeypatch.setattr(Pack, "get_raw", noted)
+        newest = Draft(repo)
+        assert newest.lookup(*trees[5])
+        assert len(asked) == 1
+        assert newest.lookup(*trees[2])
+        assert len(asked) == 5
+        assert newest.lookup(*trees[2])  # it is known, so nobody is asked
+        assert len(asked) == 5
+
+
+@pytest.mark.parametrize("damage", [b"", b"nonsense", zlib.compress(b"tree 0\0"), zlib.compress(b"what 3\0abc")])
+def test_a_damaged_file_of_an_object_that_a_pack_has_whole_harms_nothing(store: Store, damage: bytes) -> None:
+    with opened(locate(store.root)) as repo:
+        draft = Draft(repo)
+        blobs = {b"%d" % k: (objects.PLAIN, draft.blob(b"%d" % k)) for k in range(30)}
+        tree = draft.edit(None, blobs)
+        draft.save()
+        place = store.root / ".git/objects" / tree.decode()[:2] / tree.decode()[2:]
+        place.parent.mkdir(exist_ok=True)
+        place.write_bytes(damage)
+        assert Draft(repo).lookup(tree, b"7") == blobs[b"7"]
+
+
+@pytest.mark.parametrize("damage", [b"", b"nonsense", zlib.compress(b"tree 0\0")])
+def test_an_object_that_nobody_has_whole_is_told_of(store: Store, damage: bytes) -> None:
+    with opened(locate(store.root)) as repo:
+        draft = Draft(repo)
+        tree = draft.edit(None, {b"a": (objects.PLAIN, draft.blob(b"a"))})
+        draft.save()
+    place = store.root / ".git/objects" / tree.decode()[:2] / tree.decode()[2:]
+    place.chmod(0o644)
+    place.write_bytes(damage)
+    with pytest.raises(UnsupportedRepository, match="missing or damaged"), opened(locate(store.root)) as repo:
+        Draft(repo).lookup(tree, b"a")
+
+
+def test_an_object_is_found_although_git_removes_its_pack_before_it_is_opened(store: Store, git: Git) -> None:
+    for folder in ("old", "new"):
+        for n in range(12):
+            note_only(store, add(f"{folder}/{folder}{n}.md"))
+        assert store.save().commits
+    with opened(locate(store.root)) as repo:
+        draft = Draft(repo)
+        tree = draft.tree_of(ObjectID(git(store.root, "rev-parse", "HEAD").encode()))
+        assert len(repo.object_store.packs) == 2
+        git(store.root, "gc", "-q", "--prune=now")
+        assert draft.lookup(tree, b"old/old3.md")
+        assert len(list((store.root / ".git/objects/pack").glob("*.pack"))) == 1

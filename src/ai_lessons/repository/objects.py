@@ -16,10 +16,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from dulwich.errors import NotGitRepository, ObjectFormatException
+from dulwich.errors import ChecksumMismatch, FileFormatException, NotGitRepository
 from dulwich.graph import can_fast_forward
 from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
-from dulwich.pack import write_pack_index_v2, write_pack_objects
+from dulwich.pack import PackFileDisappeared, write_pack_index_v2, write_pack_objects
 from dulwich.repo import Repo, UnsupportedExtension, UnsupportedVersion
 
 from ai_lessons.errors import Conflict, UnsupportedRepository
@@ -29,10 +29,12 @@ from ai_lessons.repository.files import translated, write_all
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from dulwich.pack import Pack
+
     from ai_lessons.repository.worktree import Worktree
 
 PLAIN, EXECUTABLE, FOLDER = 0o100644, 0o100755, 0o040000
-PACK_FROM = 200
+PACK_FROM = 120
 """Batches of this many objects become one pack: two files to bring to the disk instead of hundreds."""
 
 BUSY_FROM, FEW_PACKS = 24, 128
@@ -61,7 +63,7 @@ def readable(worktree: Worktree) -> Iterator[None]:
         yield
     except (NotGitRepository, UnsupportedExtension, UnsupportedVersion) as error:
         raise UnsupportedRepository(f"the repository at {worktree.top} cannot be read: {error}") from error
-    except (KeyError, ObjectFormatException, zlib.error) as error:
+    except (KeyError, ChecksumMismatch, FileFormatException, zlib.error) as error:
         raise UnsupportedRepository(
             f"an object of the repository at {worktree.top} is missing or damaged: {error}",
             hint=f"look closer: git -C {worktree.top} fsck",
@@ -86,6 +88,7 @@ class Draft:
         self._folder = os.fspath(repo.object_store.path)
         self._new: dict[ObjectID, ShaFile] = {}
         self._trees: dict[ObjectID, Tree] = {}  # as they were read: edits are made to copies
+        self._packs: list[Pack] | None = None
 
     def blob(self, data: bytes) -> ObjectID:
         """A new content."""
@@ -179,11 +182,47 @@ class Draft:
         self._new.clear()
 
     def _add(self, made: ShaFile) -> ObjectID:
-        self._new[made.id] = made
-        return made.id
+        # as one piece: dulwich's trees come in a piece for each entry, which is slow to hash and to compress
+        whole = ShaFile.from_raw_string(made.type_num, made.as_raw_string())
+        self._new[whole.id] = whole
+        if isinstance(made, Tree):
+            self._trees[whole.id] = made
+        return whole.id
 
     def _get(self, name: ObjectID) -> ShaFile:
-        return self._new[name] if name in self._new else self._store[name]
+        """An object by its name. Where many write there are many packs, and dulwich asks each, the oldest first.
+
+        That was a quarter of a commit.
+        """
+        if name in self._new:
+            return self._new[name]
+        found = self._loose(name)
+        if found is None:
+            found = self._packed(name)
+        return self._store[name] if found is None else found
+
+    def _loose(self, name: ObjectID) -> ShaFile | None:
+        """None also for a damaged one: a pack may have it whole, and if none has, the store says what is wrong."""
+        with suppress(FileNotFoundError, FileFormatException, zlib.error):
+            found = ShaFile.from_path(self._place(name))
+            return found if found.id == name else None
+        return None
+
+    def _packed(self, name: ObjectID) -> ShaFile | None:
+        """The packs that had the last objects first, then the newest."""
+        if self._packs is None:
+            self._packs = self._store.packs[::-1]
+        for place, pack in enumerate(self._packs):
+            try:
+                kind, raw = pack.get_raw(name)
+            except KeyError:
+                continue
+            except PackFileDisappeared:
+                self._packs = None  # git repacks; the store sees to it
+                return None
+            self._packs.insert(0, self._packs.pop(place))
+            return ShaFile.from_raw_string(kind, raw, verify_sha=name)
+        return None
 
     def _tree(self, name: ObjectID) -> Tree:
         if name not in self._trees:
@@ -194,11 +233,14 @@ class Draft:
         return self._trees[name]
 
     def _has(self, name: ObjectID) -> bool:
-        hexed = name.decode()
         with suppress(FileNotFoundError):
             # after a power cut git's own objects may be empty files, and writing them again is what mends that
-            return os.stat(f"{self._folder}/{hexed[:2]}/{hexed[2:]}").st_size > 0
+            return os.stat(self._place(name)).st_size > 0
         return name in self._store
+
+    def _place(self, name: ObjectID) -> str:
+        hexed = name.decode()
+        return f"{self._folder}/{hexed[:2]}/{hexed[2:]}"
 
 
 def _copied(tree: Tree) -> Tree:
