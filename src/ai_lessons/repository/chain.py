@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -36,7 +37,7 @@ class Chain:
 
     `jobs` maps each job that is dealt with to its commit, or "" where it changed nothing; `blocked` each one that
     must wait to the reason. `entries` are index entries by path below the worktree's top, `paths` by path below the
-    root.
+    root; `index` is git's index with the entries, empty if there are none.
     """
 
     tip: ObjectID | None
@@ -46,6 +47,7 @@ class Chain:
     blocked: dict[str, str] = field(default_factory=dict)
     entries: dict[bytes, Tracked | None] = field(default_factory=dict)
     paths: dict[str, Tracked | None] = field(default_factory=dict)
+    index: bytes = b""
     subjects: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -142,10 +144,21 @@ def build(worktree: Worktree, repo: Repo, head: Head, jobs: Sequence[Intent], pe
             _append(chain, worktree, draft, job, disk, people, author or "")
         except Conflict as error:
             chain.blocked[job.name] = error.message
-    draft.save()
+    chain.index = _save(worktree, draft, chain)
     if people.unsigned and any(chain.jobs.values()):
         chain.notes.append(people.unsigned)
     return chain
+
+
+def _save(worktree: Worktree, draft: Draft, chain: Chain) -> bytes:
+    """Bring the objects to the disk, and meanwhile make the index, for which a program is waited: the index's bytes."""
+    if not chain.entries:
+        draft.save()
+        return b""
+    with ThreadPoolExecutor(1) as pool:
+        index = pool.submit(git_index.changed, worktree, chain.entries)
+        draft.save()
+        return index.result()
 
 
 def _block(worktree: Worktree, job: Intent, disk: OnDisk, in_conflict: frozenset[str], away: frozenset[str]) -> str:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from dulwich.objects import ObjectID
 
 from ai_lessons.errors import Conflict, NotFound, StorageFailed
-from ai_lessons.repository import activity, files, git, git_locks, half_landed, moves
+from ai_lessons.repository import activity, files, git, git_index, git_locks, half_landed, moves
 from ai_lessons.repository.files import Staging
 from ai_lessons.repository.git_index import Tracked
 from ai_lessons.repository.locks import held
@@ -177,7 +177,8 @@ def _bring(
         placed = Placed(store, before, after, move.programs)
         try:
             placed.write(repo, move.tip)
-            done = moves.install(store.worktree, head, move.tip, placed.entries(), mark, move.log)
+            index = git_index.changed(store.worktree, placed.entries())
+            done = moves.install(store.worktree, head, move.tip, (index, mark), move.log)
         finally:
             moved = move.tip != head.commit and read_head(store.worktree).commit == move.tip
             if not done and not moved:

@@ -14,11 +14,10 @@ from ai_lessons.repository import activity, git_index, git_locks, half_landed
 from ai_lessons.repository.worktree import read_head
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from ai_lessons.repository.git_index import Tracked
     from ai_lessons.repository.git_locks import GitLock
     from ai_lessons.repository.worktree import Head, Worktree
 
@@ -41,22 +40,20 @@ def install(
     worktree: Worktree,
     head: Head,
     tip: str | None,
-    entries: Mapping[bytes, Tracked | None],
-    mark: str,
+    index: tuple[bytes, str],
     log: Log,
     check: Callable[[], None] = lambda: None,
 ) -> bool:
-    """Move the branch of `head` to `tip` and put an index with these entries in place.
+    """Move the branch of `head` to `tip` and put an index in place: its bytes, and the mark of what it was made from.
 
-    False if HEAD, or the index by its `mark`, is not as it was any more, or somebody began to merge. With `tip` where
+    False if HEAD, or the index by its mark, is not as it was any more, or somebody began to merge. With `tip` where
     the branch is already, only the index changes. `check` is called last, and raises if it is too late.
 
     Raises:
         Taken: git holds a lock. And whatever `check` raises: nothing has changed then.
     """
-    index = git_index.changed(worktree, entries)
     with _branch_locked(worktree, head, tip) as branch:
-        if not _install(worktree, head, tip, (index, mark), branch, check):
+        if not _install(worktree, head, tip, index, branch, check):
             return False
         if branch is not None and head.ref and tip:
             # no command of git's waits for this, so the index is free again
@@ -83,10 +80,7 @@ def _install(
     branch: GitLock | None,
     check: Callable[[], None],
 ) -> bool:
-    """`index` is what it shall hold, and the mark of what it was made from.
-
-    A `git add` that meets our lock fails at once, so that nothing is done under it that can be done before or after.
-    """
+    """A `git add` that meets our lock fails at once: nothing is done under it that can be done before or after."""
     content, mark = index
     with git_locks.locked(worktree, git_index.index_file(worktree), content, tip=tip or "") as lock:
         if activity.busy(worktree) or read_head(worktree) != head:
