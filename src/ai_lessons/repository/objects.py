@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 PLAIN, EXECUTABLE, FOLDER = 0o100644, 0o100755, 0o040000
 PACK_FROM = 120
-"""Batches of this many objects become one pack: two files to bring to the disk instead of hundreds."""
+"""Batches of this many objects become one pack: two files to bring to the disk instead of a hundred. A share that is
+committed in passing has fewer, so that those who write all day do not fill a repository with packs."""
 
 BUSY_FROM, FEW_PACKS = 24, 128
 """So do batches of this many while there are fewer packs than that: every object that is looked for is looked for in
