@@ -44,7 +44,7 @@ def test_one_write_commits_more_than_a_share_of_what_others_left(store: Store, g
     assert done.commit == git(store.root, "rev-parse", "HEAD")
     assert store.pending() == ()
     assert git(store.root, "rev-list", "--count", "HEAD") == str(left + 2)
-    assert len(git(store.root, "reflog").splitlines()) == 1 + 3
+    assert len(git(store.root, "reflog").splitlines()) == 1 + 2
     clean(git, store.root)
 
 
@@ -66,6 +66,36 @@ def test_a_job_whose_process_gave_up_waiting_is_committed_by_the_one_it_waited_f
     assert store.apply(add("a.md")).commit
     assert gave_up == [(0, False)]
     assert {"a.md", "p/lessons/7-0.md"} <= tracked(git, store.root)
+    assert store.pending() == ()
+
+
+@pytest.mark.parametrize(("eager", "left"), [(60.0, ["late.md"]), (0.0, [])])
+def test_a_job_that_was_noted_a_moment_ago_is_left_to_its_own_process_which_is_about_to_try(
+    store: Store, git: Git, monkeypatch: pytest.MonkeyPatch, eager: float, left: list[str]
+) -> None:
+    install = moves.install
+    noted: list[str] = []
+
+    def while_another_writes(*given: object) -> bool:
+        if not noted:
+            noted.append("late.md")
+            note_only(store, add("late.md"))
+        return install(*given)  # type: ignore[arg-type]  # handed on as it came
+
+    monkeypatch.setattr(moves, "install", while_another_writes)
+    monkeypatch.setattr(commits, "EAGER", eager)
+    assert store.apply(add("a.md")).commit
+    assert [noted.path for intent in store.pending() for noted in intent.paths] == left
+    assert {"a.md", *noted} - {*left} <= tracked(git, store.root)
+
+
+def test_a_job_is_committed_however_many_of_others_are_in_front_of_it(
+    store: Store, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commits, "EAGER", 60.0)  # nobody has given up
+    for n in range(commits.SHARE):
+        note_only(store, add(f"{n}.md"))
+    assert store.apply(add("last.md")).commit == git(store.root, "rev-parse", "HEAD")
     assert store.pending() == ()
 
 

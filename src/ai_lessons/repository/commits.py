@@ -42,11 +42,10 @@ BATCH, SHARE, PRESSED_SHARE = 100, 16, 8
 """Jobs that share one move of the branch: to save; in passing, where somebody waits for the answer to a write; and
 where another write follows soon anyway (see `pace`)."""
 
-PATIENCE, OTHERS = 10.0, 0.05
-"""Seconds to wait for another process of ours that is committing: to save, and in passing. It takes our job along."""
-
-HANDOVER = 0.01
-"""Seconds for which whoever has committed a share leaves our lock to others, who wait for it to commit theirs."""
+PATIENCE, OTHERS, EAGER = 10.0, 0.05, 0.03
+"""Seconds to wait for another process of ours that is committing, which takes our job along: to save, and in passing;
+and of these, to be the one who commits next. Who has waited longer leaves that to others, so that no write has to wait
+for a whole share of others' jobs and then to commit one."""
 
 TRIES = 20
 """Attempts against somebody who keeps moving the branch or the index, before the jobs are left for later."""
@@ -119,31 +118,37 @@ class Committer:
         outcome = _Outcome(insist, time.monotonic() + HURRY)
         try:
             with translated(str(self._worktree.git_dir), writing=True):
-                mine = self._hold(done, outcome, PATIENCE if insist else OTHERS)
-                while mine and not insist and not outcome.beside_user and self._has_more(outcome):
-                    time.sleep(HANDOVER)
-                    mine = self._hold(done, outcome, 0.0)
+                if insist:
+                    self._hold(done, outcome, BATCH)
+                elif self._hold(done, outcome, SHARE):
+                    while self._has_more(done, outcome) and self._hold(done, outcome, BATCH):
+                        pass
         except Later as later:
             outcome.waiting = str(later)
         except AiLessonsError as error:
             outcome.waiting = error.message
         return outcome
 
-    def _has_more(self, outcome: _Outcome) -> bool:
-        """Whether a job waits that can be committed. Asked after the lock is free again, so that none is forgotten.
+    def _has_more(self, done: Callable[[], bool], outcome: _Outcome) -> bool:
+        """Whether our job waits, or others, and nobody is there to commit them. Asked after the lock is free again.
 
-        Whoever noted one before this look need not come back; whoever notes one after it finds the lock free.
+        So none is forgotten: whoever noted one less than `EAGER` seconds ago will try to get the lock once more. And
+        nobody commits for all others for ever, although they come back with the next job as soon as one is committed.
         """
-        return not outcome.waiting and bool(self._journal.waiting() - outcome.blocked.keys())
+        if outcome.waiting or outcome.beside_user:
+            return False
+        left = [age for name, age in self._journal.waiting().items() if name not in outcome.blocked]
+        return bool(left) and (not done() or min(left) >= EAGER)
 
-    def _hold(self, done: Callable[[], bool], outcome: _Outcome, patience: float) -> bool:
-        """Commit under our lock what waits, a share of it if it is in passing; False without the lock."""
-        with held(self._store.state_dir / "commit.lock", patience=patience, give_up=done) as mine:
+    def _hold(self, done: Callable[[], bool], outcome: _Outcome, most: int) -> bool:
+        """Commit under our lock what waits: all of it, in passing at most so many; False without the lock."""
+        patience, eager = (PATIENCE, PATIENCE) if outcome.insist else (OTHERS, EAGER)
+        with held(self._store.state_dir / "commit.lock", patience=patience, eager=eager, give_up=done) as mine:
             if outcome.insist:
                 outcome.deadline = time.monotonic() + INSISTENCE
             if mine:
                 self._recover()
-                self._drain(outcome)
+                self._drain(outcome, most)
             elif not done():
                 outcome.waiting = "another process is committing; it takes this along, or the next command does"
             return mine
@@ -156,15 +161,14 @@ class Committer:
                 if nobody_writes:
                     self._store.adopt_orphans()
 
-    def _drain(self, outcome: _Outcome) -> None:
+    def _drain(self, outcome: _Outcome, most: int) -> None:
         self._look_after()
-        most = BATCH
         if not outcome.insist:
             paced = pace.now(self._worktree, time.time())
             if not paced.allows:
                 raise Later(_PACED)
             outcome.beside_user, outcome.pressed = paced.beside_user, paced.pressed
-            most = PRESSED_SHARE if outcome.pressed else SHARE
+            most = PRESSED_SHARE if outcome.pressed else most
         while jobs := [job for job in self._journal.pending() if job.name not in outcome.blocked][:most]:
             self._wait_for_quiet(outcome)
             with self._opened() as repo:
@@ -239,7 +243,7 @@ class Committer:
         log = moves.Log(who, f"{when} {zone(when)}", chain.reflog)
         tip = chain.tip.decode() if chain.tip else None
         check = self._refuse_begun if not insist else lambda: None
-        done = moves.install(self._worktree, head, tip, chain.entries, mark, log, check)
+        done = moves.install(self._worktree, head, tip, (chain.index, mark), log, check)
         if done:
             pace.moved(self._worktree, time.time())
         return done

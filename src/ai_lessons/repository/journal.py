@@ -9,6 +9,7 @@ place (`ready`); a process that dies in between leaves a note that whoever comes
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from contextlib import suppress
@@ -156,9 +157,11 @@ class Journal:
         """True while the job has no commit."""
         return (self._folder / (name + _READY)).exists()
 
-    def waiting(self) -> frozenset[str]:
-        """Names of the jobs that have no commit."""
-        return frozenset(self._names(_READY))
+    def waiting(self) -> dict[str, float]:
+        """The jobs that have no commit, and how many seconds ago each was noted."""
+        now = time.time_ns()
+        stamps = {name: name.partition("-")[0] for name in self._names(_READY)}
+        return {name: (now - int(stamp)) / 1e9 if stamp.isdecimal() else math.inf for name, stamp in stamps.items()}
 
     def damaged(self) -> list[str]:
         """Names of notes that could not be read."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import fcntl
+import math
 import os
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from ai_lessons.repository.files import translated
@@ -19,30 +20,35 @@ _STEPS = (0.0005, 0.005)
 
 
 @contextmanager
-def held(path: Path, *, patience: float, give_up: Callable[[], bool] = lambda: False) -> Iterator[bool]:
+def held(
+    path: Path, *, patience: float, eager: float = math.inf, give_up: Callable[[], bool] = lambda: False
+) -> Iterator[bool]:
     """Hold the lock at `path` for the block; yields False without it after `patience` seconds.
 
     `give_up` is asked between tries: whoever waits for a lock only to see a job done need not wait on when it is.
+    After `eager` seconds and one more try that is all that is waited for.
     The file is never removed: removing a locked file lets two processes hold two different files of one name.
     """
     with translated(str(path), writing=True):
         path.parent.mkdir(parents=True, exist_ok=True)
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
-        yield _take(fd, time.monotonic() + patience, give_up)
+        yield _take(fd, patience, eager, give_up)
     finally:
         os.close(fd)
 
 
-def _take(fd: int, deadline: float, give_up: Callable[[], bool]) -> bool:
+def _take(fd: int, patience: float, eager: float, give_up: Callable[[], bool]) -> bool:
     step, last = _STEPS
+    begun, waited, tries = time.monotonic(), 0.0, True
     while True:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() >= deadline or give_up():
-                return False
-            time.sleep(step)
-            step = min(last, step * 1.3)
-        else:
-            return True
+        if tries:
+            with suppress(BlockingIOError):
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return True
+        if waited >= patience or give_up():
+            return False
+        tries = waited < eager
+        time.sleep(step)
+        waited = time.monotonic() - begun
+        step = min(last, step * 1.3)

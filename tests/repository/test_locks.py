@@ -1,0 +1,93 @@
+"""A lock between processes: for how long it is tried for, and for how long something else is waited for."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ai_lessons.repository import locks
+from ai_lessons.repository.locks import held
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Other:
+    """Holds the lock until a moment of a clock that only sleeping moves on."""
+
+    def __init__(self, path: Path, until: float) -> None:
+        self.now, self._until = 100.0, 100.0 + until
+        self.fd = os.open(path, os.O_RDWR | os.O_CREAT)
+        fcntl.flock(self.fd, fcntl.LOCK_EX)
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        if self.now >= self._until:
+            fcntl.flock(self.fd, fcntl.LOCK_UN)
+
+    @property
+    def waited(self) -> float:
+        return self.now - 100.0
+
+
+@pytest.fixture
+def lock(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "a.lock"
+
+
+def busy(monkeypatch: pytest.MonkeyPatch, lock: Path, until: float) -> Other:
+    lock.parent.mkdir()
+    other = Other(lock, until)
+    monkeypatch.setattr(locks, "time", other)
+    return other
+
+
+def test_a_lock_that_nobody_holds_is_taken_at_once_and_its_file_stays(lock: Path) -> None:
+    with held(lock, patience=0.0) as mine, held(lock, patience=0.0) as again:
+        assert (mine, again) == (True, False)
+    with held(lock, patience=0.0) as mine:
+        assert mine
+    assert lock.exists()
+
+
+@pytest.mark.parametrize(("until", "mine"), [(0.9, True), (1.2, False)])
+def test_it_is_waited_for_as_long_as_the_patience_lasts(
+    monkeypatch: pytest.MonkeyPatch, lock: Path, until: float, mine: bool
+) -> None:
+    other = busy(monkeypatch, lock, until)
+    with held(lock, patience=1.0) as got:
+        assert got is mine
+    assert min(until, 1.0) <= other.waited < 1.02
+
+
+def test_whoever_waits_for_a_job_to_be_done_goes_when_it_is(monkeypatch: pytest.MonkeyPatch, lock: Path) -> None:
+    other = busy(monkeypatch, lock, 9.0)
+    with held(lock, patience=1.0, give_up=lambda: other.waited > 0.2) as mine:
+        assert not mine
+    assert 0.2 < other.waited < 0.22
+
+
+def test_after_the_eager_time_it_is_tried_for_once_more_and_then_only_waited(
+    monkeypatch: pytest.MonkeyPatch, lock: Path
+) -> None:
+    tries: list[float] = []
+    flock = fcntl.flock
+
+    def noted(fd: int, what: int) -> None:
+        if what & fcntl.LOCK_NB:
+            tries.append(other.waited)
+        flock(fd, what)
+
+    other = busy(monkeypatch, lock, 0.5)
+    monkeypatch.setattr(fcntl, "flock", noted)
+    with held(lock, patience=1.0, eager=0.3) as mine:
+        assert not mine  # although it was free long before
+    assert other.waited >= 1.0
+    # whoever lets go of the lock before the eager time is over may rely on that it is taken
+    assert tries[-2] < 0.3 <= tries[-1] < 0.31
