@@ -147,6 +147,24 @@ def test_an_open_repository_survives_that_git_makes_one_pack_of_all(store: Store
     clean(git, store.root)
 
 
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="names of open files are read from /proc")
+def test_a_process_that_goes_on_keeps_only_the_files_of_few_packs_open(
+    store: Store, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(objects, "OPEN_PACKS", 2)
+    for round_number in range(6):
+        for n in range(6):
+            note_only(store, add(f"p{round_number}/lessons/{n}.md", f"{round_number} {n}\n"))
+        assert store.save().commits
+    packs = {path.stem for path in (store.root / ".git/objects/pack").glob("*.pack")}
+    names = [os.path.realpath(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd")]
+    held = {stem for stem in packs if any(stem in name for name in names)}
+    assert len(packs) == 6
+    assert 0 < len(held) <= 2
+    assert store.apply(add("p0/lessons/0.md", "other\n")).commit  # what is in a pack that was closed is found
+    clean(git, store.root)
+
+
 def in_conflict(git: Git, root: Path, path: str) -> None:
     """A path on which a stash and a commit differ."""
     (root / path).parent.mkdir(exist_ok=True)

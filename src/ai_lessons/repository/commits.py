@@ -27,7 +27,7 @@ from ai_lessons.repository.healing import heal
 from ai_lessons.repository.journal import Record
 from ai_lessons.repository.locks import held
 from ai_lessons.repository.moves import Later
-from ai_lessons.repository.objects import readable
+from ai_lessons.repository.objects import let_go, readable
 from ai_lessons.repository.store import Applied, Saved
 from ai_lessons.repository.worktree import read_head
 
@@ -97,6 +97,7 @@ class Committer:
                 weakref.finalize(self, self._repo.close)
             try:
                 yield self._repo
+                let_go(self._repo)
             except KeyError:
                 self._repo = None  # what is missing may be there for whoever looks anew
                 raise

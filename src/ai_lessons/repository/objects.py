@@ -38,9 +38,10 @@ PACK_FROM = 120
 """Batches of this many objects become one pack: two files to bring to the disk instead of a hundred. A share that is
 committed in passing has fewer, so that those who write all day do not fill a repository with packs."""
 
-BUSY_FROM, FEW_PACKS = 24, 128
-"""So do batches of this many while there are fewer packs than that: every object that is looked for is looked for in
-each of them. A pack takes a third of the time of 24 files; more packs than 50 are what `git gc --auto` makes one."""
+BUSY_FROM, FEW_PACKS, OPEN_PACKS = 24, 256, 32
+"""So do batches of this many while there are fewer packs than that: an object is looked for in one after the other, and
+each that is looked into costs two open files, which only so many keep. A pack takes a third of the time of 24 files;
+more packs than 50 are what `git gc --auto` makes one."""
 
 _TEMPORARY = "tmp_obj_"  # git gc removes what is left over under this name
 _SYNC_THREADS = 32  # the file system brings files to the disk together: 30 at once take 15 ms, one by one 100
@@ -69,6 +70,12 @@ def readable(worktree: Worktree) -> Iterator[None]:
             f"an object of the repository at {worktree.top} is missing or damaged: {error}",
             hint=f"look closer: git -C {worktree.top} fsck",
         ) from error
+
+
+def let_go(repo: Repo) -> None:
+    """Close the files of a repository that stays open, but for the newest packs; the others open again when needed."""
+    for pack in repo.object_store.packs[:-OPEN_PACKS]:
+        pack.close()
 
 
 def contains(worktree: Worktree, repo: Repo, tip: str, commit: str) -> bool:
