@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from dulwich.repo import Repo
 
 from ai_lessons.errors import AiLessonsError
-from ai_lessons.repository import activity, git_locks, moves, pace, swept
+from ai_lessons.repository import activity, git_locks, housekeeping, moves, pace, swept
 from ai_lessons.repository.chain import Chain, People, build, zone
 from ai_lessons.repository.files import translated
 from ai_lessons.repository.healing import heal
@@ -119,11 +119,14 @@ class Committer:
         outcome = _Outcome(insist, time.monotonic() + HURRY)
         try:
             with translated(str(self._worktree.git_dir), writing=True):
+                untidy = housekeeping.due(self._worktree, time.time())
                 if insist:
                     self._hold(done, outcome, BATCH)
                 elif self._hold(done, outcome, SHARE):
                     while self._has_more(done, outcome) and self._hold(done, outcome, BATCH):
                         pass
+                if untidy and outcome.commits and not outcome.beside_user:
+                    housekeeping.tidy(self._worktree)
         except Later as later:
             outcome.waiting = str(later)
         except AiLessonsError as error:

@@ -241,9 +241,14 @@ class Draft:
         return self._trees[name]
 
     def _has(self, name: ObjectID) -> bool:
+        place = self._place(name)
         with suppress(FileNotFoundError):
             # after a power cut git's own objects may be empty files, and writing them again is what mends that
-            return os.stat(self._place(name)).st_size > 0
+            if not os.stat(place).st_size:
+                return False
+            with suppress(PermissionError):
+                os.utime(place)  # as git does: `git gc` removes what nothing points to and is two weeks old
+            return True
         return name in self._store
 
     def _place(self, name: ObjectID) -> str:

@@ -1,0 +1,125 @@
+"""Small files of git's become few after a commit, where nobody else lets git tidy up, and when there is time."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from ai_lessons.repository import git as git_program
+from ai_lessons.repository import housekeeping, objects
+from ai_lessons.repository.objects import Draft, opened
+from ai_lessons.repository.worktree import locate
+from repository.steps import add, clean
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+    from ai_lessons.repository.store import Store
+    from conftest import Git
+
+
+def packs(root: Path) -> int:
+    return len(list((root / ".git/objects/pack").glob("*.pack")))
+
+
+def scatter(root: Path) -> None:
+    """More packs than git leaves alone, and a last commit that is a while ago."""
+    with opened(locate(root)) as repo:
+        for n in range(51):
+            draft = Draft(repo)
+            for k in range(objects.BUSY_FROM):
+                draft.blob(b"%d %d\n" % (n, k))
+            draft.save()
+    ago = time.time() - 2 * housekeeping.QUIET
+    os.utime(root / ".git/logs/HEAD", (ago, ago))
+
+
+def settled(root: Path) -> None:
+    """Wait for what `git gc` does by itself in the background."""
+    deadline = time.monotonic() + 60
+    while packs(root) > 2 or (root / ".git/gc.pid").exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_the_first_commit_after_a_while_lets_git_make_one_pack_of_many(store: Store, git: Git) -> None:
+    git(store.root, "config", "gc.auto", "6700")  # git's default; the tests' home switches it off
+    assert store.apply(add("a.md")).commit
+    scatter(store.root)
+    assert packs(store.root) == 51
+    assert store.apply(add("b.md")).commit
+    settled(store.root)
+    assert store.apply(add("c.md")).commit == git(store.root, "rev-parse", "HEAD")
+    assert set(git(store.root, "ls-tree", "--name-only", "HEAD").splitlines()) >= {"a.md", "b.md", "c.md"}
+    clean(git, store.root)
+
+
+def asked(store: Store, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The git commands that a write starts."""
+    told: list[str] = []
+    run = git_program.run
+
+    def noted(cwd: Path, *arguments: str, **more: object) -> object:
+        told.append(arguments[0])
+        return run(cwd, *arguments, **more)  # type: ignore[arg-type]  # handed on as it came
+
+    with monkeypatch.context() as patched:
+        patched.setattr(git_program, "run", noted)
+        assert store.apply(add(f"{time.time_ns()}.md")).commit
+    return told
+
+
+def test_a_commit_among_others_starts_nothing_and_neither_does_one_beside_a_user(
+    store: Store, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert store.apply(add("a.md")).commit
+    assert "gc" not in asked(store, monkeypatch)
+    scatter(store.root)
+    (store.root / "theirs.txt").write_text("x\n")
+    git(store.root, "add", "theirs.txt")
+    git(store.root, "commit", "-qm", "theirs")
+    ago = time.time() - 2 * housekeeping.QUIET
+    os.utime(store.root / ".git/logs/HEAD", (ago, ago))
+    assert "gc" not in asked(store, monkeypatch)
+    assert packs(store.root) >= 51
+
+
+def test_users_who_want_no_housekeeping_of_gits_get_none(
+    store: Store, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(store.root, "config", "gc.auto", "0")
+    assert store.apply(add("a.md")).commit
+    scatter(store.root)
+    assert "gc" in asked(store, monkeypatch)
+    time.sleep(0.3)
+    assert packs(store.root) == 51
+
+
+def test_many_loose_objects_are_judged_by_one_folder_as_git_does(store: Store) -> None:
+    assert store.apply(add("a.md")).commit
+    later = time.time() + 2 * housekeeping.QUIET
+    assert not housekeeping.due(store.worktree, later)
+    sample = store.root / ".git/objects/17"
+    sample.mkdir(exist_ok=True)
+    for n in range(28):
+        (sample / f"{n:038x}").touch()
+    assert housekeeping.due(store.worktree, later)
+    assert not housekeeping.due(store.worktree, time.time())
+
+
+def test_an_old_object_that_is_used_again_counts_as_new(store: Store, git: Git) -> None:
+    """Git removes what nothing points to and is two weeks old, although a commit is about to point to it."""
+    with opened(locate(store.root)) as repo:
+        draft = Draft(repo)
+        blob = draft.blob(b"text\n")
+        draft.save()
+        place = store.root / ".git/objects" / blob.decode()[:2] / blob.decode()[2:]
+        os.utime(place, (0, 0))
+        again = Draft(repo)
+        assert again.blob(b"text\n") == blob
+        again.save()
+    git(store.root, "prune", "--expire", "2.weeks.ago")
+    assert git(store.root, "cat-file", "-p", blob.decode()) == "text"
