@@ -6,13 +6,14 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from ai_lessons.repository import git as git_program
 from ai_lessons.repository import housekeeping, objects
 from ai_lessons.repository.objects import Draft, opened
+from ai_lessons.repository.running import programs
 from ai_lessons.repository.worktree import locate
 from repository.steps import add, clean
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     import pytest
@@ -58,16 +59,16 @@ def test_the_first_commit_after_a_while_lets_git_make_one_pack_of_many(store: St
 
 
 def asked(store: Store, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The git commands that a write starts."""
+    """What a write leaves running."""
     told: list[str] = []
-    run = git_program.run
+    leave_running = programs.leave_running
 
-    def noted(cwd: Path, *arguments: str, **more: object) -> object:
-        told.append(arguments[0])
-        return run(cwd, *arguments, **more)  # type: ignore[arg-type]  # handed on as it came
+    def noted(argv: Sequence[str], *, env: Mapping[str, str], cwd: Path) -> None:
+        told.extend(argv[1:])
+        leave_running(argv, env=env, cwd=cwd)
 
     with monkeypatch.context() as patched:
-        patched.setattr(git_program, "run", noted)
+        patched.setattr(programs, "leave_running", noted)
         assert store.apply(add(f"{time.time_ns()}.md")).commit
     return told
 
@@ -76,14 +77,14 @@ def test_a_commit_among_others_starts_nothing_and_neither_does_one_beside_a_user
     store: Store, git: Git, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert store.apply(add("a.md")).commit
-    assert "gc" not in asked(store, monkeypatch)
+    assert asked(store, monkeypatch) == []
     scatter(store.root)
     (store.root / "theirs.txt").write_text("x\n")
     git(store.root, "add", "theirs.txt")
     git(store.root, "commit", "-qm", "theirs")
     ago = time.time() - 2 * housekeeping.QUIET
     os.utime(store.root / ".git/logs/HEAD", (ago, ago))
-    assert "gc" not in asked(store, monkeypatch)
+    assert asked(store, monkeypatch) == []
     assert packs(store.root) >= 51
 
 
@@ -93,9 +94,23 @@ def test_users_who_want_no_housekeeping_of_gits_get_none(
     git(store.root, "config", "gc.auto", "0")
     assert store.apply(add("a.md")).commit
     scatter(store.root)
-    assert "gc" in asked(store, monkeypatch)
+    assert asked(store, monkeypatch) == ["gc", "--auto", "--quiet"]
     time.sleep(0.3)
     assert packs(store.root) == 51
+
+
+def test_a_program_that_cannot_be_started_is_not_the_writers_business(
+    store: Store, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert store.apply(add("a.md")).commit
+    scatter(store.root)
+
+    def no_more_processes(*_: object, **__: object) -> None:
+        raise BlockingIOError
+
+    monkeypatch.setattr(programs, "leave_running", no_more_processes)
+    done = store.apply(add("b.md"))
+    assert (done.commit, done.waiting) == (git(store.root, "rev-parse", "HEAD"), "")
 
 
 def test_many_loose_objects_are_judged_by_one_folder_as_git_does(store: Store) -> None:

@@ -95,3 +95,16 @@ def test_git_that_hangs_ends_with_its_filter(git_repo: Path, git: Git, tmp_path:
     with pytest.raises(StorageFailed, match="did not end"):
         git_.run(git_repo, "hash-object", "a.md", timeout=0.5)
     assert is_gone(tmp_path / "note")
+
+
+def test_a_program_that_is_left_running_delays_nobody_and_leaves_no_zombie(tmp_path: Path) -> None:
+    note, go = tmp_path / "note", tmp_path / "go"
+    waits = f'while [ ! -e "{go}" ]; do sleep 0.01; done; echo $$ > "{note}"'
+    programs.leave_running(["/bin/sh", "-c", waits], env=dict(os.environ), cwd=tmp_path)
+    assert not note.exists()  # it waits for us, so we have not waited for it
+    go.touch()
+    assert is_gone(note)
+    deadline = time.monotonic() + 30
+    while Path(f"/proc/{note.read_text().strip()}").exists():
+        assert time.monotonic() < deadline, "a zombie"
+        time.sleep(0.01)

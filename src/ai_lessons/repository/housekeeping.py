@@ -7,9 +7,11 @@ one of 1 MB. Whether and how is up to the user's settings (`gc.auto` and the lik
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ai_lessons.repository import git
+from ai_lessons.repository.running import programs
 
 if TYPE_CHECKING:
     from ai_lessons.repository.worktree import Worktree
@@ -35,8 +37,14 @@ def due(worktree: Worktree, when: float) -> bool:
 
 
 def tidy(worktree: Worktree) -> None:
-    """Start `git gc --auto`, which goes on by itself. What it has to say it also says to the user's next command."""
-    git.run(worktree.top, "gc", "--auto", "--quiet")
+    """Start `git gc --auto` and leave it alone: what it has to say it also says to the user's next command.
+
+    Nobody waits for it, and it is never ended: killed, it would leave git's lock on branches.
+    """
+    found = git.program()
+    if found is not None:
+        with suppress(OSError):  # the commit is made, and there will be another one
+            programs.leave_running([found, "gc", "--auto", "--quiet"], env=git.environment({}), cwd=worktree.top)
 
 
 def _names(folder: str) -> list[str]:

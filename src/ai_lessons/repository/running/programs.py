@@ -1,4 +1,4 @@
-"""Programs that we start, ask one thing and wait for. Nothing that they started outlives their time.
+"""Programs that we start. What we wait for does not outlive its time, and neither does anything that it started.
 
 Each gets a session of its own: no terminal on which anything could ask, and a process group that can be ended whole.
 A daemon that left the group, such as the user's own gpg-agent, is not ours to end.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -38,3 +39,16 @@ def run(
                 os.killpg(process.pid, signal.SIGKILL)
             raise
     return subprocess.CompletedProcess(argv, process.returncode, out, err)
+
+
+def leave_running(argv: Sequence[str], *, env: Mapping[str, str], cwd: Path) -> None:
+    """Start a program that goes on by itself, without input and output, also after we have ended.
+
+    Raises:
+        OSError: it could not be started.
+    """
+    nothing = subprocess.DEVNULL
+    process = subprocess.Popen(
+        argv, cwd=cwd, env=env, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True
+    )
+    threading.Thread(target=process.wait, daemon=True).start()  # or it stays as a zombie until we end
