@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import time
 from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.repository import chain, pace
+from ai_lessons.repository import chain, moves, pace
+from ai_lessons.repository.commits import Committer
+from ai_lessons.repository.store import Store
 from repository.steps import add, clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
-    from ai_lessons.repository.store import Store
     from ai_lessons.repository.worktree import Worktree
     from conftest import Git
 
@@ -126,3 +130,29 @@ def test_a_pull_that_begins_while_a_commit_is_made_is_left_alone(
     assert git(store.root, "rev-parse", "HEAD") == before
     assert not (store.git_dir / "index.lock").exists()
     assert len(store.save().commits) == 1
+
+
+def die_before_it_is_noted_whose_index_it_is(root: Path) -> None:
+    """A process of ours that is killed right after git's index is in place."""
+
+    def killed(worktree: Worktree) -> None:
+        os._exit(9)
+
+    moves._remember = killed
+    with Store.open(root, committing=Committer) as store:
+        store.apply(add("p/first.md"))
+
+
+def test_one_of_us_who_was_killed_is_not_taken_for_a_user(git_repo: Path, git: Git) -> None:
+    with Store.open(git_repo, committing=Committer) as store:
+        assert store.apply(add("p/zeroth.md")).commit  # there is a note of ours, which the next index makes an old one
+        process = multiprocessing.get_context("spawn").Process(
+            target=die_before_it_is_noted_whose_index_it_is, args=(git_repo,)
+        )
+        process.start()
+        process.join(60)
+        assert process.exitcode == 9
+        assert git(git_repo, "log", "-1", "--format=%s") == "Add p/first.md"
+        assert all(committed(store, *NAMES))
+        assert store.pending() == ()
+    clean(git, git_repo)

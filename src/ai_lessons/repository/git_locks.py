@@ -134,6 +134,12 @@ def complete(worktree: Worktree, target: Path, tip: str) -> bool:
     return True
 
 
+def installed(worktree: Worktree, target: Path) -> bool:
+    """Whether a process of ours died right after it had put `target` in place. Under our commit lock."""
+    there = _identity(target)
+    return there is not None and any(_identity(proof) == there for proof in lock_folder(worktree).glob("*"))
+
+
 def clear_stale(worktree: Worktree, targets: Iterable[Path]) -> tuple[str, ...]:
     """Remove locks of ours that a dead process left on `targets` and branches; their paths. Under our commit lock."""
     proofs = lock_folder(worktree)

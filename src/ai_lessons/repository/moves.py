@@ -105,7 +105,7 @@ def recover(worktree: Worktree) -> None:
     would delete the files. What was put in place for a move that never came is taken back.
     """
     head, index = read_head(worktree), git_index.index_file(worktree)
-    if head.commit and git_locks.complete(worktree, index, head.commit):
+    if (head.commit and git_locks.complete(worktree, index, head.commit)) or git_locks.installed(worktree, index):
         _remember(worktree)
     targets = [index]
     git_locks.clear_stale(worktree, [*targets, git_locks.ref_file(worktree, head.ref)] if head.ref else targets)
