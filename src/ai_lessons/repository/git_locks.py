@@ -127,8 +127,7 @@ def complete(worktree: Worktree, target: Path, tip: str) -> bool:
     Nobody can have changed the target since: the lock was there. Under our commit lock.
     """
     lock = lock_of(target)
-    there = _identity(lock)
-    if there is None or all(_identity(proof) != there for proof in lock_folder(worktree).glob(f"{tip}-*")):
+    if not _is_ours(worktree, lock, f"{tip}-*"):
         return False
     os.rename(lock, target)
     return True
@@ -136,8 +135,13 @@ def complete(worktree: Worktree, target: Path, tip: str) -> bool:
 
 def installed(worktree: Worktree, target: Path) -> bool:
     """Whether a process of ours died right after it had put `target` in place. Under our commit lock."""
-    there = _identity(target)
-    return there is not None and any(_identity(proof) == there for proof in lock_folder(worktree).glob("*"))
+    return _is_ours(worktree, target, "*")
+
+
+def _is_ours(worktree: Worktree, file: Path, proofs: str) -> bool:
+    """Whether one of the proofs that a dead process of ours left, by their pattern, is the same file."""
+    there = _identity(file)
+    return there is not None and any(_identity(proof) == there for proof in lock_folder(worktree).glob(proofs))
 
 
 def clear_stale(worktree: Worktree, targets: Iterable[Path]) -> tuple[str, ...]:
