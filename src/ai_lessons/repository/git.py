@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -96,6 +97,14 @@ def run(
     except OSError as error:
         raise StorageFailed(f"git could not be started: {error.strerror}") from error
     return Done(done.returncode, done.stdout, done.stderr.decode(errors="replace").strip())
+
+
+def leave_running(cwd: Path, *arguments: str) -> None:
+    """Start git in `cwd` for something that nobody waits for or depends on; nothing where there is no git."""
+    found = program()
+    if found is not None:
+        with suppress(OSError):  # no more processes: whoever asks for such a thing asks again
+            programs.leave_running([found, *arguments], env=environment({}), cwd=cwd)
 
 
 def environment(extra: Mapping[str, str]) -> dict[str, str]:

@@ -7,11 +7,10 @@ one of 1 MB. Whether and how is up to the user's settings (`gc.auto` and the lik
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ai_lessons.repository import git
-from ai_lessons.repository.running import programs
+from ai_lessons.repository.objects import pack_count
 
 if TYPE_CHECKING:
     from ai_lessons.repository.worktree import Worktree
@@ -31,9 +30,8 @@ def due(worktree: Worktree, when: float) -> bool:
         return False
     if when - last < QUIET:
         return False
-    objects = worktree.common_dir / "objects"
-    packs = sum(name.endswith(".pack") for name in _names(f"{objects}/pack"))
-    return packs > _PACKS or len(_names(f"{objects}/{_SAMPLE}")) > _LOOSE
+    folder = f"{worktree.common_dir}/objects"
+    return pack_count(folder) > _PACKS or _sampled(f"{folder}/{_SAMPLE}") > _LOOSE
 
 
 def tidy(worktree: Worktree) -> None:
@@ -41,14 +39,11 @@ def tidy(worktree: Worktree) -> None:
 
     Nobody waits for it, and it is never ended: killed, it would leave git's lock on branches.
     """
-    found = git.program()
-    if found is not None:
-        with suppress(OSError):  # the commit is made, and there will be another one
-            programs.leave_running([found, "gc", "--auto", "--quiet"], env=git.environment({}), cwd=worktree.top)
+    git.leave_running(worktree.top, "gc", "--auto", "--quiet")
 
 
-def _names(folder: str) -> list[str]:
+def _sampled(folder: str) -> int:
     try:
-        return os.listdir(folder)
+        return len(os.listdir(folder))
     except FileNotFoundError:
-        return []
+        return 0

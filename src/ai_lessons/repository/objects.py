@@ -181,7 +181,7 @@ class Draft:
         """
         new = list(self._new.values())
         with translated(self._folder, writing=True):
-            if PACK_FROM > len(new) >= BUSY_FROM and _has_few_packs(self._folder):
+            if PACK_FROM > len(new) >= BUSY_FROM and pack_count(self._folder) < FEW_PACKS:
                 _write_pack(self._folder, new)  # to look for each in every pack would cost more than a second copy
             elif len(missing := [made for made in new if not self._has(made.id)]) >= PACK_FROM:
                 _write_pack(self._folder, missing)
@@ -308,11 +308,12 @@ def _sync(descriptors: Sequence[int]) -> None:
             list(pool.map(os.fsync, descriptors))
 
 
-def _has_few_packs(folder: str) -> bool:
+def pack_count(folder: str) -> int:
+    """How many packs a folder of objects has."""
     try:
-        return sum(name.endswith(".idx") for name in os.listdir(f"{folder}/pack")) < FEW_PACKS
+        return sum(name.endswith(".idx") for name in os.listdir(f"{folder}/pack"))
     except FileNotFoundError:
-        return True
+        return 0
 
 
 def _write_pack(folder: str, objects: Sequence[ShaFile]) -> None:
