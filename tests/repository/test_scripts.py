@@ -146,6 +146,45 @@ def test_a_signal_that_is_sent_to_us_reaches_the_script(tmp_path: Path) -> None:
     assert (tmp_path / "out").read_text() == "told\n"
 
 
+TOLD_AT_ONCE = f"""\
+import os, pathlib, signal, subprocess, sys, time
+sys.path.insert(0, {str(SOURCE)!r})
+from ai_lessons.repository.running.scripts import run
+
+class Told(subprocess.Popen):
+    def __init__(self, *arguments, **options):
+        if not pathlib.Path(sys.argv[1]).exists():
+            os.kill(os.getpid(), signal.SIGTERM)
+        super().__init__(*arguments, **options)
+        while not pathlib.Path("ready").exists():
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+subprocess.Popen = Told
+sys.exit(run(sys.argv[1:]))
+"""
+"""Sends itself a signal while `run` is starting its script: after the start, or before one that fails."""
+
+
+def test_a_signal_reaches_a_script_that_has_only_just_started(tmp_path: Path) -> None:
+    file = script(
+        tmp_path, "a", "#!/bin/sh\ntrap 'echo told >out; exit 4' TERM\necho >ready\nwhile :; do sleep 0.05; done\n"
+    )
+
+    ended = subprocess.run([sys.executable, "-c", TOLD_AT_ONCE, str(file)], cwd=tmp_path, check=False)
+
+    assert ended.returncode == 4
+    assert (tmp_path / "out").read_text() == "told\n"
+
+
+def test_a_signal_is_ours_where_no_script_could_be_started(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", TOLD_AT_ONCE, str(tmp_path / "gone")], cwd=tmp_path, check=False, capture_output=True
+    )
+
+    assert ended.returncode == -signal.SIGTERM
+
+
 def test_the_script_reads_from_the_terminal_and_gets_ctrl_c(tmp_path: Path) -> None:
     file = script(
         tmp_path,

@@ -103,15 +103,17 @@ def run(argv: Sequence[str], *, cwd: Path | None = None, timeout: float | None =
     """
     if cwd is not None and not cwd.is_dir():
         raise NotFound("folder", str(cwd))
-    try:
-        child = subprocess.Popen(argv, cwd=cwd, process_group=0)
-    except FileNotFoundError as error:
-        raise NotFound("program", argv[0]) from error
-    except OSError as error:
-        raise StorageFailed(f"{argv[0]} could not be started: {error.strerror}") from error
-    deadline = None if timeout is None else time.monotonic() + timeout
-    with _foreground(child.pid) as give, _forwarding(child.pid):
-        return _wait(child, deadline, give)
+    with _forwarding() as forward_to:
+        try:
+            child = subprocess.Popen(argv, cwd=cwd, process_group=0)
+        except FileNotFoundError as error:
+            raise NotFound("program", argv[0]) from error
+        except OSError as error:
+            raise StorageFailed(f"{argv[0]} could not be started: {error.strerror}") from error
+        forward_to(child.pid)
+        deadline = None if timeout is None else time.monotonic() + timeout
+        with _foreground(child.pid) as give:
+            return _wait(child, deadline, give)
 
 
 def _wait(child: subprocess.Popen[bytes], deadline: float | None, give: Callable[[int], None] | None) -> int:
@@ -196,18 +198,34 @@ def _foreground(group: int) -> Iterator[Callable[[int], None] | None]:
 
 
 @contextmanager
-def _forwarding(group: int) -> Iterator[None]:
-    """Pass signals that are sent to us on to the group. Only the main thread can; elsewhere they are left alone."""
+def _forwarding() -> Iterator[Callable[[int], None]]:
+    """Pass signals that are sent to us on to a group; yields the naming of that group.
+
+    Those that come before it has a name wait for it, and are ours after all where it never gets one. Only the main
+    thread can do this; in others signals are left alone.
+    """
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield lambda _group: None
         return
+    groups: list[int] = []
+    waiting: list[int] = []
 
     def pass_on(number: int, _frame: FrameType | None) -> None:
-        _signal(group, number)
+        if groups:
+            _signal(groups[0], number)
+        else:
+            waiting.append(number)
+
+    def forward_to(group: int) -> None:
+        groups.append(group)
+        while waiting:
+            _signal(group, waiting.pop(0))
 
     before = {number: signal.signal(number, pass_on) for number in _FORWARDED}
     try:
-        yield
+        yield forward_to
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        for early in waiting:
+            signal.raise_signal(early)
