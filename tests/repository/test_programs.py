@@ -52,7 +52,7 @@ def is_gone(note: Path) -> bool:
 def test_what_a_program_started_ends_with_it(tmp_path: Path, rest: str) -> None:
     made = program(tmp_path / "ask", tmp_path / "note", rest)
     with pytest.raises(subprocess.TimeoutExpired):
-        programs.run([str(made)], env=dict(os.environ), timeout=0.5)
+        programs.run([str(made)], env=dict(os.environ), timeout=2)
     assert is_gone(tmp_path / "note")
 
 
@@ -69,7 +69,7 @@ def test_a_signing_program_that_waits_for_somebody_is_gone_before_the_commit_is_
     signer = program(tmp_path / "gpg", tmp_path / "note", "wait")
     git(git_repo, "config", "commit.gpgsign", "true")
     git(git_repo, "config", "gpg.program", str(signer))
-    monkeypatch.setattr("ai_lessons.repository.git.SIGN_TIMEOUT", 0.5)
+    monkeypatch.setattr("ai_lessons.repository.git.SIGN_TIMEOUT", 2.0)
     with Store.open(git_repo, committing=Committer) as store:
         done = store.apply(Job("Add a file", [Change("a.md", b"# A\n")]))
     assert done.commit
@@ -83,7 +83,7 @@ def test_ssh_keygen_that_waits_for_somebody_is_gone_too(tmp_path: Path, monkeypa
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
     (tmp_path / "key").write_text("no key")
     with pytest.raises(Refused, match="nobody answered"):
-        sign(b"text", str(tmp_path / "key"), "namespace", timeout=0.5)
+        sign(b"text", str(tmp_path / "key"), "namespace", timeout=2)
     assert is_gone(tmp_path / "note")
 
 
@@ -93,7 +93,7 @@ def test_git_that_hangs_ends_with_its_filter(git_repo: Path, git: Git, tmp_path:
     (git_repo / ".gitattributes").write_text("*.md filter=slow\n")
     (git_repo / "a.md").write_text("# A\n")
     with pytest.raises(StorageFailed, match="did not end"):
-        git_.run(git_repo, "hash-object", "a.md", timeout=0.5)
+        git_.run(git_repo, "hash-object", "a.md", timeout=2)
     assert is_gone(tmp_path / "note")
 
 
