@@ -13,6 +13,8 @@ from ai_lessons.errors import InvalidEntry, UsageError
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.lessons.lesson_answers import Targets
 from ai_lessons.library.rules.rule_answers import RuleDraft
+from ai_lessons.library.secrets import secret_scan
+from ai_lessons.library.wiring import init_repository
 from library.secret_world import FAKE, mark_of
 from library.world import LESSON, OTHER, lesson, rule
 
@@ -291,6 +293,57 @@ def test_a_script_that_may_hold_a_secret_is_shared(world: World, tmp_path: Path)
         world.bring(tmp_path / "run.sh", kind=Kind.SCRIPT)
     world.bring(tmp_path / "run.sh", kind=Kind.SCRIPT, allow_secrets=[(mark_of(told.value), "of the sandbox")])
     assert world.library.admin.sync().sent
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder that is no repository yet: one note, two files with a secret, and a script that may hold one."""
+    root = tmp_path / "notes"
+    (root / "shop/scripts/v1").mkdir(parents=True)
+    (root / "fine.md").write_text("# Fine\n")
+    (root / "secret.md").write_text(f"# Log in\n\n{SECRET}")
+    (root / "shop/settings.ini").write_text(f"KEY={KEY}\n")
+    script = root / "shop/scripts/v1/log-in.sh"
+    script.write_text(f"#!/bin/sh\necho {KEY}\n")
+    (script.parent / f"{script.name}.md").write_text(
+        f"---\nallow_secrets:\n  - {secret_scan.fingerprint(KEY)}: of the sandbox\n---\n"
+    )
+    return root
+
+
+LEFT = {"secret.md", "shop/settings.ini"}
+
+
+@pytest.mark.parametrize("with_git", [True, False])
+def test_a_folder_becomes_a_repository_without_its_secrets(
+    world: World, folder: Path, monkeypatch: pytest.MonkeyPatch, with_git: bool
+) -> None:
+    with monkeypatch.context() as patched:
+        if not with_git:
+            patched.setattr("ai_lessons.repository.git.run", lambda *_, **__: None)
+            patched.setattr("ai_lessons.repository.git.available", lambda: False)
+        made = init_repository(folder, world.options, hooks=False)
+    assert made.adopted == 3
+    told = [note for note in made.notes if "left out of git" in note]
+    assert {path for path in LEFT for note in told if path in note} == LEFT
+    assert KEY not in "".join(made.notes)
+    untracked = world.git(folder, "ls-files", "--others", "--exclude-standard").splitlines()
+    assert set(untracked) == LEFT
+    assert KEY in (folder / "secret.md").read_text()
+    assert "log-in.sh" in world.git(folder, "ls-files")
+    assert init_repository(folder, world.options, hooks=False).commit is None
+
+
+def test_a_folder_with_a_staged_secret_waits_for_its_first_commit(world: World, folder: Path) -> None:
+    world.git(folder, "init", "-q")
+    world.git(folder, "add", "secret.md")
+    made = init_repository(folder, world.options, hooks=False)
+    assert made.commit is None
+    undo = next(note for note in made.notes if "rm --cached" in note)
+    assert "secret.md" in undo
+    world.git(folder, "rm", "-q", "--cached", "secret.md")
+    assert init_repository(folder, world.options, hooks=False).commit
+    assert "secret.md" not in world.git(folder, "ls-files")
 
 
 WRITES = ("store.apply(", "proposing.propose(", "proposing.amend(")

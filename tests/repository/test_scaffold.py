@@ -7,7 +7,8 @@ import pytest
 
 from ai_lessons.errors import Conflict, NotFound, Refused, StorageFailed, Unreachable, UnsupportedRepository
 from ai_lessons.knowledge.config import parse_config
-from ai_lessons.repository.scaffold import SUBJECT, clone, hooks_dir, init, read_template, template_dir
+from ai_lessons.repository.first_commit import SUBJECT
+from ai_lessons.repository.scaffold import clone, hooks_dir, init, read_template, template_dir
 
 if TYPE_CHECKING:
     from pathlib import Path

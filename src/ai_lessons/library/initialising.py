@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.library.parts import Parts
 from ai_lessons.library.reports import Initialised
+from ai_lessons.library.secrets import secret_gate
 from ai_lessons.repository import scaffold
 from ai_lessons.repository.githooks import hooks as client_hooks
 
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
 
 def init(path: Path, options: Options, *, from_url: str | None, hooks: bool, team: bool) -> Initialised:
     """See `wiring.init_repository`."""
-    made = scaffold.clone(from_url, path) if from_url else scaffold.init(path, team=team, person=options.agent is None)
+    if from_url:
+        made = scaffold.clone(from_url, path)
+    else:
+        made = scaffold.init(path, team=team, person=options.agent is None, unwanted=secret_gate.why_not)
     parts = Parts(made.root, options)
     try:
         bigger = parts.store.is_folder_of_bigger_repo

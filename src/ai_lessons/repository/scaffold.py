@@ -1,8 +1,8 @@
 """Make a knowledge repository from the template: in an empty folder, in a full one, in a part of a bigger repository.
 
 Never overwrites, rewrites, moves or deletes a file that is there. Knows nothing of entries: what lies in the folder is
-committed as it is. Nobody else uses the repository yet, so the first commit is an ordinary one of git's. The rules of
-the template come by a commit of their own (`starters.py`), because a rule counts only by a merge.
+committed as it is (`first_commit.py`). The rules of the template come by a commit of their own (`starters.py`), because
+a rule counts only by a merge.
 """
 
 from __future__ import annotations
@@ -12,22 +12,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dulwich.ignore import IgnoreFilterManager
-from dulwich.repo import Repo
-
 from ai_lessons.errors import Conflict, NoRepository, NotFound, Refused, StorageFailed, Unreachable
 from ai_lessons.knowledge.config import parse_config, set_value
 from ai_lessons.knowledge.layout import CONFIG_PATH
-from ai_lessons.repository import git, starters
+from ai_lessons.repository import first_commit, git, starters
 from ai_lessons.repository.approval.rule_files import is_rule
 from ai_lessons.repository.files import translated, write_file
+from ai_lessons.repository.first_commit import BRANCH, TEXT_SAMPLE, is_binary, last_line
 from ai_lessons.repository.worktree import Worktree, locate, read_head, read_ref
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
-SUBJECT = "Start the knowledge repository"
-BRANCH = "main"
+    from ai_lessons.repository.first_commit import Unwanted
+
 CLONE_SECONDS = 900.0
 GIT_FOLDER = ".git"
 _HEADS = "refs/heads/"
@@ -40,9 +38,6 @@ _KEEP_BYTES = (
     b"# This folder had files with CRLF when it became a knowledge repository: line endings are kept as they are.\n"
     b"* -text\n"
 )
-_BYTES_AS_THEY_ARE = ("-c", "core.autocrlf=false", "-c", "core.safecrlf=false")
-_TEXT_SAMPLE = 8000
-"""Git takes a file for binary if a NUL is among so many first bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +83,21 @@ def _data(packaged: str, beside: str) -> Path:
     raise StorageFailed(f"the installation is incomplete: {packaged} is missing", hint="install ai-lessons again")
 
 
-def init(path: Path, *, template: Path | None = None, team: bool = False, person: bool = True) -> Scaffolded:
+def init(
+    path: Path,
+    *,
+    template: Path | None = None,
+    team: bool = False,
+    person: bool = True,
+    unwanted: Unwanted | None = None,
+) -> Scaffolded:
     """Make `path` a knowledge repository, whatever is there; doing it twice changes nothing.
 
     An empty folder gets the whole template with its starter set; a folder with content, and one of a bigger
     repository, gets only the settings that it lacks. What is in no git repository becomes one, with everything in it
     in one commit. A folder of a bigger repository gets files and no commit. `team` asks for an approver other than
     the proposer of a rule; then, and where an agent calls (`person` False), the starter rules are left as proposals.
+    A file of which `unwanted` says why is left out of the commit, as it is, and told.
 
     Raises:
         Conflict: `path` is a file. StorageFailed: the place cannot be written.
@@ -111,7 +114,7 @@ def init(path: Path, *, template: Path | None = None, team: bool = False, person
     fresh = not bigger and all(known)  # nobody wants our starter set in the middle of their code
     if CONFIG_PATH in present:
         hint = "this repository exists: for a team set approval.distinct to true with `ai-lessons admin config set`"
-        done = _finish(root, around, (), (hint,) if team else ())
+        done = _finish(root, around, (), (hint,) if team else (), unwanted)
         return _with_rules(done, rules, person=person) if fresh else done
     settings = _settings(around, team=team)
     wanted = wanted_files(originals, fresh=fresh, settings=settings)
@@ -122,7 +125,7 @@ def init(path: Path, *, template: Path | None = None, team: bool = False, person
         write_file(root, name, wanted[name].data, executable=wanted[name].executable, durable=False)
     here = "a folder of a bigger repository" if bigger else "a folder that has content"
     note = f"added {', '.join(added)}; the starter set is not mixed into {here}"
-    done = _finish(root, around, added, () if fresh else (note,))
+    done = _finish(root, around, added, () if fresh else (note,), unwanted)
     return _with_rules(done, rules, person=person) if fresh else done
 
 
@@ -207,7 +210,7 @@ def clone(url: str, path: Path) -> Scaffolded:
     if done is None:
         raise NotFound("program", "git", hint="cloning needs git: install it, then repeat the command")
     if done.code:
-        raise Unreachable(f"{url} was not cloned: {_last_line(done.err)}", hint=hint)
+        raise Unreachable(f"{url} was not cloned: {last_line(done.err)}", hint=hint)
     head = read_head(locate(target)).commit
     return Scaffolded(target.resolve(), created=True, commit=head, notes=() if head else (f"{url} is empty",))
 
@@ -257,11 +260,13 @@ def _is_crlf(file: Path) -> bool:
     if not file.is_file():
         return False
     with translated(str(file)), file.open("rb") as opened:
-        start = opened.read(_TEXT_SAMPLE)
-        return b"\0" not in start and b"\r\n" in start + opened.read()
+        start = opened.read(TEXT_SAMPLE)
+        return not is_binary(start) and b"\r\n" in start + opened.read()
 
 
-def _finish(root: Path, around: Worktree | None, added: tuple[str, ...], notes: tuple[str, ...]) -> Scaffolded:
+def _finish(
+    root: Path, around: Worktree | None, added: tuple[str, ...], notes: tuple[str, ...], unwanted: Unwanted | None
+) -> Scaffolded:
     """Bring what is in the folder into git, as far as that is ours to do."""
     if around is not None and around.prefix:
         if added:
@@ -269,89 +274,14 @@ def _finish(root: Path, around: Worktree | None, added: tuple[str, ...], notes: 
         return Scaffolded(root, bool(added), added, notes=notes)
     made = around is None
     if made:
-        _make_repository(root)
+        first_commit.make_repository(root)
     unborn = read_head(locate(root)).commit is None
     if not unborn and not added:
         return Scaffolded(root, created=False, notes=notes)
-    staged = _stage(root, None if unborn else added)
-    commit, reason = _commit(root, None if unborn else added)
-    adopted = len(staged - set(added)) if unborn else 0
-    return Scaffolded(root, made or bool(added) or commit is not None, added, adopted, commit, (*notes, *reason))
-
-
-def _make_repository(root: Path) -> None:
-    done = git.run(root, "init", "--quiet")
-    if done is None:
-        Repo.init(os.fspath(root), default_branch=BRANCH.encode()).close()
-        return
-    _demand(done, f"made no repository at {root}")
-    _demand(git.run(root, "symbolic-ref", "HEAD", f"refs/heads/{BRANCH}"), f"made no branch at {root}")
-
-
-def _demand(done: git.Done | None, otherwise: str) -> None:
-    if done is None or done.code:
-        raise StorageFailed(f"git {otherwise}: {_last_line(done.err) if done else 'it is gone'}")
-
-
-def _stage(root: Path, only: Sequence[str] | None) -> set[str]:
-    """Put these files, or all that is not ignored, into git's index; the paths that are staged now."""
-    if not git.available():
-        return _stage_without_git(root)
-    names = _files_below(root) if only is None else only
-    listed = b"".join(os.fsencode(name) + b"\0" for name in names)
-    # names come literally and through a pipe: a full folder has more of them than a command line holds
-    quiet = ("--literal-pathspecs", *_BYTES_AS_THEY_ARE)
-    ignored = git.run(root, "check-ignore", "-z", "--stdin", stdin=listed)
-    skip = set(ignored.out.split(b"\0")) if ignored else set()
-    kept = b"".join(name + b"\0" for name in listed.split(b"\0")[:-1] if name not in skip)
-    if kept:
-        _demand(
-            git.run(root, *quiet, "add", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=kept),
-            f"took not every file of {root}",
-        )
-    done = git.run(root, "ls-files", "-z")
-    return {os.fsdecode(name) for name in done.out.split(b"\0") if name} if done else set()
-
-
-def _stage_without_git(root: Path) -> set[str]:
-    with Repo(os.fspath(root)) as repository:
-        ignored = IgnoreFilterManager.from_repo(repository)
-        names = {name for name in _files_below(root) if not ignored.is_ignored(name)}
-        repository.get_worktree().stage(sorted(names))
-    return names
-
-
-def _commit(root: Path, only: Sequence[str] | None) -> tuple[str | None, tuple[str, ...]]:
-    """Commit what is staged, or of it only these paths; (commit, nothing) or (None, why it waits and what to do)."""
-    if not git.available():
-        return _commit_without_git(root)
-    command = f'git -C {root} commit -m "{SUBJECT}"' + (f" -- {' '.join(only)}" if only else "")
-    if read_head(locate(root)).ref is None:
-        return None, (f"not committed, because no branch is checked out; switch to one, then: {command}",)
-    if git.identity(root) is None:
-        tell = 'git config --global user.name "…" and git config --global user.email "…"'
-        return None, (f"not committed yet, because git does not know who you are: {tell}, then: {command}",)
-    listed = b"".join(os.fsencode(name) + b"\0" for name in only or ())
-    these = ("--pathspec-from-file=-", "--pathspec-file-nul") if only else ()
-    done = git.run(
-        root, "--literal-pathspecs", *_BYTES_AS_THEY_ARE, "commit", "-q", "-m", SUBJECT, *these, stdin=listed
-    )
-    if done is None or done.code:
-        why = _last_line(done.err or done.text) if done else "git is gone"
-        return None, (f"not committed yet, because git refused: {why}; when that is mended: {command}",)
-    return read_head(locate(root)).commit, ()
-
-
-def _commit_without_git(root: Path) -> tuple[str | None, tuple[str, ...]]:
-    with Repo(os.fspath(root)) as repository:
-        try:
-            repository.get_config_stack().get((b"user",), b"name")
-        except KeyError:  # dulwich would make up a name
-            return None, (
-                "not committed yet, because no git configuration says who you are; then: ai-lessons admin init",
-            )
-        return repository.get_worktree().commit(message=SUBJECT.encode()).decode(), ()
-
-
-def _last_line(text: str) -> str:
-    return (text.strip().splitlines() or ["no reason given"])[-1]
+    if unborn:
+        taken = first_commit.take(root, _files_below(root), only=None, unwanted=unwanted)
+    else:
+        taken = first_commit.take(root, added, only=added, unwanted=None)
+    adopted = len(taken.staged - set(added)) if unborn else 0
+    created = made or bool(added) or taken.commit is not None
+    return Scaffolded(root, created, added, adopted, taken.commit, (*notes, *taken.notes))

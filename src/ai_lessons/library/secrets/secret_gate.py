@@ -6,19 +6,25 @@ along the way, files that are moved, get an id or come back from the past, setti
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound
 from ai_lessons.knowledge import layout, markdown
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.secrets import secret_scan
+from ai_lessons.repository.files import read_file
 from ai_lessons.repository.sharing import unshared
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from ai_lessons.errors import Problem
     from ai_lessons.library.parts import Parts
+    from ai_lessons.library.secrets.secret_scan import Secret
+
+    Read = Callable[[str], bytes | None]
 
 
 def refuse(parts: Parts, files: Mapping[str, bytes | None], known: str = "") -> None:
@@ -55,13 +61,12 @@ def refuse_sharing(parts: Parts, remote: str) -> None:
     Raises:
         InvalidEntry: a version of a file of ours holds a secret that neither it nor the file as it is now allows.
     """
+    read = partial(on_disk, parts)
     problems: dict[str, Problem] = {}
     for path, data in unshared.files(parts.store.worktree, remote, _is_ours):
-        text = data.decode("utf-8", "replace")
-        for one in secret_scan.secrets_in(text):
-            now = (on_disk(parts, path) or b"").decode("utf-8", "replace")
-            said = (_frontmatter(parts, path, version, {}) for version in (text, now))
-            if not any(one.fingerprint in secret_scan.allowed(fields) for fields in said):
+        for one in unallowed(path, data.decode("utf-8", "replace"), read):
+            now = (read(path) or b"").decode("utf-8", "replace")
+            if one.fingerprint not in secret_scan.allowed(_frontmatter(path, now, read)):
                 problems.setdefault(f"{path} {one.fingerprint}", secret_scan.problem(path, one))
     if problems:
         raise InvalidEntry(
@@ -76,31 +81,45 @@ def _is_ours(path: str) -> bool:
 
 def on_disk(parts: Parts, path: str) -> bytes | None:
     """What a file holds; None where there is none that we would read."""
+    return _read(parts.store.root, path)
+
+
+def _read(root: Path, path: str) -> bytes | None:
     try:
-        return parts.store.read(path)
+        return read_file(root, path)[0]
     except AiLessonsError:
         return None
 
 
-def _news(parts: Parts, path: str, text: str, files: Mapping[str, bytes | None], known: str) -> list[Problem]:
+def why_not(root: Path, path: str, data: bytes) -> str:
+    """Why a file of a folder that is no repository yet must not come into git; empty if it may."""
+    found = unallowed(path, data.decode("utf-8", "replace"), partial(_read, root))
+    return str(secret_scan.problem(path, found[0])) if found else ""
+
+
+def unallowed(path: str, text: str, read: Read) -> list[Secret]:
+    """The secrets in a file that no frontmatter allows; `read` gives what else is there, None where nothing is."""
     secrets = secret_scan.secrets_in(text)
-    if not secrets:
-        return []
-    may_stay = secret_scan.allowed(_frontmatter(parts, path, text, files))
-    rest = [one for one in secrets if one.fingerprint not in may_stay and one.value not in known]
+    may_stay = secret_scan.allowed(_frontmatter(path, text, read)) if secrets else frozenset()
+    return [one for one in secrets if one.fingerprint not in may_stay]
+
+
+def _news(parts: Parts, path: str, text: str, files: Mapping[str, bytes | None], known: str) -> list[Problem]:
+    def read(beside: str) -> bytes | None:
+        return files[beside] if beside in files else on_disk(parts, beside)
+
+    rest = [one for one in unallowed(path, text, read) if one.value not in known]
     before = "\n".join(_committed(parts, one) for one in (path, *_gone(files))) if rest else ""
     return [secret_scan.problem(path, one) for one in rest if one.value not in before]
 
 
-def _frontmatter(parts: Parts, path: str, text: str, files: Mapping[str, bytes | None]) -> Mapping[str, Any]:
+def _frontmatter(path: str, text: str, read: Read) -> Mapping[str, Any]:
     """Of the file itself, or of the one beside it that speaks for a script."""
     place = layout.place(path)
     if place is None:
         return {}
     if place.kind is Kind.SCRIPT and not layout.is_markdown(path):
-        side = layout.side_of(path)
-        data = files[side] if side in files else on_disk(parts, side)
-        text = (data or b"").decode("utf-8", "replace")
+        text = (read(layout.side_of(path)) or b"").decode("utf-8", "replace")
     try:
         return markdown.parse(text).fields
     except InvalidEntry:
