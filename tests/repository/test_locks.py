@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
+import signal
+from contextlib import ExitStack
+from threading import Timer
 from typing import TYPE_CHECKING
 
 import pytest
 
+from ai_lessons.errors import StorageFailed
 from ai_lessons.repository import locks
 from ai_lessons.repository.locks import held
 
@@ -57,13 +62,56 @@ def test_a_lock_that_nobody_holds_is_taken_at_once_and_its_file_stays(lock: Path
 
 
 @pytest.mark.parametrize(("until", "mine"), [(0.9, True), (1.2, False)])
-def test_it_is_waited_for_as_long_as_the_patience_lasts(
+def test_it_is_tried_for_as_long_as_the_patience_lasts(
     monkeypatch: pytest.MonkeyPatch, lock: Path, until: float, mine: bool
 ) -> None:
     other = busy(monkeypatch, lock, until)
-    with held(lock, patience=1.0) as got:
+    with held(lock, patience=1.0, give_up=lambda: False) as got:
         assert got is mine
     assert min(until, 1.0) <= other.waited < 1.02
+
+
+def test_it_is_queued_for_until_it_is_free(lock: Path) -> None:
+    with ExitStack() as other:
+        other.enter_context(held(lock, patience=0.0))
+        timer = Timer(0.2, other.close)
+        timer.start()
+        with held(lock, patience=60.0) as mine:
+            assert mine
+            with held(lock, patience=0.0) as again:
+                assert not again
+        timer.join()
+
+
+def test_whoever_lost_patience_keeps_nobody_from_it(lock: Path) -> None:
+    with held(lock, patience=0.0), held(lock, patience=0.1) as mine:
+        assert not mine
+    for _ in range(3):
+        with held(lock, patience=60.0) as again:
+            assert again
+
+
+def test_ctrl_c_ends_the_wait(lock: Path) -> None:
+    with held(lock, patience=0.0):
+        Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt), held(lock, patience=60.0):
+            pytest.fail("somebody else has it")
+    with held(lock, patience=60.0) as mine:
+        assert mine
+
+
+def test_a_file_system_without_locks_is_told(monkeypatch: pytest.MonkeyPatch, lock: Path) -> None:
+    flock = fcntl.flock
+
+    def unable(fd: int, what: int) -> None:
+        if not what & fcntl.LOCK_NB:
+            raise OSError(errno.ENOLCK, "No locks available")
+        flock(fd, what)
+
+    with held(lock, patience=0.0):
+        monkeypatch.setattr(fcntl, "flock", unable)
+        with pytest.raises(StorageFailed, match="no locks available"), held(lock, patience=60.0):
+            pytest.fail("nobody has it")
 
 
 def test_whoever_waits_for_a_job_to_be_done_goes_when_it_is(monkeypatch: pytest.MonkeyPatch, lock: Path) -> None:
@@ -86,7 +134,7 @@ def test_after_the_eager_time_it_is_tried_for_once_more_and_then_only_waited(
 
     other = busy(monkeypatch, lock, 0.5)
     monkeypatch.setattr(fcntl, "flock", noted)
-    with held(lock, patience=1.0, eager=0.3) as mine:
+    with held(lock, patience=1.0, eager=0.3, give_up=lambda: False) as mine:
         assert not mine  # although it was free long before
     assert other.waited >= 1.0
     # whoever lets go of the lock before the eager time is over may rely on that it is taken

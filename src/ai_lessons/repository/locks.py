@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import math
 import os
+import threading
 import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
@@ -21,34 +22,64 @@ _STEPS = (0.0005, 0.005)
 
 @contextmanager
 def held(
-    path: Path, *, patience: float, eager: float = math.inf, give_up: Callable[[], bool] = lambda: False
+    path: Path, *, patience: float, eager: float = math.inf, give_up: Callable[[], bool] | None = None
 ) -> Iterator[bool]:
     """Hold the lock at `path` for the block; yields False without it after `patience` seconds.
 
     `give_up` is asked between tries: whoever waits for a lock only to see a job done need not wait on when it is.
-    After `eager` seconds and one more try that is all that is waited for.
+    After `eager` seconds and one more try that is all that is waited for. Without it one stands in the system's queue
+    for the lock, where nobody who came later is faster.
     The file is never removed: removing a locked file lets two processes hold two different files of one name.
     """
     with translated(str(path), writing=True):
         path.parent.mkdir(parents=True, exist_ok=True)
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
-        yield _take(fd, patience, eager, give_up)
+        with translated(str(path), writing=True):
+            mine = _tried(fd) or (_tries(fd, patience, eager, give_up) if give_up else _queues(fd, patience))
+        yield mine
     finally:
         os.close(fd)
 
 
-def _take(fd: int, patience: float, eager: float, give_up: Callable[[], bool]) -> bool:
+def _tried(fd: int) -> bool:
+    with suppress(BlockingIOError):
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False
+
+
+def _tries(fd: int, patience: float, eager: float, give_up: Callable[[], bool]) -> bool:
     step, last = _STEPS
-    begun, waited, tries = time.monotonic(), 0.0, True
-    while True:
-        if tries:
-            with suppress(BlockingIOError):
-                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return True
-        if waited >= patience or give_up():
-            return False
-        tries = waited < eager
+    begun, waited, eagerly = time.monotonic(), 0.0, True
+    while waited < patience and not give_up():
         time.sleep(step)
+        if eagerly and _tried(fd):
+            return True
         waited = time.monotonic() - begun
+        eagerly = waited < eager
         step = min(last, step * 1.3)
+    return False
+
+
+def _queues(fd: int, patience: float) -> bool:
+    """Wait in a thread: nothing but the lock itself ends a `flock` that waits, so whoever loses patience leaves it."""
+    if patience <= 0:
+        return False
+    ended, wrong = threading.Event(), list[OSError]()
+    same = os.dup(fd)  # the lock is of both; a thread that was left gives up its half as soon as it gets it
+
+    def wait() -> None:
+        try:
+            fcntl.flock(same, fcntl.LOCK_EX)
+        except OSError as error:
+            wrong.append(error)
+        finally:
+            os.close(same)
+            ended.set()
+
+    threading.Thread(target=wait, daemon=True).start()
+    got = ended.wait(patience)
+    if wrong:
+        raise wrong[0]
+    return got
