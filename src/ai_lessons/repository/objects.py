@@ -181,12 +181,11 @@ class Draft:
         """
         new = list(self._new.values())
         with translated(self._folder, writing=True):
-            if PACK_FROM > len(new) >= BUSY_FROM and pack_count(self._folder) < FEW_PACKS:
-                _write_pack(self._folder, new)  # to look for each in every pack would cost more than a second copy
-            elif len(missing := [made for made in new if not self._has(made.id)]) >= PACK_FROM:
-                _write_pack(self._folder, missing)
+            # whether packs have one already is not asked: to open them all would cost more than a second copy
+            if len(new) >= PACK_FROM or (len(new) >= BUSY_FROM and pack_count(self._folder) < FEW_PACKS):
+                _write_pack(self._folder, new)
             else:
-                _write_loose(self._folder, missing)
+                _write_loose(self._folder, [made for made in new if not self._is_loose(made.id)])
         self._new.clear()
 
     def _add(self, made: ShaFile) -> ObjectID:
@@ -219,7 +218,7 @@ class Draft:
     def _packed(self, name: ObjectID) -> ShaFile | None:
         """The packs that had the last objects first, then the newest."""
         if self._packs is None:
-            self._packs = self._store.packs[::-1]
+            self._packs = sorted(self._store.packs, key=_made, reverse=True)
         for place, pack in enumerate(self._packs):
             try:
                 kind, raw = pack.get_raw(name)
@@ -240,7 +239,7 @@ class Draft:
             self._trees[name] = found
         return self._trees[name]
 
-    def _has(self, name: ObjectID) -> bool:
+    def _is_loose(self, name: ObjectID) -> bool:
         place = self._place(name)
         with suppress(FileNotFoundError):
             # after a power cut git's own objects may be empty files, and writing them again is what mends that
@@ -249,11 +248,18 @@ class Draft:
             with suppress(PermissionError):
                 os.utime(place)  # as git does: `git gc` removes what nothing points to and is two weeks old
             return True
-        return name in self._store
+        return False
 
     def _place(self, name: ObjectID) -> str:
         hexed = name.decode()
         return f"{self._folder}/{hexed[:2]}/{hexed[2:]}"
+
+
+def _made(pack: Pack) -> int:
+    """When a pack was made, in nanoseconds; 0 for one that is gone."""
+    with suppress(FileNotFoundError):
+        return os.stat(pack._data_path).st_mtime_ns  # noqa: SLF001  # what tells a pack's path opens it
+    return 0
 
 
 def _copied(tree: Tree) -> Tree:
