@@ -65,7 +65,7 @@ class Settings(NamedTuple):
     code project around `cwd` belongs to (empty: to none; the name may be one that nothing here knows). `named`: the
     repository was named by path or tier, so that no other applies.
     `skills_dir` and `tools_dir` are what lessons are promoted into; `lesson_log` is where another tool kept lessons.
-    `evaluator` is a command, as a shell would split it.
+    `evaluator` is a command, as a shell would split it. `file` is where the user writes all this.
     """
 
     repo: Path
@@ -86,6 +86,7 @@ class Settings(NamedTuple):
     known: tuple[Tier, ...] = ()
     belongs_to: str = ""
     named: bool = False
+    file: Path | None = None
 
 
 def folders(environ: Mapping[str, str]) -> Folders:
@@ -147,6 +148,7 @@ def load(
         known=known,
         belongs_to=belongs_to,
         named=bool(chosen or tier),
+        file=file,
     )
 
 

@@ -107,6 +107,14 @@ def test_an_enterprise_that_is_not_here_is_a_note_and_tiers_says_how_to_get_it(
     assert "→ ai-lessons admin init" in run("admin", "tiers").out
 
 
+def test_an_enterprise_that_is_not_known_is_to_be_named_in_the_configuration_that_is_used(
+    shop: Path, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AI_LESSONS_CONFIG", str(tmp_path / "mine.toml"))
+    (tmp_path / "mine.toml").write_text("")
+    assert f"→ in {tmp_path}/mine.toml: [enterprise.acme]" in run("admin", "tiers").out
+
+
 def test_a_project_file_that_makes_no_sense_stops_with_its_name(shop: Path, run: Run) -> None:
     (shop / ".ai-lessons.toml").write_text("enterprise = [\n")
     done = run("recall", "list")

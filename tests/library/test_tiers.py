@@ -374,7 +374,7 @@ def test_an_enterprise_that_nothing_knows_is_named_with_the_remedy(here: Here) -
     given = options(here.folder)._replace(places=here.places("user", belongs_to="enterprise:zeta"))
     last = tier_states(here.roots["user"], given)[-1]
     assert (last.name, last.state, last.path) == ("enterprise:zeta", "missing", "")
-    assert last.hint == f'in {given.config_dir / "config.toml"}: [enterprise.zeta] path = "…"'
+    assert last.hint == f'in {given.places.file}: [enterprise.zeta] path = "…"'
     library = open_library(here.roots["user"], given._replace(tier="user"))
     here.opened.append(library)
     said = "without the enterprise:zeta tier: the project belongs to it, and config.toml does not name it"

@@ -59,5 +59,11 @@ def options(
         ask_trust=ask_trust,
         ask_keys=ask_keys,
         progress=progress or silent,
-        places=Places(places(settings.reads), places(settings.known), settings.belongs_to, settings.named),
+        places=Places(
+            places(settings.reads),
+            places(settings.known),
+            settings.belongs_to,
+            named=settings.named,
+            file=str(settings.file),
+        ),
     )

@@ -38,13 +38,14 @@ class Places(NamedTuple):
 
     `belongs_to` is the tier of the enterprise that the code project belongs to; empty: to none. It may be one that is
     not known here. Without any in `reads` the repository that is opened is the only one. `named`: the one that is read
-    was named, so that no other applies.
+    was named, so that no other applies. `file` is where enterprises are named.
     """
 
     reads: tuple[Place, ...] = ()
     known: tuple[Place, ...] = ()
     belongs_to: str = ""
     named: bool = False
+    file: str = "config.toml"
 
 
 class Options(NamedTuple):

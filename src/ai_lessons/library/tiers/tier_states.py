@@ -41,8 +41,8 @@ def tier_states(root: Path, options: Options) -> tuple[TierState, ...]:
     if places.belongs_to and places.belongs_to not in {place.name for place in known}:
         name = places.belongs_to.partition(":")[2]
         why = "the project belongs to it, and config.toml does not name it"
-        file = options.config_dir / "config.toml"
-        found.append(TierState(places.belongs_to, MISSING, "", why, f'in {file}: [enterprise.{name}] path = "…"'))
+        hint = f'in {places.file}: [enterprise.{name}] path = "…"'
+        found.append(TierState(places.belongs_to, MISSING, "", why, hint))
     return tuple(found)
 
 
