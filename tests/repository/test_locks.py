@@ -6,8 +6,8 @@ import errno
 import fcntl
 import os
 import signal
+import threading
 from contextlib import ExitStack
-from threading import Timer
 from typing import TYPE_CHECKING
 
 import pytest
@@ -74,7 +74,7 @@ def test_it_is_tried_for_as_long_as_the_patience_lasts(
 def test_it_is_queued_for_until_it_is_free(lock: Path) -> None:
     with ExitStack() as other:
         other.enter_context(held(lock, patience=0.0))
-        timer = Timer(0.2, other.close)
+        timer = threading.Timer(0.2, other.close)
         timer.start()
         with held(lock, patience=60.0) as mine:
             assert mine
@@ -91,9 +91,22 @@ def test_whoever_lost_patience_keeps_nobody_from_it(lock: Path) -> None:
             assert again
 
 
+def test_whoever_lost_patience_does_not_get_it_afterwards(lock: Path) -> None:
+    before = set(threading.enumerate())
+    with ExitStack() as other:
+        other.enter_context(held(lock, patience=0.0))
+        with held(lock, patience=0.1) as mine:
+            assert not mine
+            other.close()
+            for left in set(threading.enumerate()) - before:
+                left.join(60)
+            with held(lock, patience=5.0) as third:
+                assert third
+
+
 def test_ctrl_c_ends_the_wait(lock: Path) -> None:
     with held(lock, patience=0.0):
-        Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
         with pytest.raises(KeyboardInterrupt), held(lock, patience=60.0):
             pytest.fail("somebody else has it")
     with held(lock, patience=60.0) as mine:

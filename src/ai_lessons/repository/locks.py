@@ -7,7 +7,7 @@ import math
 import os
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from ai_lessons.repository.files import translated
@@ -34,12 +34,13 @@ def held(
     with translated(str(path), writing=True):
         path.parent.mkdir(parents=True, exist_ok=True)
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    try:
+    with ExitStack() as closing:
+        closing.callback(os.close, fd)
         with translated(str(path), writing=True):
             mine = _tried(fd) or (_tries(fd, patience, eager, give_up) if give_up else _queues(fd, patience))
+        if not mine:
+            closing.close()  # or it would become ours yet, through the thread that still waits for it
         yield mine
-    finally:
-        os.close(fd)
 
 
 def _tried(fd: int) -> bool:
