@@ -325,6 +325,19 @@ class TestWithoutTheGitProgram:
         assert "jira/picture.png" not in git(full, "ls-files")
         assert not init(full).created
 
+    def test_in_a_repository_with_commits_only_our_files_are_committed(self, git_repo: Path, git: Git) -> None:
+        (git_repo / "edited.md").write_text("# Before\n")
+        git(git_repo, "add", "edited.md")
+        git(git_repo, "commit", "-qm", "first")
+        (git_repo / "edited.md").write_text("# After\n")
+        (git_repo / "new.md").write_text("# New\n")
+
+        assert init(git_repo).commit
+
+        assert git(git_repo, "status", "--short").split() == ["M", "edited.md", "??", "new.md"]
+        assert git(git_repo, "diff", "--name-only") == "edited.md"
+        assert CONFIG in git(git_repo, "show", "--name-only", "--format=")
+
     @pytest.mark.usefixtures("nobody")
     def test_nobody_commits_in_a_made_up_name(self, full: Path) -> None:
         made = init(full)
