@@ -29,7 +29,7 @@ SUBJECT = "Start the knowledge repository"
 BRANCH = "main"
 _AGAIN = "ai-lessons admin init"
 
-_BYTES_AS_THEY_ARE = ("-c", "core.autocrlf=false", "-c", "core.safecrlf=false")
+_AS_THEY_ARE = ("--literal-pathspecs", "-c", "core.autocrlf=false", "-c", "core.safecrlf=false")
 TEXT_SAMPLE = 8000
 """Git takes a file for binary if a NUL is among so many first bytes."""
 
@@ -103,11 +103,9 @@ def _not_ignored(root: Path, names: Iterable[str]) -> list[str]:
         with Repo(os.fspath(root)) as repository:
             manager = IgnoreFilterManager.from_repo(repository)
             return [name for name in names if not manager.is_ignored(name)]
-    listed = [os.fsencode(name) for name in names]
-    # names come through a pipe: a full folder has more of them than a command line holds
-    done = git.run(root, "check-ignore", "-z", "--stdin", stdin=_in_lines(listed))
-    ignored = set(done.out.split(b"\0")) if done else set()
-    return [os.fsdecode(name) for name in listed if name not in ignored]
+    every = list(names)
+    ignored = git.ignored(root, every)
+    return [name for name in every if name not in ignored]
 
 
 def _stage(root: Path, names: Sequence[str]) -> frozenset[str]:
@@ -116,17 +114,12 @@ def _stage(root: Path, names: Sequence[str]) -> frozenset[str]:
         with Repo(os.fspath(root)) as repository:
             repository.get_worktree().stage(sorted(names))
         return frozenset(names)
-    quiet = ("--literal-pathspecs", *_BYTES_AS_THEY_ARE)
     if names:
-        given = _in_lines(map(os.fsencode, names))
-        done = git.run(root, *quiet, "add", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=given)
+        given = git.listed(names)
+        done = git.run(root, *_AS_THEY_ARE, "add", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=given)
         _demand(done, f"took not every file of {root}")
     done = git.run(root, "ls-files", "-z")
     return frozenset(os.fsdecode(name) for name in done.out.split(b"\0") if name) if done else frozenset()
-
-
-def _in_lines(names: Iterable[bytes]) -> bytes:
-    return b"".join(name + b"\0" for name in names)
 
 
 def _commit(root: Path, only: Sequence[str] | None) -> tuple[str | None, tuple[str, ...]]:
@@ -139,11 +132,8 @@ def _commit(root: Path, only: Sequence[str] | None) -> tuple[str | None, tuple[s
     if git.identity(root) is None:
         tell = 'git config --global user.name "…" and git config --global user.email "…"'
         return None, (f"not committed yet, because git does not know who you are: {tell}, then: {command}",)
-    listed = _in_lines(map(os.fsencode, only or ()))
     these = ("--pathspec-from-file=-", "--pathspec-file-nul") if only else ()
-    done = git.run(
-        root, "--literal-pathspecs", *_BYTES_AS_THEY_ARE, "commit", "-q", "-m", SUBJECT, *these, stdin=listed
-    )
+    done = git.run(root, *_AS_THEY_ARE, "commit", "-q", "-m", SUBJECT, *these, stdin=git.listed(only or ()))
     if done is None or done.code:
         why = last_line(done.err or done.text) if done else "git is gone"
         return None, (f"not committed yet, because git refused: {why}; when that is mended: {command}",)

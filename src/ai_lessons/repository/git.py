@@ -160,11 +160,23 @@ def setting(cwd: Path, key: str, *, kind: str | None = None) -> str | None:
     return done.text if done is not None and done.code == 0 else None
 
 
+def listed(paths: Iterable[str]) -> bytes:
+    """Paths as git reads them with `-z` from a pipe, where there may be more of them than a command line holds."""
+    return b"".join(os.fsencode(path) + b"\0" for path in paths)
+
+
+def ignored(cwd: Path, paths: Iterable[str]) -> frozenset[str]:
+    """Those paths (relative to `cwd`) that somebody has told git to leave alone. None of them where there is no git."""
+    asked = listed(paths)
+    done = run(cwd, "check-ignore", "--stdin", "-z", stdin=asked) if asked else None
+    return frozenset(map(os.fsdecode, done.out.split(b"\0")[:-1])) if done is not None else frozenset()
+
+
 def filtered(cwd: Path, paths: Iterable[str]) -> frozenset[str]:
     """Those paths whose content git would change on its way in by an attribute other than line endings."""
     names = tuple(paths)
     asked = ("filter", "ident", "working-tree-encoding")
-    done = run(cwd, "check-attr", "-z", "--stdin", *asked, stdin=b"".join(os.fsencode(p) + b"\0" for p in names))
+    done = run(cwd, "check-attr", "-z", "--stdin", *asked, stdin=listed(names))
     if done is None or done.code:
         return frozenset()
     fields = done.out.split(b"\0")[:-1]

@@ -67,8 +67,9 @@ def heal(worktree: Worktree, repo: Repo, journal: Journal, head: Head, when: flo
         left_out += [record.head] if gone else []
         if not gone and staged is not None and not any(worktree.prefix + one.path in staged for one in own):
             journal.seen(name)
-    kept = [path for path in lost if path not in _ignored(worktree, lost)]
-    return _note(journal, [lost[path] for path in sorted(kept)], left_out, when, head.commit) if kept else None
+    # to ignore a file is how one stops to track it and keeps it
+    kept = sorted(lost.keys() - git.ignored(worktree.root, lost))
+    return _note(journal, [lost[path] for path in kept], left_out, when, head.commit) if kept else None
 
 
 def _blob(draft: Draft, tree: ObjectID, path: str) -> str | None:
@@ -146,13 +147,6 @@ def _on_disk(worktree: Worktree, draft: Draft, paths: Iterable[str]) -> Mapping[
             continue
     found = blobs(worktree, draft, contents)
     return {path: found[path].decode() if path in found else None for path in paths}
-
-
-def _ignored(worktree: Worktree, paths: Iterable[str]) -> frozenset[str]:
-    """Those paths that somebody has told git to leave alone, which is how one stops to track a file and keeps it."""
-    asked = b"".join(os.fsencode(path) + b"\0" for path in paths)
-    done = git.run(worktree.root, "check-ignore", "--stdin", "-z", stdin=asked) if asked else None
-    return frozenset(map(os.fsdecode, done.out.split(b"\0"))) if done is not None else frozenset()
 
 
 def _note(
