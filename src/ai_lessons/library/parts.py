@@ -330,7 +330,8 @@ class Parts:
         """
         from ai_lessons.library.secrets import secret_gate
 
-        texts = ((x.path, secret_gate.on_disk(self, x.path) if x.data is AS_IT_IS else x.data) for x in changes)
+        root = self.store.root
+        texts = ((x.path, secret_gate.on_disk(root, x.path) if x.data is AS_IT_IS else x.data) for x in changes)
         secret_gate.refuse(self, {path: data if isinstance(data, bytes) else None for path, data in texts})
 
     def commit_events(self, changes: Sequence[Change]) -> str | None:

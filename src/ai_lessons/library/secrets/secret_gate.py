@@ -52,7 +52,7 @@ def refuse_waiting(parts: Parts) -> None:
         InvalidEntry: see `refuse`.
     """
     paths = {noted.path for intent in parts.store.journal.pending() for noted in intent.paths if not noted.gone}
-    refuse(parts, {path: data for path in sorted(paths) if (data := on_disk(parts, path)) is not None})
+    refuse(parts, {path: data for path in sorted(paths) if (data := on_disk(parts.store.root, path)) is not None})
 
 
 def refuse_sharing(parts: Parts, remote: str) -> None:
@@ -61,7 +61,7 @@ def refuse_sharing(parts: Parts, remote: str) -> None:
     Raises:
         InvalidEntry: a version of a file of ours holds a secret that neither it nor the file as it is now allows.
     """
-    read = partial(on_disk, parts)
+    read = partial(on_disk, parts.store.root)
     problems: dict[str, Problem] = {}
     for path, data in unshared.files(parts.store.worktree, remote, _is_ours):
         for one in unallowed(path, data.decode("utf-8", "replace"), read):
@@ -79,12 +79,8 @@ def _is_ours(path: str) -> bool:
     return layout.place(path) is not None or path.startswith(f"{layout.CONFIG_PATH.partition('/')[0]}/")
 
 
-def on_disk(parts: Parts, path: str) -> bytes | None:
+def on_disk(root: Path, path: str) -> bytes | None:
     """What a file holds; None where there is none that we would read."""
-    return _read(parts.store.root, path)
-
-
-def _read(root: Path, path: str) -> bytes | None:
     try:
         return read_file(root, path)[0]
     except AiLessonsError:
@@ -93,7 +89,7 @@ def _read(root: Path, path: str) -> bytes | None:
 
 def why_not(root: Path, path: str, data: bytes) -> str:
     """Why a file of a folder that is no repository yet must not come into git; empty if it may."""
-    found = unallowed(path, data.decode("utf-8", "replace"), partial(_read, root))
+    found = unallowed(path, data.decode("utf-8", "replace"), partial(on_disk, root))
     return str(secret_scan.problem(path, found[0])) if found else ""
 
 
@@ -106,7 +102,7 @@ def unallowed(path: str, text: str, read: Read) -> list[Secret]:
 
 def _news(parts: Parts, path: str, text: str, files: Mapping[str, bytes | None], known: str) -> list[Problem]:
     def read(beside: str) -> bytes | None:
-        return files[beside] if beside in files else on_disk(parts, beside)
+        return files[beside] if beside in files else on_disk(parts.store.root, beside)
 
     rest = [one for one in unallowed(path, text, read) if one.value not in known]
     before = "\n".join(_committed(parts, one) for one in (path, *_gone(files))) if rest else ""
