@@ -75,6 +75,7 @@ class Settings(NamedTuple):
     skills_dir: Path
     tools_dir: Path
     lesson_log: Path
+    file: Path
     index_dir: str | None = None
     model_dir: Path | None = None
     reranker: str | None = None
@@ -86,7 +87,6 @@ class Settings(NamedTuple):
     known: tuple[Tier, ...] = ()
     belongs_to: str = ""
     named: bool = False
-    file: Path | None = None
 
 
 def folders(environ: Mapping[str, str]) -> Folders:

@@ -23,6 +23,10 @@ sys.exit(run(sys.argv[1:]))
 """
 
 
+WAITS = "#!/bin/sh\ntrap 'echo told >out; exit 4' TERM\necho >ready\nwhile :; do sleep 0.05; done\n"
+"""A script that says when it is ready, and ends when it is told to."""
+
+
 def script(folder: Path, name: str, text: str, *, executable: bool = True) -> Path:
     file = folder / name
     file.write_text(text)
@@ -132,9 +136,7 @@ def test_a_script_that_is_quick_is_not_disturbed_by_its_timeout(tmp_path: Path) 
 
 
 def test_a_signal_that_is_sent_to_us_reaches_the_script(tmp_path: Path) -> None:
-    file = script(
-        tmp_path, "a", "#!/bin/sh\ntrap 'echo told >out; exit 4' TERM\necho >ready\nwhile :; do sleep 0.05; done\n"
-    )
+    file = script(tmp_path, "a", WAITS)
     ours = subprocess.Popen([sys.executable, "-c", RUN, str(file)], cwd=tmp_path)
     while not (tmp_path / "ready").exists():
         assert ours.poll() is None
@@ -167,9 +169,7 @@ sys.exit(run(sys.argv[1:]))
 
 
 def test_a_signal_reaches_a_script_that_has_only_just_started(tmp_path: Path) -> None:
-    file = script(
-        tmp_path, "a", "#!/bin/sh\ntrap 'echo told >out; exit 4' TERM\necho >ready\nwhile :; do sleep 0.05; done\n"
-    )
+    file = script(tmp_path, "a", WAITS)
 
     ended = subprocess.run([sys.executable, "-c", TOLD_AT_ONCE, str(file)], cwd=tmp_path, check=False)
 

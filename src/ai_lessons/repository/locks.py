@@ -31,12 +31,11 @@ def held(
     for the lock, where nobody who came later is faster.
     The file is never removed: removing a locked file lets two processes hold two different files of one name.
     """
-    with translated(str(path), writing=True):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     with ExitStack() as closing:
-        closing.callback(os.close, fd)
         with translated(str(path), writing=True):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            closing.callback(os.close, fd)
             mine = _tried(fd) or (_tries(fd, patience, eager, give_up) if give_up else _queues(fd, patience))
         if not mine:
             closing.close()  # or it would become ours yet, through the thread that still waits for it
