@@ -87,11 +87,13 @@ class _Derivation:
         self._worktree, self._ref, self._tip = worktree, ref, tip
         self._remembered = memory.load(worktree.state_dir)
         self._rules: dict[str, str | None] = {}
+        self._odd: list[tuple[str, str]] = []
 
     def run(self) -> Noted:
         """Read, judge, and give what is to be noted."""
         commits = rule_history.read(self._worktree, [self._tip])
         self._learn(commits)
+        self._odd = [(commit.id, commit.odd) for commit in commits if commit.odd]
         place = {commit.id: number for number, commit in enumerate(commits)}
         files = _files(commits, place)
         said = self._stated_policy(files)
@@ -117,7 +119,7 @@ class _Derivation:
             texts=_texts(steps),
             records=tuple(_records(commits, parents, ancestry)),
             signer_lists=_signer_lists(commits),
-            odd=tuple((commit.id, commit.odd) for commit in commits if commit.odd),
+            odd=tuple(self._odd),
         )
 
     def rule_of(self, path: str, blob: str) -> str:
@@ -139,6 +141,7 @@ class _Derivation:
             return known
         commits = rule_history.read(self._worktree, list(dict.fromkeys(commit for commit, _ in fresh)), [self._tip])
         self._learn(commits)
+        self._odd += [(commit.id, commit.odd) for commit in commits if commit.odd]
         noted = dict.fromkeys(one for several in known.texts.values() for one in several)
         found = [one for one in proposed(fresh, commits, self.rule_of) if one not in noted]
         with suppress(StorageFailed):  # then they are known this once

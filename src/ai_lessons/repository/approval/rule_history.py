@@ -146,7 +146,10 @@ def _git(worktree: Worktree, *arguments: str, stdin: bytes) -> bytes:
         raise UnsupportedRepository("there is no git program", hint="install git: everything here is kept by it")
     if done.code:
         what = done.err or f"git {arguments[0]} failed"
-        raise UnsupportedRepository(f"the history of {worktree.top} cannot be read: {what}")
+        raise UnsupportedRepository(
+            f"the history of {worktree.top} cannot be read: {what}",
+            hint="a partial clone lacks what rules are judged by: git fetch --refetch --no-filter; else: git fsck",
+        )
     return done.out
 
 
