@@ -170,12 +170,17 @@ def _rows(worktree: Worktree, tips: Sequence[str], without: Sequence[str]) -> li
     return [_row(record) for record in _git(worktree, *asked, stdin=wanted.encode()).split(b"\0") if record]
 
 
+def commit_of(record: bytes) -> RawCommit:
+    """One record of `rev-list --header --parents`, whatever stands in it."""
+    return _row(record).commit
+
+
 def _row(record: bytes) -> _Row:
     """One record of `rev-list --header --parents`: the commit and its parents as git follows them, then its text."""
     names, _, rest = record.partition(b"\n")
     name, *parents = names.decode().split()
     header, _, body = rest.partition(b"\n\n")
-    tree = header[5:45].decode()
+    tree = header[5:45].decode("ascii", "replace")
     found = _HEADER.fullmatch(header)
     if found is None or not _REST.fullmatch(found[9] or b""):
         odd = "its header is not one that git writes"
