@@ -372,8 +372,10 @@ class Admin(SharingJobs, PortingJobs):
 
         return reset(self._parts, name)
 
-    def trust_script(self, ref: str) -> str:
-        """Allow this machine to run the script with the content that it has now; its path.
+    def trust_script(self, ref: str) -> tuple[str, ...]:
+        """Allow this machine to run the script, and what it names beside it, with the content that they have now.
+
+        The paths of the files, the script's first.
 
         Raises:
             UsageError: not a script.

@@ -101,12 +101,12 @@ def adopt(call: Call, paths: tuple[str, ...]) -> None:
 @id_argument
 @pass_call
 def trust_script(call: Call, ref: str) -> None:
-    """Trust a script as it stands now, on this machine; any change of it asks again."""
+    """Trust a script, and files beside it that it names, as they stand now on this machine; any change asks again."""
 
-    def text(path: str, view: View) -> str:
-        return f"Trusted as it stands: {view.place(path)}"
+    def text(paths: tuple[str, ...], view: View) -> str:
+        return "\n".join(f"Trusted as it stands: {view.place(path)}" for path in paths)
 
-    call.answer(call.library.admin.trust_script(ref), text, lambda path: {"path": path})
+    call.answer(call.library.admin.trust_script(ref), text, lambda paths: {"path": paths[0], "beside": paths[1:]})
 
 
 @admin.group("config")

@@ -17,7 +17,7 @@ from ai_lessons.errors import NotFound, StorageFailed
 from ai_lessons.repository.running import scripts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
     from typing import IO
 
@@ -75,6 +75,7 @@ def run(
     *,
     cwd: Path | None = None,
     timeout: float | None = None,
+    env: Mapping[str, str] | None = None,
     interrupted: Callable[[], None] = lambda: None,
     kept: int = KEPT,
     given: bytes = b"",
@@ -95,7 +96,13 @@ def run(
     try:
         with _to_read(given) as source:
             child = subprocess.Popen(
-                argv, cwd=cwd, process_group=0, stdin=source, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+                argv,
+                cwd=cwd,
+                env=env,
+                process_group=0,
+                stdin=source,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
             )
     except FileNotFoundError as error:
         raise NotFound("program", argv[0]) from error

@@ -1,23 +1,35 @@
 """What this user lets run: the SHA-256 of every script text that was added or trusted on this machine.
 
 Kept in the user's own folder, never in a repository, so that nothing runs because it was pulled. The content counts,
-not the path: a moved file stays trusted, a changed one does not.
+not the path: a moved file stays trusted, a changed one does not. A script may run when its own text and those of its
+`neighbours` are trusted.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import sys
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ai_lessons.repository.files import translated, write_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Iterator
 
 FILE = "trusted-scripts.jsonl"
+CODE = frozenset((".py", ".js", ".cjs", ".mjs", ".json", ".pl", ".pm", ".rb", ".sh", ".bash", ".zsh"))
+"""Suffixes of what scripts load."""
+
+_LOADS = re.compile(r"^.*\b(?:import|from|use|do|require|require_relative|load|source)\b.*$", re.MULTILINE)
+_OF_A_FOLDER = frozenset(("__init__.py", "index.js", "package.json"))
+HERE = re.compile(
+    r"(?<![\w./])\.(?:/|[\"'\s]|$)|-I\s*\.|\*\.\w|\s-[cm]\s|\"\"|''|\b(?:getcwd|cwd|PWD|pwd)\b", re.MULTILINE
+)
+"""How a text names the folder in which it is run."""
 
 
 def fingerprint(data: bytes, interpreter: str = "") -> str:
@@ -86,3 +98,45 @@ def _read(line: str) -> str | None:
         return None
     found = row.get("script") if isinstance(row, dict) else None
     return found if isinstance(found, str) else None
+
+
+def neighbours(
+    script: Path, text: str, read: Callable[[Path], bytes], *, whole: bool = False, in_place: bool = False
+) -> dict[str, bytes]:
+    """Files below the folder of a script that its text names, or that those name: path below that folder, and bytes.
+
+    A file is named by its file name, one without a dot in it only after a slash, and one that is loaded also without
+    its suffix (`import helper`). Those named as modules that Python has itself count only for a script that runs
+    `in_place`, where they come before Python's. With `whole` every file but Markdown counts.
+    """
+    found: dict[str, bytes] = {}
+    while True:
+        words = frozenset(re.findall(r"[\w-]+", " ".join(_LOADS.findall(text)))) - sys.stdlib_module_names
+        words |= sys.stdlib_module_names if in_place else frozenset()
+        new = [
+            name
+            for name in _below(script.parent, None if whole else text)
+            if name not in found
+            and name != script.name
+            and ((whole and not name.endswith(".md")) or _is_named(Path(name), text, words))
+        ]
+        if not new:
+            return found
+        found |= {name: read(script.parent / name) for name in new}
+        text = "\n".join([text, *(found[name].decode("utf-8", "replace") for name in new)])
+
+
+def _is_named(path: Path, text: str, words: frozenset[str]) -> bool:
+    if path.name in _OF_A_FOLDER and len(path.parts) > 1:
+        return True
+    before = r"(?<![\w.-])" if "." in path.name else "/"  # a name such as `test` is a word of many languages, too
+    told = re.search(rf"{before}{re.escape(path.name)}(?![\w-])", text) is not None
+    return told or (path.suffix in CODE and path.stem in words)
+
+
+def _below(folder: Path, text: str | None) -> Iterator[str]:
+    """Files and links, in folders that the text names; in all of them where it is None."""
+    for place, folders, names in os.walk(folder):
+        names += [name for name in folders if Path(place, name).is_symlink()]
+        folders[:] = [name for name in folders if name != ".git" and (text is None or name in text)]
+        yield from (Path(place, name).relative_to(folder).as_posix() for name in sorted(names))
