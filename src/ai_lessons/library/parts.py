@@ -13,7 +13,7 @@ from ai_lessons.index.catalog import Catalog
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.library.rules.in_force import RulesInForce
 from ai_lessons.library.rules.signatures import Signatures
-from ai_lessons.repository.store import AS_IT_IS, Actor, Applied, Change, Job, Store
+from ai_lessons.repository.store import AS_IT_IS, Applied, Change, Job, Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -315,15 +315,16 @@ class Parts:
             Refused: a policy of the enterprise that one works for forbids it; nothing was written.
             InvalidEntry: a file would bring a secret into git; see `secret_gate`.
         """
+        from ai_lessons.library.secrets import secret_gate, secret_scan
+
         self.guard(changes)
-        self.refuse_secrets(changes)
+        told = [(key, secret_scan.masked(value)) for key, value in (*trailers, *self.refuse_secrets(changes))]
         self.usages.share()
         self._settle()
-        actor = Actor(agent=self.options.agent, session=self.options.session)
-        return self.store.apply(Job(subject, changes, trailers, actor))
+        return self.store.apply(Job(secret_scan.masked(subject), changes, told, secret_gate.actor(self)))
 
-    def refuse_secrets(self, changes: Sequence[Change]) -> None:
-        """Called before anything is written, of a job by itself.
+    def refuse_secrets(self, changes: Sequence[Change]) -> list[tuple[str, str]]:
+        """Called before anything is written, of a job by itself; trailers of `secret_gate.refuse`.
 
         Raises:
             InvalidEntry: a file would bring a secret into git; see `secret_gate`.
@@ -332,7 +333,7 @@ class Parts:
 
         root = self.store.root
         texts = ((x.path, secret_gate.on_disk(root, x.path) if x.data is AS_IT_IS else x.data) for x in changes)
-        secret_gate.refuse(self, {path: data if isinstance(data, bytes) else None for path, data in texts})
+        return secret_gate.refuse(self, {path: data if isinstance(data, bytes) else None for path, data in texts})
 
     def commit_events(self, changes: Sequence[Change]) -> str | None:
         """Put event logs in place, as a job of their own; its commit, which may wait."""

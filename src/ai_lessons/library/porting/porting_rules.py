@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.knowledge import layout
 from ai_lessons.knowledge.entries import Kind, handle
-from ai_lessons.library.rules.proposing import actor
 from ai_lessons.library.rules.rule_answers import Suggested
 from ai_lessons.library.rules.rule_desk import desk
 from ai_lessons.library.secrets import secret_gate
+from ai_lessons.library.secrets.secret_scan import masked
 from ai_lessons.repository.approval.merges import RULE_TRAILER
 from ai_lessons.repository.proposal import proposing
 from ai_lessons.repository.proposal.proposals import text_of
@@ -96,14 +96,14 @@ def propose_files(
     if dry_run:
         return _would_be(rule)
     at.parts.guard([Change(path, data) for path, data in files.items()])
-    secret_gate.refuse(at.parts, files)
+    allowed = secret_gate.refuse(at.parts, files)
     wish = Wish(
         entry=rule.id,
         stem=f"{called}-{layout.slug(rule.title)}",
         subject=subject,
         files=files,
-        trailers=[(RULE_TRAILER, rule.id), ("Imported-from", origin)],
-        actor=actor(at.parts),
+        trailers=[*allowed, (RULE_TRAILER, rule.id), ("Imported-from", masked(origin))],
+        actor=secret_gate.actor(at.parts),
     )
     made = proposing.propose(at.parts.store, at.repo, at.trunk, wish)
     return Suggested(rule.id, called, rule.title, rule.path, made.branch, made.commit, made.notes)

@@ -12,7 +12,6 @@ from ai_lessons.knowledge.texts import decode
 from ai_lessons.library.checking import checked
 from ai_lessons.library.rules.proposing import (
     ALIKE_TOLD,
-    actor,
     compared,
     contradicted,
     rejected_before,
@@ -263,15 +262,15 @@ def edit_proposal(parts: Parts, ref: str, editor: Callable[[str, str], str | Non
             checked(path, data, was=at.entry(one)) if one.is_rule else _checked(at, one, {path: data}, at.entry(one))
         )
         parts.guard([Change(path, data)])
-        secret_gate.refuse(parts, {path: data}, old)
+        allowed = secret_gate.refuse(parts, {path: data}, old)
         warnings = warnings_about(at, entry, handle)
         wish = Wish(
             entry=one.entry,
             stem="",
             subject=f"Edit proposal: {entry.title}",
             files={path: data},
-            trailers=[(RULE_TRAILER if one.is_rule else ENTRY_TRAILER, one.entry)],
-            actor=actor(parts),
+            trailers=[*allowed, (RULE_TRAILER if one.is_rule else ENTRY_TRAILER, one.entry)],
+            actor=secret_gate.actor(parts),
         )
         made = proposing.amend(parts.store, at.repo, one, wish)
     return Suggested(one.entry, handle, entry.title, path, made.branch, made.commit, (*warnings, *made.notes))
