@@ -125,7 +125,7 @@ class Tools:
     ) -> CallToolResult:
         """The lessons that hold everywhere and those of one scope (a project), for the start of a session."""
         found = self._read(lambda library: library.lessons.load(scope, limit=limit))
-        text = framing.told(render_lessons.loaded(found, self._view), self._root, found.notes)
+        text = framing.loaded(found, self._root)
         return answer(text, shapes.loaded(found))
 
     def list_pending(self) -> CallToolResult:
