@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import secrets
 import stat
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dulwich.errors import ChecksumMismatch, FileFormatException, NotGitRepository
 from dulwich.graph import can_fast_forward
@@ -88,6 +89,49 @@ def contains(worktree: Worktree, repo: Repo, tip: str, commit: str) -> bool:
     return not done.code if done is not None else can_fast_forward(repo, name, ObjectID(tip.encode()))
 
 
+class StoredCommit(NamedTuple):
+    """What stands in a commit, as far as it can be read: an odd one names nobody and no time, and stops no reader.
+
+    `time` is the committer's, in seconds since 1970.
+    """
+
+    id: str
+    tree: ObjectID
+    parents: tuple[ObjectID, ...]
+    author: bytes
+    committer: bytes
+    time: int
+    message: bytes
+
+
+_COMMIT: Final = re.compile(rb"tree ([0-9a-f]{40})\n((?:parent [0-9a-f]{40}\n)*)")
+_MADE: Final = re.compile(rb"^(author|committer) ([^\n]*?>) (\d{1,12}) [+-]\d{4}$", re.MULTILINE)
+
+
+def read_commit(found: ShaFile) -> StoredCommit:
+    """A commit by its own lines: dulwich refuses whole commits over a time zone that git passes over.
+
+    Raises:
+        KeyError: it is no commit.
+    """
+    data = found.as_raw_string()
+    lines = _COMMIT.match(data) if isinstance(found, Commit) else None
+    if lines is None:
+        raise KeyError(found.id)
+    header, _, message = data.partition(b"\n\n")
+    made = {row[1]: row for row in reversed(list(_MADE.finditer(header)))}
+    author, committer = made.get(b"author"), made.get(b"committer")
+    return StoredCommit(
+        found.id.decode(),
+        ObjectID(lines[1]),
+        tuple(ObjectID(line[7:]) for line in lines[2].splitlines()),
+        author[2] if author else b"",
+        committer[2] if committer else b"",
+        int(committer[3]) if committer else 0,
+        message,
+    )
+
+
 class Draft:
     """New objects in the making, on top of those that the repository has. Nothing is on disk before `save`."""
 
@@ -104,10 +148,7 @@ class Draft:
 
     def tree_of(self, commit: ObjectID) -> ObjectID:
         """The tree of a commit."""
-        found = self._get(commit)
-        if not isinstance(found, Commit):
-            raise KeyError(commit)
-        return ObjectID(found.tree)
+        return read_commit(self._get(commit)).tree
 
     def lookup(self, tree: ObjectID | None, path: bytes) -> tuple[int, ObjectID] | None:
         """Mode and id of what lies at `path` in a tree."""

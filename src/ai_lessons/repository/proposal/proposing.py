@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from dulwich.objects import Commit, ObjectID
+from dulwich.objects import ObjectID
 
 from ai_lessons.errors import Conflict, Refused, StorageFailed
 from ai_lessons.knowledge.layout import check_path
@@ -26,7 +26,7 @@ from ai_lessons.repository.chain import NO_IDENTITY, People, make_commit, zone
 from ai_lessons.repository.files import translated
 from ai_lessons.repository.journal import Intent, new_name
 from ai_lessons.repository.locks import held
-from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft
+from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft, read_commit
 from ai_lessons.repository.proposal.proposal_refs import PROPOSALS, branch_of, proposal_refs
 from ai_lessons.repository.store import Actor, blob_id, message_of
 from ai_lessons.repository.worktree import read_ref
@@ -210,8 +210,7 @@ def _base(repo: Repo, draft: Draft, tip: ObjectID, names: Iterable[bytes]) -> tu
     """A commit just behind the tip in which the files are what they are at the tip; else the tip itself."""
     paths = list(names)
     here = draft.tree_of(tip)
-    commit = repo.object_store[tip]
-    for parent in commit.parents if isinstance(commit, Commit) else ():
+    for parent in read_commit(repo.object_store[tip]).parents:
         if parent not in repo.object_store:
             continue  # a shallow clone ends here
         before = draft.tree_of(ObjectID(parent))
