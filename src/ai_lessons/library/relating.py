@@ -10,7 +10,7 @@ from ai_lessons.errors import Conflict, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Relation, Status
 from ai_lessons.knowledge.patterns import parse
-from ai_lessons.knowledge.relations import ACYCLIC
+from ai_lessons.knowledge.relations import ACYCLIC, wrong_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -227,6 +227,24 @@ def refuse_circle(parts: Reading, start: Light, relation: str, end: Light) -> No
             f"{end.handle} {relation.replace('_', ' ')} {start.handle} already, if over others: this closes a circle",
             hint=f"ai-lessons recall related {end.handle} --depth 3",
         )
+
+
+def refuse_wrong_kinds(parts: Reading, source: Kind, links: Iterable[tuple[str, str]]) -> None:
+    """Refuse links (relation, id) from an entry of this kind to kinds that their relation does not join.
+
+    What is not in the catalog, because it lies in another tier or comes later, is not looked at.
+
+    Raises:
+        UsageError: the first that is wrong, with the kinds and relations that are right.
+    """
+    wanted = list(links)
+    known = parts.catalog.many({target for _, target in wanted}) if wanted else {}
+    for relation, target in wanted:
+        end = known.get(target)
+        wrong = wrong_kinds(relation, source, end.kind) if end else ""
+        if end and wrong:
+            said, _, fitting = wrong.partition("; ")
+            raise UsageError(f"{said} ({end.handle})", hint=fitting)
 
 
 def opposites(parts: Reading, written: str, pattern: Pattern) -> list[str]:

@@ -13,6 +13,7 @@ from ai_lessons.knowledge import drafts, layout, markdown
 from ai_lessons.knowledge.entries import Kind, handle
 from ai_lessons.knowledge.portable.bundle import beside
 from ai_lessons.knowledge.reading import stated_id
+from ai_lessons.knowledge.relations import wrong_kinds
 from ai_lessons.library.checking import checked
 from ai_lessons.library.importing import told_of
 from ai_lessons.library.porting.porting_events import bring_events
@@ -91,6 +92,7 @@ def bring_in(parts: Parts, bundle: Bundle, name: str, *, dry_run: bool) -> Porte
         parts.options.progress("reading", number, len(bundle.items))
         sorting.take(item)
     parts.options.progress("reading", len(bundle.items), len(bundle.items))
+    sorting.skip_wrong_links()
     skipped = [*bundle.damaged, *sorting.skipped]
     if skipped and not bundle.items:
         raise InvalidEntry([Problem(name, f"{where}: {reason}") for where, reason in skipped[:20]])
@@ -132,6 +134,19 @@ class _Sorting:
             self._take(item)
         except AiLessonsError as error:
             self.skipped.append((item.where, error.message))
+
+    def skip_wrong_links(self) -> None:
+        """Skip every entry with a link between kinds that its relation does not join, once all kinds are known."""
+        arrived = [*self.fresh, *self.rules]
+        targets = {link.target for one in arrived for link in one.entry.links}
+        kinds = {light.id: light.kind for light in self._parts.catalog.many(targets).values()}
+        kinds |= {one.entry.id: one.entry.kind for one in arrived}
+        for one in arrived:
+            links = [link for link in one.entry.links if link.target in kinds]
+            wrong = [wrong_kinds(link.relation, one.entry.kind, kinds[link.target]) for link in links]
+            if any(wrong):
+                (self.rules if one.entry.kind is Kind.RULE else self.fresh).remove(one)
+                self.skipped.append((one.item.where, next(filter(None, wrong))))
 
     def _take(self, item: Item) -> None:
         layout.check_path(item.path)

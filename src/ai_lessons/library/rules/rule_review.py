@@ -10,6 +10,7 @@ from ai_lessons.knowledge import drafts
 from ai_lessons.knowledge.layout import side_of
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library.checking import checked
+from ai_lessons.library.relating import refuse_wrong_kinds
 from ai_lessons.library.rules.proposing import (
     ALIKE_TOLD,
     compared,
@@ -152,12 +153,13 @@ def _refuse_unfit(at: Desk, one: Waiting) -> None:
     """What breaks the format must not get in force, nor on the approval branch.
 
     Raises:
-        InvalidEntry: it does. Conflict: the entry stands elsewhere already, or would become a rule.
+        InvalidEntry: it does. UsageError: a link joins wrong kinds. Conflict: the entry stands elsewhere already, or
+        would become a rule.
     """
     if one.sort == "removal":
         return
     if one.is_rule:
-        checked(one.piece.path, at.text(one))
+        _refuse_wrong_kinds(at, checked(one.piece.path, at.text(one)))
         return
     new = [fault for fault in at.faults(one) if fault not in one.faults]
     if new:
@@ -167,7 +169,7 @@ def _refuse_unfit(at: Desk, one: Waiting) -> None:
         if at.entry(one) is None:
             raise InvalidEntry([Problem(one.path, "cannot be read")])
     else:
-        _checked(at, one, {})
+        _refuse_wrong_kinds(at, _checked(at, one, {}))
 
 
 def _notes_on(at: Desk, *, sign: bool) -> Iterator[str]:
@@ -184,6 +186,10 @@ def _checked(at: Desk, one: Waiting, changed: Mapping[str, bytes], was: Entry | 
     if one.path not in files:
         raise InvalidEntry([Problem(one.path, "is not there, so its description describes nothing")])
     return checked(one.path, files[one.path], files.get(side_of(one.path)), was=was)
+
+
+def _refuse_wrong_kinds(at: Desk, entry: Entry) -> None:
+    refuse_wrong_kinds(at.parts, entry.kind, (link[:2] for link in entry.links))
 
 
 def _open(at: Desk, ref: str, *, sign: bool) -> Waiting | None:
@@ -261,6 +267,7 @@ def edit_proposal(parts: Parts, ref: str, editor: Callable[[str, str], str | Non
         entry = (
             checked(path, data, was=at.entry(one)) if one.is_rule else _checked(at, one, {path: data}, at.entry(one))
         )
+        _refuse_wrong_kinds(at, entry)
         parts.guard([Change(path, data)])
         allowed = secret_gate.refuse(parts, {path: data}, old)
         warnings = warnings_about(at, entry, handle)
