@@ -27,7 +27,7 @@ def states(world: World) -> dict[str, str]:
 
 
 def test_init_makes_a_repository_with_a_starter_set_once(world: World, git: Git, tmp_path: Path) -> None:
-    made = init_repository(tmp_path / "kb", world.options)
+    made = init_repository(tmp_path / "kb", world.options, starters=True)
     assert made.created
     assert made.commit == git(tmp_path / "kb", "rev-parse", "HEAD")
     assert made.hooks
@@ -36,6 +36,8 @@ def test_init_makes_a_repository_with_a_starter_set_once(world: World, git: Git,
     assert git(tmp_path / "kb", "status", "--porcelain") == ""
     with open_library(tmp_path / "kb", world.options) as library:
         assert library.admin.stats().entries["lesson"] >= 12
+        assert library.admin.pending_count() >= 4
+        assert [light for light in library.recall.list().entries if light.kind == "rule"] == []
         assert library.admin.validate().problems == ()
         assert {check.state for check in library.admin.doctor()} <= {"ok", "warning"}
 
