@@ -68,7 +68,7 @@ def run(call: Call, *, sign: bool) -> None:
         done[outcome] += 1
     left = len(waiting) - done.total()
     told = [f"{done[word]} {past}" for word, past in TOLD.items() if done[word]] + ([f"{left} left"] if left else [])
-    click.echo("\n" + ", ".join(told))
+    click.echo("\n".join(["", ", ".join(told), *render_rules.left_out(waiting)]))
 
 
 def _decide(call: Call, one: Pending, *, sign: bool) -> str:

@@ -63,8 +63,9 @@ def propose_rules(parts: Parts, rules: Sequence[RuleThatCame], name: str, *, dry
     made: list[Suggested] = []
     skipped = []
     with desk(parts) as at:
-        known = {one.entry for one in at.waiting} | {one.entry for one in at.rejections}
-        new = [one for one in rules if one.entry.id not in known and not at.trunk.places(one.entry.id)]
+        rejected = {one.entry for one in at.rejections}
+        unknown = [one for one in rules if one.entry.id not in rejected and not at.trunk.places(one.entry.id)]
+        new = [one for one in unknown if not at.about(one.entry.id)]
         for number, one in enumerate(new):
             parts.options.progress("proposing", number, len(new))
             subject, files = f"Propose rule: {one.entry.title}", {one.item.path: one.item.data}
@@ -89,9 +90,9 @@ def propose_files(
         Refused: git has no name for the user. InvalidEntry: a file would bring a secret into git.
     """
     called = at.handle(rule.id)
-    for one in at.waiting:
+    for one in at.about(rule.id):
         said = {p.path: text_of(at.repo, p.new) if p.new else None for p in one.pieces}
-        if one.entry == rule.id and said == dict(files):
+        if said == dict(files):
             return Suggested(rule.id, called, rule.title, rule.path, one.branch, one.commit, ("proposed already",))
     if dry_run:
         return _would_be(rule)

@@ -116,9 +116,9 @@ def _letter(entry: Entry) -> str:
 
 def proposed_already(at: Desk, entry: Entry, files: Mapping[str, bytes | None]) -> Suggested | None:
     """The open proposal that says the same about this entry."""
-    for one in at.waiting:
+    for one in at.about(entry.id):
         here = {piece.path: text_of(at.repo, piece.new) if piece.new else None for piece in one.pieces}
-        if one.entry == entry.id and here == dict(files):
+        if here == dict(files):
             return Suggested(entry.id, at.called(one), entry.title, entry.path, one.branch, one.commit)
     return None
 

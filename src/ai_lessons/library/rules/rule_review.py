@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, Problem, UsageError
@@ -31,6 +32,7 @@ from ai_lessons.repository.proposal.rejections import Rejection
 from ai_lessons.repository.store import Change
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Entry
@@ -40,10 +42,26 @@ if TYPE_CHECKING:
     from ai_lessons.repository.proposal.proposals import Waiting
 
 
+WRITERS_NAMED = 5
+"""Of so many people it is told how many of their proposals are not listed."""
+
+
 def pending(parts: Parts) -> tuple[Pending, ...]:
     """See `Admin.pending_rules`."""
     with desk(parts) as at:
-        return tuple(_pending(at, one) for one in at.waiting)
+        found = [_pending(at, one) for one in at.waiting]
+        if found and at.left_out:
+            found[-1] = replace(found[-1], left_out=tuple(_left_out(at.left_out)))
+        return tuple(found)
+
+
+def _left_out(many: Counter[str]) -> Iterator[str]:
+    """Sentences about branches for which there was no room, grouped by who wrote on them last."""
+    for writer, number in many.most_common(WRITERS_NAMED):
+        yield f"{number} more of {writer}"
+    others = many.total() - sum(number for _, number in many.most_common(WRITERS_NAMED))
+    if others:
+        yield f"{others} more of {len(many) - WRITERS_NAMED} other people"
 
 
 def _pending(at: Desk, one: Waiting) -> Pending:
@@ -115,7 +133,7 @@ def _conflicts(at: Desk, one: Waiting, entry: Entry | None, others: Sequence[Sai
 def count(parts: Parts) -> int:
     """How many proposals wait, worked out anew; see `pending_count` for the cheap way."""
     with desk(parts) as at:
-        return len(at.waiting)
+        return at.count()
 
 
 def approve(parts: Parts, ref: str, *, sign: bool, expect: str | None) -> Approved:

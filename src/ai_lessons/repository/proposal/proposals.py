@@ -6,9 +6,10 @@ Reads refs and objects; writes nothing. Making, changing and ending proposals is
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from dulwich.objects import Commit, ObjectID
 from dulwich.repo import Repo
@@ -24,12 +25,12 @@ from ai_lessons.repository.proposal.proposal_refs import OTHERS, PROPOSALS, bran
 from ai_lessons.repository.proposal.proposals_taken import stood
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.repository.approval.trunk import Trunk
     from ai_lessons.repository.approval.verdicts import Person
 
-__all__ = ["Piece", "Repository", "Waiting", "look", "rule_of", "text_of", "waiting"]
+__all__ = ["Piece", "Repository", "Waiting", "look", "rule_of", "some", "text_of", "unmerged", "waiting"]
 
 Repository = Repo
 """An open repository, for those who only hand it on."""
@@ -38,6 +39,12 @@ Sort = Literal["new", "edit", "removal"]
 
 OWN_COMMITS: Final = 1000
 """A branch with more commits of its own is no proposal."""
+
+LOOKED_AT: Final = 500
+"""So many branches are looked at in one go; a look takes about a millisecond."""
+
+RIVALS_NAMED: Final = 3
+"""So many other proposals about the same entry are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,20 +114,62 @@ class _Line:
     base: ObjectID | None
 
 
-def waiting(repo: Repo, trunk: Trunk, rejected: Collection[str] = ()) -> list[Waiting]:
-    """Every open proposal, oldest first; those in `rejected` (commits) are left out.
+def unmerged(trunk: Trunk, rejected: Collection[str] = ()) -> dict[str, str]:
+    """The refs of proposals, with commits that the approval branch lacks; those in `rejected` are left out.
 
-    Closed are those whose commits or texts the approval branch has by now. Of a branch that is the same here and on
-    a remote only the one here is told.
+    Of a branch that is the same here and on a remote only the one here is told. No object is read.
     """
     refs = _distinct(proposal_refs(trunk.worktree))
     merged = trunk.contains(set(refs.values()))
-    found = []
+    return {ref: commit for ref, commit in refs.items() if commit not in merged and commit not in rejected}
+
+
+def waiting(
+    repo: Repo, trunk: Trunk, rejected: Collection[str] = (), refs: Mapping[str, str] | None = None
+) -> list[Waiting]:
+    """Every open proposal, oldest first, or those of `refs`. Closed are those that `look` says nothing of."""
+    wanted = unmerged(trunk, rejected) if refs is None else refs
+    found = (look(repo, trunk, ref, commit) for ref, commit in wanted.items())
+    return _sorted([one for one in found if one is not None])
+
+
+class Some(NamedTuple):
+    """Open proposals, oldest first, and how many branches of whom were not looked at, because there are too many."""
+
+    found: list[Waiting]
+    left_out: Counter[str]
+
+
+def some(repo: Repo, trunk: Trunk, refs: Mapping[str, str], most: int, first: Collection[str] = ()) -> Some:
+    """At most so many open proposals of `refs`, those of `first` and then those of every writer in turn.
+
+    Whoever may push must not be able to stop the review of everything else: neither by many branches under one name,
+    nor by so many that looking at them takes long.
+    """
+    found: list[Waiting] = []
+    left: Counter[str] = Counter()
+    for number, (ref, writer) in enumerate(_in_turn(repo, refs, first)):
+        if len(found) == most or number >= LOOKED_AT:
+            left[writer] += 1
+        elif (one := look(repo, trunk, ref, refs[ref])) is not None:
+            found.append(one)
+    return Some(_sorted(found), left)
+
+
+def _in_turn(repo: Repo, refs: Mapping[str, str], first: Collection[str]) -> Iterator[tuple[str, str]]:
+    """The refs with who wrote them last: `first`, then one of each writer, the newest first. Ours are one writer's."""
+    by_writer: dict[str, list[tuple[int, str, str]]] = defaultdict(list)
     for ref, commit in refs.items():
-        if commit not in merged and commit not in rejected:
-            one = look(repo, trunk, ref, commit)
-            if one is not None:
-                found.append(one)
+        tip = _commit(repo, commit)
+        who = _author(tip)
+        key = "" if ref.startswith("refs/heads/") else who.email
+        by_writer[key].append((-int(tip.author_time), ref, f"{who.name} <{who.email}>"))
+    yield from ((ref, writer) for rows in by_writer.values() for _, ref, writer in rows if ref in first)
+    rounds = zip_longest(*(sorted(by_writer[key]) for key in sorted(by_writer)))
+    yield from ((row[1], row[2]) for each in rounds for row in each if row is not None and row[1] not in first)
+
+
+def _sorted(found: list[Waiting]) -> list[Waiting]:
     return sorted(_rivals(found), key=lambda one: (one.at, one.branch))
 
 
@@ -136,14 +185,17 @@ def _distinct(refs: dict[str, str]) -> dict[str, str]:
 
 
 def _rivals(found: list[Waiting]) -> Iterator[Waiting]:
-    """Each with a fault for every other proposal about the same entry."""
+    """Each with a fault that names other proposals about the same entry."""
     by_entry: dict[str, list[Waiting]] = defaultdict(list)
     for one in found:
         by_entry[one.entry].append(one)
     for one in found:
-        others = [other.branch for other in by_entry[one.entry] if other is not one]
-        what = "rule" if one.is_rule else "entry"
-        yield replace(one, faults=(*one.faults, *(f"{o} proposes something else for this {what}" for o in others)))
+        rivals = by_entry[one.entry]
+        others = [other.branch for other in rivals[: RIVALS_NAMED + 1] if other is not one][:RIVALS_NAMED]
+        what, more = "rule" if one.is_rule else "entry", len(rivals) - 1 - len(others)
+        faults = [f"{other} proposes something else for this {what}" for other in others]
+        faults += [f"and so do {more} more branches"] if more else []
+        yield replace(one, faults=(*one.faults, *faults))
 
 
 def look(repo: Repo, trunk: Trunk, ref: str, commit: str) -> Waiting | None:
