@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -78,6 +79,8 @@ def _files(parts: Parts, draft: ResourceDraft) -> list[Outside]:
         raise UsageError("only a script can stay where it is: a doc is a snapshot", hint="leave --in-place out")
     if draft.project:
         project_name(draft.project)
+    for pattern in draft.paths:  # before any look at it: whether a file is there is nothing to tell either
+        parts.options.limits.refuse_place(parts.options.cwd / outside.expanded(re.split(r"[*?\[]", pattern)[0]))
     files = outside.expand(draft.paths, parts.options.cwd, recursive=draft.recursive)
     if not files:
         raise UsageError(f"no files in {', '.join(draft.paths)}", hint="hidden files and links are not taken")
@@ -145,7 +148,7 @@ class Planner:
         inside = self._parts.inside(str(file.path)) if self._is_inside(file.path.parent) else None
         if inside is not None:
             return self._describe(inside)
-        came = take(file, self._sources)
+        came = take(file, self._sources, self._parts.options.limits)
         return self._script(came) if self._draft.kind is Kind.SCRIPT else self._doc(came)
 
     def _is_inside(self, folder: Path) -> bool:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from ai_lessons.errors import Refused
 from ai_lessons.library.answers import Progress, silent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 USER, PROJECT, ENTERPRISE = "user", "project", "enterprise:"
 """Names of tiers; that of an enterprise goes on with its own."""
@@ -48,6 +50,36 @@ class Places(NamedTuple):
     file: str = "config.toml"
 
 
+class Limits(NamedTuple):
+    """Which files of this machine a caller may name: those below `root`, and none that holds the caller's own secret.
+
+    `secret_file` is the device and inode of the file in which that is kept, under whatever name.
+    """
+
+    root: Path | None = None
+    secret: bytes = b""
+    secret_file: tuple[int, int] | None = None
+
+    def refuse_place(self, path: Path) -> None:
+        """Look at where a path leads, links followed; the file need not exist.
+
+        Raises:
+            Refused: outside of `root`.
+        """
+        if self.root is not None and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self.root)):
+            raise Refused(f"{path} is not below {self.root}", hint="name a file that is: this server reads no other")
+
+    def refuse_content(self, path: Path, data: bytes) -> None:
+        """Look at a file that was read.
+
+        Raises:
+            Refused: it is the file with the secret, or holds it, too.
+        """
+        status = path.stat()
+        if (status.st_dev, status.st_ino) == self.secret_file or (self.secret and self.secret in data):
+            raise Refused(f"{path} holds the token of this server", hint="name another file")
+
+
 class Options(NamedTuple):
     """What a door knows that the repository does not: this machine's folders, who is calling, how to ask.
 
@@ -57,6 +89,7 @@ class Options(NamedTuple):
     to trust where approvals have to be signed. `cwd` resolves relative file names. `tier` is the name of the repository
     that is opened, `places` what is read beside it. `evaluator` is a command that is asked about what is promoted, and
     `ask_model(text)`, without one, the caller's own model; it raises an `AiLessonsError` where that gives no answer.
+    `limits` says which files of this machine may be added.
     """
 
     cache_dir: Path
@@ -77,3 +110,4 @@ class Options(NamedTuple):
     now: Callable[[], datetime] = utc_now
     places: Places = Places()
     ask_model: Callable[[str], str] | None = None
+    limits: Limits = Limits()

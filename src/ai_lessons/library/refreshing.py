@@ -93,7 +93,7 @@ def _look_at(
     if not source or light.kind is not Kind.DOC:
         raise NotFound("source of", light.handle, hint="only docs added from a file can be refreshed")
     path = expanded(str(source))
-    came = take(Outside(path, path.name), sources, str(source))
+    came = take(Outside(path, path.name), sources, parts.options.limits, str(source))
     old_ref = entry.fields.get("source_ref")
     warning = "its source's repository has moved on" if _moved(str(old_ref or ""), came.source_ref or "") else ""
     answer = _answer(light, old_ref, came.source_ref, warning)

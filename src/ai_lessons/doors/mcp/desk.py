@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ai_lessons.doors.opening import options
 from ai_lessons.errors import AiLessonsError, StorageFailed
+from ai_lessons.library.options import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from ai_lessons.settings import Settings
 
 T = TypeVar("T")
+
+NO_LIMITS = Limits()
 
 WAITING = 0.1
 """Seconds between two looks whether a call that waits for its turn is still wanted."""
@@ -36,10 +39,11 @@ class Desk:
     """Libraries on the repository that the settings name. Safe for use from many threads.
 
     `session` names the agent's session where the settings do not: what was told and how it did belong together.
+    `limits` says which files of this machine callers may name.
     """
 
-    def __init__(self, load: Callable[[], Settings], *, session: str | None = None) -> None:
-        self._load, self._session = load, session
+    def __init__(self, load: Callable[[], Settings], *, session: str | None = None, limits: Limits = NO_LIMITS) -> None:
+        self._load, self._session, self._limits = load, session, limits
         self._settings: Settings | None = None
         self._kept: Library | None = None
         self._reading, self._writing = threading.Lock(), threading.Lock()
@@ -140,7 +144,7 @@ class Desk:
 
     def _options(self, progress: Progress | None = None) -> Options:
         given = options(self.settings, progress=progress)
-        return given._replace(session=given.session or self._session)
+        return given._replace(session=given.session or self._session, limits=self._limits)
 
     @contextmanager
     def _fresh(
