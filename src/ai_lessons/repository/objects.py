@@ -104,6 +104,9 @@ class StoredCommit(NamedTuple):
     message: bytes
 
 
+LAST_SECOND: Final = 253_402_300_799
+"""Of the year 9999, which is as far as dates can be shown."""
+
 _COMMIT: Final = re.compile(rb"tree ([0-9a-f]{40})\n((?:parent [0-9a-f]{40}\n)*)")
 _MADE: Final = re.compile(rb"^(author|committer) ([^\n]*?>) (\d{1,12}) [+-]\d{4}$", re.MULTILINE)
 
@@ -127,7 +130,7 @@ def read_commit(found: ShaFile) -> StoredCommit:
         tuple(ObjectID(line[7:]) for line in lines[2].splitlines()),
         author[2] if author else b"",
         committer[2] if committer else b"",
-        int(committer[3]) if committer else 0,
+        time if (time := int(committer[3]) if committer else 0) <= LAST_SECOND else 0,
         message,
     )
 

@@ -37,7 +37,7 @@ _FEW: Final = 64
 
 _EMPTY: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 _LAST_SECOND: Final = 253_402_300_799
-"""Of the year 9999, which is as far as dates can be shown."""
+"""Of the year 9999, which is as far as dates can be shown; `objects.LAST_SECOND` without loading dulwich."""
 
 _LITERAL: Final = {
     "GIT_LITERAL_PATHSPECS": "1",

@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from dulwich.objects import Commit, ObjectID
+from dulwich.objects import ObjectID
 from dulwich.repo import Repo
 
 from ai_lessons.repository.approval.merges import report
 from ai_lessons.repository.approval.rule_files import is_release
 from ai_lessons.repository.approval.rule_history import person
 from ai_lessons.repository.history import trailers_of
-from ai_lessons.repository.objects import Draft
+from ai_lessons.repository.objects import Draft, StoredCommit, read_commit
 from ai_lessons.repository.proposal import proposal_pieces
 from ai_lessons.repository.proposal.proposal_pieces import Piece, Sides, main_path, owners, rule_of, subject_of, text_of
 from ai_lessons.repository.proposal.proposal_refs import OTHERS, PROPOSALS, branch_of, proposal_refs
@@ -110,7 +110,7 @@ class Waiting:
 class _Line:
     """The commits that a branch has and the approval branch has not, newest first, and where it left that."""
 
-    commits: tuple[Commit, ...]
+    commits: tuple[StoredCommit, ...]
     base: ObjectID | None
 
 
@@ -163,7 +163,7 @@ def _in_turn(repo: Repo, refs: Mapping[str, str], first: Collection[str]) -> Ite
         tip = _commit(repo, commit)
         who = _author(tip)
         key = "" if ref.startswith("refs/heads/") else who.email
-        by_writer[key].append((-int(tip.author_time), ref, f"{who.name} <{who.email}>"))
+        by_writer[key].append((-tip.time, ref, f"{who.name} <{who.email}>"))
     yield from ((ref, writer) for rows in by_writer.values() for _, ref, writer in rows if ref in first)
     rounds = zip_longest(*(sorted(by_writer[key]) for key in sorted(by_writer)))
     yield from ((row[1], row[2]) for each in rounds for row in each if row is not None and row[1] not in first)
@@ -226,7 +226,7 @@ def look(repo: Repo, trunk: Trunk, ref: str, commit: str) -> Waiting | None:
         sort=_sort(mine),
         pieces=mine,
         suggested_by=tuple(dict.fromkeys(writers)),
-        at=int(line.commits[0].author_time),
+        at=line.commits[0].time,
         trailers=trailers_of(messages[0]),
         foreign=tuple(foreign),
         faults=tuple(filter(None, [fault, *_faults(sides, trunk, line, name, entry, mine)])),
@@ -255,7 +255,7 @@ def _taken(trunk: Trunk, line: _Line, name: str, mine: Sequence[Piece]) -> bool:
 
 
 def _line(repo: Repo, trunk: Trunk, tip: str) -> _Line | None:
-    own: dict[str, Commit] = {}
+    own: dict[str, StoredCommit] = {}
     edges: list[str] = []
     ahead = [tip]
     while ahead:
@@ -271,11 +271,8 @@ def _line(repo: Repo, trunk: Trunk, tip: str) -> _Line | None:
     return _Line(tuple(own.values()), ObjectID(base.encode()) if base else None)
 
 
-def _commit(repo: Repo, name: str) -> Commit:
-    found = repo.object_store[ObjectID(name.encode())]
-    if not isinstance(found, Commit):
-        raise KeyError(name)
-    return found
+def _commit(repo: Repo, name: str) -> StoredCommit:
+    return read_commit(repo.object_store[ObjectID(name.encode())])
 
 
 def _sort(pieces: Iterable[Piece]) -> Sort:
@@ -285,7 +282,7 @@ def _sort(pieces: Iterable[Piece]) -> Sort:
     return "edit" if any(piece.old for piece in several) else "new"
 
 
-def _author(commit: Commit) -> Person:
+def _author(commit: StoredCommit) -> Person:
     return person(commit.author)
 
 
