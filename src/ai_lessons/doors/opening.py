@@ -53,6 +53,7 @@ def options(
         index_dir=settings.index_dir,
         evaluator=settings.evaluator,
         agent=settings.agent,
+        agent_by=settings.agent_by,
         session=settings.session,
         tier=settings.tier,
         offline=settings.offline,

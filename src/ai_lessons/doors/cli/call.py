@@ -63,7 +63,7 @@ class Call:
             self.bars = Bars()
             click.get_current_context().find_root().call_on_close(self.bars.finish)
             progress = self.bars.show
-        if not self.can_ask:
+        if not self.can_ask or self.settings.agent:
             return options(self.settings, progress=progress)
         return options(self.settings, progress=progress, ask_trust=ask_trust, ask_keys=ask_keys)
 

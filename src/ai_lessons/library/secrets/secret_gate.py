@@ -34,15 +34,14 @@ def refuse(parts: Parts, files: Mapping[str, bytes | None], known: str = "") -> 
 
     Raises:
         InvalidEntry: with the line and the mark of every secret that no frontmatter allows.
+        Refused: an agent calls, and the secret is allowed by what it would write.
     """
-    problems = [
-        found
-        for path, data in files.items()
-        if data is not None
-        for found in _news(parts, path, data.decode("utf-8", "replace"), files, known)
-    ]
+    texts = {path: data.decode("utf-8", "replace") for path, data in files.items() if data is not None}
+    problems = [found for path, text in texts.items() for found in _news(parts, path, text, files, known)]
     if problems:
         raise InvalidEntry(problems, hint="nothing was written")
+    if parts.options.agent and any(_news(parts, *one, files, known, allowed=False) for one in texts.items()):
+        parts.options.refuse_agents("allow a secret", "the same command with --allow-secret")
 
 
 def refuse_waiting(parts: Parts) -> None:
@@ -100,11 +99,16 @@ def unallowed(path: str, text: str, read: Read) -> list[Secret]:
     return [one for one in secrets if one.fingerprint not in may_stay]
 
 
-def _news(parts: Parts, path: str, text: str, files: Mapping[str, bytes | None], known: str) -> list[Problem]:
+def _news(
+    parts: Parts, path: str, text: str, files: Mapping[str, bytes | None], known: str, *, allowed: bool = True
+) -> list[Problem]:
+    """The secrets in a text that git does not have yet; without `allowed` also those that a frontmatter allows."""
+
     def read(beside: str) -> bytes | None:
         return files[beside] if beside in files else on_disk(parts.store.root, beside)
 
-    rest = [one for one in unallowed(path, text, read) if one.value not in known]
+    found = unallowed(path, text, read) if allowed else secret_scan.secrets_in(text)
+    rest = [one for one in found if one.value not in known]
     before = "\n".join(_committed(parts, one) for one in (path, *_gone(files))) if rest else ""
     return [secret_scan.problem(path, one) for one in rest if one.value not in before]
 
