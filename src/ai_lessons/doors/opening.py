@@ -35,6 +35,7 @@ def options(
     progress: Progress | None = None,
     ask_trust: Callable[[str, str], bool] | None = None,
     ask_keys: Callable[[str, list[str]], bool] | None = None,
+    ask_source: Callable[[str, str, str], bool] | None = None,
 ) -> Options:
     """What the library needs of the settings, and how this door shows progress and asks."""
     from ai_lessons.library.answers import silent
@@ -59,6 +60,7 @@ def options(
         offline=settings.offline,
         ask_trust=ask_trust,
         ask_keys=ask_keys,
+        ask_source=ask_source,
         progress=progress or silent,
         places=Places(
             places(settings.reads),

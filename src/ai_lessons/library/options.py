@@ -55,7 +55,8 @@ class Options(NamedTuple):
     `cache_dir` may be deleted at any time; `state_dir` holds what this user trusts; `index_dir` puts the search
     index elsewhere (a folder or a URI that LanceDB takes). `ask_trust(path, text)` is asked before a script runs
     that this machine has never seen; without it such a script is refused. `ask_keys(question, keys)` is asked once whom
-    to trust where approvals have to be signed. `cwd` resolves relative file names. `agent` is who calls if that is no
+    to trust where approvals have to be signed, `ask_source(doc, path, file)` before a doc is read again from
+    where it was not added from on this machine. `cwd` resolves relative file names. `agent` is who calls if that is no
     person, `agent_by` the variable or file that says so. `tier` is the name of the repository
     that is opened, `places` what is read beside it. `evaluator` is a command that is asked about what is promoted, and
     `ask_model(text)`, without one, the caller's own model; it raises an `AiLessonsError` where that gives no answer.
@@ -76,6 +77,7 @@ class Options(NamedTuple):
     offline: bool = False
     ask_trust: Callable[[str, str], bool] | None = None
     ask_keys: Callable[[str, list[str]], bool] | None = None
+    ask_source: Callable[[str, str, str], bool] | None = None
     progress: Progress = silent
     now: Callable[[], datetime] = utc_now
     places: Places = Places()

@@ -21,6 +21,7 @@ from ai_lessons.knowledge.layout import side_of
 from ai_lessons.knowledge.markdown import key_lines
 from ai_lessons.learning.events import SCRIPT_FAILED, SCRIPT_OK
 from ai_lessons.library.health import stale
+from ai_lessons.library.refreshing import is_known_source
 from ai_lessons.library.relating import superseded_by
 from ai_lessons.library.reports import Outdated
 from ai_lessons.repository import outside
@@ -119,9 +120,9 @@ class _Looking:
                     )
 
     def _source(self, light: Light) -> Iterator[Finding]:
-        """What cannot be found here may well be there on the machine where it was read, so it says nothing."""
+        """What was added elsewhere may be on the machine where it was read: here nothing is said, and nothing read."""
         source, hashed = light.details.get("source_path"), light.details.get("content_hash")
-        if not source or not hashed:
+        if not source or not hashed or not is_known_source(self._parts, light.id, str(source)):
             return
         path = Path(os.path.expanduser(str(source)))
         if not path.is_absolute() or not path.parent.is_dir():

@@ -53,7 +53,7 @@ class Call:
 
     def options(self) -> Options:
         """What the library needs to know of this terminal and this user."""
-        from ai_lessons.doors.cli.asking import ask_keys, ask_trust
+        from ai_lessons.doors.cli.asking import ask_keys, ask_source, ask_trust
         from ai_lessons.doors.opening import options
 
         progress = None
@@ -65,7 +65,7 @@ class Call:
             progress = self.bars.show
         if not self.can_ask or self.settings.agent:
             return options(self.settings, progress=progress)
-        return options(self.settings, progress=progress, ask_trust=ask_trust, ask_keys=ask_keys)
+        return options(self.settings, progress=progress, ask_trust=ask_trust, ask_keys=ask_keys, ask_source=ask_source)
 
     @cached_property
     def library(self) -> Library:
