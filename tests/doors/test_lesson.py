@@ -279,6 +279,7 @@ def test_the_workflow_of_promoting_to_a_skill(shell: Shell, hermetic: Path) -> N
 
 def light(number: str, scope: str, origin: str, pattern: str) -> Light:
     details = {"from": origin, "status": "active", "created": "2024-02-10T08:00:00Z", "pattern": pattern}
+    details |= {"firm": origin == "user"}
     return Light(LESSON, number, Kind.LESSON, "Title", scope, (), (), "x.md", details=details)
 
 

@@ -11,6 +11,7 @@ from ai_lessons.knowledge import drafts, layout, markdown
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Pattern, Relation
 from ai_lessons.library import changing, importing, refreshing
 from ai_lessons.library.checking import checked, project_name
+from ai_lessons.library.lessons import statements
 from ai_lessons.library.secrets import secret_scan
 from ai_lessons.repository.store import Change
 
@@ -83,6 +84,8 @@ class Contribute:
         entry_id = drafts.new_id(created)
         links = self._links(draft.links)
         said = {name: value for name, value in asdict(draft).items() if name not in _NOT_FIELDS}
+        if parts.options.agent:
+            said["origin"] = statements.AI  # whoever it says that it speaks for
         fields = drafts.lesson_fields(entry_id, drafts.stamp(created), links=links, **said)
         fields |= secret_scan.fields(draft.allow_secrets)
         project = project_name(draft.project) if draft.project else GLOBAL_PROJECT
@@ -107,6 +110,8 @@ class Contribute:
         data = markdown.render(fields, body).encode()
         entry = checked(path, data)
         applied = self._parts.write(subject, [Change(path, data, expect=None)], [("Entry", entry.id)])
+        if entry.fields.get("from") == statements.USER:
+            statements.remember(self._parts, statements.USER, entry)
         return self._parts.written_one(entry, applied)
 
     def add_resources(self, draft: ResourceDraft) -> Imported:
