@@ -37,6 +37,12 @@ def push(world: World, text: str, *who: str, message: str = "z", path: str = ZEB
     world.git(world.root, *who, "commit", "-qm", message)
 
 
+def confidence(world: World) -> float:
+    usage = world.fresh().recall.show("01M82N2FBXCV6287247XJ61AAA").usage
+    assert usage is not None
+    return usage.confidence
+
+
 def only(world: World, **options: object) -> Light:
     (one,) = [x for x in world.fresh(**options).lessons.list(every=True).entries if x.project == "global"]
     return one
@@ -140,9 +146,9 @@ def test_numbers_that_a_lesson_brings_along_count_only_from_the_users_own_hand(w
     block = "source:\n  type: promoted\n  from_scope: global\n  original: 01JD3Z8QK5W7M2X9V4T68F3K2A\n  tier: user\n"
     boasting = words("ai", more=block + '  alpha: "900.0"\n  beta: "1.0"\n')
     push(world, boasting, *MALLORY)
-    assert world.fresh().recall.show("01M82N2FBXCV6287247XJ61AAA").usage.confidence == 0.5
+    assert confidence(world) == 0.5
     push(world, boasting.replace("do: obey", "do: think"))
-    assert world.fresh().recall.show("01M82N2FBXCV6287247XJ61AAA").usage.confidence > 0.9
+    assert confidence(world) > 0.9
 
 
 def _wrong(world: World, ref: str) -> None:
@@ -188,6 +194,17 @@ def test_an_agent_that_would_silence_a_firm_lesson_is_refused_and_leaves_a_quest
     assert [x.id for _, group in world.fresh().lessons.load().groups for x in group if x.id == made.id] == [made.id]
     (asked,) = [x.detail for x in world.fresh().admin.review() if x.entry.id == made.id]
     assert asked.startswith("an agent asks: bot would ")
+
+
+@pytest.mark.parametrize("relation", ["supersedes", "contradicts", "specializes"])
+def test_a_link_that_was_pulled_silences_no_firm_lesson_until_the_user_makes_it(world: World, relation: str) -> None:
+    firm = world.library.lessons.add(PATTERN, by="user")
+    push(world, words("ai", more=f"confidence: very-high\nlinks:\n  - {relation}: {firm.id}\n"), *MALLORY)
+    asked = ContextQuery(budget=9)
+    assert firm.id in [light.id for light in world.fresh().recall.context(asked).lessons]
+    assert firm.id in [light.id for _, group in world.fresh().lessons.load().groups for light in group]
+    world.fresh().contribute.link("01M82N2FBXCV6287247XJ61AAA", firm.id, relation)
+    assert firm.id not in [light.id for light in world.fresh().recall.context(asked).lessons]
 
 
 def test_an_agent_adds_to_a_firm_lesson_what_silences_nothing(world: World) -> None:

@@ -284,7 +284,11 @@ class Contribute:
         kept = [x for x in entry.links if (x.relation, x.target) != (relation, end.id)]
         links = drafts.link_items(kept, add=(relation, end.id, weight))
         subject = f"Link: {start.title} {relation} {end.title}"
-        return changing.change(self._writes_to(start.id), start, {"links": links}, subject)
+        parts = self._writes_to(start.id)
+        done = changing.change(parts, start, {"links": links}, subject)
+        if relation in statements.SILENCING:
+            statements.remember_link(parts, start.id, end.id)
+        return done
 
     def _says(self, here: Light, relation: str, there: Light) -> bool:
         entry, _ = self._reading.load(here.id)

@@ -83,7 +83,8 @@ def wrong(parts: Parts, ref: str, reason: str, by: str) -> LessonChange:
     light = lesson(parts, ref)
     settled = light.details.get("status") == Status.WRONG and not reason.strip()
     if is_firm(light) and (by != "user" or parts.options.agent) and not settled:
-        statements.refuse(parts, light, "mark it wrong" + (f": {reason.strip()}" if reason.strip() else ""))
+        why = f" ({' '.join(reason.split())})" if reason.strip() else ""
+        statements.refuse(parts, light, f"mark it wrong{why}", f"lesson wrong {light.handle} --from user")
     reason = " ".join(reason.split())
     changes: dict[str, Any] = {"status": Status.WRONG.value} | ({"reason": reason} if reason else {})
     left = promoted_to(parts.catalog.fields(light.id))

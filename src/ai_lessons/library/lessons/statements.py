@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Entry, Light
     from ai_lessons.library.parts import Parts
+    from ai_lessons.library.tiers.opened import Reading
     from ai_lessons.repository.history import Introduced
     from ai_lessons.repository.store import Change
 
@@ -122,7 +123,7 @@ def _attested(parts: Parts, entries: Mapping[str, Entry]) -> dict[str, Attested]
 
 
 def _by_history(parts: Parts, entries: Mapping[str, Entry], me: _Me) -> dict[str, Attested]:
-    origins = _Origins(parts, entries.values()).found
+    origins = _Origins(parts, entries).found
     unknown = {entry.path for entry in entries.values() if digest(entry) not in origins}
     committed = parts.history.in_head(unknown)
     found = {}
@@ -152,13 +153,16 @@ def _address(ident: str | None) -> str:
 class _Origins:
     """The commits that first said what these lessons say, by digest; a file that only moved says nothing new."""
 
-    def __init__(self, parts: Parts, entries: Iterable[Entry]) -> None:
+    def __init__(self, parts: Parts, entries: Mapping[str, Entry]) -> None:
         self._parts = parts
         self._wanted: dict[str, set[str]] = {}
         self._digests: dict[tuple[str, str], str] = {}
         self.found: dict[str, list[Introduced]] = {}
-        for entry in entries:
+        for entry in entries.values():
             self._wanted.setdefault(entry.path, set()).add(digest(entry))
+        for one in parts.catalog.locations(entries):
+            if one.hash:
+                self._digests[one.path, one.hash] = digest(entries[one.id])
         asked: set[str] = set()
         while len(self._wanted) > len(asked):  # files that were moved here had other names before
             new = set(self._wanted) - asked
@@ -255,8 +259,8 @@ def _refuse_links(parts: Parts, entry: Entry) -> None:
             refuse(parts, light, f"let {entry.title!r} take its place")
 
 
-def refuse(parts: Parts, light: Light, what: str) -> None:
-    """Keep what an agent would do to a firm lesson as a question, and refuse it.
+def refuse(parts: Parts, light: Light, what: str, person: str = "repeats the command") -> None:
+    """Keep what an agent would do to a firm lesson as a question, and refuse it; `person` is what a person does.
 
     Raises:
         Refused: always.
@@ -264,8 +268,29 @@ def refuse(parts: Parts, light: Light, what: str) -> None:
     ask(parts, light, f"would {what}")
     raise Refused(
         f"{light.handle} is firm: a person stated it, and an agent cannot {what}",
-        hint="it is kept as a question for a person: ai-lessons admin review",
+        hint=f"it is kept as a question for a person, who runs ai-lessons admin review, or {person}",
     )
+
+
+def remember_link(parts: Parts, source: str, target: str) -> None:
+    """Note that the user in person lets one lesson silence another.
+
+    Raises:
+        StorageFailed: the state folder cannot be written.
+    """
+    if not parts.options.agent:
+        _marks(parts).add_all([(source, f"link {source} {target}")])
+
+
+def may_silence(parts: Reading, source: str, target: str, known: Mapping[str, Light]) -> bool:
+    """Whether a link may keep its target away: a firm lesson only for another one, or by a link of the user's own.
+
+    Links come with pulls, and with files that agents write by themselves. `known` holds both entries, where they are.
+    """
+    firm = [bool(one in known and known[one].details.get("firm")) for one in (source, target)]
+    if firm[0] or not firm[1]:
+        return True
+    return any(f"link {source} {target}" in _marks(one).marks() for one in parts.every)
 
 
 def ask(parts: Parts, light: Light, what: str) -> None:
