@@ -74,6 +74,12 @@ def test_a_committed_lesson_is_firm_if_the_user_and_no_agent_committed_it(
     assert standing(world) == expected
 
 
+def test_what_a_file_says_of_itself_is_told_as_what_it_says_beside_who_committed_it(world: World) -> None:
+    push(world, words(more="source: tested\n"), *MALLORY)
+    lines = world.fresh().recall.why("01M82N2FBXCV6287247XJ61AAA").lines
+    assert {"stated by mallory <m@x.example>", "its file says from: user", "its file says source: tested"} <= {*lines}
+
+
 def test_what_lies_uncommitted_in_the_users_own_folder_is_the_users_and_what_is_being_merged_is_not(
     world: World,
 ) -> None:
