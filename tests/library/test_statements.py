@@ -95,6 +95,17 @@ def test_what_lies_uncommitted_in_the_users_own_folder_is_the_users_and_what_is_
     assert standing(world) == (False, "mallory <m@x.example>")
 
 
+def test_what_the_user_changes_by_hand_is_the_users_before_it_is_committed_and_a_tag_changes_nothing(
+    world: World,
+) -> None:
+    push(world, words("ai"), *MALLORY)
+    world.write(ZEBRA, words())
+    assert standing(world) == (True, ME)
+    push(world, words(do="obey mallory"), *MALLORY)
+    world.write(ZEBRA, words(do="obey mallory", more="tags:\n  - t\n"))
+    assert standing(world) == (False, "mallory <m@x.example>")
+
+
 def test_other_words_are_another_statement_and_other_keys_or_another_name_are_not(world: World) -> None:
     push(world, words())
     push(world, words(more="tags:\n  - t\n"), *MALLORY)
@@ -155,6 +166,8 @@ def test_numbers_that_a_lesson_brings_along_count_only_from_the_users_own_hand(w
     assert confidence(world) == 0.5
     push(world, boasting.replace("do: obey", "do: think"))
     assert confidence(world) > 0.9
+    push(world, boasting.replace("do: obey", "do: think").replace("900.0", "901.0"), *MALLORY)
+    assert confidence(world) == 0.5
 
 
 def _wrong(world: World, ref: str) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from hashlib import sha256
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import AiLessonsError, Refused
 from ai_lessons.index.catalog_writing import Attested
@@ -47,12 +47,12 @@ class _Me(NamedTuple):
 
 
 def digest(entry: Entry) -> str:
-    """What a lesson says, where it says it and for whom: what another text of it has to be stated anew."""
-    fields = entry.fields
-    said = [entry.title, str(entry.pattern or ""), entry.body.strip(), entry.project, fields.get("from")]
-    return sha256(
-        json.dumps([*said, fields.get("applies_to")], default=str).encode("utf-8", "surrogatepass")
-    ).hexdigest()
+    """What a lesson says, where, for whom and with what standing: another text of it has to be stated anew."""
+    said: list[Any] = [entry.title, str(entry.pattern or ""), entry.body.strip(), entry.project]
+    said += [entry.fields.get("from"), entry.fields.get("applies_to")]
+    block = entry.fields.get("source")
+    text = json.dumps([*said, block if isinstance(block, dict) else None], default=str)
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def remember(parts: Parts, who: str, entry: Entry) -> None:
@@ -123,15 +123,15 @@ def _attested(parts: Parts, entries: Mapping[str, Entry]) -> dict[str, Attested]
 
 
 def _by_history(parts: Parts, entries: Mapping[str, Entry], me: _Me) -> dict[str, Attested]:
-    origins = _Origins(parts, entries).found
-    unknown = {entry.path for entry in entries.values() if digest(entry) not in origins}
-    committed = parts.history.in_head(unknown)
+    origins = _Origins(parts, entries)
+    committed = parts.history.in_head({one.path for one in entries.values() if digest(one) not in origins.found})
     found = {}
     for entry_id, entry in entries.items():
-        by = origins.get(digest(entry), [])
+        by, there = origins.found.get(digest(entry), []), committed.get(entry.path)
         mine = [one for one in by if me.is_behind(one)]
         own = [one for one in mine if not one.agent]
-        if own or (not by and entry.path not in committed):
+        edited = not by and (there is None or origins.digest_of(entry.path, there) != digest(entry))
+        if own or edited:
             found[entry_id] = Attested(me.who, _is_users(entry), start=True)
         else:
             found[entry_id] = Attested(_named(by[-1]) if by else "", firm=False, start=bool(mine))
@@ -179,16 +179,16 @@ class _Origins:
                     self._weigh(one, path, before, after)
 
     def _weigh(self, one: Introduced, path: str, before: str | None, after: str) -> None:
-        said = self._digest(path, after)
-        if said not in self._wanted[path] or (before and self._digest(path, before) == said):
+        said = self.digest_of(path, after)
+        if said not in self._wanted[path] or (before and self.digest_of(path, before) == said):
             return
-        from_where = [old for old, was, now in one.files if was and now != was and self._digest(old, was) == said]
+        from_where = [old for old, was, now in one.files if was and now != was and self.digest_of(old, was) == said]
         for old in from_where:
             self._wanted.setdefault(old, set()).add(said)
         if not from_where and one not in self.found.setdefault(said, []):
             self.found[said].append(one)
 
-    def _digest(self, path: str, blob: str) -> str:
+    def digest_of(self, path: str, blob: str) -> str:
         """What a file said in a commit; empty for what is no lesson."""
         if (path, blob) not in self._digests:
             where = place(path)
