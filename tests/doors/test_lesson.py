@@ -279,7 +279,8 @@ def test_the_workflow_of_promoting_to_a_skill(shell: Shell, hermetic: Path) -> N
 
 def light(number: str, scope: str, origin: str, pattern: str) -> Light:
     details = {"from": origin, "status": "active", "created": "2024-02-10T08:00:00Z", "pattern": pattern}
-    return Light(LESSON, number, Kind.LESSON, "Title", scope, (), (), "x.md", details=details)
+    said = {**details, "firm": origin == "user"}
+    return Light(LESSON, number, Kind.LESSON, "Title", scope, (), (), "x.md", details=said)
 
 
 LISTED = """\
@@ -440,7 +441,7 @@ def test_an_agent_is_told_what_is_data_and_no_text_gives_itself_the_mark(shell: 
 
 @pytest.mark.parametrize(
     ("options", "agent", "origin"),
-    [("", "", "user"), ("", "claude", "ai"), ("--from ai", "", "ai"), ("--firm", "x", "user")],
+    [("", "", "user"), ("", "claude", "ai"), ("--from ai", "", "ai"), ("--firm", "x", "ai")],
 )
 def test_who_calls_is_a_person_at_a_terminal_unless_an_agent_is_named(
     shell: Shell, options: str, agent: str, origin: str

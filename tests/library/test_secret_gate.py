@@ -15,7 +15,7 @@ from ai_lessons.library.lessons.lesson_answers import Targets
 from ai_lessons.library.rules.rule_answers import RuleDraft
 from ai_lessons.library.secrets import secret_scan
 from ai_lessons.library.wiring import init_repository
-from ai_lessons.library.writes import LessonDraft
+from ai_lessons.library.writes import LessonDraft, ResourceDraft
 from library.secret_world import FAKE, mark_of
 from library.world import LESSON, OTHER, lesson, rule
 
@@ -26,6 +26,21 @@ if TYPE_CHECKING:
 
 KEY = FAKE["GitLab"]
 SECRET = f"Log in with {KEY}\n"
+
+
+def test_an_agent_allows_no_secret_by_frontmatter_that_it_writes(world: World) -> None:
+    mark = secret_scan.secrets_in(SECRET)[0].fingerprint
+    allowing = f"---\nkind: doc\nallow_secrets:\n  - {mark}: the vendor publishes it\n---\n{SECRET}"
+    file = world.root.parent / "keys.md"
+    file.write_text(allowing)
+    draft = ResourceDraft(Kind.DOC, [str(file)], project="p")
+    with pytest.raises(Refused, match="an agent cannot allow what looks like a secret"):
+        world.fresh(agent="bot").contribute.add_resources(draft)
+    assert not in_git(world)
+    assert world.fresh().contribute.add_resources(draft).written
+    world.fresh(agent="bot").contribute.update(
+        world.library.recall.list().entries[0].id, title="What git has already an agent may keep"
+    )
 
 
 def in_git(world: World) -> bool:

@@ -63,7 +63,15 @@ def loaded(value: Loaded, _view: View) -> str:
 
 def _item(entry: Light) -> str:
     said = line(says(entry)).replace(FIRM, "(firm)")  # no text gives itself the mark
-    return f"- {said}{f' {FIRM}' if entry.details.get('from') == 'user' else ''}"
+    return f"- {said}{_standing(entry)}"
+
+
+def _standing(entry: Light) -> str:
+    """Who stated a lesson that claims to be a person's; nothing where git's history does not tell."""
+    if entry.details.get("firm"):
+        return f" {FIRM}"
+    by = entry.details.get("stated_by") if entry.details.get("from") == "user" else ""
+    return f" [stated by {line(str(by))}]" if by else ""
 
 
 def shown(value: LessonShown, _view: View) -> str:

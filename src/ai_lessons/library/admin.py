@@ -378,9 +378,11 @@ class Admin(SharingJobs, PortingJobs):
         The paths of the files, the script's first.
 
         Raises:
-            UsageError: not a script.
+            UsageError: not a script. Refused: an agent is calling.
         """
         from ai_lessons.library.running import trust
+
+        self._parts.options.refuse_agents("trust a script", f"ai-lessons admin trust-script {ref}")
 
         self._parts.current()
         light = self._parts.resolve(ref)

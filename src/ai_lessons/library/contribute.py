@@ -11,6 +11,7 @@ from ai_lessons.knowledge import drafts, layout, markdown
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Kind, Pattern, Relation
 from ai_lessons.library import changing, importing, refreshing
 from ai_lessons.library.checking import checked, project_name
+from ai_lessons.library.lessons import statements
 from ai_lessons.library.relating import opposites, refuse_circle, refuse_wrong_kinds
 from ai_lessons.library.secrets import secret_scan
 from ai_lessons.repository.store import Change
@@ -84,6 +85,8 @@ class Contribute:
         entry_id = drafts.new_id(created)
         links = self._links(draft.links)
         said = {name: value for name, value in asdict(draft).items() if name not in _NOT_FIELDS}
+        if parts.options.agent:
+            said["origin"] = statements.AI  # whoever it says that it speaks for
         fields = drafts.lesson_fields(entry_id, drafts.stamp(created), links=links, **said)
         fields |= secret_scan.fields(draft.allow_secrets)
         project = project_name(draft.project) if draft.project else GLOBAL_PROJECT
@@ -108,6 +111,8 @@ class Contribute:
         data = markdown.render(fields, body).encode()
         entry = checked(path, data)
         applied = self._parts.write(subject, [Change(path, data, expect=None)], [("Entry", entry.id)])
+        if entry.fields.get("from") == statements.USER:
+            statements.remember(self._parts, statements.USER, entry)
         return self._parts.written_one(entry, applied)
 
     def add_resources(self, draft: ResourceDraft) -> Imported:
@@ -292,7 +297,11 @@ class Contribute:
         kept = [x for x in entry.links if (x.relation, x.target) != (relation, end.id)]
         links = drafts.link_items(kept, add=(relation, end.id, weight))
         subject = f"Link: {start.title} {relation} {end.title}"
-        return changing.change(self._writes_to(start.id), start, {"links": links}, subject)
+        parts = self._writes_to(start.id)
+        done = changing.change(parts, start, {"links": links}, subject)
+        if relation in statements.SILENCING:
+            statements.remember_link(parts, start.id, end.id)
+        return done
 
     def _says(self, here: Light, relation: str, there: Light) -> bool:
         entry, _ = self._reading.load(here.id)

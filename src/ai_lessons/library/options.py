@@ -86,7 +86,9 @@ class Options(NamedTuple):
     `cache_dir` may be deleted at any time; `state_dir` holds what this user trusts; `index_dir` puts the search
     index elsewhere (a folder or a URI that LanceDB takes). `ask_trust(path, text)` is asked before a script runs
     that this machine has never seen; without it such a script is refused. `ask_keys(question, keys)` is asked once whom
-    to trust where approvals have to be signed. `cwd` resolves relative file names. `tier` is the name of the repository
+    to trust where approvals have to be signed, `ask_source(doc, path, file)` before a doc is read again from
+    where it was not added from on this machine. `cwd` resolves relative file names. `agent` is who calls if that is no
+    person, `agent_by` the variable or file that says so. `tier` is the name of the repository
     that is opened, `places` what is read beside it. `evaluator` is a command that is asked about what is promoted, and
     `ask_model(text)`, without one, the caller's own model; it raises an `AiLessonsError` where that gives no answer.
     `limits` says which files of this machine may be added.
@@ -101,13 +103,25 @@ class Options(NamedTuple):
     evaluator: str | None = None
     index_dir: str | None = None
     agent: str | None = None
+    agent_by: str = ""
     session: str | None = None
     tier: str = USER
     offline: bool = False
     ask_trust: Callable[[str, str], bool] | None = None
     ask_keys: Callable[[str, list[str]], bool] | None = None
+    ask_source: Callable[[str, str, str], bool] | None = None
     progress: Progress = silent
     now: Callable[[], datetime] = utc_now
     places: Places = Places()
     ask_model: Callable[[str], str] | None = None
     limits: Limits = Limits()
+
+    def refuse_agents(self, what: str, command: str) -> None:
+        """Some jobs are for people; `what` completes "an agent cannot", `command` is how a person does it.
+
+        Raises:
+            Refused: an agent is calling.
+        """
+        if self.agent:
+            where = f", without {self.agent_by} in the environment" if self.agent_by.isupper() else ""
+            raise Refused(f"an agent cannot {what}: a person does", hint=f"ask the user: {command}{where}")

@@ -54,7 +54,7 @@ class Call:
 
     def options(self) -> Options:
         """What the library needs to know of this terminal and this user."""
-        from ai_lessons.doors.cli.asking import ask_keys, ask_trust
+        from ai_lessons.doors.cli.asking import ask_keys, ask_source, ask_trust
         from ai_lessons.doors.opening import options
 
         progress = None
@@ -64,9 +64,9 @@ class Call:
             self.bars = Bars()
             click.get_current_context().find_root().call_on_close(self.bars.finish)
             progress = self.bars.show
-        if not self.can_ask:
+        if not self.can_ask or self.settings.agent:
             return options(self.settings, progress=progress)
-        return options(self.settings, progress=progress, ask_trust=ask_trust, ask_keys=ask_keys)
+        return options(self.settings, progress=progress, ask_trust=ask_trust, ask_keys=ask_keys, ask_source=ask_source)
 
     @cached_property
     def library(self) -> Library:

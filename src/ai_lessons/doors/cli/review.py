@@ -28,15 +28,12 @@ NO_TERMINAL = "use pending-rules, then approve-rule ID --yes or reject-rule ID"
 
 
 def refuse_agents(call: Call) -> None:
-    """The library refuses too; here it is said before anybody is asked anything.
+    """The library refuses too; here it is said before a person is asked anything.
 
     Raises:
         Refused: an agent is calling.
     """
-    if call.settings.agent:
-        raise Refused(
-            "an agent cannot decide about proposals: a person does", hint=f"ask the user: {render_rules.REVIEW}"
-        )
+    call.options().refuse_agents("decide about proposals", render_rules.REVIEW)
 
 
 def _has_reader(call: Call) -> bool:

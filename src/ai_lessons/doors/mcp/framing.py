@@ -118,7 +118,8 @@ def origin(entry: Light, approvals: Mapping[str, Approval]) -> list[str]:
     path = "" if entry.kind is Kind.SCRIPT else f"path: {line(entry.path)}"
     if entry.kind is Kind.RULE:
         return [approved(approvals.get(entry.id)), path]
-    said = f"from: {line(str(entry.details['from']))}" if entry.details.get("from") else ""
+    by, claim = entry.details.get("stated_by"), entry.details.get("from")
+    said = f"stated by {line(str(by))}" if by else f"its file says from: {line(str(claim))}" if claim else ""
     return [" | ".join(filter(None, (said, path)))] if said or path else []
 
 

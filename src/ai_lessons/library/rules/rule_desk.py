@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, Refused
+from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import markdown
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, Entry, Kind, id_end, shared_tail
@@ -269,10 +269,7 @@ def refuse_agents(parts: Parts, what: str) -> None:
     Raises:
         Refused: an agent is calling.
     """
-    if parts.options.agent:
-        raise Refused(
-            f"an agent cannot {what} a proposal: a person does", hint="ask the user: ai-lessons admin review-rules"
-        )
+    parts.options.refuse_agents(f"{what} a proposal", "ai-lessons admin review-rules")
 
 
 def _short(ref: str) -> str:

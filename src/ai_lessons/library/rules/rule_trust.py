@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def trust_keys(parts: Parts, ask: Callable[[str, list[str]], bool] | None) -> TrustedKeys:
     """See `Admin.trust_keys`."""
-    _refuse_agents(parts)
+    parts.options.refuse_agents("say whom to trust", "ai-lessons admin trust-keys")
     looks = parts.rules.looks()
     if not looks or looks[-1].tip is None:
         raise NotFound("approval branch in", str(parts.store.root), hint="commit something on a branch called main")
@@ -48,7 +48,7 @@ def _question(where: str, gone: list[str]) -> str:
 
 def acknowledge(parts: Parts, ask: Callable[[str], bool] | None) -> Audit:
     """See `Admin.acknowledge`."""
-    _refuse_agents(parts)
+    parts.options.refuse_agents("acknowledge alarms", "ai-lessons admin audit --acknowledge")
     found = audit(parts)
     if not found.alarms:
         return found
@@ -64,8 +64,3 @@ def acknowledge(parts: Parts, ask: Callable[[str], bool] | None) -> Audit:
     for view in looks:
         approved.acknowledge(worktree, view, view.said)
     return audit(parts)
-
-
-def _refuse_agents(parts: Parts) -> None:
-    if parts.options.agent:
-        raise Refused("an agent cannot say whom to trust: a person does", hint="ask the user to do it")

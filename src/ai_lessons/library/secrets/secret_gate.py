@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Refused
+from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound
 from ai_lessons.knowledge import layout, markdown
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.secrets import secret_scan
@@ -42,19 +42,14 @@ def refuse(parts: Parts, files: Mapping[str, bytes | None], known: str = "") -> 
         InvalidEntry: with the line and the mark of every secret that no frontmatter allows. Refused: an agent allows
             one that HEAD does not allow.
     """
-    problems = [
-        found
-        for path, data in files.items()
-        if data is not None
-        for found in _news(parts, path, data.decode("utf-8", "replace"), files, known)
-    ]
+    texts = {path: data.decode("utf-8", "replace") for path, data in files.items() if data is not None}
+    problems = [found for path, text in texts.items() for found in _news(parts, path, text, files, known)]
     if problems:
         raise InvalidEntry(problems, hint="nothing was written")
     marks = [mark for mark in _newly_allowed(parts, files) if mark not in known]
-    if marks and parts.options.agent:
-        raise Refused(
-            f"an agent cannot allow what looks like a secret ({', '.join(marks)}): a person does",
-            hint="nothing was written; ask the user to do it, with --allow-secret MARK=REASON",
+    if marks:
+        parts.options.refuse_agents(
+            f"allow what looks like a secret ({', '.join(marks)})", "the same command with --allow-secret"
         )
     by = author_here(parts.store.worktree) if marks else ""
     return [(ALLOWED, f"{mark} by {by or 'a person whom git does not know'}") for mark in marks]
@@ -138,6 +133,8 @@ def unallowed(path: str, text: str, read: Read) -> list[Secret]:
 
 
 def _news(parts: Parts, path: str, text: str, files: Mapping[str, bytes | None], known: str) -> list[Problem]:
+    """The secrets in a text that git does not have yet; without `allowed` also those that a frontmatter allows."""
+
     def read(beside: str) -> bytes | None:
         return files[beside] if beside in files else on_disk(parts.store.root, beside)
 
