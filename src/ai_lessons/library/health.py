@@ -53,15 +53,15 @@ def _repository(parts: Parts) -> Check:
     return Check("repository", "ok", f"{where}, {branch} at {commit}")
 
 
-def _git(parts: Parts) -> Check:
-    done = git.run(parts.store.root, "--version")
+def _git(_: Parts) -> Check:
+    done = git.run_outside("--version")
     if done is None:
         return Check("git", "warning", "no git program: no sync, hooks or history of renames", "install git")
     return Check("git", "ok", done.text.strip())
 
 
 def _identity(parts: Parts) -> Check:
-    who = git.identity(parts.store.root, "COMMITTER")
+    who = git.identity(parts.store.worktree, "COMMITTER")
     if not who:
         return Check(
             "identity", "error", "git does not know who you are: writes wait for a commit",
@@ -183,7 +183,9 @@ def _clusters(parts: Parts) -> tuple[int, ...]:
 
 
 def _recent_commits(parts: Parts) -> int:
-    done = git.run(parts.store.root, "rev-list", "--count", "--since=30.days", "HEAD", "--", ".")
+    done = git.run(
+        parts.store.worktree, "rev-list", "--count", "--since=30.days", "HEAD", "--", ".", cwd=parts.store.root
+    )
     return int(done.text) if done is not None and not done.code else 0
 
 

@@ -99,7 +99,7 @@ def snapshots_of(parts: Parts) -> tuple[Snapshot, ...]:
 def _unsaved(parts: Parts) -> int:
     from ai_lessons.repository import git
 
-    done = git.run(parts.store.root, "status", "--porcelain", "-z", "-uall", "--", ".")
+    done = git.run(parts.store.worktree, "status", "--porcelain", "-z", "-uall", "--", ".", cwd=parts.store.root)
     return len([one for one in done.out.split(b"\0") if one]) if done is not None else 0
 
 

@@ -45,7 +45,7 @@ def find(worktree: Worktree, ref: str, tip: str) -> str:
 def _first(worktree: Worktree, tip: str) -> str:
     from ai_lessons.repository import git  # noqa: PLC0415  # it loads subprocess, which a read with nothing new spares
 
-    done = git.run(worktree.top, "rev-list", "--first-parent", "--max-parents=0", tip, "--")
+    done = git.run(worktree, "rev-list", "--first-parent", "--max-parents=0", tip, "--")
     if done is not None and done.code == 0 and done.text:
         return done.text.split()[-1]
     from ai_lessons.repository.approval.derivation import Reading  # noqa: PLC0415  # it loads dulwich, only for who has no git

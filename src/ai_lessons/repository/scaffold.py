@@ -19,7 +19,7 @@ from ai_lessons.repository import first_commit, git, starters
 from ai_lessons.repository.approval.rule_files import is_rule
 from ai_lessons.repository.files import translated, write_file
 from ai_lessons.repository.first_commit import BRANCH, TEXT_SAMPLE, is_binary, last_line
-from ai_lessons.repository.worktree import Worktree, locate, read_head, read_ref
+from ai_lessons.repository.worktree import GIT_FOLDER, Worktree, locate, read_head, read_ref
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from ai_lessons.repository.first_commit import Unwanted
 
 CLONE_SECONDS = 900.0
-GIT_FOLDER = ".git"
 _HEADS = "refs/heads/"
 
 _BASICS = (".gitattributes", ".gitignore")
@@ -194,7 +193,7 @@ def clone(url: str, path: Path) -> Scaffolded:
     target = Path(os.path.abspath(path.expanduser()))
     if Path(url).exists():
         url = os.path.abspath(url)
-    if (target / GIT_FOLDER).exists() and git.setting(target, "remote.origin.url") == url:
+    if (target / GIT_FOLDER).exists() and git.setting(locate(target), "remote.origin.url") == url:
         return Scaffolded(target.resolve(), created=False)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise Conflict(f"{target} is there and is not a clone of {url}", hint="name a folder that does not exist yet")
@@ -204,7 +203,7 @@ def clone(url: str, path: Path) -> Scaffolded:
     try:
         # a pulled tree is untrusted: git refuses names and objects that no honest client writes
         checked = ("-c", "transfer.fsckObjects=true", "clone", "--quiet", "--", url, str(target))
-        done = git.run(target.parent, *checked, timeout=CLONE_SECONDS)
+        done = git.run_outside(*checked, timeout=CLONE_SECONDS)
     except StorageFailed as error:
         raise Unreachable(f"{url} was not cloned: {error.message}", hint=hint) from error
     if done is None:

@@ -88,7 +88,7 @@ def _check_out(worktree: Worktree, repo: Repo, start: str, merge: ObjectID, rule
     head = read_head(worktree)
     if head.ref is None or head.commit != start:
         raise StorageFailed("the starter rules are not in force: the branch moved meanwhile")
-    done = git.run(worktree.top, "reset", "--quiet", "--keep", merge.decode())
+    done = git.run(worktree, "reset", "--quiet", "--keep", merge.decode())
     if done is not None:
         if done.code:
             raise StorageFailed(f"the starter rules are not in force, because git refused: {done.err}")
@@ -101,7 +101,7 @@ def _check_out(worktree: Worktree, repo: Repo, start: str, merge: ObjectID, rule
 
 
 def _person(worktree: Worktree, repo: Repo) -> str:
-    who = git.identity(worktree.top) if git.available() else identity_without_git(repo, "COMMITTER")
+    who = git.identity(worktree) if git.available() else identity_without_git(repo, "COMMITTER")
     if who is None:
         raise StorageFailed(NO_IDENTITY)
     return who

@@ -19,7 +19,7 @@ from ai_lessons.repository.files import READ_LIMIT, Row, Staging
 from ai_lessons.repository.folders import Folders
 from ai_lessons.repository.journal import Intent, Journal, Noted, new_name
 from ai_lessons.repository.locks import held
-from ai_lessons.repository.worktree import Head, Worktree, locate, read_head
+from ai_lessons.repository.worktree import Head, Worktree, locate, read_head, refuse_layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -314,12 +314,13 @@ class Store:
                 self._expect(change, there=there is not None)
 
     def _refuse_nested(self, path: str, known: set[str]) -> None:
-        """A submodule's files belong to the submodule; `known` are folders that were looked at already."""
+        """A submodule's files belong to the submodule, and git's to git; `known` are folders seen already."""
         folder = path.rpartition("/")[0]
         while folder and folder not in known:
             known.add(folder)
             if os.path.lexists(self.root / folder / ".git"):
                 raise Refused(f"{folder} is a repository of its own; nothing is written into it")
+            refuse_layout(self.root / folder)
             folder = folder.rpartition("/")[0]
 
     def _expect(self, change: Change, *, there: bool) -> None:

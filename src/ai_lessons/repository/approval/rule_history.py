@@ -90,7 +90,7 @@ def read_with_git(worktree: Worktree, tips: Sequence[str], without: Sequence[str
     """
     only = ("--full-history", "--sparse", "--", worktree.prefix) if worktree.prefix else ("--",)
     done = git.run(
-        worktree.top,
+        worktree,
         *_LOG,
         *tips,
         *(f"^{commit}" for commit in without),
@@ -191,12 +191,12 @@ def read_blobs_with_git(worktree: Worktree, blobs: Iterable[str]) -> dict[str, b
     packed = sorted(wanted - found.keys())
     if not packed:
         return found
-    sizes = git.run(worktree.top, "cat-file", "--batch-check", "--buffer", stdin="\n".join(packed).encode() + b"\n")
+    sizes = git.run(worktree, "cat-file", "--batch-check", "--buffer", stdin="\n".join(packed).encode() + b"\n")
     if sizes is None:
         return None
     rows = [line.split() for line in sizes.out.splitlines()]
     small = [row[0] for row in rows if len(row) == 3 and row[1] == b"blob" and int(row[2]) <= TEXT_LIMIT]
-    done = git.run(worktree.top, "cat-file", "--batch", "--buffer", stdin=b"\n".join(small) + b"\n") if small else None
+    done = git.run(worktree, "cat-file", "--batch", "--buffer", stdin=b"\n".join(small) + b"\n") if small else None
     return found | _batch(done.out) if done is not None else found
 
 

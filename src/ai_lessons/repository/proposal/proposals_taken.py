@@ -127,7 +127,7 @@ def _taken(name: str, commit: Raw, source: Raw, how: How) -> Taken:
 
 
 def _history(worktree: Worktree, tip: str) -> Iterator[Raw]:
-    done = git.run(worktree.top, "log", "--no-show-signature", f"--format=tformat:{_FORMAT}", tip)
+    done = git.run(worktree, "log", "--no-show-signature", f"--format=tformat:{_FORMAT}", tip)
     if done is None:
         yield from _alone(worktree, tip)
         return
@@ -159,7 +159,7 @@ def stood(worktree: Worktree, base: str, tip: str, path: str, blob: str) -> bool
     """Whether any commit of `tip` that `base` lacks gave or took the file at `path` this content."""
     full = worktree.prefix + path
     flags = ("--format=", "--raw", "--no-abbrev", "--no-renames", "--full-history", "-m")
-    done = git.run(worktree.top, "log", *flags, f"{base}..{tip}", "--", full, extra=LITERAL)
+    done = git.run(worktree, "log", *flags, f"{base}..{tip}", "--", full, extra=LITERAL)
     if done is not None:
         return any(blob in line.split()[2:4] for line in done.text.splitlines() if line.startswith(":"))
     with opened(worktree) as repo:
