@@ -11,7 +11,7 @@ from ai_lessons.errors import Refused
 from ai_lessons.repository import git as git_
 from ai_lessons.repository.history import History
 from ai_lessons.repository.objects import opened
-from ai_lessons.repository.scaffold import clone
+from ai_lessons.repository.scaffold import clone, init
 from ai_lessons.repository.sharing import sync
 from ai_lessons.repository.store import Change, Job, Store
 from ai_lessons.repository.worktree import Worktree, locate, read_head
@@ -177,3 +177,40 @@ def test_a_clone_is_made_without_looking_at_the_folder_that_it_is_made_in(git_re
     made = clone(str(git_repo), tmp_path / "evil" / "clone")
     assert made.created
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("part", [".ai", ".ai/reference"])
+def test_a_linked_knowledge_folder_is_neither_opened_nor_made(
+    project: Path, tmp_path: Path, git: Git, part: str
+) -> None:
+    git(tmp_path, "init", "-q", "own")
+    (tmp_path / "own/reference").mkdir()
+    (tmp_path / "code" / part).parent.mkdir(parents=True)
+    (tmp_path / "code" / part).symlink_to(tmp_path / "own")
+    for job in (locate, init):
+        with pytest.raises(Refused, match="is a link to") as caught:
+            job(tmp_path / "code/.ai/reference")
+        assert "--tier user" in caught.value.hint
+    assert sorted(os.listdir(tmp_path / "own")) == [".git", "reference"]
+    assert locate(tmp_path / "own").root == tmp_path / "own"
+
+
+def test_the_knowledge_folder_of_the_home_may_be_a_link(hermetic: Path, git_repo: Path) -> None:
+    (hermetic / ".ai").mkdir()
+    (hermetic / ".ai/reference").symlink_to(git_repo)
+    assert locate(hermetic / ".ai/reference").root == git_repo
+
+
+@pytest.mark.parametrize(
+    ("stated", "by_git", "commits"), [(True, "", False), (None, "", False), (False, "true", True), (True, "yes", True)]
+)
+def test_in_a_folder_of_a_bigger_repository_only_the_users_git_says_whether_we_commit(
+    project: Path, git: Git, *, stated: bool | None, by_git: str, commits: bool
+) -> None:
+    if by_git:
+        git(project, "config", "ai-lessons.autocommit", by_git)
+    store = Store.open(project / ".ai/reference")
+    assert store.commits(stated) is commits
+    assert store.autocommit is commits
+    alone = Store.open(project)
+    assert [alone.commits(one) for one in (None, True, False)] == [True, True, False]

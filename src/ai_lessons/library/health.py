@@ -16,6 +16,7 @@ from ai_lessons.library import usefulness
 from ai_lessons.library.reports import Check, Stale, Stats
 from ai_lessons.repository import git, scaffold
 from ai_lessons.repository.githooks import hooks
+from ai_lessons.repository.store import AUTOCOMMIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -80,7 +81,13 @@ def _pending(parts: Parts) -> Check:
     waiting = parts.store.pending()
     if waiting:
         return Check("pending", "warning", f"writes that wait for a commit: {len(waiting)}", "ai-lessons admin save")
-    return Check("pending", "ok", "every write is committed" if parts.store.autocommit else "commits are yours to make")
+    stated = parts.reading_config.autocommit
+    if parts.store.commits(stated):
+        return Check("pending", "ok", "every write is committed")
+    ignored = "; git.autocommit counts for nothing in a folder of a bigger repository" if stated else ""
+    return Check(
+        "pending", "ok", f"commits are yours to make{ignored}", f"git config {AUTOCOMMIT} true" if stated else ""
+    )
 
 
 def _entries(parts: Parts) -> Check:

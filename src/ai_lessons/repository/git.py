@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.errors import StorageFailed
 from ai_lessons.repository.running import programs
+from ai_lessons.repository.worktree import TRUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -76,10 +77,6 @@ class Done:
     def text(self) -> str:
         """Standard output as text, without the last newline."""
         return self.out.decode(errors="replace").rstrip("\n")
-
-
-_TRUE = frozenset(("true", "yes", "on", "1"))
-"""What git takes for true; any other number but 0 is, too, and nobody writes it."""
 
 
 def program() -> str | None:
@@ -222,7 +219,7 @@ def callers(worktree: Worktree) -> tuple[str | None, str | None, bool]:
         whole = ident[: ident.rfind(">") + 1]
         return whole if stated and whole and not whole.startswith(" <") else identity(worktree, role)
 
-    return who("AUTHOR"), who("COMMITTER"), signs.lower() in _TRUE
+    return who("AUTHOR"), who("COMMITTER"), signs.lower() in TRUE
 
 
 def setting(worktree: Worktree, key: str, *, kind: str | None = None) -> str | None:

@@ -19,7 +19,7 @@ from ai_lessons.repository import first_commit, git, starters
 from ai_lessons.repository.approval.rule_files import is_rule
 from ai_lessons.repository.files import translated, write_file
 from ai_lessons.repository.first_commit import BRANCH, TEXT_SAMPLE, is_binary, last_line
-from ai_lessons.repository.worktree import GIT_FOLDER, Worktree, locate, read_head, read_ref
+from ai_lessons.repository.worktree import GIT_FOLDER, Worktree, locate, read_head, read_ref, refuse_linked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -133,8 +133,6 @@ def _settings(around: Worktree | None, *, team: bool) -> dict[str, object]:
     settings: dict[str, object] = {"approval.distinct": True} if team else {}
     if around is None:
         return settings
-    if around.prefix:
-        settings["git.autocommit"] = False
     ref = read_head(around).ref
     if ref is not None and read_ref(around, f"{_HEADS}{BRANCH}") is None:
         settings["approval.branch"] = ref.removeprefix(_HEADS)
@@ -216,6 +214,7 @@ def clone(url: str, path: Path) -> Scaffolded:
 
 def _make_folder(path: Path) -> Path:
     full = Path(os.path.abspath(path.expanduser()))
+    refuse_linked(full)
     if GIT_FOLDER in full.parts:
         raise Refused(f"{full} is inside git's own folder")
     if full.exists() and not full.is_dir():

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import NoRepository, Refused, StorageFailed, UnsupportedRepository
@@ -17,9 +18,10 @@ from ai_lessons.repository.files import translated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 STATE_FOLDER = "ai-lessons"
+TRUE = frozenset(("true", "yes", "on", "1"))
+"""What git takes for true; any other number but 0 is, too, and nobody writes it."""
 
 _EXTENSIONS = frozenset(("noop", "preciousobjects", "partialclone", "worktreeconfig", "relativeworktrees"))
 _COMMIT = re.compile("[0-9a-f]{40}")
@@ -77,6 +79,7 @@ def locate(path: Path) -> Worktree:
 
 
 def _locate(path: Path) -> Worktree:
+    refuse_linked(path)
     try:
         root = path.expanduser().resolve(strict=True)
     except (FileNotFoundError, NotADirectoryError, RuntimeError):
@@ -100,6 +103,25 @@ def _locate(path: Path) -> Worktree:
             return found
     _refuse_damage(root)
     raise NoRepository(str(path))
+
+
+def refuse_linked(path: Path) -> None:
+    """The knowledge folder of a code project comes with its code, so a link in its place was not made by the user.
+
+    The home folder's own may be a link: no project brings it.
+
+    Raises:
+        Refused: `.ai` or `.ai/reference` is a link.
+    """
+    place = Path(os.path.abspath(path.expanduser()))
+    if place.parts[-2:] != (".ai", "reference") or place.parent.parent == Path.home():
+        return
+    for one in (place.parent, place):
+        if one.is_symlink():
+            raise Refused(
+                f"{one} is a link to {os.readlink(one)}: the knowledge folder of a project must lie in the project",
+                hint="--tier user leaves the project out; to work on what the link leads to, name that folder: --repo",
+            )
 
 
 def refuse_layout(folder: Path) -> None:
@@ -212,7 +234,7 @@ def format_fault(settings: Mapping[str, str], *, linked: bool = False) -> str:
 
     A bare repository's linked worktree is fine: `core.bare` says nothing about it.
     """
-    if settings.get("core.bare", "false").lower() in {"true", "yes", "on", "1"} and not linked:
+    if settings.get("core.bare", "false").lower() in TRUE and not linked:
         return "it is bare"
     if settings.get("core.repositoryformatversion", "0") not in {"0", "1"}:
         return f"its format version {settings['core.repositoryformatversion']} is unknown"
