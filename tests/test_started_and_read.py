@@ -7,6 +7,7 @@ fails, and so does a row without one.
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,9 +23,10 @@ RUNNERS = {"run", "run_outside", "leave_running", "_run", "_git", "_demand"}
 READS = {"open", "os.open", "os.walk", "os.scandir", "os.readlink"}
 
 
-def modules() -> Iterator[tuple[str, ast.Module]]:
-    for file in sorted(SOURCE.rglob("*.py")):
-        yield file.relative_to(SOURCE).as_posix().removesuffix(".py"), ast.parse(file.read_text(encoding="utf-8"))
+@functools.cache
+def modules() -> tuple[tuple[str, ast.Module], ...]:
+    files = sorted(SOURCE.rglob("*.py"))
+    return tuple((one.relative_to(SOURCE).as_posix().removesuffix(".py"), ast.parse(one.read_bytes())) for one in files)
 
 
 def calls(tree: ast.Module) -> Iterator[ast.Call]:
