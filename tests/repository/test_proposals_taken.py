@@ -30,7 +30,6 @@ def without_rule(status: str) -> str:
     return "\n".join(line for line in status.splitlines() if PATH not in line)
 
 
-@pytest.mark.usefixtures("engine")
 def test_approving_brings_the_file_along_and_leaves_every_edit_as_it_was(desk: Desk, git: Git) -> None:
     desk.propose()
     dirty_everything(desk.root, git)
@@ -51,7 +50,6 @@ def test_approving_brings_the_file_along_and_leaves_every_edit_as_it_was(desk: D
     clean(git, desk.root)
 
 
-@pytest.mark.usefixtures("engine")
 def test_an_edit_and_a_removal_are_brought_along_too(desk: Desk, git: Git) -> None:
     desk.approved()
     desk.propose({PATH: text("Use Y")})
@@ -108,7 +106,6 @@ def link_in_its_place(desk: Desk) -> None:
     (desk.root / PATH).symlink_to("elsewhere")
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(
     ("edit", "status"),
     [
@@ -137,7 +134,6 @@ def test_what_the_user_did_to_the_rule_itself_stays(desk: Desk, edit: object, st
     assert desk.served() == "Use Y"
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("announced", [False, True])
 def test_an_untracked_file_in_the_way_stays_and_is_not_deleted_by_the_next_commit(desk: Desk, announced: bool) -> None:
     desk.propose()
@@ -151,7 +147,6 @@ def test_an_untracked_file_in_the_way_stays_and_is_not_deleted_by_the_next_commi
     assert desk.run("cat-file", "blob", f"main:{PATH}") == text("Use X").strip()
 
 
-@pytest.mark.usefixtures("engine")
 def test_the_text_that_is_there_already_just_becomes_tracked(desk: Desk) -> None:
     desk.propose()
     desk.write(PATH, text("Use X"))
@@ -160,7 +155,6 @@ def test_the_text_that_is_there_already_just_becomes_tracked(desk: Desk) -> None
     assert desk.status() == ""
 
 
-@pytest.mark.usefixtures("engine")
 def test_main_is_moved_while_another_branch_is_checked_out(desk: Desk, git: Git) -> None:
     desk.propose()
     desk.run("switch", "-q", "-c", "feature")
@@ -321,7 +315,6 @@ def test_commits_are_signed_where_the_user_signs_commits(desk: Desk, tmp_path: P
     assert desk.served() == "Use X"
 
 
-@pytest.mark.usefixtures("engine")
 def test_a_rejection_leaves_a_record_and_no_branch(desk: Desk, git: Git) -> None:
     desk.propose()
     commit = desk.open().commit
@@ -373,7 +366,6 @@ def test_a_proposal_that_is_checked_out_keeps_its_branch(desk: Desk, tmp_path: P
     assert desk.waiting() == []
 
 
-@pytest.mark.usefixtures("engine")
 def test_what_was_edited_in_the_tree_goes_back_to_what_is_checked_out(desk: Desk, git: Git) -> None:
     desk.approved()
     new, gone = "jira/rules/new.md", "jira/rules/gone.md"

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 # no message can hold the two NUL that every record begins with, so no message can pass for a record
 _FORMAT = "%x01%H%x00%x01%x00%an%x00%ae%x00%aI%x00%B%x00"
 _RECORD = re.compile("\x01([0-9a-f]{40})\0\x01\0")
+FIXED = ("--no-show-signature", "--no-mailmap", "--no-notes", "--no-color", "--no-ext-diff", "--no-relative")
+"""What settings of git's log could change about its output."""
 LITERAL = {"GIT_LITERAL_PATHSPECS": "1"}  # a file may be called `*.md` or `:(top)x.md`
 _TRAILER = re.compile(r"([A-Za-z][A-Za-z0-9-]*): (.+)")
 

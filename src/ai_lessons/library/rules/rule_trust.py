@@ -10,7 +10,6 @@ from ai_lessons.library.rules.rule_answers import Audit, TrustedKeys
 from ai_lessons.library.rules.rule_audit import audit
 from ai_lessons.library.rules.signatures import described
 from ai_lessons.repository.approval import approval_memory, approved
-from ai_lessons.repository.approval.approval_state import ApprovalState
 from ai_lessons.repository.approval.rule_files import SIGNERS
 
 if TYPE_CHECKING:
@@ -63,9 +62,7 @@ def acknowledge(parts: Parts, ask: Callable[[str], bool] | None) -> Audit:
     # what is gone is forgotten; the next look remembers what is there
     approval_memory.save(worktree.state_dir, replace(memory, records={}))
     for view in looks:
-        with ApprovalState(approved.state_file(worktree, view.ref)) as state:
-            said = approved.stated(state)
-        approved.acknowledge(worktree, view, said)
+        approved.acknowledge(worktree, view, view.said)
     return audit(parts)
 
 

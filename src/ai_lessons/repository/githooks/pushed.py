@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import os
 import shutil
-import sqlite3
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,7 +24,7 @@ from ai_lessons.repository.approval import approval_branch, approval_stamp, appr
 from ai_lessons.repository.approval import approval_memory as memory
 from ai_lessons.repository.approval.derivation import derive
 from ai_lessons.repository.approval.rule_files import is_rule, stated_id
-from ai_lessons.repository.approval.rule_history import read_blobs_with_git
+from ai_lessons.repository.approval.rule_history import read_blobs
 from ai_lessons.repository.githooks import server_hook
 from ai_lessons.repository.githooks.server_hook import Added, Update
 from ai_lessons.repository.worktree import Worktree, as_hub, read_ref
@@ -95,7 +94,7 @@ class _Push:
         before = self._before()
         if read_ref(self._then, self._ref) is None or self._ref in rewritten:
             return
-        _copy_memory(self._now, self._then, self._ref, policies=not self._allowed)
+        _copy_memory(self._now, self._then, policies=not self._allowed)
         after = derive(self._then, self._ref)
         refused = list(self._judged(before, after))
         yield from refused
@@ -114,7 +113,7 @@ class _Push:
             return derive(self._now, self._ref)
         except StorageFailed:
             with _as_asked_for(self._now, ()) as copy:
-                _copy_memory(self._now, copy, self._ref, policies=True)
+                _copy_memory(self._now, copy, policies=True)
                 return derive(copy, self._ref)
 
     def _is_rewritten(self, update: Update) -> bool:
@@ -152,7 +151,7 @@ class _Push:
             return {}
         moved = {*before.files.items()} ^ {*after.files.items()}
         paths = {blob: path for path, blob in moved if is_rule(path)}
-        texts = read_blobs_with_git(self._then, paths) or {}
+        texts = read_blobs(self._then, paths)
         return {blob: stated_id(texts.get(blob, b"")) or derived_id(path) for blob, path in paths.items()}
 
     def _git(self, *arguments: str) -> git.Done:
@@ -208,7 +207,7 @@ def _refs(now: Worktree) -> dict[str, str]:
     return {ref: commit for commit, _, ref in rows}
 
 
-def _copy_memory(now: Worktree, then: Worktree, ref: str, *, policies: bool) -> None:
+def _copy_memory(now: Worktree, then: Worktree, *, policies: bool) -> None:
     """What the judge remembers of the hub; without `policies` it does not miss a stricter policy than it finds."""
     source, target = approval_stamp.folder(now.state_dir), approval_stamp.folder(then.state_dir)
     target.mkdir(parents=True, exist_ok=True)
@@ -216,14 +215,6 @@ def _copy_memory(now: Worktree, then: Worktree, ref: str, *, policies: bool) -> 
         shutil.copyfile(source / "proposals.jsonl", target / "proposals.jsonl")
     remembered = memory.load(now.state_dir)
     memory.save(then.state_dir, remembered if policies else replace(remembered, policies={}))
-    state = approved.state_file(now, ref)
-    if state.exists():
-        with (
-            suppress(sqlite3.Error),  # without it everything is read again
-            closing(sqlite3.connect(f"file:{state}?mode=ro", uri=True)) as read,
-            closing(sqlite3.connect(approved.state_file(then, ref))) as written,
-        ):
-            read.backup(written)
 
 
 def _approval_ref(now: Worktree, then: Worktree) -> str:

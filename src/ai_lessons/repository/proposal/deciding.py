@@ -15,9 +15,9 @@ from ai_lessons.errors import Conflict, Refused
 from ai_lessons.repository import git
 from ai_lessons.repository.approval import approval_memory
 from ai_lessons.repository.approval import trunk as trunks
-from ai_lessons.repository.approval.derivation import Reading
 from ai_lessons.repository.approval.merges import APPROVE, ENTRY_TRAILER, PROPOSAL_TRAILER, RULE_TRAILER
 from ai_lessons.repository.approval.rule_files import APPROVALS, REJECTED
+from ai_lessons.repository.approval.rule_history import read_blobs
 from ai_lessons.repository.chain import People, make_commit
 from ai_lessons.repository.landing import Landing, land
 from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft
@@ -160,7 +160,7 @@ def _about(trunk: Trunk, rule: str) -> dict[str, str]:
 def rejected(trunk: Trunk) -> list[Rejection]:
     """Every record of a rejection on the approval branch; files that are none are passed over."""
     blobs = [blob for path, blob in sorted(trunk.view.files.items()) if path.startswith(REJECTED)]
-    contents = Reading(trunk.worktree).texts(set(blobs)) if blobs else {}
+    contents = read_blobs(trunk.worktree, set(blobs)) if blobs else {}
     found = (rejections.read(contents[blob]) for blob in blobs if blob in contents)
     return [one for one in found if one is not None]
 

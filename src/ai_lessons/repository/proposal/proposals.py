@@ -234,7 +234,7 @@ def _sort(pieces: Iterable[Piece]) -> Sort:
 
 
 def _author(commit: Commit) -> Person:
-    return person(commit.author + b" 0 +0000")[0]
+    return person(commit.author)
 
 
 def _faults(sides: Sides, trunk: Trunk, line: _Line, name: str, entry: str, pieces: Sequence[Piece]) -> Iterator[str]:

@@ -249,7 +249,7 @@ def _remember(store: Store, branch: str, made: _Commit, wish: Wish) -> None:
     if not branch.startswith(PROPOSALS):
         return
     path, data = next((pair for pair in wish.files.items() if pair[1] is not None), next(iter(wish.files.items())))
-    author, _ = person(made.who.author.encode() + b" 0 +0000")
+    author = person(made.who.author.encode())
     blob = None if data is None else blob_id(data)
     known = Proposal(branch, made.commit, wish.entry, path, blob, author, made.who.when)
     approval_memory.add_proposals(store.state_dir, [known])

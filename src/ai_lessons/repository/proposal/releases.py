@@ -244,7 +244,7 @@ def _message(commit: Commit) -> str:
 
 
 def _person(raw: bytes) -> Person:
-    return person(raw + b" 0 +0000")[0]
+    return person(raw)
 
 
 def _told(who: Person) -> str:
