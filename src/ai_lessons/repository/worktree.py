@@ -155,9 +155,10 @@ def _refuse_pulled(found: Worktree) -> None:
     trees = (found.top, *([found.common_dir.parent] if found.common_dir.name == GIT_FOLDER else []))
     for config in (found.common_dir / "config", found.git_dir / "config.worktree"):
         for key, value in _rows(config):
+            if key not in {"include.path", "includeif.path"}:
+                continue
             file = (config.parent / os.path.expanduser(value)).resolve()
-            pulled = any(file.is_relative_to(one) for one in trees) and not file.is_relative_to(found.common_dir)
-            if key in {"include.path", "includeif.path"} and pulled:
+            if any(file.is_relative_to(one) for one in trees) and not file.is_relative_to(found.common_dir):
                 raise Refused(
                     f"the git settings of {found.top} include {value}, one of its files, which a pull may write",
                     hint=f"copy what you want of it into {config}, and take the include out of there",
