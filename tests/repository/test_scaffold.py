@@ -278,7 +278,7 @@ class TestAFolderOfABiggerRepository:
         assert not (made.root / ".git").exists()
         assert git(git_repo, "rev-parse", "HEAD") == head
         assert git(git_repo, "diff", "--cached", "--name-only") == ""
-        assert parse_config((made.root / CONFIG).read_text()).autocommit is False
+        assert parse_config((made.root / CONFIG).read_text()).autocommit is None
         assert not (made.root / ".github").exists()
         assert not (made.root / "CODEOWNERS").exists()
         assert sorted(made.added) == [".ai-lessons/config.yaml", ".gitattributes", ".gitignore"]

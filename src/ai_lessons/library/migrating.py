@@ -73,8 +73,7 @@ def migrate(parts: Parts, *, dry_run: bool, steps: Mapping[int, Step] = migratio
     tag = f"before-format-{new}-{parts.options.now().astimezone():%Y-%m-%dT%H%M%S}"
     snapshots.take(parts.store.worktree, tag, head, f"Before the migration from format {old} to {new}")
     actor = secret_gate.actor(parts)
-    if parts.config.autocommit is not None:
-        parts.store.autocommit = parts.config.autocommit
+    parts.store.autocommit = parts.store.commits(parts.config.autocommit)
     job = Job(f"Migrate from format {old} to {new}", [*changes, _stated(parts, new)], [("Snapshot", tag)], actor)
     parts.refuse_secrets(job.changes)
     applied = parts.store.apply(job)

@@ -355,15 +355,14 @@ class Parts:
     def _settle(self) -> None:
         """Let the store commit as the settings say."""
         self.refuse_other_formats()
-        said = self.config.autocommit
-        self.store.autocommit = self.store.autocommit if said is None else said
+        self.store.autocommit = self.store.commits(self.config.autocommit)
 
     def keep_edits(self, paths: Sequence[str]) -> None:
         """Commit edits of these files that are in no commit yet, because the next job replaces or removes them.
 
         Where commits are the user's to make, the edits are theirs to keep, too.
         """
-        if self.config.autocommit is False or not self.store.autocommit:
+        if not self.store.commits(self.config.autocommit):
             return
         edited = [path for path in paths if self.store.exists(path) and self.history.dirty(path)]
         if edited:

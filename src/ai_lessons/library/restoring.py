@@ -99,7 +99,7 @@ def snapshots_of(parts: Parts) -> tuple[Snapshot, ...]:
 def _unsaved(parts: Parts) -> int:
     from ai_lessons.repository import git
 
-    done = git.run(parts.store.root, "status", "--porcelain", "-z", "-uall", "--", ".")
+    done = git.run(parts.store.worktree, "status", "--porcelain", "-z", "-uall", "--", ".", cwd=parts.store.root)
     return len([one for one in done.out.split(b"\0") if one]) if done is not None else 0
 
 
@@ -289,8 +289,9 @@ def _keep(parts: Parts, changes: list[Change]) -> None:
     """
     paths = [one.path for one in changes if parts.store.exists(one.path)]
     parts.keep_edits(paths)
-    commits = parts.store.autocommit if parts.config.autocommit is None else parts.config.autocommit
-    edited = [] if commits else [path for path in paths if parts.history.dirty(path)]
+    edited = (
+        [] if parts.store.commits(parts.config.autocommit) else [path for path in paths if parts.history.dirty(path)]
+    )
     if edited:
         raise UnsavedEdits(f"{', '.join(edited[:3])} has edits that are in no commit", hint="commit them first")
 

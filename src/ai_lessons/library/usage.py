@@ -153,7 +153,7 @@ class Usages:
         """Where commits are the user's to make, files that change by themselves would be in the way."""
         config = self._parts.reading_config
         if config.events_shared is None:
-            return self._parts.store.autocommit if config.autocommit is None else config.autocommit
+            return self._parts.store.commits(config.autocommit)
         return config.events_shared
 
     def of(self, light: Light) -> Usage:

@@ -88,7 +88,7 @@ class People:
     def _callers(self) -> tuple[str | None, str | None, bool] | None:
         """None where there is no git. Whoever was unknown may have been told to git meanwhile."""
         if self._known is None or None in self._known:
-            self._known = git.callers(self._worktree.top) if git.available() else None
+            self._known = git.callers(self._worktree) if git.available() else None
         return self._known
 
     def sign(
@@ -102,7 +102,7 @@ class People:
             )
             before = [parent.decode() for parent in parents]
             try:
-                done = git.signed_commit(self._worktree.top, tree.decode(), before, job.message.encode(), people)
+                done = git.signed_commit(self._worktree, tree.decode(), before, job.message.encode(), people)
                 fault = "git is not installed" if done is None else done.err if done.code else ""
             except StorageFailed as error:
                 done, fault = None, error.message

@@ -9,15 +9,12 @@ or git has no name for us, the jobs stay noted and the reason is handed back; no
 
 from __future__ import annotations
 
-import os
 import random
 import time
 import weakref
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-
-from dulwich.repo import Repo
 
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.repository import activity, git_locks, housekeeping, moves, pace, swept
@@ -27,12 +24,14 @@ from ai_lessons.repository.healing import heal
 from ai_lessons.repository.journal import Record
 from ai_lessons.repository.locks import held
 from ai_lessons.repository.moves import Later
-from ai_lessons.repository.objects import let_go, readable
+from ai_lessons.repository.objects import let_go, open_repo, readable
 from ai_lessons.repository.store import Applied, Saved
 from ai_lessons.repository.worktree import read_head
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from dulwich.repo import Repo
 
     from ai_lessons.repository.journal import Intent
     from ai_lessons.repository.store import Store
@@ -93,7 +92,7 @@ class Committer:
         """The repository, open from the first batch on: where many write, it has many packs, and each is opened."""
         with readable(self._worktree):
             if self._repo is None:
-                self._repo = Repo(os.fspath(self._worktree.top))
+                self._repo = open_repo(self._worktree)
                 weakref.finalize(self, self._repo.close)
             try:
                 yield self._repo

@@ -82,7 +82,7 @@ def unmerged(worktree: Worktree, paths: Iterable[str]) -> tuple[str, ...]:
     if _surely_merged(worktree, paths):
         return ()
     if git.available():
-        return git.unmerged(worktree.top, paths)
+        return git.unmerged(worktree, paths)
     if not index_file(worktree).exists():
         return ()
     index = _read(index_file(worktree))
@@ -126,7 +126,7 @@ def staged(worktree: Worktree, paths: Iterable[str]) -> dict[str, tuple[int, str
     if not index_file(worktree).exists() or not wanted:
         return {}
     if git.available():
-        held = git.staged(worktree.top, wanted)
+        held = git.staged(worktree, wanted)
         _refuse_torn([path for path, (_, _, stage) in held.items() if stage])
         return {path: (mode, blob) for path, (mode, blob, _) in held.items() if blob != _EMPTY}
     index = _read(index_file(worktree))
@@ -160,7 +160,7 @@ def _copy(worktree: Worktree) -> Iterator[Path]:
 def _change_with_git(worktree: Worktree, copy: Path, entries: Mapping[bytes, Tracked | None]) -> None:
     gone = [b"0 %s\t%s\0" % (b"0" * 40, path) for path, entry in entries.items() if entry is None]
     here = [b"%o %s\t%s\0" % (entry.mode, entry.blob, path) for path, entry in entries.items() if entry is not None]
-    done = git.update_index(worktree.top, copy, b"".join(gone + here))
+    done = git.update_index(worktree, copy, b"".join(gone + here))
     if done is None or done.code:
         raise StorageFailed(f"git could not update its index: {done.err if done else 'it is gone'}")
 

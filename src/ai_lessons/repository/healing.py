@@ -68,7 +68,7 @@ def heal(worktree: Worktree, repo: Repo, journal: Journal, head: Head, when: flo
         if not gone and staged is not None and not any(worktree.prefix + one.path in staged for one in own):
             journal.seen(name)
     # to ignore a file is how one stops to track it and keeps it
-    kept = sorted(lost.keys() - git.ignored(worktree.root, lost))
+    kept = sorted(lost.keys() - git.ignored(worktree, lost))
     return _note(journal, [lost[path] for path in kept], left_out, when, head.commit) if kept else None
 
 
@@ -79,7 +79,7 @@ def _blob(draft: Draft, tree: ObjectID, path: str) -> str | None:
 
 def _staged(worktree: Worktree) -> frozenset[str] | None:
     """Paths of which git's index says something else than HEAD; None without git."""
-    done = git.run(worktree.top, "diff-index", "--cached", "--name-only", "--no-renames", "-z", "HEAD")
+    done = git.run(worktree, "diff-index", "--cached", "--name-only", "--no-renames", "-z", "HEAD")
     return frozenset(map(os.fsdecode, done.out.split(b"\0"))) if done is not None and not done.code else None
 
 
@@ -125,7 +125,7 @@ def _reset_by_accident(worktree: Worktree) -> list[str]:
 def _bytes(worktree: Worktree, repo: Repo, one: _Path) -> bytes:
     """What a batch had at a path, as it lies on disk."""
     name = one.wanted or ""
-    made = git.checked_out(worktree.top, worktree.prefix + one.path, name) if git.available() else None
+    made = git.checked_out(worktree, worktree.prefix + one.path, name) if git.available() else None
     return bytes(repo.object_store[ObjectID(name.encode())].as_raw_string()) if made is None else made
 
 

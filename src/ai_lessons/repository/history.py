@@ -89,7 +89,7 @@ class History:
         Raises:
             NotFound: nothing, or nothing unambiguous, of that name.
         """
-        done = git.run(self._worktree.top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}")
+        done = git.run(self._worktree, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}")
         if done is not None and done.code == 0:
             return done.text
         if done is None:
@@ -107,7 +107,7 @@ class History:
         commit = self.resolve(rev)
         if git.available():
             # a partial clone fetches what is missing: only git can
-            done = git.run(self._worktree.top, "cat-file", "blob", f"{commit}:{self._worktree.prefix}{path}")
+            done = git.run(self._worktree, "cat-file", "blob", f"{commit}:{self._worktree.prefix}{path}")
             if done is not None and done.code == 0:
                 return done.out
             raise NotFound(f"file in {rev}", path)
@@ -126,9 +126,8 @@ class History:
         """True if the file on disk is not what HEAD holds, as git judges it."""
         files.inside(path)
         if git.available():
-            done = git.run(
-                self._worktree.root, "status", "--porcelain", "-z", "-uall", "--ignored", "--", path, extra=LITERAL
-            )
+            flags = ("--porcelain", "-z", "-uall", "--ignored", "--", path)
+            done = git.run(self._worktree, "status", *flags, cwd=self._worktree.root, extra=LITERAL)
             return done is not None and bool(done.out)
         return self._on_disk(path) != (self._side("HEAD", path) if read_head(self._worktree).commit else None)
 
@@ -142,7 +141,7 @@ class History:
         # no setting of the user's decides what counts, nor a branch of the repository that is called like an option
         flags = ["--topo-order", "--full-history", "--full-diff", "--raw", "-z", "--no-abbrev", "--no-renames"]
         flags += ["--diff-merges=off", "--no-mailmap", "--no-show-signature", "--no-color", "--no-ext-diff", _WHO]
-        done = git.run(self._worktree.top, "log", *flags, "--all", *self._heads(), "--", *asked, extra=_AS_IT_IS)
+        done = git.run(self._worktree, "log", *flags, "--all", *self._heads(), "--", *asked, extra=_AS_IT_IS)
         if done is None or done.code:
             return
         edge = self._worktree.common_dir / "shallow"
@@ -211,7 +210,7 @@ class History:
     def _log_with_git(self, path: str, limit: int | None) -> tuple[Revision, ...]:
         count = [] if limit is None else [f"--max-count={limit}"]
         flags = ["--follow", f"--format={_FORMAT}", "--name-status", "-z", "--no-color", "--no-ext-diff", *count]
-        done = git.run(self._worktree.root, "log", *flags, "--", path, extra=LITERAL)
+        done = git.run(self._worktree, "log", *flags, "--", path, cwd=self._worktree.root, extra=LITERAL)
         if done is None or done.code:
             return ()
         _, *parts = _RECORD.split(done.out.decode(errors="surrogateescape"))

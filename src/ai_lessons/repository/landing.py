@@ -260,7 +260,7 @@ class Placed:
 def content(worktree: Worktree, repo: Repo, path: str, blob: str) -> bytes:
     """A blob as it shall be on disk: with the line ends and filters that git would apply."""
     if git.available():
-        made = git.checked_out(worktree.top, worktree.prefix + path, blob)
+        made = git.checked_out(worktree, worktree.prefix + path, blob)
         if made is not None:
             return made
     return bytes(repo.object_store[ObjectID(blob.encode())].as_raw_string())

@@ -55,8 +55,14 @@ def opened(worktree: Worktree) -> Iterator[Repo]:
     Raises:
         UnsupportedRepository: dulwich cannot read it, or an object is missing or damaged.
     """
-    with readable(worktree), Repo(os.fspath(worktree.top)) as repo:
+    with readable(worktree), open_repo(worktree) as repo:
         yield repo
+
+
+def open_repo(worktree: Worktree) -> Repo:
+    """The accepted repository, wherever dulwich itself would look for one. The caller closes it; see `readable`."""
+    tree = None if worktree.top == worktree.git_dir else os.fspath(worktree.top)
+    return Repo(os.fspath(worktree.top), controldir=os.fspath(worktree.git_dir), worktree=tree)
 
 
 @contextmanager
@@ -84,7 +90,7 @@ def contains(worktree: Worktree, repo: Repo, tip: str, commit: str) -> bool:
     name = ObjectID(commit.encode())
     if name not in repo.object_store:
         return False
-    done = git.run(worktree.top, "merge-base", "--is-ancestor", commit, tip)
+    done = git.run(worktree, "merge-base", "--is-ancestor", commit, tip)
     # without git by dulwich, which trusts the times of commits: somebody's slow clock may hide an ancestor from it
     return not done.code if done is not None else can_fast_forward(repo, name, ObjectID(tip.encode()))
 

@@ -20,7 +20,7 @@ from ai_lessons.repository import first_commit, git, starters
 from ai_lessons.repository.approval.rule_files import is_rule
 from ai_lessons.repository.files import translated, write_file
 from ai_lessons.repository.first_commit import BRANCH, TEXT_SAMPLE, is_binary, last_line
-from ai_lessons.repository.worktree import Worktree, locate, read_head, read_ref
+from ai_lessons.repository.worktree import GIT_FOLDER, Worktree, locate, read_head, read_ref, refuse_linked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ai_lessons.repository.first_commit import Unwanted
 
 CLONE_SECONDS = 900.0
-GIT_FOLDER = ".git"
 _HEADS = "refs/heads/"
 
 _BASICS = (".gitattributes", ".gitignore")
@@ -148,8 +147,6 @@ def _settings(around: Worktree | None, *, team: bool) -> dict[str, object]:
     settings: dict[str, object] = {"approval.distinct": True} if team else {}
     if around is None:
         return settings
-    if around.prefix:
-        settings["git.autocommit"] = False
     ref = read_head(around).ref
     if ref is not None and read_ref(around, f"{_HEADS}{BRANCH}") is None:
         settings["approval.branch"] = ref.removeprefix(_HEADS)
@@ -204,7 +201,7 @@ def clone(url: str, path: Path) -> Scaffolded:
     target = Path(os.path.abspath(path.expanduser()))
     if Path(url).exists():
         url = os.path.abspath(url)
-    if (target / GIT_FOLDER).exists() and git.setting(target, "remote.origin.url") == url:
+    if (target / GIT_FOLDER).exists() and git.setting(locate(target), "remote.origin.url") == url:
         return Scaffolded(target.resolve(), created=False)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise Conflict(f"{target} is there and is not a clone of {url}", hint="name a folder that does not exist yet")
@@ -214,7 +211,7 @@ def clone(url: str, path: Path) -> Scaffolded:
     try:
         # a pulled tree is untrusted: git refuses names and objects that no honest client writes
         checked = ("-c", "transfer.fsckObjects=true", "clone", "--quiet", "--", url, str(target))
-        done = git.run(target.parent, *checked, timeout=CLONE_SECONDS)
+        done = git.run_outside(*checked, timeout=CLONE_SECONDS)
     except StorageFailed as error:
         raise Unreachable(f"{url} was not cloned: {error.message}", hint=hint) from error
     if done is None:
@@ -227,6 +224,7 @@ def clone(url: str, path: Path) -> Scaffolded:
 
 def _make_folder(path: Path) -> Path:
     full = Path(os.path.abspath(path.expanduser()))
+    refuse_linked(full)
     if GIT_FOLDER in full.parts:
         raise Refused(f"{full} is inside git's own folder")
     if full.exists() and not full.is_dir():

@@ -58,7 +58,7 @@ def _commits(draft: Draft, base: ObjectID, rules: Mapping[str, bytes], who: str)
 
 
 def _person(worktree: Worktree, repo: Repo) -> str:
-    who = git.identity(worktree.top) if git.available() else identity_without_git(repo, "COMMITTER")
+    who = git.identity(worktree) if git.available() else identity_without_git(repo, "COMMITTER")
     if who is None:
         raise StorageFailed(NO_IDENTITY)
     return who

@@ -73,7 +73,7 @@ def confirm(parts: Parts, entry: Entry) -> None:
     from ai_lessons.repository import git
 
     remember(parts, USER, entry)
-    parts.catalog.attest({entry.id: Attested(git.identity(parts.store.worktree.top) or "", firm=True, start=True)})
+    parts.catalog.attest({entry.id: Attested(git.identity(parts.store.worktree) or "", firm=True, start=True)})
 
 
 def _marks(parts: Parts) -> Trust:
@@ -104,7 +104,7 @@ def _read(parts: Parts, light: Light) -> Entry | None:
 def _attested(parts: Parts, entries: Mapping[str, Entry]) -> dict[str, Attested]:
     from ai_lessons.repository import git  # starts programs, which a load that has nothing to look at need not pay
 
-    author, committer, _ = git.callers(parts.store.worktree.top)
+    author, committer, _ = git.callers(parts.store.worktree)
     me = _Me(author or "", _address(author), _address(committer))
     marks = _marks(parts).marks()
     found: dict[str, Attested] = {}

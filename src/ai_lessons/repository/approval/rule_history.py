@@ -141,7 +141,7 @@ def read_blobs(worktree: Worktree, blobs: Iterable[str]) -> dict[str, bytes]:
 
 
 def _git(worktree: Worktree, *arguments: str, stdin: bytes) -> bytes:
-    done = git.run(worktree.top, "--no-replace-objects", *arguments, stdin=stdin, extra=_LITERAL, timeout=PATIENCE)
+    done = git.run(worktree, "--no-replace-objects", *arguments, stdin=stdin, extra=_LITERAL, timeout=PATIENCE)
     if done is None:
         raise UnsupportedRepository("there is no git program", hint="install git: everything here is kept by it")
     if done.code:

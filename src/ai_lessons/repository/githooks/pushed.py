@@ -27,7 +27,7 @@ from ai_lessons.repository.approval.rule_files import is_rule, stated_id
 from ai_lessons.repository.approval.rule_history import read_blobs
 from ai_lessons.repository.githooks import server_hook
 from ai_lessons.repository.githooks.server_hook import Added, Update
-from ai_lessons.repository.worktree import Worktree, read_ref
+from ai_lessons.repository.worktree import Worktree, as_hub, read_ref
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -68,7 +68,7 @@ def check(hub: Path, updates: Sequence[Update]) -> Checked:
         NoRepository: no repository there. NotFound: no git program. UnsupportedRepository: objects other than SHA-1,
         or a history that cannot be read. The hook refuses the push then, too.
     """
-    now = _bare(git_dir_of(hub))
+    now = as_hub(git_dir_of(hub))
     if any(len(commit) != 40 for update in updates for commit in (update.old, update.new) if commit):
         raise UnsupportedRepository(f"{hub} has other object ids than SHA-1")
     with _as_asked_for(now, updates) as then:
@@ -82,7 +82,7 @@ class _Push:
     def __init__(self, now: Worktree, then: Worktree, updates: Sequence[Update]) -> None:
         self._now, self._then, self._updates = now, then, updates
         self._ref = _approval_ref(now, then)
-        self._allowed = git.setting(now.top, server_hook.ALLOW, kind="bool") == "true"
+        self._allowed = git.setting(now, server_hook.ALLOW, kind="bool") == "true"
 
     def refusals(self) -> Iterator[str]:
         """Every reason to refuse it."""
@@ -165,14 +165,10 @@ class _Push:
 
 
 def _run(repository: Worktree, *arguments: str) -> git.Done:
-    done = git.run(repository.top, "--no-replace-objects", *arguments)
+    done = git.run(repository, "--no-replace-objects", *arguments)
     if done is None:
         raise NotFound("program", "git", hint="a hub needs git")
     return done
-
-
-def _bare(folder: Path) -> Worktree:
-    return Worktree(root=folder, top=folder, git_dir=folder, common_dir=folder, prefix="")
 
 
 @contextmanager
@@ -194,7 +190,7 @@ def _as_asked_for(now: Worktree, updates: Sequence[Update]) -> Iterator[Worktree
         (folder / "packed-refs").write_text(rows, encoding="utf-8", errors="surrogateescape")
         with suppress(FileNotFoundError):
             shutil.copyfile(now.common_dir / "shallow", folder / "shallow")
-        yield _bare(folder)
+        yield as_hub(folder)
 
 
 def _stores(now: Worktree) -> list[str]:

@@ -246,7 +246,7 @@ def _drop_branches(store: Store, repo: Repo, proposal: Waiting) -> list[str]:
 
 def delete_branch(store: Store, repo: Repo, ref: str, commit: str) -> bool:
     """Delete a branch if it still is at this commit."""
-    done = git.run(store.worktree.top, "update-ref", "--no-deref", "-d", ref, commit)
+    done = git.run(store.worktree, "update-ref", "--no-deref", "-d", ref, commit)
     if done is not None:
         return done.code == 0
     return bool(repo.refs.remove_if_equals(ref.encode(), ObjectID(commit.encode())))  # type: ignore[arg-type]

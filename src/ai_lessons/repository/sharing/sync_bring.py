@@ -166,7 +166,7 @@ def _plan(store: Store, repo: Repo, draft: Draft, place: Place, head: str, tip: 
 
 
 def _bases(store: Store, one: str, other: str) -> list[ObjectID]:
-    done = git.run(store.worktree.top, "merge-base", "--all", one, other)
+    done = git.run(store.worktree, "merge-base", "--all", one, other)
     return [ObjectID(commit) for commit in done.out.split()] if done is not None and not done.code else []
 
 
@@ -199,7 +199,7 @@ def _commit(store: Store, repo: Repo, made: _Made, place: Place) -> str:
 
 def count(store: Store, tip: str, without: str | None) -> int:
     """How many commits `tip` has that `without` has not."""
-    done = git.run(store.worktree.top, "rev-list", "--count", tip, *([f"^{without}"] if without else []))
+    done = git.run(store.worktree, "rev-list", "--count", tip, *([f"^{without}"] if without else []))
     return int(done.text) if done is not None and done.text.isdigit() else 0
 
 
@@ -209,7 +209,7 @@ def _forward(store: Store, place: Place, target: str) -> None:
     deadline = time.monotonic() + LOCK_SECONDS
     while True:
         done = git.run(
-            store.worktree.top,
+            store.worktree,
             "merge",
             *flags,
             target,

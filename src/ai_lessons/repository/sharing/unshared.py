@@ -22,7 +22,7 @@ def files(worktree: Worktree, remote: str, wanted: Callable[[str], bool]) -> Ite
 
     Nothing without the git program, which sharing needs anyway. Versions larger than what we read are left out.
     """
-    found = git.run(worktree.top, "rev-list", "--objects", "HEAD", "--not", f"--remotes={remote}")
+    found = git.run(worktree, "rev-list", "--objects", "HEAD", "--not", f"--remotes={remote}")
     rows = (line.partition(b" ") for line in found.out.splitlines()) if found is not None and not found.code else ()
     paths: dict[bytes, str] = {}
     for blob, _, name in rows:
@@ -36,10 +36,10 @@ def files(worktree: Worktree, remote: str, wanted: Callable[[str], bool]) -> Ite
 
 
 def _contents(worktree: Worktree, blobs: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    told = git.run(worktree.top, "cat-file", "--batch-check", stdin=b"\n".join(blobs) + b"\n")
+    told = git.run(worktree, "cat-file", "--batch-check", stdin=b"\n".join(blobs) + b"\n")
     rows = [line.split() for line in told.out.splitlines()] if told is not None else []
     small = [row[0] for row in rows if len(row) == 3 and row[1] == b"blob" and int(row[2]) <= READ_LIMIT]
-    done = git.run(worktree.top, "cat-file", "--batch", stdin=b"\n".join(small) + b"\n") if small else None
+    done = git.run(worktree, "cat-file", "--batch", stdin=b"\n".join(small) + b"\n") if small else None
     out, at = done.out if done is not None else b"", 0
     while at < len(out):
         end = out.index(b"\n", at)

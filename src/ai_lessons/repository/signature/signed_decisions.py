@@ -54,7 +54,7 @@ def decide(
     Raises:
         Refused: no key, one that did not sign (see `signing.sign`), or nothing is left to sign.
     """
-    key = git.setting(trunk.worktree.top, KEY_SETTING)
+    key = git.setting(trunk.worktree, KEY_SETTING)
     if not key:
         raise Refused(
             "git does not know which key signs for you",
@@ -63,7 +63,7 @@ def decide(
     before = _Before(trunk, wanted.rule, repository, signers)
     record, path = before.fitting(wanted) or (wanted.record(repository, before.end()), "")
     name = path.rpartition("/")[2].removesuffix(RECORD_SUFFIX) or wanted.name
-    email = git.setting(trunk.worktree.top, "user.email") or "signer"
+    email = git.setting(trunk.worktree, "user.email") or "signer"
     record_path, signature_path = record_paths(wanted.rule, name, slug(email))
     if signature_path in trunk.view.files:
         raise Refused(
