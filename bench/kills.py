@@ -262,8 +262,8 @@ def harness(how: signal.Signals, folder: Path, wanted: dict[str, int]) -> None:
     import ai_lessons.library.importing
     import ai_lessons.library.rules.rule_review
     import ai_lessons.library.validating
-    import ai_lessons.repository.commits
-    import ai_lessons.repository.landing  # noqa: F401 - loaded once, not in every process that is forked
+    import ai_lessons.repository.commit
+    import ai_lessons.repository.branch_update  # noqa: F401 - loaded once, not in every process that is forked
 
     place = made(folder)
     run(place, "add", 0, how)

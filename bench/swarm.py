@@ -50,7 +50,7 @@ class Part:
 def write(root: Path, number_: int, lessons: int, rest: float, go: Path) -> None:
     """One writer: what it wrote, what was refused, how long each took (seconds), how many were committed at once."""
     import ai_lessons.library.contribute
-    import ai_lessons.repository.commits  # noqa: F401 - so that no write is measured with the imports of the first one
+    import ai_lessons.repository.commit  # noqa: F401 - so that no write is measured with the imports of the first one
 
     told: dict[str, list[object]] = {"paths": [], "refused": [], "seconds": [], "notes": []}
     draw = random.Random(number_)

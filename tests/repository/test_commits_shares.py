@@ -12,7 +12,7 @@ import pytest
 
 from ai_lessons.repository import activity, commits, git_index, moves, objects
 from ai_lessons.repository import git as git_program
-from ai_lessons.repository.commits import Committer
+from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.store import Change, Job, Store
 from ai_lessons.repository.worktree import locate
 from repository.steps import add, clean, note_only

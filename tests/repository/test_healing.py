@@ -34,7 +34,6 @@ def commit_with_stale_index(git: Git, root: Path, before: str, *paths: str) -> N
     git(root, "commit", "-qm", "user", "--allow-empty")
 
 
-@pytest.mark.usefixtures("engine")
 def test_a_file_that_a_commit_left_out_comes_back_with_the_next_write(store: Store, git: Git) -> None:
     before = git(store.root, "rev-parse", "HEAD")
     store.apply(add(A))
@@ -57,7 +56,6 @@ def test_a_slow_clock_of_somebody_else_hides_nothing(store: Store, git: Git, mon
     assert {A, B} <= in_head(git, store.root)
 
 
-@pytest.mark.usefixtures("engine")
 def test_it_comes_back_with_save_where_nothing_else_waits(store: Store, git: Git) -> None:
     made = store.apply(add(A)).commit
     commit_with_stale_index(git, store.root, f"{made}^", A)
@@ -199,7 +197,6 @@ def stash_that_read_head_before(git: Git, root: Path, before: str) -> None:
     git(root, "reset", "-q", "--hard")
 
 
-@pytest.mark.usefixtures("engine")
 def test_what_a_stash_took_off_the_branch_comes_back_to_branch_and_disk(store: Store, git: Git) -> None:
     before = git(store.root, "rev-parse", "HEAD")
     store.apply(add(A))

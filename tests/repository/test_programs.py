@@ -13,7 +13,7 @@ import pytest
 
 from ai_lessons.errors import Refused, StorageFailed
 from ai_lessons.repository import git as git_
-from ai_lessons.repository.commits import Committer
+from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.running import programs
 from ai_lessons.repository.signature.signing import sign
 from ai_lessons.repository.store import Change, Job, Store

@@ -31,7 +31,6 @@ def everything(desk: Desk) -> dict[str, object]:
     }
 
 
-@pytest.mark.usefixtures("engine")
 def test_a_proposal_leaves_working_tree_index_and_head_alone(desk: Desk, git: Git) -> None:
     dirty_everything(desk.root, git)
     desk.commit("global/docs/unversioned/b.md")

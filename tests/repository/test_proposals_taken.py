@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import Conflict, Refused
-from ai_lessons.repository import git_locks, landing, moves
+from ai_lessons.repository import branch_update, ref_update
 from ai_lessons.repository.approval import trunk
 from ai_lessons.repository.proposal import deciding, rejections
 from ai_lessons.repository.worktree import read_head
@@ -21,7 +21,6 @@ from repository.steps import add, clean, dirty_everything
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ai_lessons.repository.landing import Landing
     from conftest import Git
     from repository.proposal_world import Desk
 
@@ -30,7 +29,6 @@ def without_rule(status: str) -> str:
     return "\n".join(line for line in status.splitlines() if PATH not in line)
 
 
-@pytest.mark.usefixtures("engine")
 def test_approving_brings_the_file_along_and_leaves_every_edit_as_it_was(desk: Desk, git: Git) -> None:
     desk.propose()
     dirty_everything(desk.root, git)
@@ -51,7 +49,6 @@ def test_approving_brings_the_file_along_and_leaves_every_edit_as_it_was(desk: D
     clean(git, desk.root)
 
 
-@pytest.mark.usefixtures("engine")
 def test_an_edit_and_a_removal_are_brought_along_too(desk: Desk, git: Git) -> None:
     desk.approved()
     desk.propose({PATH: text("Use Y")})
@@ -108,7 +105,6 @@ def link_in_its_place(desk: Desk) -> None:
     (desk.root / PATH).symlink_to("elsewhere")
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(
     ("edit", "status"),
     [
@@ -137,7 +133,6 @@ def test_what_the_user_did_to_the_rule_itself_stays(desk: Desk, edit: object, st
     assert desk.served() == "Use Y"
 
 
-@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("announced", [False, True])
 def test_an_untracked_file_in_the_way_stays_and_is_not_deleted_by_the_next_commit(desk: Desk, announced: bool) -> None:
     desk.propose()
@@ -151,7 +146,6 @@ def test_an_untracked_file_in_the_way_stays_and_is_not_deleted_by_the_next_commi
     assert desk.run("cat-file", "blob", f"main:{PATH}") == text("Use X").strip()
 
 
-@pytest.mark.usefixtures("engine")
 def test_the_text_that_is_there_already_just_becomes_tracked(desk: Desk) -> None:
     desk.propose()
     desk.write(PATH, text("Use X"))
@@ -160,7 +154,6 @@ def test_the_text_that_is_there_already_just_becomes_tracked(desk: Desk) -> None
     assert desk.status() == ""
 
 
-@pytest.mark.usefixtures("engine")
 def test_main_is_moved_while_another_branch_is_checked_out(desk: Desk, git: Git) -> None:
     desk.propose()
     desk.run("switch", "-q", "-c", "feature")
@@ -217,7 +210,7 @@ def test_in_the_middle_of_a_merge_or_rebase_nothing_is_approved(desk: Desk, git:
 
 def test_a_lock_of_gits_is_named_and_nothing_changes(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.propose()
-    monkeypatch.setattr(landing, "SECONDS", 0.2)
+    monkeypatch.setattr(branch_update, "SECONDS", 0.2)
     lock = desk.root / ".git/index.lock"
     lock.touch()
     with pytest.raises(Conflict, match=r"index\.lock"):
@@ -229,18 +222,18 @@ def test_a_lock_of_gits_is_named_and_nothing_changes(desk: Desk, monkeypatch: py
     assert desk.served() == "Use X"
 
 
-def when_built(monkeypatch: pytest.MonkeyPatch, moment: object) -> list[Landing]:
+def when_built(monkeypatch: pytest.MonkeyPatch, moment: object) -> list[str]:
     """Call `moment` once, between the making of the commit and the move of the branch."""
-    built: list[Landing] = []
-    original = landing._install
+    built: list[str] = []
+    original = branch_update.here
 
-    def late(store: object, repo: object, ref: str, made: Landing) -> object:
+    def late(worktree: Worktree, repo: Repo, files: Mapping[str, tuple[str | None, str | None]]) -> object:
         if not built:
             moment()  # type: ignore[operator]
-        built.append(made)
-        return original(store, repo, ref, made)  # type: ignore[arg-type]
+        built.append(read_head(worktree).commit or "")
+        return original(worktree, repo, files)
 
-    monkeypatch.setattr(landing, "_install", late)
+    monkeypatch.setattr(branch_update, "here", late)
     return built
 
 
@@ -249,7 +242,7 @@ def test_work_that_lands_on_main_meanwhile_is_kept(desk: Desk, monkeypatch: pyte
     built = when_built(monkeypatch, lambda: desk.commit("global/docs/unversioned/b.md"))
     done = desk.approve()
     assert len(built) == 2
-    assert built[1].tip == desk.run("rev-parse", "main~1")
+    assert built[1] == desk.run("rev-parse", "main~1")
     assert desk.run("log", "-2", "--first-parent", "--format=%s", "main") == "Approve rule: Use X\nby hand"
     assert (desk.status(), desk.served(), done.notes) == ("", "Use X", ())
     clean(git, desk.root)
@@ -290,8 +283,8 @@ def test_a_main_that_keeps_moving_is_given_up_and_the_file_is_taken_back(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, git: Git
 ) -> None:
     desk.propose()
-    monkeypatch.setattr(landing, "SECONDS", 0.3)
-    monkeypatch.setattr(moves, "install", lambda *_: False)
+    monkeypatch.setattr(branch_update, "SECONDS", 0.3)
+    monkeypatch.setattr(ref_update, "install", lambda *_: False)
     with pytest.raises(Conflict, match="git is busy"):
         desk.approve()
     assert (desk.status(), desk.served()) == ("", None)
@@ -321,7 +314,6 @@ def test_commits_are_signed_where_the_user_signs_commits(desk: Desk, tmp_path: P
     assert desk.served() == "Use X"
 
 
-@pytest.mark.usefixtures("engine")
 def test_a_rejection_leaves_a_record_and_no_branch(desk: Desk, git: Git) -> None:
     desk.propose()
     commit = desk.open().commit
@@ -373,7 +365,6 @@ def test_a_proposal_that_is_checked_out_keeps_its_branch(desk: Desk, tmp_path: P
     assert desk.waiting() == []
 
 
-@pytest.mark.usefixtures("engine")
 def test_what_was_edited_in_the_tree_goes_back_to_what_is_checked_out(desk: Desk, git: Git) -> None:
     desk.approved()
     new, gone = "jira/rules/new.md", "jira/rules/gone.md"
@@ -438,16 +429,16 @@ def test_a_process_that_dies_leaves_a_sound_repository_and_the_next_one_goes_on(
     program = f"""
 import os
 from pathlib import Path
-from ai_lessons.repository import git_locks, landing, moves
+from ai_lessons.repository import branch_update, ref_update
 from repository.proposal_world import Desk
 die = lambda *a, **k: os._exit(9)
 where = {where!r}
-if where == "placed": moves.install = die
-if where == "objects made": landing._install = die
-if where == "branch locked": git_locks.GitLock.install = die
+if where == "placed": ref_update.install = die
+if where == "objects made": branch_update.here = die
+if where == "branch locked": ref_update._put = die
 if where == "branch moved":
-    original = git_locks.GitLock.install
-    git_locks.GitLock.install = lambda lock: (original(lock), die())
+    original = ref_update._put
+    ref_update._put = lambda *given: (original(*given), die())
 import subprocess
 run = lambda cwd, *a: subprocess.run(["git", *a], cwd=cwd, capture_output=True, text=True, check=True).stdout.strip()
 Desk(Path({str(desk.root)!r}), run, None).approve()
@@ -458,8 +449,8 @@ Desk(Path({str(desk.root)!r}), run, None).approve()
     assert "error" not in git(desk.root, "fsck", "--strict", "--full")
     if where == "branch moved":
         assert desk.served() == "Use X"
-        assert (desk.root / PATH).read_text() == text("Use X")
         desk.store.apply(add("global/docs/unversioned/z.md"))  # the next job of ours clears git's lock
+        assert (desk.root / PATH).read_text() == text("Use X")
         assert not (desk.root / ".git/index.lock").exists()
         assert desk.status() == ""  # and finishes git's index: else the user's next commit would remove the rule
         return
@@ -472,7 +463,7 @@ Desk(Path({str(desk.root)!r}), run, None).approve()
 
 def test_a_dead_proposer_leaves_no_lock_for_good(desk: Desk, git: Git) -> None:
     lock = desk.root / ".git/refs/heads" / f"rules/{STEM}.lock"
-    with git_locks.locked(desk.store.worktree, lock.with_suffix(""), b"x"):
+    with ref_update._locked(desk.store.worktree, lock.with_suffix(""), b"x"):
         proof = next((desk.root / ".git/ai-lessons/locks").iterdir())
         os.link(proof, proof.with_name("kept"))
         os.link(lock, lock.with_name("kept.lock"))

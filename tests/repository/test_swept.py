@@ -16,7 +16,7 @@ from dulwich.objects import ObjectID
 
 from ai_lessons.errors import NotFound
 from ai_lessons.repository import files, moves, swept
-from ai_lessons.repository.commits import Committer
+from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.git_index import Tracked
 from ai_lessons.repository.objects import PLAIN
 from ai_lessons.repository.objects import opened as opened_objects

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import Conflict, NotFound, Refused, Unreachable, UnsavedEdits, UnsupportedRepository
-from ai_lessons.repository.commits import Committer
+from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.sharing import sync_bring, sync_network
 from ai_lessons.repository.sharing.sync import Synced, sync
 from ai_lessons.repository.sharing.sync_bring import decide, torn_now

@@ -12,7 +12,7 @@ from dulwich.objects import Blob, ObjectID, Tree
 
 from ai_lessons.errors import Conflict, NotFound, Refused, StorageFailed, UsageError
 from ai_lessons.repository import git
-from ai_lessons.repository.chain import NO_IDENTITY
+from ai_lessons.repository.commit_builder import NO_IDENTITY
 from ai_lessons.repository.history import History
 from ai_lessons.repository.objects import EXECUTABLE, Draft
 

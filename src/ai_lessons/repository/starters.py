@@ -20,7 +20,7 @@ from ai_lessons.knowledge.layout import slug
 from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.repository import git
 from ai_lessons.repository.approval.merges import APPROVE_SUBJECT, PROPOSAL_TRAILER
-from ai_lessons.repository.chain import NO_IDENTITY
+from ai_lessons.repository.commit_builder import NO_IDENTITY
 from ai_lessons.repository.files import write_file
 from ai_lessons.repository.objects import PLAIN, Draft, identity_without_git, opened
 from ai_lessons.repository.proposal.proposal_refs import PROPOSALS

@@ -18,14 +18,14 @@ from ai_lessons.repository.approval import trunk as trunks
 from ai_lessons.repository.approval.derivation import Reading
 from ai_lessons.repository.approval.merges import APPROVE, ENTRY_TRAILER, PROPOSAL_TRAILER, RULE_TRAILER
 from ai_lessons.repository.approval.rule_files import APPROVALS, REJECTED
-from ai_lessons.repository.chain import People, make_commit
-from ai_lessons.repository.landing import Landing, land
+from ai_lessons.repository.branch_update import Landing, land
+from ai_lessons.repository.commit_builder import People, make_commit
 from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft
 from ai_lessons.repository.proposal import proposals, rejections
 from ai_lessons.repository.proposal.proposal_refs import proposal_refs
-from ai_lessons.repository.proposal.proposing import HEADS, checked_out_at, intent, signature
+from ai_lessons.repository.proposal.proposing import HEADS, intent, signature
 from ai_lessons.repository.store import Actor, message_of
-from ai_lessons.repository.worktree import read_ref
+from ai_lessons.repository.worktree import checked_out_at, read_ref
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -72,7 +72,7 @@ def approve(
             than the proposer. Conflict: it was changed on the approval branch meanwhile, or git is busy.
     """
     people = People(store.worktree)
-    who = signature(people, repo, store.now())
+    who = signature(people, store.now())
 
     def build(draft: Draft, tip: str) -> Landing:
         one = _still_open(repo, store, trunk, proposal, tip)
@@ -83,7 +83,7 @@ def approve(
         subject = f"{APPROVE} {what}: {title}" + (" (removal)" if one.sort == "removal" else "")
         message = message_of(subject, _about_it(one), Actor())
         commit = _commit(store, draft, people, who, (tip, one.commit), files | extra, message, programs)
-        return Landing(tip, commit, files | extra, who, f"merge {one.branch}: {subject}", programs)
+        return Landing(tip, commit, files | extra, who.log(f"merge {one.branch}: {subject}"), programs)
 
     landing, notes = land(store, repo, trunk.ref, build)
     unsigned = (people.unsigned,) if people.unsigned else ()
@@ -102,7 +102,7 @@ def reject(store: Store, repo: Repo, trunk: Trunk, proposal: Waiting, record: Re
         Refused: git has no name for the user. Conflict: the proposal was closed or moved meanwhile, or git is busy.
     """
     people = People(store.worktree)
-    who = signature(people, repo, store.now())
+    who = signature(people, store.now())
     path, data = rejections.place(name, record.title, int(record.at[:4])), record.render()
 
     def build(draft: Draft, tip: str) -> Landing:
@@ -110,9 +110,8 @@ def reject(store: Store, repo: Repo, trunk: Trunk, proposal: Waiting, record: Re
         files: dict[str, tuple[str | None, str | None]] = {path: (None, draft.blob(data).decode())}
         subject = f"{REJECT} {record.what}: {record.title}"
         message = message_of(subject, _about_it(one), Actor())
-        return Landing(
-            tip, _commit(store, draft, people, who, (tip,), files, message), files, who, f"commit: {subject}"
-        )
+        commit = _commit(store, draft, people, who, (tip,), files, message)
+        return Landing(tip, commit, files, who.log(f"commit: {subject}"))
 
     landing, notes = land(store, repo, trunk.ref, build)
     if proposal.is_rule:
@@ -129,7 +128,7 @@ def put(store: Store, repo: Repo, trunk: Trunk, rule: str, subject: str, records
         busy.
     """
     people = People(store.worktree)
-    who = signature(people, repo, store.now())
+    who = signature(people, store.now())
 
     def build(draft: Draft, tip: str) -> Landing:
         now = trunk if tip == trunk.tip else trunks.look(store.worktree, trunk.ref)
@@ -139,9 +138,8 @@ def put(store: Store, repo: Repo, trunk: Trunk, rule: str, subject: str, records
             path: (None, draft.blob(data).decode()) for path, data in records.items()
         }
         message = message_of(subject, [(RULE_TRAILER, rule)], Actor())
-        return Landing(
-            tip, _commit(store, draft, people, who, (tip,), files, message), files, who, f"commit: {subject}"
-        )
+        commit = _commit(store, draft, people, who, (tip,), files, message)
+        return Landing(tip, commit, files, who.log(f"commit: {subject}"))
 
     landing, notes = land(store, repo, trunk.ref, build)
     return Decided(landing.commit, (*((people.unsigned,) if people.unsigned else ()), *notes))
