@@ -10,6 +10,8 @@ from repository.steps import add, clean, dirty_everything, note_only
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pytest
+
     from conftest import Git
     from repository.conftest import Opened
 

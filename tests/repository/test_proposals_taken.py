@@ -19,8 +19,12 @@ from repository.proposal_world import MAIN, STEM
 from repository.steps import add, clean, dirty_everything
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
+    from dulwich.repo import Repo
+
+    from ai_lessons.repository.worktree import Worktree
     from conftest import Git
     from repository.proposal_world import Desk
 

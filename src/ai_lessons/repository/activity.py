@@ -88,9 +88,10 @@ def remember(worktree: Worktree, *, ours: bool = True) -> None:
 
 def _look(worktree: Worktree) -> _State:
     state = _read(worktree)
-    if (state.mark, state.head) != (index_mark(worktree), read_head(worktree).commit or ""):
+    if state.moved and (state.mark, state.head) != (index_mark(worktree), read_head(worktree).commit or ""):
         remember(worktree, ours=False)
-    return _read(worktree)
+        return _read(worktree)
+    return state
 
 
 def _read(worktree: Worktree) -> _State:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import time
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -25,7 +26,7 @@ from ai_lessons.repository.commit_builder import NO_IDENTITY, People, make_commi
 from ai_lessons.repository.files import translated
 from ai_lessons.repository.journal import Record
 from ai_lessons.repository.locks import held
-from ai_lessons.repository.objects import Draft, let_go, readable
+from ai_lessons.repository.objects import Draft, contains, let_go, readable
 from ai_lessons.repository.store import Applied, Saved
 from ai_lessons.repository.worktree import read_head, read_settings
 from ai_lessons.repository.worktree_status import look
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 BATCH = 100
 """Jobs that share one move of the branch."""
 
-QUEUE, SAVE_QUEUE = 0.2, 10.0
+QUEUE, SAVE_QUEUE = 0.3, 10.0
 """Seconds to wait for another process of ours that is committing and takes our job along: in passing, and to save."""
 
 TRIES, SAVE_TRIES = 0.1, 5.0
@@ -94,6 +95,7 @@ class Committer:
         self._store, self._journal, self._worktree = store, store.journal, store.worktree
         self._people = People(store.worktree)
         self._repo: Repo | None = None
+        self._looked_at: str | None = None
 
     def commit(self, name: str) -> Applied:
         """Commit every noted job, and say how the named one ended."""
@@ -142,14 +144,8 @@ class Committer:
         return bool(left) and min(left) >= QUEUE
 
     def _drain(self, outcome: _Outcome) -> None:
-        head = read_head(self._worktree)
-        last = next(self._journal.records(), None)
-        if last is not None and last.head != head.commit and head.commit:
-            with self._opened() as repo:
-                recover.note_left_out(self._worktree, repo, self._journal, last, head.commit, int(self._store.now()))
-                if found := recover.dropped(self._worktree, repo, self._journal, head.commit):
-                    outcome.notes += recover.told(found)
-                    self._journal.settle(Record(head.commit, {}))
+        if not activity.busy(self._worktree):
+            self._look_after(read_head(self._worktree), outcome)
         recover.returned(self._worktree, self._journal)
         while jobs := [job for job in self._journal.pending() if job.name not in outcome.blocked][:BATCH]:
             self._refuse_busy(outcome, alone=len(jobs) == 1)
@@ -157,6 +153,19 @@ class Committer:
                 self._commit_batch(repo, jobs, outcome)
             if not outcome.insist:
                 return
+
+    def _look_after(self, head: Head, outcome: _Outcome) -> None:
+        """Where the user moved the branch since our last commit, see what became of it."""
+        last = next(self._journal.records(), None)
+        if last is None or head.commit in {None, last.head, self._looked_at} or head.ref is None:
+            return
+        with self._opened() as repo:
+            if contains(self._worktree, repo, head.commit or "", last.head):
+                recover.note_left_out(self._worktree, repo, last, head.commit or "", int(self._store.now()))
+            elif found := recover.dropped(self._worktree, repo, head.commit or ""):
+                outcome.notes += recover.told(found)
+                self._journal.settle(Record(head.commit or "", {}))
+        self._looked_at = head.commit
 
     def _refuse_busy(self, outcome: _Outcome, *, alone: bool) -> None:
         if reason := activity.busy(self._worktree):
@@ -188,6 +197,7 @@ class Committer:
             head, mark = read_head(self._worktree), activity.index_mark(self._worktree)
             if head.ref is None:
                 raise Later("HEAD is detached; check out a branch (git switch NAME), and the next command commits it")
+            self._look_after(head, outcome)  # a commit of ours on top of it would hide what it did
             reason = _MOVING
             try:
                 if self._try(repo, head, mark, jobs, outcome):
@@ -209,19 +219,28 @@ class Committer:
             return False
         batch = _Batch(start, tree, self._people.committer() or "")
         self._build(draft, batch, jobs, disk, when)
-        draft.save()
+        index = self._save(draft, batch)
         if batch.entries:
-            index = git_index.changed(self._worktree, batch.entries), mark
             more = f" (and {len(batch.subjects) - 1} more)" if len(batch.subjects) > 1 else ""
             said = f"commit: {batch.subjects[-1]}{more}" if batch.subjects else "commit"
             log = ref_update.Log(batch.committer, f"{when} {zone(when)}", said)
             tip = batch.tip.decode() if batch.tip else None
-            if not ref_update.install(self._worktree, head, tip, index, log):
+            if not ref_update.install(self._worktree, head, tip, (index, mark), log):
                 return False
         dealt = [job for job in jobs if job.name in batch.jobs]
         outcome.notes += recover.told(recover.swept(self._worktree, draft, tree, head.commit, dealt, disk))
         self._settle(batch, outcome)
         return True
+
+    def _save(self, draft: Draft, batch: _Batch) -> bytes:
+        """Bring the objects to the disk, and meanwhile let git make the index: its bytes, empty if nothing changes."""
+        if not batch.entries:
+            draft.save()
+            return b""
+        with ThreadPoolExecutor(1) as pool:
+            index = pool.submit(git_index.changed, self._worktree, batch.entries)
+            draft.save()
+            return index.result()
 
     def _build(self, draft: Draft, batch: _Batch, jobs: Sequence[Intent], disk: OnDisk, when: int) -> None:
         paths = [self._worktree.prefix + noted.path for job in jobs for noted in job.paths]

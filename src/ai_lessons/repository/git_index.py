@@ -7,6 +7,7 @@ caller's part (`ref_update.install`).
 from __future__ import annotations
 
 import hashlib
+import os
 import secrets
 import shutil
 import struct
@@ -19,13 +20,13 @@ from ai_lessons.repository.files import translated
 from ai_lessons.repository.ref_update import index_file, lock_folder
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterable, Mapping
 
     from dulwich.objects import ObjectID
 
     from ai_lessons.repository.worktree import Worktree
 
+_SPLIT = b"link\0\0\0"  # the part by which an index names another one that holds most entries
 _EMPTY = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"  # the blob of nothing, which stands for "announced" too
 
 
@@ -92,7 +93,27 @@ def with_stats(data: bytes, entries: Mapping[bytes, Tracked | None]) -> bytes:
 
 def unmerged(worktree: Worktree, paths: Iterable[str]) -> frozenset[str]:
     """Those paths (relative to the worktree's top) that the index holds in conflict."""
-    return frozenset(git.unmerged(worktree.top, paths))
+    names = [os.fsencode(path) for path in paths]
+    try:
+        data = index_file(worktree).read_bytes()
+    except FileNotFoundError:
+        return frozenset()
+    if data[:8] == b"DIRC\0\0\0\2" and _SPLIT not in data and not any(_looks_unmerged(data, name) for name in names):
+        return frozenset()
+    return frozenset(git.unmerged(worktree.top, map(os.fsdecode, names)))
+
+
+def _looks_unmerged(data: bytes, path: bytes) -> bool:
+    """Whether an entry of version 2 for this path may have a stage; it stands in the bytes before the path.
+
+    To start a program for that would cost a batch as much as ten commits. A longer path may look alike.
+    """
+    found = data.find(path + b"\0")
+    while found >= 2:
+        if data[found - 2] & 0x30:
+            return True
+        found = data.find(path + b"\0", found + 1)
+    return False
 
 
 def staged(worktree: Worktree, paths: Iterable[str]) -> dict[str, tuple[int, str]]:

@@ -116,6 +116,11 @@ class Journal:
         """Jobs whose process died while it wrote their files. Only under the write lock is that the reason."""
         return self._read(_WRITING)
 
+    def drop_orphans(self) -> None:
+        """Forget notes that a process had only begun when it died. Under the write lock."""
+        for name in _listed(self._folder, _WRITING):
+            self.drop(name)
+
     def pending(self) -> list[Intent]:
         """Every committable job, oldest first. A note that cannot be read is put aside: its files are still there."""
         return self._read(_READY)
@@ -195,7 +200,8 @@ class Journal:
             except FileNotFoundError:
                 continue
             except _NONSENSE:
-                self._rename(name, suffix, _DAMAGED)
+                if suffix == _READY:  # else a process is just writing it, or died doing so
+                    self._rename(name, suffix, _DAMAGED)
         return intents
 
     def _rename(self, name: str, old: str, new: str) -> None:

@@ -76,13 +76,13 @@ def _was_committed(worktree: Worktree, job: Intent, head: str | None, name: byte
     return done is not None and not done.code and blob.encode() in done.out
 
 
-def dropped(worktree: Worktree, repo: Repo, journal: Journal, head: str) -> list[Intent]:
+def dropped(worktree: Worktree, repo: Repo, head: str) -> list[Intent]:
     """Note what commits of ours wrote that no branch has any more, and neither HEAD nor the disk.
 
     `git stash` ends with a reset to the commit that it found at its beginning: what we committed in between is gone
     from branch and disk. Under the commit lock.
     """
-    found, draft = [], Draft(repo)
+    found, draft, journal = [], Draft(repo), Journal(worktree.state_dir)
     for record in islice(journal.records(), LOOKED_AT):
         if not record.head or contains(worktree, repo, head, record.head):
             break  # older batches are below it
@@ -94,12 +94,13 @@ def dropped(worktree: Worktree, repo: Repo, journal: Journal, head: str) -> list
     return found
 
 
-def note_left_out(worktree: Worktree, repo: Repo, journal: Journal, last: Record, head: str, when: int) -> None:
+def note_left_out(worktree: Worktree, repo: Repo, last: Record, head: str, when: int) -> None:
     """Note files of ours that lie on the disk as we committed them, and that a commit of the user's left out of HEAD.
 
     `git commit` reads its index before it locks it, and may write what it read over our entry; its next commit then
     removes our file from HEAD, not from the disk. A file that is ignored since is left alone. Under the commit lock.
     """
+    journal = Journal(worktree.state_dir)
     shown = ("--name-only", "--no-renames", "--diff-filter=D", "-z")
     done = git.run(worktree.root, "diff", "--relative", *shown, last.head, head, "--", ".")
     gone = [] if done is None or done.code else [os.fsdecode(name) for name in done.out.split(b"\0")[:-1]]

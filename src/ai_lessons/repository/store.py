@@ -301,6 +301,7 @@ class Store:
             for noted in intent.paths:
                 files.sweep(self.root, noted.path)
             self._finish(intent.name, committable=True)
+        self.journal.drop_orphans()
 
     def _check(self, job: Job) -> None:
         """Everything that can be known before the first write."""
