@@ -33,11 +33,8 @@ def test_a_death_while_a_proposal_is_taken_leaves_nothing_half(
 
             def die(*given: Any, **named: Any) -> Any:
                 # notes of our own are files, too: they lie in git's folder
-                return (
-                    real(*given, **named)
-                    if str(getattr(given[0] if isinstance(given[0], files.Staging) else None, "_root", root)) != root
-                    else os._exit(9)
-                )
+                where = str(given[0]._root) if isinstance(given[0], files.Staging) else root
+                return real(*given, **named) if where != root else os._exit(9)
 
             setattr(place, step, die)
             desk.approve()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import Conflict, Refused
-from ai_lessons.repository import branch_update, ref_update
+from ai_lessons.repository import branch_update, ref_update, worktree_status
 from ai_lessons.repository.approval import trunk
 from ai_lessons.repository.proposal import deciding, rejections
 from ai_lessons.repository.worktree import read_head
@@ -229,7 +229,7 @@ def test_a_lock_of_gits_is_named_and_nothing_changes(desk: Desk, monkeypatch: py
 def when_built(monkeypatch: pytest.MonkeyPatch, moment: object) -> list[str]:
     """Call `moment` once, between the making of the commit and the move of the branch."""
     built: list[str] = []
-    original = branch_update.here
+    original = worktree_status.here
 
     def late(worktree: Worktree, repo: Repo, files: Mapping[str, tuple[str | None, str | None]]) -> object:
         if not built:

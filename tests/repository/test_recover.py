@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import Conflict, NotFound
-from ai_lessons.repository import commit, files, journal, recover
+from ai_lessons.repository import files, recover
 from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.store import AS_IT_IS, Change, Job, Store
 from repository.steps import add, clean, note_only
@@ -135,7 +135,7 @@ def test_bytes_are_kept_for_thirty_days(store: Store, monkeypatch: pytest.Monkey
     store.save()
     now = time.time()
     for days, there in ((29, True), (31, False)):
-        monkeypatch.setattr(journal.time, "time", lambda days=days: now + days * 86_400)
+        monkeypatch.setattr(time, "time", lambda days=days: now + days * 86_400)
         assert bool(store.journal.swept()) is there
 
 
@@ -224,7 +224,7 @@ def test_a_file_that_a_stash_is_just_putting_back_is_waited_for(
 ) -> None:
     note_only(store, add("a.md"))
     (store.root / "a.md").write_bytes(b"")  # so it is for a moment
-    monkeypatch.setattr(commit.time, "sleep", lambda _: (store.root / "a.md").write_bytes(b"text\n"))
+    monkeypatch.setattr(time, "sleep", lambda _: (store.root / "a.md").write_bytes(b"text\n"))
     assert store.save().notes == ()
     assert git(store.root, "show", "HEAD:a.md") == "text"
 

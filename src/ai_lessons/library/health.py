@@ -77,6 +77,12 @@ def _pending(parts: Parts) -> Check:
             "pending", "warning", f"notes of writes that cannot be read: {', '.join(damaged)}",
             f"the files are in place: commit what `git status` lists, rm {parts.store.state_dir}/journal/*.damaged",
         )  # fmt: skip
+    swept = len(parts.store.journal.swept())
+    if swept:
+        return Check(
+            "pending", "warning", f"writes that were taken away before their commit: {swept}",
+            "ai-lessons admin recover --list",
+        )  # fmt: skip
     waiting = parts.store.pending()
     if waiting:
         return Check("pending", "warning", f"writes that wait for a commit: {len(waiting)}", "ai-lessons admin save")
@@ -165,6 +171,7 @@ def stats(parts: Parts) -> Stats:
         passages=status.passages,
         vectors=status.vectors,
         pending=len(parts.store.pending()),
+        taken_away=len(parts.store.journal.swept()),
         commits_30_days=_recent_commits(parts),
         oldest=sizes.oldest,
         newest=sizes.newest,
