@@ -149,9 +149,10 @@ class Committer:
         recover.returned(self._worktree, self._journal)
         while jobs := [job for job in self._journal.pending() if job.name not in outcome.blocked][:BATCH]:
             self._refuse_busy(outcome, alone=len(jobs) == 1)
+            blocked = len(outcome.blocked)
             with self._opened() as repo:
                 self._commit_batch(repo, jobs, outcome)
-            if not outcome.insist:
+            if not outcome.insist and len(outcome.blocked) == blocked:
                 return
 
     def _look_after(self, head: Head, outcome: _Outcome) -> None:
