@@ -176,18 +176,13 @@ def test_a_branch_made_by_hand_is_a_proposal_and_a_plain_merge_takes_it(world: W
     assert world.titles(kinds=["lesson"]) == ["PUT replaces the workflow"]
 
 
-@pytest.mark.parametrize("engine", ["with git", "without git"])
-def test_a_squash_closes_it_and_it_stays_closed_when_the_lesson_goes_on(
-    world: World, engine: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_squash_closes_it_and_it_stays_closed_when_the_lesson_goes_on(world: World) -> None:
     propose(world)
     world.git(world.root, "merge", "-q", "--squash", BRANCH)
     world.git(world.root, "commit", "-qm", "PUT (#7)")
     assert waiting(world) == ()
     world.write(PATH, lesson(body="Seen thrice.\n"))
     world.commit()
-    if engine == "without git":
-        monkeypatch.setattr("ai_lessons.repository.git.program", lambda: None)
     assert waiting(world) == ()
 
 
@@ -393,15 +388,10 @@ def take(world: World, way: str) -> None:
         world.git(world.root, "merge", "-q", "--no-ff", *(["-m", said] if said else ["--no-edit"]), BRANCH)
 
 
-@pytest.mark.parametrize("engine", ["with git", "without git"])
 @pytest.mark.parametrize("way", WAYS)
-def test_who_took_a_lesson_is_told_whichever_way_it_was_taken(
-    world: World, way: str, engine: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_took_a_lesson_is_told_whichever_way_it_was_taken(world: World, way: str) -> None:
     propose(world, report="Proposal: rules/R-8F3K2A-x\n\nSeen.")
     take(world, way)
-    if engine == "without git":
-        monkeypatch.setattr("ai_lessons.repository.git.program", lambda: None)
     audit = world.fresh().admin.audit()
     (one,) = audit.taken
     assert (one.id, one.handle, one.proposal, one.how) == (LESSON, "L-8F3K2A", BRANCH, WAYS[way])
@@ -453,14 +443,6 @@ def test_a_rule_is_proposed_the_same_way_and_its_evidence_is_the_merge(world: Wo
     audit = world.fresh().admin.audit()
     assert [(row.evidence, row.how, row.suggested_by) for row in audit.rows] == [(2, "merge", "Human <human@x>")]
     assert audit.taken == ()
-
-
-def test_it_all_works_without_the_git_program(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ai_lessons.repository.git.program", lambda: None)
-    propose(world, report="Fine.")
-    assert waiting(world)[0].report == "Fine."
-    world.fresh().admin.approve_rule("L-8F3K2A")
-    assert (world.titles(kinds=["lesson"]), world.status()) == (["PUT replaces the workflow"], "")
 
 
 def test_a_branch_called_proposals_is_in_the_way(world: World) -> None:

@@ -41,7 +41,7 @@ def quiet(git_repo: Path, monkeypatch: pytest.MonkeyPatch) -> Worktree:
 
 
 def test_an_old_repository_is_quiet(quiet: Worktree) -> None:
-    assert (busy(quiet), wait(quiet)) == ("", 0.0)
+    assert (busy(quiet), wait(quiet, alone=True)) == ("", 0.0)
 
 
 @pytest.mark.parametrize(
@@ -49,20 +49,20 @@ def test_an_old_repository_is_quiet(quiet: Worktree) -> None:
 )
 def test_a_command_that_has_not_moved_head_counts_for_three_seconds(quiet: Worktree, sign: str) -> None:
     touch(quiet.git_dir / sign, 1.0)
-    assert wait(quiet) == pytest.approx(HALF_DONE - 1.0, abs=0.1)
+    assert wait(quiet, alone=True) == pytest.approx(HALF_DONE - 1.0, abs=0.1)
     touch(quiet.git_dir / sign, HALF_DONE)
-    assert wait(quiet) == 0.0
+    assert wait(quiet, alone=True) == 0.0
 
 
 def test_a_command_that_has_moved_head_counts_for_a_moment(quiet: Worktree, git: Git) -> None:
     git(quiet.top, "commit", "-q", "--allow-empty", "-m", "user")
-    assert 0.0 < wait(quiet) <= SETTLE
+    assert 0.0 < wait(quiet, alone=True) <= SETTLE
 
 
 def test_an_index_of_the_users_counts_for_a_moment(quiet: Worktree, git: Git) -> None:
     (quiet.top / "a").write_text("a")
     git(quiet.top, "add", "a")
-    assert 0.0 < wait(quiet) <= SETTLE
+    assert 0.0 < wait(quiet, alone=True) <= SETTLE
 
 
 def test_beside_a_user_few_moves_follow_one_another(store: Store, git: Git) -> None:
@@ -83,6 +83,7 @@ def test_a_single_write_waits_for_the_moment_after_a_command_and_a_crowd_does_no
 ) -> None:
     assert store.apply(add("first.md")).commit
     monkeypatch.setattr(activity, "SETTLE", SETTLE)
+    monkeypatch.setattr(activity, "SETTLE_MANY", 60.0)
     git(store.root, "commit", "-q", "--allow-empty", "-m", "user")
     assert store.apply(add("a.md")).commit
     git(store.root, "commit", "-q", "--allow-empty", "-m", "user")
@@ -94,4 +95,4 @@ def test_a_single_write_waits_for_the_moment_after_a_command_and_a_crowd_does_no
 def test_without_an_index_or_a_reflog_nothing_is_a_sign(tmp_path: Path, git: Git) -> None:
     git(tmp_path, "init", "-q", "r")
     found = locate(tmp_path / "r")
-    assert (index_mark(found), wait(found)) == ("", 0.0)
+    assert (index_mark(found), wait(found, alone=True)) == ("", 0.0)

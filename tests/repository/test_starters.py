@@ -26,12 +26,6 @@ def view(root: Path, branch: str = "main") -> View:
     return derive(locate(root), f"refs/heads/{branch}")
 
 
-@pytest.fixture
-def no_git(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine without the git program."""
-    monkeypatch.setattr("shutil.which", lambda _name: None)
-
-
 def in_force_everywhere(seen: View) -> None:
     assert {verdict.path for verdict in seen.verdicts.values() if verdict.in_force} == set(RULES)
     for verdict in seen.verdicts.values():
@@ -51,16 +45,6 @@ def test_all_are_in_force_by_the_merge_of_whoever_made_the_repository(tmp_path: 
     assert git(made.root, "for-each-ref", "--format=%(refname)") == "refs/heads/main"
     assert git(made.root, "status", "--short") == ""
     assert git(made.root, "fsck", "--strict") == ""
-
-
-@pytest.mark.usefixtures("no_git")
-def test_they_are_without_the_git_program(tmp_path: Path, git: Git, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = init(tmp_path / "r")
-    monkeypatch.undo()
-
-    assert {name: (made.root / name).read_bytes() for name in RULES} == RULES
-    assert git(made.root, "log", "--format=%s", "-1") == "Approve rules: the starter set"
-    assert git(made.root, "status", "--short") == ""
 
 
 def test_they_are_on_a_branch_of_another_name(tmp_path: Path, git: Git) -> None:
@@ -116,14 +100,9 @@ def test_they_do_not_come_into_a_folder_with_content_or_into_a_bigger_repository
     assert "rules" not in git(git_repo, "for-each-ref")
 
 
-@pytest.mark.parametrize("which", ["with git", "without"])
-def test_a_branch_that_has_moved_meanwhile_is_left_where_it_is(
-    tmp_path: Path, git: Git, monkeypatch: pytest.MonkeyPatch, which: str
-) -> None:
+def test_a_branch_that_has_moved_meanwhile_is_left_where_it_is(tmp_path: Path, git: Git) -> None:
     root = init(tmp_path / "r").root
     head, start = git(root, "rev-parse", "HEAD", "HEAD~1").split()
-    if which == "without":
-        monkeypatch.setattr("shutil.which", lambda _name: None)
 
     with pytest.raises(StorageFailed, match="moved meanwhile"):
         starters.take(locate(root), start, RULES)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ai_lessons.errors import AiLessonsError
+from ai_lessons.errors import AiLessonsError, GitMissing
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.entries import Kind, Relation
 from ai_lessons.knowledge.relations import clusters
@@ -54,10 +54,10 @@ def _repository(parts: Parts) -> Check:
 
 
 def _git(parts: Parts) -> Check:
-    done = git.run(parts.store.root, "--version")
-    if done is None:
-        return Check("git", "warning", "no git program: no sync, hooks or history of renames", "install git")
-    return Check("git", "ok", done.text.strip())
+    try:
+        return Check("git", "ok", git.run(parts.store.root, "--version").text.strip())
+    except GitMissing as error:
+        return Check("git", "error", error.message, error.hint)
 
 
 def _identity(parts: Parts) -> Check:

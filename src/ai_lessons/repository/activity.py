@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
     from ai_lessons.repository.worktree import Worktree
 
-HALF_DONE, SETTLE = 3.0, 0.5
-"""Seconds for which a git command is fresh that has not moved HEAD yet (it fetches, or takes a message), or is done."""
+HALF_DONE, SETTLE, SETTLE_MANY = 3.0, 0.5, 1.5
+"""Seconds for which a git command is fresh that has not moved HEAD yet (it fetches, or takes a message); that is done,
+for a single write; and for one of many that wait."""
 
 AT_WORK, BURST, EVERY = 60.0, 5, 5.0
 """For so many seconds after a git command the user counts as at work: then so many moves of the branch may follow one
@@ -62,11 +63,14 @@ class _State(NamedTuple):
     user: float = 0.0
 
 
-def wait(worktree: Worktree) -> float:
-    """For how many seconds a write should leave the branch alone; 0.0: it may move. Under our commit lock."""
+def wait(worktree: Worktree, *, alone: bool) -> float:
+    """For how many seconds a write should leave the branch alone; 0.0: it may move. Under our commit lock.
+
+    `alone`: no other write waits for its commit.
+    """
     now, state = time.time(), _look(worktree)
     fresh = max(_mtime(worktree.git_dir / name) for name in _SIGNS)
-    left = [0.0, SETTLE - abs(now - state.user)]
+    left = [0.0, (SETTLE if alone else SETTLE_MANY) - abs(now - state.user)]
     if fresh > _head_moved(worktree):
         left.append(HALF_DONE - abs(now - fresh))
     if abs(now - state.user) < AT_WORK and state.moves >= BURST:

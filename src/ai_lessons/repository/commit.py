@@ -171,10 +171,10 @@ class Committer:
     def _refuse_busy(self, outcome: _Outcome, *, alone: bool) -> None:
         if reason := activity.busy(self._worktree):
             raise Later(reason)
-        left = 0.0 if outcome.insist else activity.wait(self._worktree)
+        left = 0.0 if outcome.insist else activity.wait(self._worktree, alone=alone)
         if left and alone and left <= activity.SETTLE:
             time.sleep(left)  # the user's command is done, and no other write waits for this one
-            left = activity.wait(self._worktree)
+            left = activity.wait(self._worktree, alone=alone)
         if left:
             raise Later(_AT_WORK)
 

@@ -65,11 +65,11 @@ class People:
             before = [parent.decode() for parent in parents]
             try:
                 done = git.signed_commit(self._worktree.top, tree.decode(), before, job.message.encode(), people)
-                fault = "git is not installed" if done is None else done.err if done.code else ""
+                fault = (done.err or "git said no") if done.code else ""
             except StorageFailed as error:
-                done, fault = None, error.message
-            if done is None or fault:
-                self.unsigned = "unsigned: " + (fault.splitlines() or ["git said no"])[0]
+                fault = error.message
+            if fault:
+                self.unsigned = f"unsigned: {fault.splitlines()[0]}"
                 return None
             self._signed[key] = ObjectID(done.out.strip())
         return self._signed[key]

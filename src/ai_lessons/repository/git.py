@@ -1,4 +1,4 @@
-"""The git program: one function, one question. None (or a false answer) where there is no git.
+"""The git program, which is required: one function, one question.
 
 Every call has a time limit, no terminal to ask on, and an environment without the variables by which a surrounding
 git command (we may run inside its hook) would point us at its own repository and index.
@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ai_lessons.errors import StorageFailed
+from ai_lessons.errors import GitMissing, StorageFailed
 from ai_lessons.repository.running import programs
 
 if TYPE_CHECKING:
@@ -70,26 +70,21 @@ def program() -> str | None:
     return shutil.which("git")
 
 
-def available() -> bool:
-    """True where there is a git program."""
-    return program() is not None
-
-
 def run(
     cwd: Path,
     *arguments: str,
     stdin: bytes = b"",
     extra: Mapping[str, str] | None = None,
     timeout: float = TIMEOUT,
-) -> Done | None:
-    """Run git in `cwd`; None if there is no git. The exit code is the caller's business.
+) -> Done:
+    """Run git in `cwd`. The exit code is the caller's business.
 
     Raises:
-        StorageFailed: it did not end within `timeout` seconds, or could not be started.
+        GitMissing: there is no git. StorageFailed: it did not end within `timeout` seconds, or could not be started.
     """
     found = program()
     if found is None:
-        return None
+        raise GitMissing
     try:
         done = programs.run([found, *arguments], cwd=cwd, stdin=stdin, env=environment(extra or {}), timeout=timeout)
     except subprocess.TimeoutExpired as error:
@@ -119,13 +114,13 @@ def environment(extra: Mapping[str, str]) -> dict[str, str]:
 def trusts(top: Path) -> bool:
     """True if git agrees to work on the repository there, which honours `safe.directory`."""
     done = run(top, "rev-parse", "--git-dir")
-    return done is not None and done.code == 0
+    return done.code == 0
 
 
 def identity(cwd: Path, role: str = "COMMITTER") -> str | None:
     """`Name <email>` by git's own rules (includeIf, environment, useConfigOnly); None where git would refuse."""
     done = run(cwd, "var", f"GIT_{role}_IDENT")
-    if done is None or done.code:
+    if done.code:
         return None
     return done.text[: done.text.rindex(">") + 1]
 
@@ -137,7 +132,7 @@ def callers(cwd: Path) -> tuple[str | None, str | None, bool]:
     name and address.
     """
     done = run(cwd, "var", "-l")
-    rows = [line.partition("=") for line in done.text.splitlines()] if done is not None and not done.code else []
+    rows = [line.partition("=") for line in done.text.splitlines()] if not done.code else []
     said = {key.lower(): value if equals else "true" for key, equals, value in rows}
     signs = said.get("commit.gpgsign", "") if rows else setting(cwd, "commit.gpgsign", kind="bool") or ""
 
@@ -157,7 +152,7 @@ def callers(cwd: Path) -> tuple[str | None, str | None, bool]:
 def setting(cwd: Path, key: str, *, kind: str | None = None) -> str | None:
     """One setting with everything that applies here, None if unset; `kind` as in `git config --type`."""
     done = run(cwd, "config", *([f"--type={kind}"] if kind else []), "--get", key)
-    return done.text if done is not None and done.code == 0 else None
+    return done.text if done.code == 0 else None
 
 
 def listed(paths: Iterable[str]) -> bytes:
@@ -166,10 +161,10 @@ def listed(paths: Iterable[str]) -> bytes:
 
 
 def ignored(cwd: Path, paths: Iterable[str]) -> frozenset[str]:
-    """Those paths (relative to `cwd`) that somebody has told git to leave alone. None of them where there is no git."""
+    """Those paths (relative to `cwd`) that somebody has told git to leave alone."""
     asked = listed(paths)
-    done = run(cwd, "check-ignore", "--stdin", "-z", stdin=asked) if asked else None
-    return frozenset(map(os.fsdecode, done.out.split(b"\0")[:-1])) if done is not None else frozenset()
+    out = run(cwd, "check-ignore", "--stdin", "-z", stdin=asked).out if asked else b""
+    return frozenset(map(os.fsdecode, out.split(b"\0")[:-1]))
 
 
 def filtered(cwd: Path, paths: Iterable[str]) -> frozenset[str]:
@@ -177,7 +172,7 @@ def filtered(cwd: Path, paths: Iterable[str]) -> frozenset[str]:
     names = tuple(paths)
     asked = ("filter", "ident", "working-tree-encoding")
     done = run(cwd, "check-attr", "-z", "--stdin", *asked, stdin=listed(names))
-    if done is None or done.code:
+    if done.code:
         return frozenset()
     fields = done.out.split(b"\0")[:-1]
     triples = zip(fields[::3], fields[2::3], strict=True)
@@ -188,7 +183,7 @@ def blobs_of(cwd: Path, paths: Iterable[str]) -> dict[str, bytes]:
     """Store files as git would on `git add` (line endings, filters); object ids by path, empty where git said no."""
     names = tuple(paths)
     done = run(cwd, "hash-object", "-w", "--stdin-paths", stdin=b"".join(_quoted(name) + b"\n" for name in names))
-    ids = done.out.split() if done is not None and not done.code else []
+    ids = done.out.split() if not done.code else []
     return dict(zip(names, ids, strict=True)) if len(ids) == len(names) else {}
 
 
@@ -202,7 +197,7 @@ def unmerged(cwd: Path, paths: Iterable[str]) -> tuple[str, ...]:
     """Those of the paths (relative to `cwd`) that are in conflict in git's index."""
     done = run(cwd, "ls-files", "-u", "-z")
     wanted = frozenset(paths)
-    if done is None or not done.out:
+    if not done.out:
         return ()
     found = {os.fsdecode(row.partition(b"\t")[2]) for row in done.out.split(b"\0")[:-1]}
     return tuple(sorted(found & wanted))
@@ -213,7 +208,7 @@ def staged(cwd: Path, paths: Iterable[str]) -> dict[str, tuple[int, str, int]]:
     names = tuple(sorted(paths))
     done = run(cwd, "ls-files", "-s", "-z", "--", *names, extra={"GIT_LITERAL_PATHSPECS": "1"})
     found = {}
-    for row in done.out.split(b"\0")[:-1] if done is not None else ():
+    for row in done.out.split(b"\0")[:-1]:
         entry, _, path = row.partition(b"\t")
         mode, blob, stage = entry.split(b" ")
         found[os.fsdecode(path)] = (int(mode, 8), blob.decode(), int(stage))
@@ -223,18 +218,20 @@ def staged(cwd: Path, paths: Iterable[str]) -> dict[str, tuple[int, str, int]]:
 def left_out(cwd: Path, paths: Iterable[str]) -> frozenset[str]:
     """Those paths (relative to `cwd`) that a sparse checkout leaves out of the working tree."""
     names = tuple(sorted(paths))
-    done = run(cwd, "ls-files", "-t", "-z", "--", *names, extra={"GIT_LITERAL_PATHSPECS": "1"}) if names else None
-    rows = done.out.split(b"\0")[:-1] if done is not None else ()
+    if not names:
+        return frozenset()
+    done = run(cwd, "ls-files", "-t", "-z", "--", *names, extra={"GIT_LITERAL_PATHSPECS": "1"})
+    rows = done.out.split(b"\0")[:-1]
     return frozenset(os.fsdecode(row[2:]) for row in rows if row.startswith(b"S "))
 
 
 def checked_out(cwd: Path, path: str, blob: str) -> bytes | None:
     """A blob as git would write it to `path` (line endings, filters); None where git said no."""
     done = run(cwd, "cat-file", "--filters", f"--path={path}", blob)
-    return done.out if done is not None and not done.code else None
+    return done.out if not done.code else None
 
 
-def update_index(cwd: Path, index: Path, rows: bytes) -> Done | None:
+def update_index(cwd: Path, index: Path, rows: bytes) -> Done:
     """Apply `--index-info` rows to an index file that is not git's own (a copy)."""
     return run(
         cwd,
@@ -250,9 +247,7 @@ def update_index(cwd: Path, index: Path, rows: bytes) -> Done | None:
     )
 
 
-def signed_commit(
-    cwd: Path, tree: str, parents: Iterable[str], message: bytes, people: Mapping[str, str]
-) -> Done | None:
+def signed_commit(cwd: Path, tree: str, parents: Iterable[str], message: bytes, people: Mapping[str, str]) -> Done:
     """Make a commit object signed by whatever the user configured; `people` is GIT_AUTHOR_NAME and its like."""
     flags = [flag for parent in parents for flag in ("-p", parent)]
     return run(cwd, "commit-tree", "-S", tree, *flags, stdin=message, extra=people, timeout=SIGN_TIMEOUT)

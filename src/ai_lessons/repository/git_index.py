@@ -58,8 +58,8 @@ def changed(worktree: Worktree, entries: Mapping[bytes, Tracked | None]) -> byte
                 shutil.copyfile(original, copy)
                 shutil.copystat(original, copy)  # git judges by its time which entries it must look at again
             done = git.update_index(worktree.top, copy, b"".join(gone + here))
-            if done is None or done.code:
-                raise StorageFailed(f"git could not update its index: {done.err if done else 'there is no git'}")
+            if done.code:
+                raise StorageFailed(f"git could not update its index: {done.err}")
             return with_stats(copy.read_bytes(), entries)
         finally:
             copy.unlink(missing_ok=True)

@@ -73,7 +73,7 @@ def _was_committed(worktree: Worktree, job: Intent, head: str | None, name: byte
     span = f"{job.head}..{head}" if job.head else head
     shown = ("--format=", "--raw", "--no-abbrev", "-m", "-z")
     done = git.run(worktree.top, "--literal-pathspecs", "log", *shown, span, "--", os.fsdecode(name))
-    return done is not None and not done.code and blob.encode() in done.out
+    return not done.code and blob.encode() in done.out
 
 
 def dropped(worktree: Worktree, repo: Repo, head: str) -> list[Intent]:
@@ -87,7 +87,7 @@ def dropped(worktree: Worktree, repo: Repo, head: str) -> list[Intent]:
         if not record.head or contains(worktree, repo, head, record.head):
             break  # older batches are below it
         refs = git.run(worktree.top, "for-each-ref", "--count=1", f"--contains={record.head}")
-        if refs is not None and not refs.code and not refs.out:
+        if not refs.code and not refs.out:
             for commit in filter(None, record.jobs.values()):
                 gone = _lost_of(worktree, repo, draft, ObjectID(commit.encode()), head)
                 found += [journal.sweep(_intent_of(repo, commit), gone)] if gone else []
@@ -103,7 +103,7 @@ def note_left_out(worktree: Worktree, repo: Repo, last: Record, head: str, when:
     journal = Journal(worktree.state_dir)
     shown = ("--name-only", "--no-renames", "--diff-filter=D", "-z")
     done = git.run(worktree.root, "diff", "--relative", *shown, last.head, head, "--", ".")
-    gone = [] if done is None or done.code else [os.fsdecode(name) for name in done.out.split(b"\0")[:-1]]
+    gone = [] if done.code else [os.fsdecode(name) for name in done.out.split(b"\0")[:-1]]
     ours = {commit for record in journal.records() for commit in record.jobs.values()} if gone else set()
     draft, noted, data = Draft(repo), [], []
     tree = draft.tree_of(ObjectID(last.head.encode())) if gone else None
@@ -111,7 +111,7 @@ def note_left_out(worktree: Worktree, repo: Repo, last: Record, head: str, when:
         by = git.run(worktree.root, "--literal-pathspecs", "log", "-1", "--format=%H", last.head, "--", path)
         there = draft.lookup(tree, os.fsencode(worktree.prefix + path))
         text = _read(worktree, path)
-        if by and by.text in ours and there and text == checked_out(worktree, repo, path, there[1].decode()):
+        if by.text in ours and there and text == checked_out(worktree, repo, path, there[1].decode()):
             noted.append(Noted(path, size=len(text)))
             data.append(text)
     if noted:
@@ -193,7 +193,7 @@ def _replaceable(store: Store, job: Intent, one: Noted, data: bytes) -> bool:
     if now == data or job.head is None:
         return now == data
     done = git.run(store.worktree.top, "cat-file", "--filters", f"{job.head}:{store.prefix}{one.path}")
-    return done is not None and not done.code and done.out == now
+    return not done.code and done.out == now
 
 
 def _read(worktree: Worktree, path: str) -> bytes | None:

@@ -21,15 +21,12 @@ from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.repository import git
 from ai_lessons.repository.approval.merges import APPROVE_SUBJECT, PROPOSAL_TRAILER
 from ai_lessons.repository.commit_builder import NO_IDENTITY
-from ai_lessons.repository.files import write_file
-from ai_lessons.repository.objects import PLAIN, Draft, identity_without_git, opened
+from ai_lessons.repository.objects import PLAIN, Draft, opened
 from ai_lessons.repository.proposal.proposal_refs import PROPOSALS
 from ai_lessons.repository.worktree import read_head
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from dulwich.repo import Repo
 
     from ai_lessons.repository.worktree import Worktree
 
@@ -44,7 +41,7 @@ def take(worktree: Worktree, start: str, rules: Mapping[str, bytes]) -> str:
         StorageFailed: git has no name for the user, or could not move the branch.
     """
     with opened(worktree) as repo:
-        draft, base, who = Draft(repo), ObjectID(start.encode()), _person(worktree, repo)
+        draft, base, who = Draft(repo), ObjectID(start.encode()), _person(worktree)
         made = _propose(draft, base, rules, who)
         names = "".join(f"{PROPOSAL_TRAILER}: {branch}\n" for branch in made)
         message = f"{APPROVE_SUBJECT}s: the starter set\n\n{_WHY}\n\n{names}"
@@ -52,7 +49,7 @@ def take(worktree: Worktree, start: str, rules: Mapping[str, bytes]) -> str:
         now = _now()
         merge = draft.commit(tree, [base, *made.values()], message, author=(who, *now), committer=(who, *now))
         draft.save()
-        _check_out(worktree, repo, start, merge, rules)
+        _check_out(worktree, start, merge)
     return merge.decode()
 
 
@@ -60,7 +57,7 @@ def leave_as_proposals(worktree: Worktree, start: str, rules: Mapping[str, bytes
     """Propose these rules, each on a branch of its own; the branches. One that is there already stays as it is."""
     with opened(worktree) as repo:
         draft = Draft(repo)
-        made = _propose(draft, ObjectID(start.encode()), rules, _person(worktree, repo))
+        made = _propose(draft, ObjectID(start.encode()), rules, _person(worktree))
         draft.save()
         for branch, commit in made.items():
             repo.refs.add_if_new(Ref(f"refs/heads/{branch}".encode()), commit)
@@ -83,25 +80,18 @@ def _files(draft: Draft, rules: Mapping[str, bytes]) -> dict[bytes, tuple[int, O
     return {os.fsencode(path): (PLAIN, draft.blob(data)) for path, data in rules.items()}
 
 
-def _check_out(worktree: Worktree, repo: Repo, start: str, merge: ObjectID, rules: Mapping[str, bytes]) -> None:
+def _check_out(worktree: Worktree, start: str, merge: ObjectID) -> None:
     """Bring the branch, the files and git's index to the merge."""
     head = read_head(worktree)
     if head.ref is None or head.commit != start:
         raise StorageFailed("the starter rules are not in force: the branch moved meanwhile")
     done = git.run(worktree.top, "reset", "--quiet", "--keep", merge.decode())
-    if done is not None:
-        if done.code:
-            raise StorageFailed(f"the starter rules are not in force, because git refused: {done.err}")
-        return
-    if not repo.refs.set_if_equals(Ref(head.ref.encode()), ObjectID(start.encode()), merge):
-        raise StorageFailed("the starter rules are not in force: the branch moved meanwhile")
-    for path, data in rules.items():
-        write_file(worktree.root, path, data, durable=False)
-    repo.get_worktree().stage(sorted(rules))
+    if done.code:
+        raise StorageFailed(f"the starter rules are not in force, because git refused: {done.err}")
 
 
-def _person(worktree: Worktree, repo: Repo) -> str:
-    who = git.identity(worktree.top) if git.available() else identity_without_git(repo, "COMMITTER")
+def _person(worktree: Worktree) -> str:
+    who = git.identity(worktree.top)
     if who is None:
         raise StorageFailed(NO_IDENTITY)
     return who

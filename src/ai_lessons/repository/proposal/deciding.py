@@ -87,7 +87,7 @@ def approve(
 
     landing, notes = land(store, repo, trunk.ref, build)
     unsigned = (people.unsigned,) if people.unsigned else ()
-    return Decided(landing.commit, (*unsigned, *notes, *_drop_branches(store, repo, proposal)))
+    return Decided(landing.commit, (*unsigned, *notes, *_drop_branches(store, proposal)))
 
 
 def _about_it(one: Waiting) -> list[tuple[str, str]]:
@@ -117,7 +117,7 @@ def reject(store: Store, repo: Repo, trunk: Trunk, proposal: Waiting, record: Re
     if proposal.is_rule:
         approval_memory.forget_proposal(store.state_dir, proposal.entry, proposal.name)
     unsigned = (people.unsigned,) if people.unsigned else ()
-    return Decided(landing.commit, (*unsigned, *notes, *_drop_branches(store, repo, proposal)))
+    return Decided(landing.commit, (*unsigned, *notes, *_drop_branches(store, proposal)))
 
 
 def put(store: Store, repo: Repo, trunk: Trunk, rule: str, subject: str, records: Mapping[str, bytes]) -> Decided:
@@ -226,7 +226,7 @@ def _commit(
     return made.decode()
 
 
-def _drop_branches(store: Store, repo: Repo, proposal: Waiting) -> list[str]:
+def _drop_branches(store: Store, proposal: Waiting) -> list[str]:
     """Delete the proposal's branch here, and name those that are elsewhere."""
     notes = []
     for ref, commit in sorted(proposal_refs(store.worktree).items()):
@@ -237,14 +237,12 @@ def _drop_branches(store: Store, repo: Repo, proposal: Waiting) -> list[str]:
             notes.append(f"its branch is still on {remote}: git push {remote} --delete {proposal.name}")
         elif checked_out_at(store.worktree, ref):
             notes.append(f"{proposal.name} is checked out, so it was not deleted")
-        elif not delete_branch(store, repo, ref, commit):
+        elif not delete_branch(store, ref, commit):
             notes.append(f"{proposal.name} moved meanwhile, so it was not deleted")
     return notes
 
 
-def delete_branch(store: Store, repo: Repo, ref: str, commit: str) -> bool:
+def delete_branch(store: Store, ref: str, commit: str) -> bool:
     """Delete a branch if it still is at this commit."""
     done = git.run(store.worktree.top, "update-ref", "--no-deref", "-d", ref, commit)
-    if done is not None:
-        return done.code == 0
-    return bool(repo.refs.remove_if_equals(ref.encode(), ObjectID(commit.encode())))  # type: ignore[arg-type]
+    return done.code == 0

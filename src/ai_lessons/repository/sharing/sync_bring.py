@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dulwich.objects import ObjectID
 
-from ai_lessons.errors import Conflict, NotFound, Refused, StorageFailed, UnsavedEdits, UnsupportedRepository
+from ai_lessons.errors import Conflict, Refused, StorageFailed, UnsavedEdits, UnsupportedRepository
 from ai_lessons.repository import activity, git, ref_update
 from ai_lessons.repository.branch_update import committing
 from ai_lessons.repository.commit_builder import People, make_commit
@@ -63,10 +63,8 @@ def where(store: Store, remote: str | None = None) -> Place:
 
     Raises:
         Refused: a folder of a bigger repository. Conflict: no branch is checked out, or somebody is in the middle of
-            a merge or the like. NotFound: no git program, or no remote.
+            a merge or the like. NotFound: no remote.
     """
-    if not git.available():
-        raise NotFound("program", "git", hint="sharing needs git: install it; until then everything else works")
     if store.is_folder_of_bigger_repo:
         raise Refused(
             f"{store.root} is a folder of the repository at {store.worktree.top}, which is shared as a whole",
