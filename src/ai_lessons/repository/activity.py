@@ -78,6 +78,11 @@ def wait(worktree: Worktree, *, alone: bool) -> float:
     return max(left)
 
 
+def at_work(worktree: Worktree) -> bool:
+    """Whether the user has run a git command that wrote something within `AT_WORK` seconds. Under our commit lock."""
+    return abs(time.time() - _look(worktree).user) < AT_WORK
+
+
 def remember(worktree: Worktree, *, ours: bool = True) -> None:
     """Note that we moved the branch or wrote git's index (or, not `ours`, that the user did). Under our commit lock."""
     state, now = _read(worktree), time.time()

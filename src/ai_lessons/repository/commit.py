@@ -118,7 +118,7 @@ class Committer:
                 untidy = housekeeping.due(self._worktree, time.time())
                 while self._hold(done, outcome) and self._is_left(outcome):
                     pass
-                if untidy and outcome.commits:
+                if untidy and outcome.commits and not activity.at_work(self._worktree):
                     housekeeping.tidy(self._worktree)
         except Later as later:
             outcome.waiting = str(later)
