@@ -93,7 +93,7 @@ def look(root: Path) -> dict[str, float]:
 def approve(root: Path) -> dict[str, float]:
     """Median seconds of taking one proposal: objects, branch, git's index and the file in the working tree."""
     from ai_lessons.repository.approval import trunk
-    from ai_lessons.repository.commits import Committer
+    from ai_lessons.repository.commit import Committer
     from ai_lessons.repository.objects import opened
     from ai_lessons.repository.proposal import deciding, proposals
     from ai_lessons.repository.proposal.proposing import Wish, propose

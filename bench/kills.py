@@ -258,13 +258,6 @@ def steps(place: Place, name: str, kills: int, how: signal.Signals) -> Iterator[
 
 def harness(how: signal.Signals, folder: Path, wanted: dict[str, int]) -> None:
     """Print how many kills each job had, and what was wrong, as JSON."""
-    import ai_lessons.library.contribute
-    import ai_lessons.library.importing
-    import ai_lessons.library.rules.rule_review
-    import ai_lessons.library.validating
-    import ai_lessons.repository.commits
-    import ai_lessons.repository.landing  # noqa: F401 - loaded once, not in every process that is forked
-
     place = made(folder)
     run(place, "add", 0, how)
     told: dict[str, dict[str, object]] = {}

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.knowledge.markdown import edit, parse
-from ai_lessons.repository.commits import Committer
+from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.sharing.sync import sync
 from ai_lessons.repository.store import Change, Job, Store
 from bench.harness import Bar, Outcome, Running, World, arguments, machine, number, table, world

@@ -20,7 +20,7 @@ JUDGING = (
     "ai_lessons.repository.approval.approval_memory",
     "ai_lessons.repository.approval.verdicts",
     "ai_lessons.repository.approval.merges",
-    "ai_lessons.repository.commits",
+    "ai_lessons.repository.commit",
     "ai_lessons.knowledge.markdown",
     "ai_lessons.knowledge.passages",
     "ai_lessons.knowledge.reading",

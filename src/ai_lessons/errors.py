@@ -108,5 +108,12 @@ class StorageFailed(AiLessonsError):
     """The disk or the operating system said no: full, read-only, not permitted, too many open files."""
 
 
+class GitMissing(AiLessonsError):
+    """There is no git program, which everything needs but reading entries."""
+
+    def __init__(self) -> None:
+        super().__init__("there is no git program", hint="install git: https://git-scm.com/downloads")
+
+
 class UnsupportedRepository(AiLessonsError):
     """A repository format or state that cannot be worked on; nothing was changed."""

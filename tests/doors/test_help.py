@@ -143,6 +143,7 @@ def test_the_commands_are_those_of_this_issue() -> None:
         "admin review",
         "admin sync",
         "admin conflicts",
+        "admin recover",
         "admin undo",
     ]
 

@@ -369,7 +369,7 @@ def test_the_doctor_says_what_to_do_about_what_is_not_well() -> None:
 
 
 def test_numbers_of_the_repository_line_up() -> None:
-    stats = Stats({"lesson": 2}, 1, 3, 5, 0, 2048, 10, 20, 7, 6, 1, 4, None, "2026-11-21")
+    stats = Stats({"lesson": 2}, 1, 3, 5, 0, 2048, 10, 20, 7, 6, 1, 0, 4, None, "2026-11-21")
     lines = render_jobs.stats(stats, VIEW).splitlines()
     assert lines[0] == "lessons                      2"
     assert "files                        5 (2.0 KiB)" in lines

@@ -135,6 +135,26 @@ def test_undo_names_what_it_took_back(knowledge: Path, run: Run) -> None:
     assert "confidence: high" in (knowledge / PATH).read_text()
 
 
+def test_what_git_clean_took_away_is_named_listed_and_brought_back(knowledge: Path, git: Git, run: Run) -> None:
+    git(knowledge, "checkout", "-q", "--detach")
+    made = run("contribute", "add-lesson", "--title", "Swept", "--content", "x", "--json").json
+    git(knowledge, "clean", "-fdq")
+    git(knowledge, "switch", "-q", "main")
+    assert f"its text is kept: ai-lessons admin recover {made['path']}" in run("admin", "save").out
+    assert not (knowledge / made["path"]).exists()
+    assert run("admin", "stats", "--json").json["taken_away"] == 1
+    assert "ai-lessons admin recover --list" in run("admin", "doctor").out
+    (kept,) = run("admin", "recover", "--list", "--json").json["kept"]
+    assert (kept["path"], kept["title"], kept["handle"]) == (made["path"], "Swept", made["handle"])
+    assert kept["text"].endswith("x\n")
+    wrong = run("admin", "recover", "L-ZZZZZZ")
+    assert (wrong.code, "ai-lessons admin recover --list" in wrong.err) == (3, True)
+    done = run("admin", "recover", made["handle"])
+    assert done.out.startswith(f"Brought back: {made['path']}\ncommitted ")
+    assert git(knowledge, "ls-tree", "--name-only", "HEAD", made["path"]) == made["path"]
+    assert run("admin", "recover", "--list").out == "Nothing was taken away.\n"
+
+
 def test_save_names_what_still_waits_and_why(knowledge: Path, git: Git, run: Run) -> None:
     git(knowledge, "checkout", "-q", "--detach")
     assert run("contribute", "add-lesson", "--title", "Waiting", "--content", "x").code == 0

@@ -90,7 +90,7 @@ def test_search_takes_all_and_explains_the_standing(run: Run, knowledge: Path) -
 
 STATS = Stats(
     entries={}, projects=0, tags=0, files=0, unreadable=0, bytes=0, catalog_bytes=0, index_bytes=0, passages=0,
-    vectors=0, pending=0, commits_30_days=0, oldest=None, newest=None,
+    vectors=0, pending=0, taken_away=0, commits_30_days=0, oldest=None, newest=None,
 )  # fmt: skip
 
 

@@ -306,7 +306,9 @@ def test_a_second_try_after_a_crash_does_not_propose_twice(world: World, monkeyp
     made = approved(world)
     world.write(made.path, world.read(made.path) + "More.\n")
     with monkeypatch.context() as patch:
-        patch.setattr("ai_lessons.repository.landing.put_back", lambda *_: (_ for _ in ()).throw(Conflict("busy")))
+        patch.setattr(
+            "ai_lessons.repository.branch_update.put_back", lambda *_: (_ for _ in ()).throw(Conflict("busy"))
+        )
         with pytest.raises(Conflict):
             world.fresh(cwd=world.root).contribute.propose()
     (done,) = world.fresh(cwd=world.root).contribute.propose()

@@ -330,15 +330,8 @@ def folder(tmp_path: Path) -> Path:
 LEFT = {"secret.md", "shop/settings.ini"}
 
 
-@pytest.mark.parametrize("with_git", [True, False])
-def test_a_folder_becomes_a_repository_without_its_secrets(
-    world: World, folder: Path, monkeypatch: pytest.MonkeyPatch, with_git: bool
-) -> None:
-    with monkeypatch.context() as patched:
-        if not with_git:
-            patched.setattr("ai_lessons.repository.git.run", lambda *_, **__: None)
-            patched.setattr("ai_lessons.repository.git.available", lambda: False)
-        made = init_repository(folder, world.options, hooks=False)
+def test_a_folder_becomes_a_repository_without_its_secrets(world: World, folder: Path) -> None:
+    made = init_repository(folder, world.options, hooks=False)
     assert made.adopted == 3
     told = [note for note in made.notes if "left out of git" in note]
     assert {path for path in LEFT for note in told if path in note} == LEFT

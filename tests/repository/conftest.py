@@ -1,4 +1,4 @@
-"""Real repositories and stores that commit into them, with and without the git program in sight."""
+"""Real repositories and stores that commit into them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
-from ai_lessons.repository.commits import Committer
+from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.store import Store
 from repository.proposal_world import Desk
 
@@ -35,20 +35,6 @@ def opened() -> Opened:
 def store(git_repo: Path, opened: Opened) -> Store:
     """A store on a repository with one commit."""
     return opened(git_repo)
-
-
-@pytest.fixture
-def without_git(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Call it to hide the git program from the library; the test itself still has it."""
-    return lambda: monkeypatch.setattr("ai_lessons.repository.git.program", lambda: None)
-
-
-@pytest.fixture(params=["with git", "without git"])
-def engine(request: pytest.FixtureRequest, without_git: Callable[[], None]) -> str:
-    """Runs a test twice: with the git program, and without."""
-    if request.param == "without git":
-        without_git()
-    return str(request.param)
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ai_lessons.repository import landing
+from ai_lessons.repository import branch_update
 from ai_lessons.repository.approval import rule_edits, trunk
-from ai_lessons.repository.commits import Committer
+from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.objects import opened
 from ai_lessons.repository.proposal import deciding, proposals, proposing
 from ai_lessons.repository.proposal.rejections import Rejection
@@ -86,7 +86,9 @@ class Desk:
         store = self.store
         with opened(store.worktree) as repo:
             found = rule_edits.edited(store, repo)
-            return landing.put_back(store, repo, {path: pair for one in found for path, pair in one.blobs.items()})
+            return branch_update.put_back(
+                store, repo, {path: pair for one in found for path, pair in one.blobs.items()}
+            )
 
     def verdict(self, rule: str = RULE) -> Verdict | None:
         return trunk.look(self.store.worktree, MAIN).view.verdicts.get(rule)

@@ -1,4 +1,4 @@
-"""Telling a git command that is under way from one that is done."""
+"""Telling a git command that is under way from one that is done, and leaving a user at work alone."""
 
 from __future__ import annotations
 
@@ -8,62 +8,91 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.repository.activity import QUIET, SETTLE, busy, index_mark, unsettled
+from ai_lessons.repository import activity
+from ai_lessons.repository.activity import BURST, HALF_DONE, busy, index_mark, wait
 from ai_lessons.repository.worktree import locate
+from repository.steps import add, note_only
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ai_lessons.repository.store import Store
+    from ai_lessons.repository.worktree import Worktree
     from conftest import Git
 
+SETTLE = 0.5
 
-def touch(path: Path, age: float, now: float) -> None:
+
+def touch(path: Path, age: float) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.touch()
-    os.utime(path, (now - age, now - age))
+    os.utime(path, (time.time() - age, time.time() - age))
 
 
 @pytest.fixture
-def quiet_repo(git_repo: Path) -> Path:
-    """A repository in which the last commit is an hour old."""
+def quiet(git_repo: Path, monkeypatch: pytest.MonkeyPatch) -> Worktree:
+    """A repository in which the last commit is an hour old, and ours."""
+    monkeypatch.setattr(activity, "SETTLE", SETTLE)
     for name in ("logs/HEAD", "HEAD", "refs/heads/main", "index", "COMMIT_EDITMSG"):
-        touch(git_repo / ".git" / name, 3600, time.time())
-    return git_repo
+        touch(git_repo / ".git" / name, 3600)
+    found = locate(git_repo)
+    activity.remember(found)
+    return found
 
 
-def test_an_old_repository_is_quiet(quiet_repo: Path) -> None:
-    found = locate(quiet_repo)
-    assert (busy(found), unsettled(found, "", time.time())) == ("", 0.0)
+def test_an_old_repository_is_quiet(quiet: Worktree) -> None:
+    assert (busy(quiet), wait(quiet, alone=True)) == ("", 0.0)
 
 
-@pytest.mark.parametrize("sign", ["FETCH_HEAD", "COMMIT_EDITMSG", "MERGE_MSG", "AUTO_MERGE", "ORIG_HEAD"])
-def test_a_sign_counts_for_three_seconds(quiet_repo: Path, sign: str) -> None:
-    found, now = locate(quiet_repo), time.time()
-    touch(found.git_dir / sign, 1.0, now)
-    assert unsettled(found, "", now) == pytest.approx(QUIET - 1.0, abs=0.01)
-    assert unsettled(found, "", now + QUIET) == 0.0
+@pytest.mark.parametrize(
+    "sign", ["FETCH_HEAD", "COMMIT_EDITMSG", "MERGE_MSG", "AUTO_MERGE", "ORIG_HEAD", "logs/refs/stash"]
+)
+def test_a_command_that_has_not_moved_head_counts_for_three_seconds(quiet: Worktree, sign: str) -> None:
+    touch(quiet.git_dir / sign, 1.0)
+    assert wait(quiet, alone=True) == pytest.approx(HALF_DONE - 1.0, abs=0.1)
+    touch(quiet.git_dir / sign, HALF_DONE)
+    assert wait(quiet, alone=True) == 0.0
 
 
-def test_a_sign_that_is_older_than_the_last_move_of_head_does_not_count(quiet_repo: Path) -> None:
-    found, now = locate(quiet_repo), time.time()
-    touch(found.git_dir / "FETCH_HEAD", 1.0, now)
-    touch(found.git_dir / "logs/HEAD", 0.5, now)
-    assert unsettled(found, "", now) == 0.0
+def test_a_command_that_has_moved_head_counts_for_a_moment(quiet: Worktree, git: Git) -> None:
+    git(quiet.top, "commit", "-q", "--allow-empty", "-m", "user")
+    assert 0.0 < wait(quiet, alone=True) <= SETTLE
 
 
-def test_a_fresh_index_counts_for_a_moment_unless_it_is_ours(quiet_repo: Path) -> None:
-    found, now = locate(quiet_repo), time.time()
-    touch(found.git_dir / "index", 0.04, now)
-    assert unsettled(found, "", now) == pytest.approx(SETTLE - 0.04, abs=0.01)
-    assert unsettled(found, index_mark(found), now) == 0.0
+def test_an_index_of_the_users_counts_for_a_moment(quiet: Worktree, git: Git) -> None:
+    (quiet.top / "a").write_text("a")
+    git(quiet.top, "add", "a")
+    assert 0.0 < wait(quiet, alone=True) <= SETTLE
 
 
-def test_a_file_system_whose_clock_is_ahead_makes_a_sign_fresh_not_eternal(quiet_repo: Path) -> None:
-    found, now = locate(quiet_repo), time.time()
-    touch(found.git_dir / "FETCH_HEAD", -100.0, now)
-    assert unsettled(found, "", now) == QUIET
+def test_beside_a_user_few_moves_follow_one_another(store: Store, git: Git) -> None:
+    assert store.apply(add("first.md")).commit
+    git(store.root, "commit", "-q", "--allow-empty", "-m", "user")
+    done = [store.apply(add(f"{n}.md")) for n in range(BURST + 2)]
+    assert [bool(one.commit) for one in done] == [True] * BURST + [False] * 2
+    assert "you work with git here" in done[-1].waiting
+    assert len(store.save().commits) == 2
+
+
+def test_where_only_we_write_nothing_waits(store: Store) -> None:
+    assert all(store.apply(add(f"{n}.md")).commit for n in range(BURST + 3))
+
+
+def test_a_single_write_waits_for_the_moment_after_a_command_and_a_crowd_does_not(
+    store: Store, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert store.apply(add("first.md")).commit
+    monkeypatch.setattr(activity, "SETTLE", SETTLE)
+    monkeypatch.setattr(activity, "SETTLE_MANY", 60.0)
+    git(store.root, "commit", "-q", "--allow-empty", "-m", "user")
+    assert store.apply(add("a.md")).commit
+    git(store.root, "commit", "-q", "--allow-empty", "-m", "user")
+    note_only(store, add("b.md"))
+    assert store.apply(add("c.md")).commit is None
+    assert len(store.save().commits) == 2
 
 
 def test_without_an_index_or_a_reflog_nothing_is_a_sign(tmp_path: Path, git: Git) -> None:
     git(tmp_path, "init", "-q", "r")
     found = locate(tmp_path / "r")
-    assert (index_mark(found), unsettled(found, "", time.time())) == ("", 0.0)
+    assert (index_mark(found), wait(found, alone=True)) == ("", 0.0)

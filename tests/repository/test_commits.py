@@ -6,8 +6,6 @@ import shutil
 import stat
 from typing import TYPE_CHECKING
 
-import pytest
-
 from ai_lessons.repository.store import AS_IT_IS, Actor, Change, Job, Store
 from repository.steps import add, clean, dirty_everything
 
@@ -18,7 +16,6 @@ if TYPE_CHECKING:
     from repository.conftest import Opened
 
 
-@pytest.mark.usefixtures("engine")
 def test_a_job_is_one_commit_with_its_message_author_and_trailers(store: Store, git: Git) -> None:
     actor = Actor(name="Ann <x>", email="ann@example.com", agent="claude", session="s1")
     done = store.apply(Job("Add lesson: T", [Change("p/lessons/a.md", b"x\n")], [("Id", "01")], actor))
@@ -33,7 +30,6 @@ def test_a_job_is_one_commit_with_its_message_author_and_trailers(store: Store, 
     clean(git, store.root)
 
 
-@pytest.mark.usefixtures("engine")
 def test_the_first_commit_of_an_empty_repository_works(tmp_path: Path, git: Git, opened: Opened) -> None:
     git(tmp_path, "init", "-q", "-b", "trunk", "r")
     (tmp_path / "r" / "staged").write_text("mine")
@@ -45,7 +41,6 @@ def test_the_first_commit_of_an_empty_repository_works(tmp_path: Path, git: Git,
     clean(git, store.root)
 
 
-@pytest.mark.usefixtures("engine")
 def test_what_the_user_staged_and_edited_stays_as_it_was_exactly_as_git_commit_only_leaves_it(
     git_repo: Path, git: Git, opened: Opened, tmp_path: Path
 ) -> None:
@@ -78,7 +73,6 @@ def test_the_users_next_commit_keeps_our_file(store: Store, git: Git) -> None:
     assert git(store.root, "ls-tree", "-r", "--name-only", "HEAD").split() == ["README.md", "mine.md", "ours.md"]
 
 
-@pytest.mark.usefixtures("engine")
 def test_a_path_of_ours_that_the_user_had_staged_otherwise_is_current_afterwards(store: Store, git: Git) -> None:
     (store.root / "README.md").write_text("staged by the user\n")
     git(store.root, "add", "README.md")
@@ -94,7 +88,6 @@ def test_the_index_carries_the_stat_of_our_files_so_that_nothing_looks_changed(s
     assert git(store.root, "diff-files") == ""  # compares stats, reads no content
 
 
-@pytest.mark.usefixtures("engine")
 def test_a_removal_is_committed_and_leaves_no_empty_folder(store: Store, git: Git) -> None:
     store.apply(add("p/lessons/2026-11/a.md"))
     done = store.apply(Job("Delete", [Change("p/lessons/2026-11/a.md", None)]))
@@ -104,14 +97,12 @@ def test_a_removal_is_committed_and_leaves_no_empty_folder(store: Store, git: Gi
     assert git(store.root, "ls-tree", "-r", "--name-only", "HEAD") == "README.md"
 
 
-@pytest.mark.usefixtures("engine")
 def test_the_last_file_may_go(store: Store, git: Git) -> None:
     assert store.apply(Job("Delete", [Change("README.md", None)])).commit
     assert git(store.root, "ls-tree", "-r", "--name-only", "HEAD") == ""
     clean(git, store.root)
 
 
-@pytest.mark.usefixtures("engine")
 def test_a_move_is_one_commit_that_git_sees_as_a_rename(store: Store, git: Git) -> None:
     text = b"text\n" * 20
     store.apply(Job("Add", [Change("a.md", text)]))
@@ -119,7 +110,6 @@ def test_a_move_is_one_commit_that_git_sees_as_a_rename(store: Store, git: Git) 
     assert git(store.root, "show", "--format=", "--name-status", "-M", "HEAD") == "R100\ta.md\tp/docs/1.0/b.md"
 
 
-@pytest.mark.usefixtures("engine")
 def test_a_file_may_become_a_folder_and_a_folder_a_file(store: Store, git: Git) -> None:
     store.apply(add("x"))
     store.apply(Job("Delete", [Change("x", None)]))
@@ -130,7 +120,6 @@ def test_a_file_may_become_a_folder_and_a_folder_a_file(store: Store, git: Git) 
     clean(git, store.root)
 
 
-@pytest.mark.usefixtures("engine")
 def test_the_executable_bit_is_committed_and_kept(store: Store, git: Git) -> None:
     store.apply(Job("Add", [Change("p/scripts/s.sh", b"#!/bin/sh\n", executable=True), Change("a.md", b"a")]))
     store.apply(Job("Edit", [Change("p/scripts/s.sh", b"#!/bin/sh\ntrue\n")]))
@@ -155,7 +144,6 @@ def test_files_that_are_there_already_can_be_committed_as_they_are(store: Store,
     assert git(store.root, "status", "--porcelain") == ""
 
 
-@pytest.mark.usefixtures("engine")
 def test_two_thousand_files_are_one_commit_in_one_pack(store: Store, git: Git) -> None:
     changes = [Change(f"p/docs/unversioned/{n % 20}/{n}.md", b"text %d\n" % n) for n in range(2000)]
     done = store.apply(Job("Import", changes))

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.repository import commits, files, git_locks, objects
+from ai_lessons.repository import commit, files, objects, ref_update
 from repository.steps import add, clean
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ai_lessons.repository.store import Store
     from conftest import Git
     from repository.conftest import Opened
@@ -23,7 +25,7 @@ def test_a_job_whose_process_died_before_the_commit_is_picked_up_by_the_next(
     pid = os.fork()
     if pid == 0:
         try:
-            commits.Committer.commit = lambda *_: os._exit(9)  # type: ignore[method-assign]
+            commit.Committer.commit = lambda *_: os._exit(9)  # type: ignore[method-assign]
             store.apply(add("a.md"))
         finally:
             os._exit(1)
@@ -67,7 +69,7 @@ def test_locks_that_a_dead_process_of_ours_left_are_removed(store: Store, git: G
     pid = os.fork()
     if pid == 0:
         try:
-            git_locks.GitLock.install = lambda *_: os._exit(9)  # type: ignore[method-assign]
+            ref_update._put = lambda *_: os._exit(9)
             store.apply(add("a.md"))
         finally:
             os._exit(1)
@@ -83,14 +85,14 @@ def test_a_death_between_branch_and_index_is_healed_before_it_can_hurt(store: St
     pid = os.fork()
     if pid == 0:
         try:
-            install = git_locks.GitLock.install
+            put = ref_update._put
 
-            def die_at_the_index(lock: git_locks.GitLock) -> None:
-                if lock._target.name == "index":
+            def die_at_the_index(lock: Path, target: Path) -> None:
+                if target.name == "index":
                     os._exit(9)
-                install(lock)
+                put(lock, target)
 
-            git_locks.GitLock.install = die_at_the_index  # type: ignore[method-assign, assignment]
+            ref_update._put = die_at_the_index
             store.apply(add("a.md"))
         finally:
             os._exit(1)
@@ -102,7 +104,7 @@ def test_a_death_between_branch_and_index_is_healed_before_it_can_hurt(store: St
     clean(git, store.root)
 
 
-@pytest.mark.parametrize("where", ["git_index.changed", "moves._install", "commits.build", "activity.index_mark"])
+@pytest.mark.parametrize("where", ["git_index.changed", "ref_update.install", "commit.look", "activity.index_mark"])
 def test_ctrl_c_leaves_no_lock_and_loses_nothing(
     store: Store, git: Git, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
@@ -123,14 +125,14 @@ def test_ctrl_c_leaves_no_lock_and_loses_nothing(
 def test_ctrl_c_right_after_the_branch_has_moved_still_brings_the_index_up_to_date(
     store: Store, git: Git, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    install = git_locks.GitLock.install
+    put = ref_update._put
 
-    def interrupted_late(lock: git_locks.GitLock) -> None:
-        install(lock)
+    def interrupted_late(lock: Path, target: Path) -> None:
+        put(lock, target)
         os.kill(os.getpid(), signal.SIGINT)
 
     with monkeypatch.context() as patched:
-        patched.setattr(git_locks.GitLock, "install", interrupted_late)
+        patched.setattr(ref_update, "_put", interrupted_late)
         with pytest.raises(KeyboardInterrupt):
             store.apply(add("a.md"))
     assert git(store.root, "status", "--porcelain") == ""
@@ -143,7 +145,7 @@ def test_a_disk_that_fills_up_while_committing_leaves_the_job_noted(
     def full(_fd: int, _data: bytes) -> None:
         raise OSError(28, "No space left on device")
 
-    for module in (objects, git_locks):
+    for module in (objects, ref_update):
         with monkeypatch.context() as patched:
             patched.setattr(module, "write_all", full)
             done = store.apply(add(f"{module.__name__[-5:]}.md"))

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pytest
-
 from ai_lessons.repository.store import Job, Store
 from repository.steps import add, clean, dirty_everything, note_only
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
+
+    import pytest
 
     from conftest import Git
     from repository.conftest import Opened
 
 
-@pytest.mark.usefixtures("engine")
 def test_a_folder_of_a_bigger_repository_is_written_but_not_committed(git_repo: Path, git: Git, opened: Opened) -> None:
     (git_repo / ".ai/reference").mkdir(parents=True)
     store = opened(git_repo / ".ai/reference")
@@ -28,7 +26,6 @@ def test_a_folder_of_a_bigger_repository_is_written_but_not_committed(git_repo: 
     assert git(git_repo, "status", "--porcelain", "-uall") == "?? .ai/reference/a.md"
 
 
-@pytest.mark.usefixtures("engine")
 def test_a_folder_of_a_bigger_repository_commits_only_its_own_paths_if_asked(
     git_repo: Path, git: Git, opened: Opened
 ) -> None:
@@ -42,7 +39,6 @@ def test_a_folder_of_a_bigger_repository_commits_only_its_own_paths_if_asked(
     assert store.state_dir.parent == git_repo / ".git/ai-lessons"
 
 
-@pytest.mark.usefixtures("engine")
 def test_a_linked_worktree_commits_to_its_own_branch(git_repo: Path, git: Git, opened: Opened, tmp_path: Path) -> None:
     git(git_repo, "worktree", "add", "-q", "-b", "side", str(tmp_path / "linked"))
     store = opened(tmp_path / "linked")
@@ -80,18 +76,6 @@ def test_a_split_index_works_with_git(git_repo: Path, git: Git, opened: Opened) 
     assert opened(git_repo).apply(add("a.md")).commit
     assert git(git_repo, "status", "--porcelain") == "A  mine.md"
     clean(git, git_repo)
-
-
-def test_a_split_index_without_git_waits_and_says_what_is_missing(
-    git_repo: Path, git: Git, opened: Opened, without_git: Callable[[], None]
-) -> None:
-    git(git_repo, "update-index", "--split-index")
-    without_git()
-    done = opened(git_repo).apply(add("a.md"))
-    assert done.commit is None
-    assert "without the git program" in done.waiting
-    assert (git_repo / "a.md").exists()
-    assert "a.md" not in git(git_repo, "ls-tree", "-r", "--name-only", "HEAD")
 
 
 def test_a_sparse_index_works_with_git(git_repo: Path, git: Git, opened: Opened) -> None:

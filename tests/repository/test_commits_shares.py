@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.repository import activity, commits, git_index, moves, objects
+from ai_lessons.repository import activity, commit, git_index, objects, ref_update
 from ai_lessons.repository import git as git_program
-from ai_lessons.repository.commits import Committer
+from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.store import Change, Job, Store
 from ai_lessons.repository.worktree import locate
 from repository.steps import add, clean, note_only
@@ -36,22 +36,22 @@ def tracked(git: Git, root: Path) -> set[str]:
     return set(git(root, "ls-tree", "-r", "--name-only", "HEAD").splitlines())
 
 
-def test_one_write_commits_more_than_a_share_of_what_others_left(store: Store, git: Git) -> None:
-    left = 2 * commits.SHARE + 3
+def test_one_write_commits_what_others_left(store: Store, git: Git) -> None:
+    left = commit.BATCH - 1
     for n in range(left):
         note_only(store, add(f"{n}.md"))
     done = store.apply(add("last.md"))
     assert done.commit == git(store.root, "rev-parse", "HEAD")
     assert store.pending() == ()
     assert git(store.root, "rev-list", "--count", "HEAD") == str(left + 2)
-    assert len(git(store.root, "reflog").splitlines()) == 1 + 2
+    assert len(git(store.root, "reflog").splitlines()) == 1 + 1
     clean(git, store.root)
 
 
 def test_a_job_whose_process_gave_up_waiting_is_committed_by_the_one_it_waited_for(
     store: Store, git: Git, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    install = moves.install
+    install = ref_update.install
     gave_up: list[tuple[int | None, bool]] = []
 
     def while_another_writes(*given: object) -> bool:
@@ -62,18 +62,18 @@ def test_a_job_whose_process_gave_up_waiting_is_committed_by_the_one_it_waited_f
             gave_up.append((process.exitcode, "p/lessons/7-0.md" in tracked(git, store.root)))
         return install(*given)  # type: ignore[arg-type]  # handed on as it came
 
-    monkeypatch.setattr(moves, "install", while_another_writes)
+    monkeypatch.setattr(ref_update, "install", while_another_writes)
     assert store.apply(add("a.md")).commit
     assert gave_up == [(0, False)]
     assert {"a.md", "p/lessons/7-0.md"} <= tracked(git, store.root)
     assert store.pending() == ()
 
 
-@pytest.mark.parametrize(("eager", "left"), [(60.0, ["late.md"]), (0.0, [])])
+@pytest.mark.parametrize(("queue", "left"), [(60.0, ["late.md"]), (0.0, [])])
 def test_a_job_that_was_noted_a_moment_ago_is_left_to_its_own_process_which_is_about_to_try(
-    store: Store, git: Git, monkeypatch: pytest.MonkeyPatch, eager: float, left: list[str]
+    store: Store, git: Git, monkeypatch: pytest.MonkeyPatch, queue: float, left: list[str]
 ) -> None:
-    install = moves.install
+    install = ref_update.install
     noted: list[str] = []
 
     def while_another_writes(*given: object) -> bool:
@@ -82,21 +82,11 @@ def test_a_job_that_was_noted_a_moment_ago_is_left_to_its_own_process_which_is_a
             note_only(store, add("late.md"))
         return install(*given)  # type: ignore[arg-type]  # handed on as it came
 
-    monkeypatch.setattr(moves, "install", while_another_writes)
-    monkeypatch.setattr(commits, "EAGER", eager)
+    monkeypatch.setattr(ref_update, "install", while_another_writes)
+    monkeypatch.setattr(commit, "QUEUE", queue)
     assert store.apply(add("a.md")).commit
     assert [noted.path for intent in store.pending() for noted in intent.paths] == left
     assert {"a.md", *noted} - {*left} <= tracked(git, store.root)
-
-
-def test_a_job_is_committed_however_many_of_others_are_in_front_of_it(
-    store: Store, git: Git, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(commits, "EAGER", 60.0)  # nobody has given up
-    for n in range(commits.SHARE):
-        note_only(store, add(f"{n}.md"))
-    assert store.apply(add("last.md")).commit == git(store.root, "rev-parse", "HEAD")
-    assert store.pending() == ()
 
 
 def test_when_all_processes_are_done_no_job_waits_although_one_was_killed(git_repo: Path, git: Git) -> None:
@@ -116,13 +106,14 @@ def test_when_all_processes_are_done_no_job_waits_although_one_was_killed(git_re
 def test_jobs_that_have_to_wait_do_not_keep_later_ones_from_their_commit(
     store: Store, git: Git, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(activity, "QUIET", 0.0)
+    monkeypatch.setattr(commit, "BATCH", 16)
+    monkeypatch.setattr(activity, "HALF_DONE", 0.0)
     in_conflict(git, store.root, "torn.md")
-    for n in range(commits.SHARE + 1):
+    for n in range(commit.BATCH + 1):
         note_only(store, Job("Edit", [Change("torn.md", b"%d\n" % n)]))
     done = store.apply(add("a.md"))
     assert done.commit == git(store.root, "rev-parse", "HEAD")
-    assert len(store.pending()) == commits.SHARE + 1
+    assert len(store.pending()) == commit.BATCH + 1
 
 
 @pytest.mark.parametrize(("few", "packs"), [(objects.FEW_PACKS, 1), (0, 0)])
@@ -182,14 +173,14 @@ def test_a_path_in_conflict_is_found_in_every_form_of_the_index(git_repo: Path, 
     in_conflict(git, git_repo, "p/torn.md")
     if form:
         git(git_repo, "update-index", form)
-    assert git_index.unmerged(locate(git_repo), ["README.md", "p/torn.md", "torn.md"]) == ("p/torn.md",)
+    assert git_index.unmerged(locate(git_repo), ["README.md", "p/torn.md", "torn.md"]) == {"p/torn.md"}
 
 
 def test_a_plain_index_without_a_conflict_is_judged_without_starting_git(
     git_repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(git_program, "run", lambda *_, **__: pytest.fail("git was started"))
-    assert git_index.unmerged(locate(git_repo), ["README.md", "new.md"]) == ()
+    assert git_index.unmerged(locate(git_repo), ["README.md", "new.md"]) == frozenset()
 
 
 def test_a_longer_path_whose_bytes_look_like_a_conflict_of_a_shorter_one_is_none(git_repo: Path, git: Git) -> None:
@@ -198,4 +189,4 @@ def test_a_longer_path_whose_bytes_look_like_a_conflict_of_a_shorter_one_is_none
     (git_repo / "xp" / short).write_text("text\n")
     git(git_repo, "add", f"xp/{short}")
     assert git_index._looks_unmerged((git_repo / ".git/index").read_bytes(), short.encode())
-    assert git_index.unmerged(locate(git_repo), [short]) == ()
+    assert git_index.unmerged(locate(git_repo), [short]) == frozenset()

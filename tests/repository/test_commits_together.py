@@ -8,7 +8,7 @@ import signal
 import time
 from typing import TYPE_CHECKING
 
-from ai_lessons.repository.commits import Committer
+from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.store import Actor, Change, Job, Store
 from repository.steps import add, clean
 

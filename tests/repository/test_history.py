@@ -18,13 +18,8 @@ if TYPE_CHECKING:
 TEXT = "".join(f"line {n}\n" for n in range(30))
 
 
-@pytest.fixture(params=["with git", "without git"])
-def engine(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 @pytest.fixture
-def history(git_repo: Path, git: Git, engine: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> History:
+def history(git_repo: Path, git: Git) -> History:
     """A file that was written, edited and moved, in that order."""
     (git_repo / "a.md").write_text(TEXT)
     git(git_repo, "add", "a.md")
@@ -34,8 +29,6 @@ def history(git_repo: Path, git: Git, engine: str, monkeypatch: pytest.MonkeyPat
     (git_repo / "sub").mkdir()
     git(git_repo, "mv", "a.md", "sub/b.md")
     git(git_repo, "commit", "-qm", "Move")
-    if engine == "without git":
-        monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
     return History(locate(git_repo))
 
 
@@ -54,17 +47,13 @@ def test_a_log_follows_renames_and_names_the_path_of_each_commit(history: Histor
     assert revisions[0].when[-6] in "+-"
 
 
-def test_a_log_begins_where_the_file_came_even_if_another_one_is_much_like_it(
-    git_repo: Path, git: Git, engine: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_log_begins_where_the_file_came_even_if_another_one_is_much_like_it(git_repo: Path, git: Git) -> None:
     for name in ("a.md", "b.md"):
         (git_repo / name).write_text(TEXT + name)
         git(git_repo, "add", name)
         git(git_repo, "commit", "-qm", f"Write {name}")
     git(git_repo, "mv", "b.md", "c.md")
     git(git_repo, "commit", "-qm", "Move b.md")
-    if engine == "without git":
-        monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
     log = History(locate(git_repo)).log("c.md")
     assert [(r.subject, r.path) for r in log] == [("Move b.md", "c.md"), ("Write b.md", "b.md")]
 
@@ -133,9 +122,7 @@ def test_before_the_first_commit_there_is_no_past(tmp_path: Path, git: Git) -> N
         past.text_at("HEAD", "a.md")
 
 
-def test_in_a_folder_of_a_bigger_repository_paths_are_relative_to_the_folder(git_repo: Path, git: Git, engine: str,
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
-) -> None:  # fmt: skip
+def test_in_a_folder_of_a_bigger_repository_paths_are_relative_to_the_folder(git_repo: Path, git: Git) -> None:
     folder = git_repo / "kb"
     folder.mkdir()
     (folder / "a.md").write_text(TEXT)
@@ -143,8 +130,6 @@ def test_in_a_folder_of_a_bigger_repository_paths_are_relative_to_the_folder(git
     git(git_repo, "commit", "-qm", "Write")
     git(git_repo, "mv", "kb/a.md", "kb/b.md")
     git(git_repo, "commit", "-qm", "Move")
-    if engine == "without git":
-        monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
     past = History(locate(folder))
     assert [r.path for r in past.log("b.md")] == ["b.md", "a.md"]
     assert past.text_at("HEAD", "b.md") == TEXT.encode()

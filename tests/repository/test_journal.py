@@ -20,10 +20,10 @@ def intent(subject: str = "Add") -> Intent:
 
 def test_a_note_is_pending_from_ready_on_and_reads_back_as_it_was_written(tmp_path: Path) -> None:
     notes, one = Journal(tmp_path), intent()
-    notes.begin(one)
-    assert (notes.pending(), notes.orphans(), notes.has_orphans()) == ([], [one], True)
+    notes.begin(one, b"")
+    assert (notes.pending(), notes.orphans()) == ([], [one])
     notes.ready(one.name)
-    assert (notes.pending(), notes.has_orphans()) == ([one], False)
+    assert (notes.pending(), notes.orphans()) == ([one], [])
     assert one.subject == "Add"
 
 
@@ -31,7 +31,7 @@ def test_notes_come_oldest_first(tmp_path: Path) -> None:
     notes = Journal(tmp_path)
     written = [intent(str(n)) for n in range(5)]
     for one in reversed(written):
-        notes.begin(one)
+        notes.begin(one, b"")
         notes.ready(one.name)
     assert notes.pending() == written
 
@@ -40,12 +40,12 @@ def test_what_waits_is_told_with_its_age(tmp_path: Path, monkeypatch: pytest.Mon
     journal = Journal(tmp_path)
     first, second = intent("first"), intent("second")
     for one in (first, second):
-        journal.begin(one)
+        journal.begin(one, b"")
         journal.ready(one.name)
     (tmp_path / "journal" / "by hand.json").write_text("{}")
     noted = int(first.name.partition("-")[0])
     monkeypatch.setattr("ai_lessons.repository.journal.time.time_ns", lambda: noted + 5_000_000_000)
-    waiting = journal.waiting()
+    waiting = journal.ages()
     assert waiting[first.name] == 5.0
     assert 0.0 < waiting[second.name] < 5.0
     assert waiting["by hand"] == math.inf
@@ -53,17 +53,17 @@ def test_what_waits_is_told_with_its_age(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_dropped_note_is_gone(tmp_path: Path) -> None:
     notes, one = Journal(tmp_path), intent()
-    notes.begin(one)
+    notes.begin(one, b"")
     notes.drop(one.name)
-    assert (notes.pending(), notes.has_orphans()) == ([], False)
+    assert (notes.pending(), notes.orphans()) == ([], [])
 
 
 def test_a_settled_job_is_forgotten_but_its_commit_is_remembered(tmp_path: Path) -> None:
     notes, one, empty = Journal(tmp_path), intent(), intent()
     for each in (one, empty):
-        notes.begin(each)
+        notes.begin(each, b"")
         notes.ready(each.name)
-    notes.settle(Record("tip", {one.name: "commit", empty.name: ""}, {"a.md": "blob"}))
+    notes.settle(Record("tip", {one.name: "commit", empty.name: ""}))
     assert notes.pending() == []
     assert (notes.commit_of(one.name), notes.commit_of(empty.name), notes.commit_of("?")) == ("commit", None, None)
     assert not notes.waits(one.name)
@@ -73,15 +73,15 @@ def test_only_so_many_records_are_kept(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(journal, "KEEP_RECORDS", 3)
     notes = Journal(tmp_path)
     for n in range(6):
-        notes.settle(Record(str(n), {f"job{n}": "c"}, {}))
+        notes.settle(Record(str(n), {f"job{n}": "c"}))
     assert [record.head for record in notes.records()] == ["5", "4", "3"]
 
 
 def test_damaged_notes_and_records_are_put_aside(tmp_path: Path) -> None:
     notes, one = Journal(tmp_path), intent()
-    notes.begin(one)
+    notes.begin(one, b"")
     notes.ready(one.name)
-    notes.settle(Record("tip", {}, {}))
+    notes.settle(Record("tip", {}))
     for folder in ("journal", "committed"):
         (tmp_path / folder / "0.json").write_text('{"half')
     assert notes.pending() == [one]
@@ -93,13 +93,33 @@ def test_the_bytes_of_a_job_are_known_until_it_is_settled(tmp_path: Path) -> Non
     notes = Journal(tmp_path)
     paths = (Noted("a.md", size=2), Noted("b", gone=True), Noted("c.md", size=0), Noted("d.md", size=3))
     one = Intent(new_name(), "Add\n", 1, 0, paths)
-    notes.begin(one, [b"aa", b"", b"ddd"])
+    notes.begin(one, b"aaddd")
     notes.ready(one.name)
     assert notes.pending() == [one]
     assert [notes.content(one, noted.path) for noted in paths] == [b"aa", None, b"", b"ddd"]
-    (kept,) = (tmp_path / "journal").glob("*.bytes")
-    kept.write_bytes(b"aad")  # a process died, or the power went
+    (kept,) = (tmp_path / "journal").iterdir()
+    kept.write_bytes(kept.read_bytes()[:-1])
     assert [notes.content(one, path) for path in ("a.md", "d.md")] == [b"aa", None]
-    notes.settle(Record("tip", {one.name: "commit"}, {}))
+    notes.settle(Record("tip", {one.name: "commit"}))
     assert [notes.content(one, path) for path in ("a.md", "d.md")] == [None, None]
+    assert list((tmp_path / "journal").iterdir()) == []
+
+
+def test_what_was_swept_away_is_kept_until_it_is_back_or_forgotten(tmp_path: Path) -> None:
+    notes, one = Journal(tmp_path), intent()
+    first = notes.sweep(one, {"a.md": b"aa"})
+    second = notes.sweep(one, {"a.md": b"other"})
+    assert [notes.content(job, "a.md") for job in notes.swept()] == [b"aa", b"other"]
+    notes.back(first.name)
+    assert [job.name for job in notes.pending()] == [first.name]
+    notes.forget(second.name)
+    assert not notes.is_swept()
+
+
+def test_a_note_that_is_just_being_written_is_no_damage(tmp_path: Path) -> None:
+    notes, one = Journal(tmp_path), intent()
+    notes.begin(one, b"")
+    (tmp_path / "journal" / f"{one.name}.writing").write_bytes(b"")
+    assert (notes.orphans(), notes.damaged()) == ([], [])
+    notes.drop_orphans()
     assert list((tmp_path / "journal").iterdir()) == []

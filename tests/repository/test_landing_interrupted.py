@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ai_lessons.repository import files, git_locks, half_landed, moves
+from ai_lessons.repository import activity, branch_update, files, ref_update
 from repository.approval_world import PATH, text
 from repository.steps import add, clean
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize(
     ("place", "step"),
-    [(half_landed, "note"), (files.Staging, "publish"), (files.Staging, "settle"), (moves, "install")],
+    [(branch_update._Checkout, "_note"), (files.Staging, "add"), (ref_update, "install"), (ref_update, "_put")],
     ids=lambda one: one if isinstance(one, str) else "",
 )
 def test_a_death_while_a_proposal_is_taken_leaves_nothing_half(
@@ -31,9 +31,10 @@ def test_a_death_while_a_proposal_is_taken_leaves_nothing_half(
         try:
             real, root = getattr(place, step), str(desk.root)
 
-            def die(*given: Any) -> Any:
+            def die(*given: Any, **named: Any) -> Any:
                 # notes of our own are files, too: they lie in git's folder
-                return real(*given) if str(getattr(given[0], "_root", root)) != root else os._exit(9)
+                where = str(given[0]._root) if isinstance(given[0], files.Staging) else root
+                return real(*given, **named) if where != root else os._exit(9)
 
             setattr(place, step, die)
             desk.approve()
@@ -52,12 +53,11 @@ def test_a_death_while_a_proposal_is_taken_leaves_nothing_half(
 @pytest.mark.parametrize(
     ("place", "step"),
     [
-        (git_locks, "_link"),
-        (moves, "_install"),
-        (git_locks.GitLock, "install"),
-        (git_locks, "note_move"),
-        (moves, "_remember"),
-        (git_locks.GitLock, "release"),
+        (ref_update, "_link"),
+        (ref_update, "_put"),
+        (ref_update, "_note_move"),
+        (activity, "remember"),
+        (files.Staging, "publish"),
     ],
     ids=lambda one: one if isinstance(one, str) else "",
 )

@@ -132,23 +132,3 @@ def test_whoever_waits_for_a_job_to_be_done_goes_when_it_is(monkeypatch: pytest.
     with held(lock, patience=1.0, give_up=lambda: other.waited > 0.2) as mine:
         assert not mine
     assert 0.2 < other.waited < 0.22
-
-
-def test_after_the_eager_time_it_is_tried_for_once_more_and_then_only_waited(
-    monkeypatch: pytest.MonkeyPatch, lock: Path
-) -> None:
-    tries: list[float] = []
-    flock = fcntl.flock
-
-    def noted(fd: int, what: int) -> None:
-        if what & fcntl.LOCK_NB:
-            tries.append(other.waited)
-        flock(fd, what)
-
-    other = busy(monkeypatch, lock, 0.5)
-    monkeypatch.setattr(fcntl, "flock", noted)
-    with held(lock, patience=1.0, eager=0.3, give_up=lambda: False) as mine:
-        assert not mine  # although it was free long before
-    assert other.waited >= 1.0
-    # whoever lets go of the lock before the eager time is over may rely on that it is taken
-    assert tries[-2] < 0.3 <= tries[-1] < 0.31

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.errors import Refused, StorageFailed
+from ai_lessons.errors import GitMissing, Refused, StorageFailed
 from ai_lessons.repository import git as git_
-from ai_lessons.repository.commits import Committer
+from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.running import programs
 from ai_lessons.repository.signature.signing import sign
 from ai_lessons.repository.store import Change, Job, Store
@@ -109,3 +109,16 @@ def test_a_program_that_is_left_running_delays_nobody_and_leaves_no_zombie(tmp_p
     while Path(f"/proc/{note.read_text().strip()}").exists():
         assert time.monotonic() < deadline, "a zombie"
         time.sleep(0.01)
+
+
+def test_without_git_a_write_is_there_and_waits_and_says_what_to_install(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(git_, "program", lambda: None)
+    done = store.apply(Job("Add a.md", [Change("a.md", b"text\n")]))
+    assert (done.commit, done.waiting) == (None, "there is no git program")
+    with pytest.raises(GitMissing) as caught:
+        git_.run(store.worktree, "status")
+    assert "install git" in caught.value.hint
+    monkeypatch.undo()
+    assert len(store.save().commits) == 1

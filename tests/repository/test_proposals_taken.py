@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import Conflict, Refused
-from ai_lessons.repository import git_locks, landing, moves
+from ai_lessons.repository import branch_update, ref_update, worktree_status
 from ai_lessons.repository.approval import trunk
 from ai_lessons.repository.proposal import deciding, rejections
 from ai_lessons.repository.worktree import read_head
@@ -19,9 +19,12 @@ from repository.proposal_world import MAIN, STEM
 from repository.steps import add, clean, dirty_everything
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
-    from ai_lessons.repository.landing import Landing
+    from dulwich.repo import Repo
+
+    from ai_lessons.repository.worktree import Worktree
     from conftest import Git
     from repository.proposal_world import Desk
 
@@ -211,7 +214,7 @@ def test_in_the_middle_of_a_merge_or_rebase_nothing_is_approved(desk: Desk, git:
 
 def test_a_lock_of_gits_is_named_and_nothing_changes(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.propose()
-    monkeypatch.setattr(landing, "SECONDS", 0.2)
+    monkeypatch.setattr(branch_update, "SECONDS", 0.2)
     lock = desk.root / ".git/index.lock"
     lock.touch()
     with pytest.raises(Conflict, match=r"index\.lock"):
@@ -223,18 +226,18 @@ def test_a_lock_of_gits_is_named_and_nothing_changes(desk: Desk, monkeypatch: py
     assert desk.served() == "Use X"
 
 
-def when_built(monkeypatch: pytest.MonkeyPatch, moment: object) -> list[Landing]:
+def when_built(monkeypatch: pytest.MonkeyPatch, moment: object) -> list[str]:
     """Call `moment` once, between the making of the commit and the move of the branch."""
-    built: list[Landing] = []
-    original = landing._install
+    built: list[str] = []
+    original = worktree_status.here
 
-    def late(store: object, repo: object, ref: str, made: Landing) -> object:
+    def late(worktree: Worktree, repo: Repo, files: Mapping[str, tuple[str | None, str | None]]) -> object:
         if not built:
             moment()  # type: ignore[operator]
-        built.append(made)
-        return original(store, repo, ref, made)  # type: ignore[arg-type]
+        built.append(read_head(worktree).commit or "")
+        return original(worktree, repo, files)
 
-    monkeypatch.setattr(landing, "_install", late)
+    monkeypatch.setattr(branch_update, "here", late)
     return built
 
 
@@ -243,7 +246,7 @@ def test_work_that_lands_on_main_meanwhile_is_kept(desk: Desk, monkeypatch: pyte
     built = when_built(monkeypatch, lambda: desk.commit("global/docs/unversioned/b.md"))
     done = desk.approve()
     assert len(built) == 2
-    assert built[1].tip == desk.run("rev-parse", "main~1")
+    assert built[1] == desk.run("rev-parse", "main~1")
     assert desk.run("log", "-2", "--first-parent", "--format=%s", "main") == "Approve rule: Use X\nby hand"
     assert (desk.status(), desk.served(), done.notes) == ("", "Use X", ())
     clean(git, desk.root)
@@ -284,8 +287,8 @@ def test_a_main_that_keeps_moving_is_given_up_and_the_file_is_taken_back(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, git: Git
 ) -> None:
     desk.propose()
-    monkeypatch.setattr(landing, "SECONDS", 0.3)
-    monkeypatch.setattr(moves, "install", lambda *_: False)
+    monkeypatch.setattr(branch_update, "SECONDS", 0.3)
+    monkeypatch.setattr(ref_update, "install", lambda *_: False)
     with pytest.raises(Conflict, match="git is busy"):
         desk.approve()
     assert (desk.status(), desk.served()) == ("", None)
@@ -430,16 +433,16 @@ def test_a_process_that_dies_leaves_a_sound_repository_and_the_next_one_goes_on(
     program = f"""
 import os
 from pathlib import Path
-from ai_lessons.repository import git_locks, landing, moves
+from ai_lessons.repository import branch_update, ref_update
 from repository.proposal_world import Desk
 die = lambda *a, **k: os._exit(9)
 where = {where!r}
-if where == "placed": moves.install = die
-if where == "objects made": landing._install = die
-if where == "branch locked": git_locks.GitLock.install = die
+if where == "placed": ref_update.install = die
+if where == "objects made": branch_update.here = die
+if where == "branch locked": ref_update._put = die
 if where == "branch moved":
-    original = git_locks.GitLock.install
-    git_locks.GitLock.install = lambda lock: (original(lock), die())
+    original = ref_update._put
+    ref_update._put = lambda *given: (original(*given), die())
 import subprocess
 run = lambda cwd, *a: subprocess.run(["git", *a], cwd=cwd, capture_output=True, text=True, check=True).stdout.strip()
 Desk(Path({str(desk.root)!r}), run, None).approve()
@@ -450,8 +453,8 @@ Desk(Path({str(desk.root)!r}), run, None).approve()
     assert "error" not in git(desk.root, "fsck", "--strict", "--full")
     if where == "branch moved":
         assert desk.served() == "Use X"
-        assert (desk.root / PATH).read_text() == text("Use X")
         desk.store.apply(add("global/docs/unversioned/z.md"))  # the next job of ours clears git's lock
+        assert (desk.root / PATH).read_text() == text("Use X")
         assert not (desk.root / ".git/index.lock").exists()
         assert desk.status() == ""  # and finishes git's index: else the user's next commit would remove the rule
         return
@@ -464,7 +467,7 @@ Desk(Path({str(desk.root)!r}), run, None).approve()
 
 def test_a_dead_proposer_leaves_no_lock_for_good(desk: Desk, git: Git) -> None:
     lock = desk.root / ".git/refs/heads" / f"rules/{STEM}.lock"
-    with git_locks.locked(desk.store.worktree, lock.with_suffix(""), b"x"):
+    with ref_update._locked(desk.store.worktree, lock.with_suffix(""), b"x"):
         proof = next((desk.root / ".git/ai-lessons/locks").iterdir())
         os.link(proof, proof.with_name("kept"))
         os.link(lock, lock.with_name("kept.lock"))

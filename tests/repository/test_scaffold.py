@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.errors import Conflict, NotFound, Refused, StorageFailed, Unreachable, UnsupportedRepository
+from ai_lessons.errors import Conflict, Refused, StorageFailed, Unreachable, UnsupportedRepository
 from ai_lessons.knowledge.config import parse_config
 from ai_lessons.knowledge.layout import place
 from ai_lessons.repository.first_commit import SUBJECT
@@ -26,12 +26,6 @@ def contents(root: Path) -> dict[str, bytes]:
 
 
 TEMPLATE = contents(template_dir())
-
-
-@pytest.fixture
-def no_git(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine without the git program."""
-    monkeypatch.setattr("shutil.which", lambda _name: None)
 
 
 @pytest.fixture
@@ -312,44 +306,6 @@ class TestAPlaceThatCannotBe:
         for path in (tmp_path / "closed", tmp_path / "closed" / "new"):
             with pytest.raises(StorageFailed):
                 init(path)
-
-
-@pytest.mark.usefixtures("no_git")
-class TestWithoutTheGitProgram:
-    def test_a_folder_becomes_a_repository_all_the_same(self, full: Path, git: Git) -> None:
-        (full / ".gitignore").write_text("*.png\n")
-
-        made = init(full)
-
-        assert made.commit == git(full, "rev-parse", "main")
-        assert git(full, "status", "--short") == ""
-        assert git(full, "fsck", "--strict") == ""
-        assert "jira/picture.png" not in git(full, "ls-files")
-        assert not init(full).created
-
-    def test_in_a_repository_with_commits_only_our_files_are_committed(self, git_repo: Path, git: Git) -> None:
-        (git_repo / "edited.md").write_text("# Before\n")
-        git(git_repo, "add", "edited.md")
-        git(git_repo, "commit", "-qm", "first")
-        (git_repo / "edited.md").write_text("# After\n")
-        (git_repo / "new.md").write_text("# New\n")
-
-        assert init(git_repo).commit
-
-        assert git(git_repo, "status", "--short").split() == ["M", "edited.md", "??", "new.md"]
-        assert git(git_repo, "diff", "--name-only") == "edited.md"
-        assert CONFIG in git(git_repo, "show", "--name-only", "--format=")
-
-    @pytest.mark.usefixtures("nobody")
-    def test_nobody_commits_in_a_made_up_name(self, full: Path) -> None:
-        made = init(full)
-
-        assert made.commit is None
-        assert "who you are" in "".join(made.notes)
-
-    def test_nothing_is_cloned(self, tmp_path: Path) -> None:
-        with pytest.raises(NotFound, match="git"):
-            clone("https://example.invalid/x.git", tmp_path / "r")
 
 
 class TestClone:

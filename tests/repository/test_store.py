@@ -205,7 +205,7 @@ def test_committing_a_missing_file_as_it_is_is_not_found(store: Store) -> None:
 
 
 def test_the_clock_of_the_store_dates_the_author(git_repo: Path, git: Git) -> None:
-    from ai_lessons.repository.commits import Committer
+    from ai_lessons.repository.commit import Committer
 
     store = Store.open(git_repo, committing=Committer, clock=lambda: 1_700_000_000.5)
     store.apply(add("a.md"))

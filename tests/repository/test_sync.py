@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import Conflict, NotFound, Refused, Unreachable, UnsavedEdits, UnsupportedRepository
-from ai_lessons.repository.commits import Committer
+from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.sharing import sync_bring, sync_network
 from ai_lessons.repository.sharing.sync import Synced, sync
 from ai_lessons.repository.sharing.sync_bring import decide, torn_now
@@ -22,7 +22,6 @@ from ai_lessons.repository.sharing.sync_merge import Choice
 from ai_lessons.repository.store import Change, Job, Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from conftest import Git
@@ -553,12 +552,6 @@ def test_a_folder_of_a_bigger_repository_is_shared_with_that(team: Team) -> None
     (team.ann.root / "p").mkdir(exist_ok=True)
     with pytest.raises(Refused, match="is shared as a whole"):
         sync(Store.open(team.ann.root / "p", committing=Committer))
-
-
-def test_without_git_it_says_what_is_missing(team: Team, without_git: Callable[[], None]) -> None:
-    without_git()
-    with pytest.raises(NotFound, match="no program 'git'"):
-        team.ann.sync()
 
 
 def test_a_hub_that_is_gone_is_unreachable_and_nothing_changes(team: Team) -> None:

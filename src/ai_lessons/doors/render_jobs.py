@@ -142,6 +142,7 @@ def stats(value: Stats, view: View) -> str:
         ("catalog", size(value.catalog_bytes)),
         ("index", size(value.index_bytes)),
         ("writes waiting for a commit", f"{value.pending:,}"),
+        ("writes taken away before it", f"{value.taken_away:,}"),
         ("commits in 30 days", f"{value.commits_30_days:,}"),
         ("oldest entry", value.oldest or "-"),
         ("newest entry", value.newest or "-"),

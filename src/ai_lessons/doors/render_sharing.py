@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ai_lessons.doors.terminal import View
+    from ai_lessons.library.sharing.recovering import Recovered
     from ai_lessons.library.sharing.syncing import Conflicts, Resolved, Synced, TornEntry, Undone
 
 CHOOSE = "ai-lessons admin conflicts {} --take ours|theirs|edit"
@@ -73,6 +74,21 @@ def resolved(value: Resolved, view: View) -> str:
             f"{head}\n{count(len(value.left), 'conflict')} left: {names}\nNext: {CHOOSE.format(names.split(', ')[0])}"
         )
     return f"{head}\nMerged in {line(value.commit or '')[:10]}. Share it: ai-lessons admin sync"
+
+
+def recovered(value: Recovered, _view: View) -> str:
+    """What was brought back, and what is still kept."""
+    rows = [f"Brought back: {line(one.path)}" for one in value.brought]
+    rows += [f"committed {line(commit)[:10]}" for commit in value.commits]
+    rows += [f"{line(note)}" for note in value.notes]
+    if value.kept:
+        rows.append("Taken away before the commit, kept for 30 days:")
+        rows += [
+            f"  {f'{line(one.handle)}  ' if one.handle else ''}{line(one.title)}  ({line(one.path)}, {line(one.when)})"
+            for one in value.kept
+        ]
+        rows.append("Bring it back: ai-lessons admin recover [ID]")
+    return "\n".join(rows) or "Nothing was taken away."
 
 
 def undone(values: Sequence[Undone], _view: View) -> str:

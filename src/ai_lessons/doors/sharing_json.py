@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ai_lessons.library.sharing.recovering import Recovered
     from ai_lessons.library.sharing.syncing import Conflicts, Resolved, Synced, TornEntry, Undone
 
 
@@ -29,6 +30,11 @@ def conflicts(value: Conflicts) -> list[dict[str, Any]]:
 def resolved(value: Resolved) -> dict[str, Any]:
     """One choice; `commit` is null while others are undecided."""
     return asdict(value) | {"left": [one.id for one in value.left]}
+
+
+def recovered(value: Recovered) -> dict[str, Any]:
+    """What was brought back, and what is still kept, with its text."""
+    return asdict(value)
 
 
 def undone(values: Sequence[Undone]) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ai_lessons.errors import AiLessonsError
+from ai_lessons.errors import AiLessonsError, GitMissing
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.entries import Kind, Relation
 from ai_lessons.knowledge.relations import clusters
@@ -55,10 +55,10 @@ def _repository(parts: Parts) -> Check:
 
 
 def _git(_: Parts) -> Check:
-    done = git.run_outside("--version")
-    if done is None:
-        return Check("git", "warning", "no git program: no sync, hooks or history of renames", "install git")
-    return Check("git", "ok", done.text.strip())
+    try:
+        return Check("git", "ok", git.run_outside("--version").text.strip())
+    except GitMissing as error:
+        return Check("git", "error", error.message, error.hint)
 
 
 def _identity(parts: Parts) -> Check:
@@ -77,6 +77,12 @@ def _pending(parts: Parts) -> Check:
         return Check(
             "pending", "warning", f"notes of writes that cannot be read: {', '.join(damaged)}",
             f"the files are in place: commit what `git status` lists, rm {parts.store.state_dir}/journal/*.damaged",
+        )  # fmt: skip
+    swept = len(parts.store.journal.swept())
+    if swept:
+        return Check(
+            "pending", "warning", f"writes that were taken away before their commit: {swept}",
+            "ai-lessons admin recover --list",
         )  # fmt: skip
     waiting = parts.store.pending()
     if waiting:
@@ -172,6 +178,7 @@ def stats(parts: Parts) -> Stats:
         passages=status.passages,
         vectors=status.vectors,
         pending=len(parts.store.pending()),
+        taken_away=len(parts.store.journal.swept()),
         commits_30_days=_recent_commits(parts),
         oldest=sizes.oldest,
         newest=sizes.newest,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ai_lessons.library.tiers.embedders import Embedders
     from ai_lessons.library.usage import Usages
     from ai_lessons.library.writes import Written
-    from ai_lessons.repository.commits import Committer
+    from ai_lessons.repository.commit import Committer
     from ai_lessons.repository.history import History
 
     Parse = Callable[[str, bytes, bytes | None], Entry]
@@ -64,7 +64,7 @@ def _anything(_changes: Sequence[Change]) -> None:
 
 
 def _committer(store: Store) -> Committer:
-    from ai_lessons.repository.commits import Committer
+    from ai_lessons.repository.commit import Committer
 
     return Committer(store)
 

@@ -89,6 +89,7 @@ class Stats:
     passages: int
     vectors: int
     pending: int
+    taken_away: int
     commits_30_days: int
     oldest: str | None
     newest: str | None

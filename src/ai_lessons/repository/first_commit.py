@@ -10,13 +10,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dulwich.ignore import IgnoreFilterManager
-from dulwich.repo import Repo
-
 from ai_lessons.errors import AiLessonsError, StorageFailed
 from ai_lessons.repository import git
 from ai_lessons.repository.files import read_file
-from ai_lessons.repository.objects import opened
 from ai_lessons.repository.worktree import locate, read_head
 
 if TYPE_CHECKING:
@@ -50,11 +46,7 @@ def make_repository(root: Path) -> None:
     Raises:
         StorageFailed: git could not.
     """
-    done = git.run_outside("init", "--quiet", "--", os.path.abspath(root))
-    if done is None:
-        Repo.init(os.fspath(root), default_branch=BRANCH.encode()).close()
-        return
-    _demand(done, f"made no repository at {root}")
+    _demand(git.run_outside("init", "--quiet", "--", os.path.abspath(root)), f"made no repository at {root}")
     _demand(git.run(locate(root), "symbolic-ref", "HEAD", f"refs/heads/{BRANCH}"), f"made no branch at {root}")
 
 
@@ -94,16 +86,12 @@ def is_binary(data: bytes) -> bool:
     return b"\0" in data[:TEXT_SAMPLE]
 
 
-def _demand(done: git.Done | None, otherwise: str) -> None:
-    if done is None or done.code:
-        raise StorageFailed(f"git {otherwise}: {last_line(done.err) if done else 'it is gone'}")
+def _demand(done: git.Done, otherwise: str) -> None:
+    if done.code:
+        raise StorageFailed(f"git {otherwise}: {last_line(done.err)}")
 
 
 def _not_ignored(root: Path, names: Iterable[str]) -> list[str]:
-    if not git.available():
-        with opened(locate(root)) as repository:
-            manager = IgnoreFilterManager.from_repo(repository)
-            return [name for name in names if not manager.is_ignored(name)]
     every = list(names)
     ignored = git.ignored(locate(root), every)
     return [name for name in every if name not in ignored]
@@ -111,45 +99,28 @@ def _not_ignored(root: Path, names: Iterable[str]) -> list[str]:
 
 def _stage(root: Path, names: Sequence[str]) -> frozenset[str]:
     """Put these files into git's index; the paths that are staged now."""
-    if not git.available():
-        with opened(locate(root)) as repository:
-            repository.get_worktree().stage(sorted(names))
-        return frozenset(names)
-    place = locate(root)
     if names:
         given = git.listed(names)
-        done = git.run(place, *_AS_THEY_ARE, "add", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=given)
+        done = git.run(locate(root), *_AS_THEY_ARE, "add", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=given)
         _demand(done, f"took not every file of {root}")
-    done = git.run(place, "ls-files", "-z")
-    return frozenset(os.fsdecode(name) for name in done.out.split(b"\0") if name) if done else frozenset()
+    done = git.run(locate(root), "ls-files", "-z")
+    return frozenset(os.fsdecode(name) for name in done.out.split(b"\0") if name)
 
 
 def _commit(root: Path, only: Sequence[str] | None) -> tuple[str | None, tuple[str, ...]]:
     """Commit what is staged, or of it only these paths; (commit, nothing) or (None, why it waits and what to do)."""
-    if not git.available():
-        return _commit_without_git(root)
     command = f'git -C {root} commit -m "{SUBJECT}"' + (f" -- {' '.join(only)}" if only else "")
-    place = locate(root)
-    if read_head(place).ref is None:
+    if read_head(locate(root)).ref is None:
         return None, (f"not committed, because no branch is checked out; switch to one, then: {command}",)
-    if git.identity(place) is None:
+    if git.identity(locate(root)) is None:
         tell = 'git config --global user.name "…" and git config --global user.email "…"'
         return None, (f"not committed yet, because git does not know who you are: {tell}, then: {command}",)
     these = ("--pathspec-from-file=-", "--pathspec-file-nul") if only else ()
-    done = git.run(place, *_AS_THEY_ARE, "commit", "-q", "-m", SUBJECT, *these, stdin=git.listed(only or ()))
-    if done is None or done.code:
-        why = last_line(done.err or done.text) if done else "git is gone"
+    done = git.run(locate(root), *_AS_THEY_ARE, "commit", "-q", "-m", SUBJECT, *these, stdin=git.listed(only or ()))
+    if done.code:
+        why = last_line(done.err or done.text)
         return None, (f"not committed yet, because git refused: {why}; when that is mended: {command}",)
-    return read_head(place).commit, ()
-
-
-def _commit_without_git(root: Path) -> tuple[str | None, tuple[str, ...]]:
-    with opened(locate(root)) as repository:
-        try:
-            repository.get_config_stack().get((b"user",), b"name")
-        except KeyError:  # dulwich would make up a name
-            return None, (f"not committed yet, because no git configuration says who you are; then: {_AGAIN}",)
-        return repository.get_worktree().commit(message=SUBJECT.encode()).decode(), ()
+    return read_head(locate(root)).commit, ()
 
 
 def last_line(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The git program: one function, one question. None (or a false answer) where there is no git.
+"""The git program, which is required: one function, one question.
 
 The only place that starts git. Every call names the repository that `worktree.locate` accepted, so git never looks for
 one itself: a pulled tree may hold what git takes for a repository, with settings that run programs. Every call has a
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ai_lessons.errors import StorageFailed
+from ai_lessons.errors import GitMissing, StorageFailed
 from ai_lessons.repository.running import programs
 from ai_lessons.repository.worktree import TRUE
 
@@ -84,11 +84,6 @@ def program() -> str | None:
     return shutil.which("git")
 
 
-def available() -> bool:
-    """True where there is a git program."""
-    return program() is not None
-
-
 def run(
     worktree: Worktree,
     *arguments: str,
@@ -96,19 +91,17 @@ def run(
     stdin: bytes = b"",
     extra: Mapping[str, str] | None = None,
     timeout: float = TIMEOUT,
-) -> Done | None:
-    """Run git on an accepted repository, in its top folder or in `cwd`; None if there is no git.
-
-    The exit code is the caller's business.
+) -> Done:
+    """Run git on an accepted repository, in its top folder or in `cwd`. The exit code is the caller's business.
 
     Raises:
-        StorageFailed: it did not end within `timeout` seconds, or could not be started.
+        GitMissing: there is no git. StorageFailed: it did not end within `timeout` seconds, or could not be started.
     """
     flags = fixed(worktree, arguments)
     return _run((*flags, *arguments), cwd or worktree.top, stdin, environment(worktree, extra or {}), timeout)
 
 
-def run_outside(*arguments: str, timeout: float = TIMEOUT) -> Done | None:
+def run_outside(*arguments: str, timeout: float = TIMEOUT) -> Done:
     """Run git on no repository, for `init`, `clone` and `--version`. Paths must be absolute: it runs in `/`.
 
     Raises:
@@ -117,10 +110,10 @@ def run_outside(*arguments: str, timeout: float = TIMEOUT) -> Done | None:
     return _run((*_NO_PROGRAMS, *_NO_HOOKS, *arguments), Path("/"), b"", environment(None, {}), timeout)
 
 
-def _run(arguments: Sequence[str], cwd: Path, stdin: bytes, env: Mapping[str, str], timeout: float) -> Done | None:
+def _run(arguments: Sequence[str], cwd: Path, stdin: bytes, env: Mapping[str, str], timeout: float) -> Done:
     found = program()
     if found is None:
-        return None
+        raise GitMissing
     try:
         done = programs.run([found, *arguments], cwd=cwd, stdin=stdin, env=env, timeout=timeout)
     except subprocess.TimeoutExpired as error:
@@ -187,13 +180,13 @@ def trusts(top: Path) -> bool:
     The one call that lets git look for the repository: it only checks the owner of one that it found itself.
     """
     done = _run((*_NO_PROGRAMS, *_NO_HOOKS, "rev-parse", "--git-dir"), top, b"", environment(None, {}), TIMEOUT)
-    return done is not None and done.code == 0
+    return done.code == 0
 
 
 def identity(worktree: Worktree, role: str = "COMMITTER") -> str | None:
     """`Name <email>` by git's own rules (includeIf, environment, useConfigOnly); None where git would refuse."""
     done = run(worktree, "var", f"GIT_{role}_IDENT")
-    if done is None or done.code:
+    if done.code:
         return None
     return done.text[: done.text.rindex(">") + 1]
 
@@ -205,7 +198,7 @@ def callers(worktree: Worktree) -> tuple[str | None, str | None, bool]:
     name and address.
     """
     done = run(worktree, "var", "-l")
-    rows = [line.partition("=") for line in done.text.splitlines()] if done is not None and not done.code else []
+    rows = [line.partition("=") for line in done.text.splitlines()] if not done.code else []
     said = {key.lower(): value if equals else "true" for key, equals, value in rows}
     signs = said.get("commit.gpgsign", "") if rows else setting(worktree, "commit.gpgsign", kind="bool") or ""
 
@@ -225,7 +218,7 @@ def callers(worktree: Worktree) -> tuple[str | None, str | None, bool]:
 def setting(worktree: Worktree, key: str, *, kind: str | None = None) -> str | None:
     """One setting with everything that applies here, None if unset; `kind` as in `git config --type`."""
     done = run(worktree, "config", *([f"--type={kind}"] if kind else []), "--get", key)
-    return done.text if done is not None and done.code == 0 else None
+    return done.text if done.code == 0 else None
 
 
 def listed(paths: Iterable[str]) -> bytes:
@@ -234,10 +227,10 @@ def listed(paths: Iterable[str]) -> bytes:
 
 
 def ignored(worktree: Worktree, paths: Iterable[str]) -> frozenset[str]:
-    """Those paths (relative to `root`) that git is told to ignore; none of them where there is no git."""
+    """Those paths (relative to `root`) that git is told to ignore."""
     asked = listed(paths)
-    done = run(worktree, "check-ignore", "--stdin", "-z", cwd=worktree.root, stdin=asked) if asked else None
-    return frozenset(map(os.fsdecode, done.out.split(b"\0")[:-1])) if done is not None else frozenset()
+    out = run(worktree, "check-ignore", "--stdin", "-z", cwd=worktree.root, stdin=asked).out if asked else b""
+    return frozenset(map(os.fsdecode, out.split(b"\0")[:-1]))
 
 
 def filtered(worktree: Worktree, paths: Iterable[str]) -> frozenset[str]:
@@ -245,7 +238,7 @@ def filtered(worktree: Worktree, paths: Iterable[str]) -> frozenset[str]:
     names = tuple(paths)
     asked = ("filter", "ident", "working-tree-encoding")
     done = run(worktree, "check-attr", "-z", "--stdin", *asked, cwd=worktree.root, stdin=listed(names))
-    if done is None or done.code:
+    if done.code:
         return frozenset()
     fields = done.out.split(b"\0")[:-1]
     triples = zip(fields[::3], fields[2::3], strict=True)
@@ -263,7 +256,7 @@ def blobs_of(worktree: Worktree, paths: Iterable[str]) -> dict[str, bytes]:
         cwd=worktree.root,
         stdin=b"".join(_quoted(name) + b"\n" for name in names),
     )
-    ids = done.out.split() if done is not None and not done.code else []
+    ids = done.out.split() if not done.code else []
     return dict(zip(names, ids, strict=True)) if len(ids) == len(names) else {}
 
 
@@ -277,7 +270,7 @@ def unmerged(worktree: Worktree, paths: Iterable[str]) -> tuple[str, ...]:
     """Those of the paths (relative to `top`) that are in conflict in git's index."""
     done = run(worktree, "ls-files", "-u", "-z")
     wanted = frozenset(paths)
-    if done is None or not done.out:
+    if not done.out:
         return ()
     found = {os.fsdecode(row.partition(b"\t")[2]) for row in done.out.split(b"\0")[:-1]}
     return tuple(sorted(found & wanted))
@@ -288,7 +281,7 @@ def staged(worktree: Worktree, paths: Iterable[str]) -> dict[str, tuple[int, str
     names = tuple(sorted(paths))
     done = run(worktree, "ls-files", "-s", "-z", "--", *names, extra={"GIT_LITERAL_PATHSPECS": "1"})
     found = {}
-    for row in done.out.split(b"\0")[:-1] if done is not None else ():
+    for row in done.out.split(b"\0")[:-1]:
         entry, _, path = row.partition(b"\t")
         mode, blob, stage = entry.split(b" ")
         found[os.fsdecode(path)] = (int(mode, 8), blob.decode(), int(stage))
@@ -298,22 +291,20 @@ def staged(worktree: Worktree, paths: Iterable[str]) -> dict[str, tuple[int, str
 def left_out(worktree: Worktree, paths: Iterable[str]) -> frozenset[str]:
     """Those paths (relative to `root`) that a sparse checkout leaves out of the working tree."""
     names = tuple(sorted(paths))
-    done = (
-        run(worktree, "ls-files", "-t", "-z", "--", *names, cwd=worktree.root, extra={"GIT_LITERAL_PATHSPECS": "1"})
-        if names
-        else None
-    )
-    rows = done.out.split(b"\0")[:-1] if done is not None else ()
+    if not names:
+        return frozenset()
+    done = run(worktree, "ls-files", "-t", "-z", "--", *names, cwd=worktree.root, extra={"GIT_LITERAL_PATHSPECS": "1"})
+    rows = done.out.split(b"\0")[:-1]
     return frozenset(os.fsdecode(row[2:]) for row in rows if row.startswith(b"S "))
 
 
 def checked_out(worktree: Worktree, path: str, blob: str) -> bytes | None:
     """A blob as git would write it to `path` (line endings, filters); None where git said no."""
     done = run(worktree, "cat-file", "--filters", f"--path={path}", blob)
-    return done.out if done is not None and not done.code else None
+    return done.out if not done.code else None
 
 
-def update_index(worktree: Worktree, index: Path, rows: bytes) -> Done | None:
+def update_index(worktree: Worktree, index: Path, rows: bytes) -> Done:
     """Apply `--index-info` rows to an index file that is not git's own (a copy)."""
     return run(
         worktree,
@@ -329,7 +320,7 @@ def update_index(worktree: Worktree, index: Path, rows: bytes) -> Done | None:
 
 def signed_commit(
     worktree: Worktree, tree: str, parents: Iterable[str], message: bytes, people: Mapping[str, str]
-) -> Done | None:
+) -> Done:
     """Make a commit object signed by whatever the user configured; `people` is GIT_AUTHOR_NAME and its like."""
     flags = [flag for parent in parents for flag in ("-p", parent)]
     return run(worktree, "commit-tree", "-S", tree, *flags, stdin=message, extra=people, timeout=SIGN_TIMEOUT)

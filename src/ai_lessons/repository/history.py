@@ -1,6 +1,6 @@
 """The past of files: who changed them when, what they said then, what differs. Writes nothing.
 
-Asks the git program where there is one, because it follows renames a hundred times faster; else dulwich.
+Asks the git program, which follows renames a hundred times faster than dulwich.
 """
 
 from __future__ import annotations
@@ -10,11 +10,9 @@ import os
 import re
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
 from dulwich.objects import Blob, ObjectID
-from dulwich.objectspec import parse_commit
 
 from ai_lessons.errors import NotFound
 from ai_lessons.repository import files, git
@@ -23,9 +21,6 @@ from ai_lessons.repository.worktree import read_head
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
-
-    from dulwich.repo import Repo
-    from dulwich.walk import WalkEntry
 
     from ai_lessons.repository.worktree import Worktree
 
@@ -78,10 +73,10 @@ class History:
         files.inside(path)
         if read_head(self._worktree).commit is None:
             return ()
-        if git.available():
-            return self._log_with_git(path, limit)
-        with opened(self._worktree) as repo:
-            return tuple(self._log_alone(repo, path, limit))
+        count = [] if limit is None else [f"--max-count={limit}"]
+        flags = ["--follow", f"--format={_FORMAT}", "--name-status", "-z", *FIXED, *count]
+        done = git.run(self._worktree, "log", *flags, "--", path, cwd=self._worktree.root, extra=LITERAL)
+        return () if done.code else tuple(self._revisions(done.out))
 
     def resolve(self, rev: str) -> str:
         """The full id of a commit.
@@ -90,12 +85,9 @@ class History:
             NotFound: nothing, or nothing unambiguous, of that name.
         """
         done = git.run(self._worktree, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}")
-        if done is not None and done.code == 0:
-            return done.text
-        if done is None:
-            with opened(self._worktree) as repo:
-                return self._parse(repo, rev)
-        raise NotFound("revision", rev)
+        if done.code:
+            raise NotFound("revision", rev)
+        return done.text
 
     def text_at(self, rev: str, path: str) -> bytes:
         """The file as it was in a commit, as git stores it (line endings and filters not applied).
@@ -105,14 +97,11 @@ class History:
         """
         files.inside(path)
         commit = self.resolve(rev)
-        if git.available():
-            # a partial clone fetches what is missing: only git can
-            done = git.run(self._worktree, "cat-file", "blob", f"{commit}:{self._worktree.prefix}{path}")
-            if done is not None and done.code == 0:
-                return done.out
+        # a partial clone fetches what is missing: only git can
+        done = git.run(self._worktree, "cat-file", "blob", f"{commit}:{self._worktree.prefix}{path}")
+        if done.code:
             raise NotFound(f"file in {rev}", path)
-        with opened(self._worktree) as repo:
-            return self._blob(repo, commit, path, rev)
+        return done.out
 
     def diff(self, path: str, rev: str = "HEAD", other: str | None = None) -> str:
         """A unified diff of the file from `rev` to `other` (None: as it is on disk); empty if they are the same.
@@ -125,24 +114,22 @@ class History:
     def dirty(self, path: str) -> bool:
         """True if the file on disk is not what HEAD holds, as git judges it."""
         files.inside(path)
-        if git.available():
-            flags = ("--porcelain", "-z", "-uall", "--ignored", "--", path)
-            done = git.run(self._worktree, "status", *flags, cwd=self._worktree.root, extra=LITERAL)
-            return done is not None and bool(done.out)
-        return self._on_disk(path) != (self._side("HEAD", path) if read_head(self._worktree).commit else None)
+        flags = ("--porcelain", "-z", "-uall", "--ignored")
+        done = git.run(self._worktree, "status", *flags, "--", path, cwd=self._worktree.root, extra=LITERAL)
+        return bool(done.out)
 
     def introduced(self, paths: Collection[str]) -> Iterator[Introduced]:
         """Every commit that can be reached here and changed one of these files (none named: any), children first.
 
         Each with all that it changed. Branches of others count, and what is being merged: they are how texts come in.
-        What the edge of a shallow clone brings is nobody's: its commits are left out. Nothing without git.
+        What the edge of a shallow clone brings is nobody's: its commits are left out.
         """
         asked = [f":(top,literal){self._worktree.prefix}{path}" for path in paths] or [f":(top){self._worktree.prefix}"]
         # no setting of the user's decides what counts, nor a branch of the repository that is called like an option
         flags = ["--topo-order", "--full-history", "--full-diff", "--raw", "-z", "--no-abbrev", "--no-renames"]
         flags += ["--diff-merges=off", "--no-mailmap", "--no-show-signature", "--no-color", "--no-ext-diff", _WHO]
         done = git.run(self._worktree, "log", *flags, "--all", *self._heads(), "--", *asked, extra=_AS_IT_IS)
-        if done is None or done.code:
+        if done.code:
             return
         edge = self._worktree.common_dir / "shallow"
         unknown = frozenset(edge.read_text().split()) if edge.exists() else frozenset()
@@ -207,49 +194,15 @@ class History:
         except NotFound:
             return None
 
-    def _log_with_git(self, path: str, limit: int | None) -> tuple[Revision, ...]:
-        count = [] if limit is None else [f"--max-count={limit}"]
-        flags = ["--follow", f"--format={_FORMAT}", "--name-status", "-z", "--no-color", "--no-ext-diff", *count]
-        done = git.run(self._worktree, "log", *flags, "--", path, cwd=self._worktree.root, extra=LITERAL)
-        if done is None or done.code:
-            return ()
-        _, *parts = _RECORD.split(done.out.decode(errors="surrogateescape"))
-        found = []
+    def _revisions(self, out: bytes) -> Iterator[Revision]:
+        _, *parts = _RECORD.split(out.decode(errors="surrogateescape"))
         for commit, rest in zip(parts[::2], parts[1::2], strict=True):
             author, email, when, message, *change = rest.split("\0")
             status, *names = [one.lstrip("\n") for one in change if one.strip("\n")] or [""]
             name = names[-1] if names else ""  # --follow shows the one name that it follows
-            found.append(_revision(commit, author, email, when, message, name.removeprefix(self._worktree.prefix)))
+            yield _revision(commit, author, email, when, message, name.removeprefix(self._worktree.prefix))
             if status.startswith("C"):  # --follow goes on with whatever was like it when it came: that is not its past
                 break
-        return tuple(found)
-
-    def _log_alone(self, repo: Repo, path: str, limit: int | None) -> Iterator[Revision]:
-        name = os.fsencode(self._worktree.prefix + path)
-        for entry in repo.get_walker(paths=[name], follow=True, max_entries=limit):
-            commit = entry.commit
-            author, _, email = commit.author.decode(errors="replace").rpartition(" <")
-            zone = timezone(timedelta(seconds=commit.author_timezone))
-            when = datetime.fromtimestamp(commit.author_time, zone).isoformat()
-            here = os.fsdecode(name).removeprefix(self._worktree.prefix)
-            text = commit.message.decode(errors="replace")
-            yield _revision(commit.id.decode(), author, email.rstrip(">"), when, text, here)
-            name = _name_before(entry, name)
-
-    def _parse(self, repo: Repo, rev: str) -> str:
-        try:
-            return parse_commit(repo, rev.encode() or b"?").id.decode()
-        except (KeyError, ValueError) as error:
-            raise NotFound("revision", rev) from error
-
-    def _blob(self, repo: Repo, commit: str, path: str, rev: str) -> bytes:
-        draft = Draft(repo)
-        name = os.fsencode(self._worktree.prefix + path)
-        found = draft.lookup(draft.tree_of(ObjectID(commit.encode())), name)
-        blob = repo.object_store[found[1]] if found else None
-        if not isinstance(blob, Blob):
-            raise NotFound(f"file in {rev}", path)
-        return blob.data
 
 
 def unified(path: str, before: bytes | None, after: bytes | None) -> str:
@@ -274,12 +227,3 @@ def trailers_of(message: str) -> tuple[tuple[str, str], ...]:
     paragraphs = message.strip().split("\n\n")
     found = [_TRAILER.fullmatch(line) for line in paragraphs[-1].splitlines()] if len(paragraphs) > 1 else []
     return tuple((match[1], match[2]) for match in found if match) if all(found) else ()
-
-
-def _name_before(entry: WalkEntry, name: bytes) -> bytes:
-    """The file's name before this commit."""
-    for change in entry.changes():
-        for one in change if isinstance(change, list) else [change]:
-            if one and one.new and one.old and one.new.path == name and one.old.path:
-                return one.old.path
-    return name

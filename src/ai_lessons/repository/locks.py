@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import math
 import os
 import threading
 import time
@@ -21,14 +20,11 @@ _STEPS = (0.0005, 0.005)
 
 
 @contextmanager
-def held(
-    path: Path, *, patience: float, eager: float = math.inf, give_up: Callable[[], bool] | None = None
-) -> Iterator[bool]:
+def held(path: Path, *, patience: float, give_up: Callable[[], bool] | None = None) -> Iterator[bool]:
     """Hold the lock at `path` for the block; yields False without it after `patience` seconds.
 
-    `give_up` is asked between tries: whoever waits for a lock only to see a job done need not wait on when it is.
-    After `eager` seconds and one more try that is all that is waited for. Without it one stands in the system's queue
-    for the lock, where nobody who came later is faster.
+    `give_up` is asked between tries: a process that waits only to see a job done need not wait on when it is. Without
+    it one stands in the system's queue for the lock, where no process that came later is faster.
     The file is never removed: removing a locked file lets two processes hold two different files of one name.
     """
     with ExitStack() as closing:
@@ -36,7 +32,7 @@ def held(
             path.parent.mkdir(parents=True, exist_ok=True)
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
             closing.callback(os.close, fd)
-            mine = _tried(fd) or (_tries(fd, patience, eager, give_up) if give_up else _queues(fd, patience))
+            mine = _tried(fd) or (_tries(fd, patience, give_up) if give_up else _queues(fd, patience))
         if not mine:
             closing.close()  # or it would become ours yet, through the thread that still waits for it
         yield mine
@@ -49,21 +45,19 @@ def _tried(fd: int) -> bool:
     return False
 
 
-def _tries(fd: int, patience: float, eager: float, give_up: Callable[[], bool]) -> bool:
+def _tries(fd: int, patience: float, give_up: Callable[[], bool]) -> bool:
     step, last = _STEPS
-    begun, waited, eagerly = time.monotonic(), 0.0, True
-    while waited < patience and not give_up():
+    end = time.monotonic() + patience
+    while time.monotonic() < end and not give_up():
         time.sleep(step)
-        if eagerly and _tried(fd):
+        if _tried(fd):
             return True
-        waited = time.monotonic() - begun
-        eagerly = waited < eager
         step = min(last, step * 1.3)
     return False
 
 
 def _queues(fd: int, patience: float) -> bool:
-    """Wait in a thread: nothing but the lock itself ends a `flock` that waits, so whoever loses patience leaves it."""
+    """Wait in a thread: nothing but the lock itself ends a `flock` that waits, so it is left there."""
     if patience <= 0:
         return False
     ended, wrong = threading.Event(), list[OSError]()

@@ -18,7 +18,6 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dulwich.errors import ChecksumMismatch, FileFormatException, NotGitRepository
-from dulwich.graph import can_fast_forward
 from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
 from dulwich.pack import PackFileDisappeared, write_pack_index_v2, write_pack_objects
 from dulwich.repo import Repo, UnsupportedExtension, UnsupportedVersion
@@ -90,9 +89,8 @@ def contains(worktree: Worktree, repo: Repo, tip: str, commit: str) -> bool:
     name = ObjectID(commit.encode())
     if name not in repo.object_store:
         return False
-    done = git.run(worktree, "merge-base", "--is-ancestor", commit, tip)
-    # without git by dulwich, which trusts the times of commits: somebody's slow clock may hide an ancestor from it
-    return not done.code if done is not None else can_fast_forward(repo, name, ObjectID(tip.encode()))
+    # not by dulwich, which trusts the times of commits: a slow clock may hide an ancestor from it
+    return not git.run(worktree, "merge-base", "--is-ancestor", commit, tip).code
 
 
 class StoredCommit(NamedTuple):
@@ -398,17 +396,3 @@ def _write_pack(folder: str, objects: Sequence[ShaFile]) -> None:
         os.fsync(place)  # one name stands for all these objects, so it has to be there before a branch needs them
     finally:
         os.close(place)
-
-
-def identity_without_git(repo: Repo, role: str) -> str | None:
-    """`Name <email>` as far as the environment and plain settings tell; includeIf and the like need git itself."""
-    settings = repo.get_config_stack()
-    found = []
-    for key in ("name", "email"):
-        value = os.environ.get(f"GIT_{role}_{key.upper()}")
-        if value is None:
-            with suppress(KeyError):
-                value = settings.get((b"user",), key.encode()).decode(errors="replace")
-        found.append(value)
-    name, email = found
-    return f"{name} <{email}>" if name and email else None

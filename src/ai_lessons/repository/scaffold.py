@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ai_lessons.errors import Conflict, NoRepository, NotFound, Refused, StorageFailed, Unreachable
+from ai_lessons.errors import Conflict, NoRepository, Refused, StorageFailed, Unreachable
 from ai_lessons.knowledge import layout
 from ai_lessons.knowledge.config import set_value
 from ai_lessons.knowledge.layout import CONFIG_PATH
@@ -196,7 +196,7 @@ def clone(url: str, path: Path) -> Scaffolded:
     Asks nothing: for an address that needs a password to be typed, clone it by hand first.
 
     Raises:
-        Conflict: something else is at `path`. NotFound: no git program. Unreachable: git could not fetch it.
+        Conflict: something else is at `path`. Unreachable: git could not fetch it.
     """
     target = Path(os.path.abspath(path.expanduser()))
     if Path(url).exists():
@@ -214,8 +214,6 @@ def clone(url: str, path: Path) -> Scaffolded:
         done = git.run_outside(*checked, timeout=CLONE_SECONDS)
     except StorageFailed as error:
         raise Unreachable(f"{url} was not cloned: {error.message}", hint=hint) from error
-    if done is None:
-        raise NotFound("program", "git", hint="cloning needs git: install it, then repeat the command")
     if done.code:
         raise Unreachable(f"{url} was not cloned: {last_line(done.err)}", hint=hint)
     head = read_head(locate(target)).commit

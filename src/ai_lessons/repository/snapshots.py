@@ -12,7 +12,7 @@ from dulwich.objects import Blob, ObjectID, Tree
 
 from ai_lessons.errors import Conflict, NotFound, Refused, StorageFailed, UsageError
 from ai_lessons.repository import git
-from ai_lessons.repository.chain import NO_IDENTITY
+from ai_lessons.repository.commit_builder import NO_IDENTITY
 from ai_lessons.repository.history import History
 from ai_lessons.repository.objects import EXECUTABLE, Draft
 
@@ -49,7 +49,7 @@ def take(worktree: Worktree, name: str, commit: str, message: str) -> Snapshot:
     """Tag a commit.
 
     Raises:
-        UsageError: a tag cannot have that name. Conflict: another one has it. NotFound: no git program. Refused: git
+        UsageError: a tag cannot have that name. Conflict: another one has it. Refused: git
         has no name for the user. StorageFailed: git says no.
     """
     if name.startswith("-") or _run(worktree, "check-ref-format", f"refs/tags/{name}").code:
@@ -67,21 +67,14 @@ def take(worktree: Worktree, name: str, commit: str, message: str) -> Snapshot:
 
 
 def listed(worktree: Worktree) -> tuple[Snapshot, ...]:
-    """Every annotated tag of a commit, newest first.
-
-    Raises:
-        NotFound: no git program.
-    """
+    """Every annotated tag of a commit, newest first."""
     done = _run(worktree, "for-each-ref", f"--format={_FIELDS}", "--sort=-creatordate", "refs/tags")
     rows = [row.split("\0") for row in done.text.splitlines()]
     return tuple(Snapshot(*row) for row in rows if len(row) == 4 and row[1])
 
 
 def _run(worktree: Worktree, *arguments: str) -> git.Done:
-    done = git.run(worktree, *arguments)
-    if done is None:
-        raise NotFound("program", "git", hint="snapshots are tags of git: install it")
-    return done
+    return git.run(worktree, *arguments)
 
 
 def commit_at(worktree: Worktree, said: str) -> str:

@@ -17,14 +17,12 @@ from ai_lessons.knowledge.entries import HANDLE_LENGTH
 from ai_lessons.knowledge.layout import slug
 from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.repository import git
-from ai_lessons.repository.chain import NO_IDENTITY
-from ai_lessons.repository.objects import PLAIN, Draft, identity_without_git, opened
+from ai_lessons.repository.commit_builder import NO_IDENTITY
+from ai_lessons.repository.objects import PLAIN, Draft, opened
 from ai_lessons.repository.proposal.proposal_refs import PROPOSALS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from dulwich.repo import Repo
 
     from ai_lessons.repository.worktree import Worktree
 
@@ -39,7 +37,7 @@ def propose(worktree: Worktree, start: str, rules: Mapping[str, bytes]) -> None:
     """
     with opened(worktree) as repo:
         draft = Draft(repo)
-        made = _commits(draft, ObjectID(start.encode()), rules, _person(worktree, repo))
+        made = _commits(draft, ObjectID(start.encode()), rules, _person(worktree))
         draft.save()
         for branch, commit in made.items():
             repo.refs.add_if_new(Ref(f"refs/heads/{branch}".encode()), commit)
@@ -57,8 +55,8 @@ def _commits(draft: Draft, base: ObjectID, rules: Mapping[str, bytes], who: str)
     return made
 
 
-def _person(worktree: Worktree, repo: Repo) -> str:
-    who = git.identity(worktree) if git.available() else identity_without_git(repo, "COMMITTER")
+def _person(worktree: Worktree) -> str:
+    who = git.identity(worktree)
     if who is None:
         raise StorageFailed(NO_IDENTITY)
     return who

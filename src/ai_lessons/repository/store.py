@@ -32,7 +32,7 @@ WRITE_PATIENCE = 60.0
 AUTOCOMMIT: Final = "ai-lessons.autocommit"
 
 TRIES = 20
-"""How often files are written anew because somebody (`git clean`, `git stash -u`) removed them, or an empty folder."""
+"""How often files are written anew because `git clean` or `git stash -u` removed them, or an empty folder."""
 
 DURABLE_FILES = 16
 """Jobs of more files leave it to the commit to bring the content to the disk: 3 ms a file would add up."""
@@ -69,7 +69,7 @@ class Change(NamedTuple):
 
 
 class Actor(NamedTuple):
-    """Who makes a commit. Without a name, whoever git says is working here; agent and session become trailers."""
+    """Who makes a commit. Without a name, the user whom git knows here; agent and session become trailers."""
 
     name: str | None = None
     email: str | None = None
@@ -263,10 +263,10 @@ class Store:
                         f"another process has been writing to {self.root} for {WRITE_PATIENCE:.0f} seconds",
                         hint="wait for it, or end it, and repeat the command",
                     )
-                self.adopt_orphans()
+                self._take_up_orphans()
                 self._check(job)
                 intent = _intent(job, self.now(), self.head().commit if self.autocommit else None)
-                self.journal.begin(intent, _contents(job) if self.autocommit else ())
+                self.journal.begin(intent, b"".join(_contents(job)) if self.autocommit else b"")
                 try:
                     self._write(job, staging)
                 finally:
@@ -300,13 +300,20 @@ class Store:
         else:
             self.journal.drop(name)
 
-    def adopt_orphans(self) -> None:
-        """Take up jobs whose process died while it wrote their files. Under the write lock: so nobody is writing."""
+    def take_up_orphans(self) -> None:
+        """Take up jobs whose process died while it wrote their files; nothing while another process writes."""
+        if self.journal.orphans():
+            with held(self.state_dir / "write.lock", patience=0) as mine:
+                if mine:
+                    self._take_up_orphans()
+
+    def _take_up_orphans(self) -> None:
+        """Under the write lock: so no process is writing. What is in place of such a job is all of it."""
         for intent in self.journal.orphans():
             for noted in intent.paths:
                 files.sweep(self.root, noted.path)
-            self.journal.let_go(intent.name)  # nobody was told that it was written, so what is in place is all of it
             self._finish(intent.name, committable=True)
+        self.journal.drop_orphans()
 
     def _check(self, job: Job) -> None:
         """Everything that can be known before the first write."""

@@ -19,11 +19,11 @@ from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.knowledge.merging import merge_file
 from ai_lessons.repository.approval.merges import PROPOSAL_TRAILER
 from ai_lessons.repository.approval.rule_files import is_rule, is_watched
-from ai_lessons.repository.chain import People
+from ai_lessons.repository.commit_builder import People
 from ai_lessons.repository.events import FOLDER
 from ai_lessons.repository.history import trailers_of
 from ai_lessons.repository.objects import EXECUTABLE, Draft, opened
-from ai_lessons.repository.on_disk import here
+from ai_lessons.repository.worktree_status import here
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -94,7 +94,7 @@ def _jobs(store: Store, repo: Repo) -> Iterator[Commit]:
     if head is None:
         return
     remembered = {commit for record in store.journal.records() for commit in record.jobs.values() if commit}
-    me = _address(People(store.worktree).committer(repo) or "")
+    me = _address(People(store.worktree).committer() or "")
     undone: set[str] = set()
     for entry in repo.get_walker(include=[ObjectID(head.encode())], max_entries=LOOKED_AT):
         commit = entry.commit

@@ -327,3 +327,18 @@ def _packed(common_dir: Path, ref: str) -> str | None:
     except FileNotFoundError:
         return None
     return next((line[:40] for line in lines if line[41:] == ref and line[:1] not in "#^"), None)
+
+
+def checked_out_at(worktree: Worktree, ref: str) -> str:
+    """The worktree in which a branch is checked out; empty if it is in none."""
+    for folder in (worktree.common_dir, *sorted((worktree.common_dir / "worktrees").glob("*"))):
+        try:
+            head = (folder / "HEAD").read_text(errors="surrogateescape").strip()
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        if head == f"ref: {ref}":
+            if folder == worktree.git_dir:
+                return str(worktree.top)
+            gitdir = folder / "gitdir"
+            return gitdir.read_text().strip().removesuffix("/.git") if gitdir.exists() else str(folder.parent)
+    return ""

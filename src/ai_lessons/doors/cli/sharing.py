@@ -15,7 +15,7 @@ remote_option = click.option("--remote", metavar="R", help="The remote, where th
 
 def register(group: click.Group) -> None:
     """Hang these commands into the group `admin`."""
-    for command in (sync, conflicts, undo):
+    for command in (sync, conflicts, recover, undo):
         group.add_command(command)
 
 
@@ -58,6 +58,16 @@ def conflicts(call: Call, ref: str | None, take: str | None, remote: str | None)
     else:
         done = admin.resolve(name, take, remote=remote)
     call.answer(done, render_sharing.resolved, sharing_json.resolved)
+
+
+@click.command("recover", cls=Command, examples=["ai-lessons admin recover --list", "ai-lessons admin recover"])
+@click.argument("refs", metavar="[ID]...", nargs=-1)
+@click.option("--list", "only_list", is_flag=True, help="Only show what is kept.")
+@pass_call
+def recover(call: Call, refs: tuple[str, ...], only_list: bool) -> None:
+    """Bring back writes that git stash, clean or reset took away before their commit: all, or by id or path."""
+    done = call.library.admin.recover(refs, only_list=only_list)
+    call.answer(done, render_sharing.recovered, sharing_json.recovered)
 
 
 @click.command("undo", cls=Command, examples=["ai-lessons admin undo", "ai-lessons admin undo 2"])

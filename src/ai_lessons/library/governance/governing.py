@@ -28,7 +28,7 @@ from ai_lessons.library.governance.policies import Governed, governed
 from ai_lessons.library.governance.releasing import Move, ask, released, waiting
 from ai_lessons.library.options import PROJECT, USER
 from ai_lessons.repository import enforcement
-from ai_lessons.repository.chain import author_here
+from ai_lessons.repository.commit_builder import author_here
 from ai_lessons.repository.enforcement import Enforced
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from ai_lessons.library.promotion.whose import names_of, place_of
 from ai_lessons.library.rules.proposing import propose_entry, rejected_before
 from ai_lessons.library.rules.rule_desk import desk
 from ai_lessons.library.rules.rule_warnings import said
-from ai_lessons.repository.chain import author_here
+from ai_lessons.repository.commit_builder import author_here
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ from ai_lessons.errors import AiLessonsError
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT
 from ai_lessons.knowledge.evaluation.specifics import Names
 from ai_lessons.library.options import ENTERPRISE, PROJECT
-from ai_lessons.repository.chain import author_here
+from ai_lessons.repository.commit_builder import author_here
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,7 +15,7 @@ from ai_lessons.library.rules.rule_answers import RuleDraft, Suggested
 from ai_lessons.library.rules.rule_desk import Desk, desk
 from ai_lessons.library.secrets import secret_scan
 from ai_lessons.library.writes import Written
-from ai_lessons.repository import landing
+from ai_lessons.repository import branch_update
 from ai_lessons.repository.approval import rule_edits
 from ai_lessons.repository.proposal.proposals import text_of
 
@@ -94,7 +94,7 @@ def propose(parts: Parts, paths: Sequence[str] = ()) -> tuple[Suggested, ...]:
         wanted = [(one, *_text_of(at, one)) for one in found]  # all are checked before the first is made
         made = [_propose_edit(at, entry, files) for _, entry, files in wanted]
         pairs = {path: pair for one in found for path, pair in one.blobs.items()}
-        notes = landing.put_back(parts.store, at.repo, pairs) if pairs else ()
+        notes = branch_update.put_back(parts.store, at.repo, pairs) if pairs else ()
     if made and notes:
         last = made[-1]
         made[-1] = Suggested(

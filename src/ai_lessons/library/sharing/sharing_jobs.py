@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ai_lessons.library.parts import Parts
+    from ai_lessons.library.sharing.recovering import Recovered
     from ai_lessons.library.sharing.syncing import Conflicts, Resolved, Synced, Undone
 
 SHOWN = 10
@@ -38,6 +39,21 @@ class SharingJobs:
         if damaged:
             notes.append(f"{len(damaged)} notes of writes cannot be read; their files are in place: git status")
         return (*events, *saved.commits), tuple(notes)
+
+    def recover(self, refs: Sequence[str] = (), *, only_list: bool = False) -> Recovered:
+        """Bring back files that a git command took away before their commit: all, or those of these ids or paths.
+
+        Their bytes are kept for 30 days. `only_list`: bring back nothing.
+
+        Raises:
+            NotFound: nothing like that is kept. Conflict: another text is at its place now. StorageFailed: the disk
+            said no.
+        """
+        from ai_lessons.library.sharing.recovering import recovered
+
+        if not only_list:
+            self._parts.refuse_other_formats()
+        return recovered(self._parts, refs, only_list=only_list)
 
     def sync(self, remote: str | None = None, *, ask: bool = False) -> Synced:
         """Fetch, merge and push the checked-out branch, and send proposals. What waits is committed first.

@@ -14,10 +14,10 @@ from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.layout import derived_id
 from ai_lessons.repository import git
 from ai_lessons.repository.approval.rule_files import TEXT_LIMIT, is_rule, stated_id
-from ai_lessons.repository.contents import blobs
 from ai_lessons.repository.objects import Draft
 from ai_lessons.repository.proposal.proposals import rule_of, text_of
 from ai_lessons.repository.store import blob_id
+from ai_lessons.repository.worktree_status import blobs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -178,8 +178,6 @@ def _hooks_folder(root: Path) -> tuple[Path | None, str]:
         )
     own = worktree.common_dir / "hooks"
     where = git.run(worktree, "config", "--show-scope", "--type=path", "--get", "core.hooksPath")
-    if where is None:
-        return None, "no hooks: they are run by the git program, and there is none"
     if where.code:
         return own, ""
     scope, _, value = where.text.partition("\t")

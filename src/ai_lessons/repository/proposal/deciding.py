@@ -18,14 +18,14 @@ from ai_lessons.repository.approval import trunk as trunks
 from ai_lessons.repository.approval.merges import APPROVE, ENTRY_TRAILER, PROPOSAL_TRAILER, RULE_TRAILER
 from ai_lessons.repository.approval.rule_files import APPROVALS, REJECTED
 from ai_lessons.repository.approval.rule_history import read_blobs
-from ai_lessons.repository.chain import People, make_commit
-from ai_lessons.repository.landing import Landing, land
+from ai_lessons.repository.branch_update import Landing, land
+from ai_lessons.repository.commit_builder import People, make_commit
 from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft
 from ai_lessons.repository.proposal import proposals, rejections
 from ai_lessons.repository.proposal.proposal_refs import proposal_refs
-from ai_lessons.repository.proposal.proposing import HEADS, checked_out_at, intent, signature
+from ai_lessons.repository.proposal.proposing import HEADS, intent, signature
 from ai_lessons.repository.store import Actor, message_of
-from ai_lessons.repository.worktree import read_ref
+from ai_lessons.repository.worktree import checked_out_at, read_ref
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -72,7 +72,7 @@ def approve(
             than the proposer. Conflict: it was changed on the approval branch meanwhile, or git is busy.
     """
     people = People(store.worktree)
-    who = signature(people, repo, store.now())
+    who = signature(people, store.now())
 
     def build(draft: Draft, tip: str) -> Landing:
         one = _still_open(repo, store, trunk, proposal, tip)
@@ -83,11 +83,11 @@ def approve(
         subject = f"{APPROVE} {what}: {title}" + (" (removal)" if one.sort == "removal" else "")
         message = message_of(subject, _about_it(one), Actor())
         commit = _commit(store, draft, people, who, (tip, one.commit), files | extra, message, programs)
-        return Landing(tip, commit, files | extra, who, f"merge {one.branch}: {subject}", programs)
+        return Landing(tip, commit, files | extra, who.log(f"merge {one.branch}: {subject}"), programs)
 
     landing, notes = land(store, repo, trunk.ref, build)
     unsigned = (people.unsigned,) if people.unsigned else ()
-    return Decided(landing.commit, (*unsigned, *notes, *_drop_branches(store, repo, proposal)))
+    return Decided(landing.commit, (*unsigned, *notes, *_drop_branches(store, proposal)))
 
 
 def _about_it(one: Waiting) -> list[tuple[str, str]]:
@@ -102,7 +102,7 @@ def reject(store: Store, repo: Repo, trunk: Trunk, proposal: Waiting, record: Re
         Refused: git has no name for the user. Conflict: the proposal was closed or moved meanwhile, or git is busy.
     """
     people = People(store.worktree)
-    who = signature(people, repo, store.now())
+    who = signature(people, store.now())
     path, data = rejections.place(name, record.title, int(record.at[:4])), record.render()
 
     def build(draft: Draft, tip: str) -> Landing:
@@ -110,15 +110,14 @@ def reject(store: Store, repo: Repo, trunk: Trunk, proposal: Waiting, record: Re
         files: dict[str, tuple[str | None, str | None]] = {path: (None, draft.blob(data).decode())}
         subject = f"{REJECT} {record.what}: {record.title}"
         message = message_of(subject, _about_it(one), Actor())
-        return Landing(
-            tip, _commit(store, draft, people, who, (tip,), files, message), files, who, f"commit: {subject}"
-        )
+        commit = _commit(store, draft, people, who, (tip,), files, message)
+        return Landing(tip, commit, files, who.log(f"commit: {subject}"))
 
     landing, notes = land(store, repo, trunk.ref, build)
     if proposal.is_rule:
         approval_memory.forget_proposal(store.state_dir, proposal.entry, proposal.name)
     unsigned = (people.unsigned,) if people.unsigned else ()
-    return Decided(landing.commit, (*unsigned, *notes, *_drop_branches(store, repo, proposal)))
+    return Decided(landing.commit, (*unsigned, *notes, *_drop_branches(store, proposal)))
 
 
 def put(store: Store, repo: Repo, trunk: Trunk, rule: str, subject: str, records: Mapping[str, bytes]) -> Decided:
@@ -129,7 +128,7 @@ def put(store: Store, repo: Repo, trunk: Trunk, rule: str, subject: str, records
         busy.
     """
     people = People(store.worktree)
-    who = signature(people, repo, store.now())
+    who = signature(people, store.now())
 
     def build(draft: Draft, tip: str) -> Landing:
         now = trunk if tip == trunk.tip else trunks.look(store.worktree, trunk.ref)
@@ -139,9 +138,8 @@ def put(store: Store, repo: Repo, trunk: Trunk, rule: str, subject: str, records
             path: (None, draft.blob(data).decode()) for path, data in records.items()
         }
         message = message_of(subject, [(RULE_TRAILER, rule)], Actor())
-        return Landing(
-            tip, _commit(store, draft, people, who, (tip,), files, message), files, who, f"commit: {subject}"
-        )
+        commit = _commit(store, draft, people, who, (tip,), files, message)
+        return Landing(tip, commit, files, who.log(f"commit: {subject}"))
 
     landing, notes = land(store, repo, trunk.ref, build)
     return Decided(landing.commit, (*((people.unsigned,) if people.unsigned else ()), *notes))
@@ -228,7 +226,7 @@ def _commit(
     return made.decode()
 
 
-def _drop_branches(store: Store, repo: Repo, proposal: Waiting) -> list[str]:
+def _drop_branches(store: Store, proposal: Waiting) -> list[str]:
     """Delete the proposal's branch here, and name those that are elsewhere."""
     notes = []
     for ref, commit in sorted(proposal_refs(store.worktree).items()):
@@ -239,14 +237,11 @@ def _drop_branches(store: Store, repo: Repo, proposal: Waiting) -> list[str]:
             notes.append(f"its branch is still on {remote}: git push {remote} --delete {proposal.name}")
         elif checked_out_at(store.worktree, ref):
             notes.append(f"{proposal.name} is checked out, so it was not deleted")
-        elif not delete_branch(store, repo, ref, commit):
+        elif not delete_branch(store, ref, commit):
             notes.append(f"{proposal.name} moved meanwhile, so it was not deleted")
     return notes
 
 
-def delete_branch(store: Store, repo: Repo, ref: str, commit: str) -> bool:
+def delete_branch(store: Store, ref: str, commit: str) -> bool:
     """Delete a branch if it still is at this commit."""
-    done = git.run(store.worktree, "update-ref", "--no-deref", "-d", ref, commit)
-    if done is not None:
-        return done.code == 0
-    return bool(repo.refs.remove_if_equals(ref.encode(), ObjectID(commit.encode())))  # type: ignore[arg-type]
+    return git.run(store.worktree, "update-ref", "--no-deref", "-d", ref, commit).code == 0

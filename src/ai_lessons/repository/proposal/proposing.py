@@ -8,31 +8,29 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from dulwich.objects import ObjectID
 
-from ai_lessons.errors import Conflict, Refused, StorageFailed
+from ai_lessons.errors import Conflict, Refused
 from ai_lessons.knowledge.layout import check_path
-from ai_lessons.repository import git_locks, moves
+from ai_lessons.repository import ref_update
 from ai_lessons.repository.approval import approval_memory
 from ai_lessons.repository.approval.merges import PROPOSED_TRAILER, with_report
 from ai_lessons.repository.approval.rule_files import is_release
 from ai_lessons.repository.approval.rule_history import person
 from ai_lessons.repository.approval.verdicts import Proposal
-from ai_lessons.repository.chain import NO_IDENTITY, People, make_commit, zone
-from ai_lessons.repository.files import translated
+from ai_lessons.repository.branch_update import committing
+from ai_lessons.repository.commit_builder import NO_IDENTITY, People, make_commit, zone
 from ai_lessons.repository.journal import Intent, new_name
-from ai_lessons.repository.locks import held
 from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft, read_commit
 from ai_lessons.repository.proposal.proposal_refs import PROPOSALS, branch_of, proposal_refs
 from ai_lessons.repository.store import Actor, blob_id, message_of
-from ai_lessons.repository.worktree import read_ref
+from ai_lessons.repository.worktree import checked_out_at, read_ref
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from dulwich.repo import Repo
 
@@ -40,9 +38,6 @@ if TYPE_CHECKING:
     from ai_lessons.repository.proposal.proposals import Waiting
     from ai_lessons.repository.store import Store
     from ai_lessons.repository.worktree import Worktree
-
-PATIENCE = 30.0
-"""Seconds to wait for another process of ours that is committing."""
 
 HEADS = "refs/heads/"
 
@@ -91,7 +86,7 @@ def propose(store: Store, repo: Repo, trunk: Trunk, wish: Wish) -> Made:
         draft = Draft(repo)
         names = {os.fsencode(trunk.worktree.prefix + path): data for path, data in wish.files.items()}
         base, behind = _base(repo, draft, ObjectID(trunk.tip.encode()), names)
-        made = _commit(store, repo, draft, base, names, wish)
+        made = _commit(store, draft, base, names, wish)
         _point(store, HEADS + branch, None, made, f"branch: {wish.subject}")
         _remember(store, branch, made, wish)
     note = f"nothing is behind {trunk.name} yet: take it with `git merge --no-ff`, or ai-lessons admin approve-rule"
@@ -113,7 +108,7 @@ def amend(store: Store, repo: Repo, proposal: Waiting, wish: Wish) -> Made:
         draft = Draft(repo)
         wish = _signed_off(replace(wish, family=proposal.family), proposal.name)
         names = {os.fsencode(store.prefix + path): data for path, data in wish.files.items()}
-        made = _commit(store, repo, draft, ObjectID(proposal.commit.encode()), names, wish)
+        made = _commit(store, draft, ObjectID(proposal.commit.encode()), names, wish)
         _point(store, ref, there, made, f"commit: {wish.subject}")
         _remember(store, proposal.name, made, wish)
     return Made(proposal.name, made.commit, made.notes)
@@ -126,23 +121,6 @@ def _signed_off(wish: Wish, branch: str) -> Wish:
     return replace(wish, trailers=(*wish.trailers, (PROPOSED_TRAILER, branch)))
 
 
-@contextmanager
-def committing(store: Store) -> Iterator[None]:
-    """Hold our commit lock, with what a dead process left cleared away.
-
-    Raises:
-        StorageFailed: another process keeps it.
-    """
-    with (
-        translated(str(store.git_dir), writing=True),
-        held(store.state_dir / "commit.lock", patience=PATIENCE) as mine,
-    ):
-        if not mine:
-            raise StorageFailed(f"another process has been committing to {store.root} for {PATIENCE:.0f} seconds")
-        moves.recover(store.worktree)
-        yield
-
-
 @dataclass(frozen=True, slots=True)
 class Signature:
     """Who makes a commit (author and committer, `Name <email>`) and when, in seconds since 1970."""
@@ -151,19 +129,18 @@ class Signature:
     committer: str
     when: int
 
-    @property
-    def stamp(self) -> str:
-        """The moment as a reflog has it."""
-        return f"{self.when} {zone(self.when)}"
+    def log(self, message: str) -> ref_update.Log:
+        """A line of the reflog."""
+        return ref_update.Log(self.committer, f"{self.when} {zone(self.when)}", message)
 
 
-def signature(people: People, repo: Repo, when: float) -> Signature:
-    """Whoever git says is working here.
+def signature(people: People, when: float) -> Signature:
+    """The user whom git knows here.
 
     Raises:
         Refused: git does not know.
     """
-    author, committer = people.author(repo), people.committer(repo)
+    author, committer = people.author(), people.committer()
     if not author or not committer:
         words, _, hint = NO_IDENTITY.partition("; ")
         raise Refused(words, hint=hint)
@@ -177,11 +154,9 @@ class _Commit:
     notes: tuple[str, ...]
 
 
-def _commit(
-    store: Store, repo: Repo, draft: Draft, base: ObjectID, names: Mapping[bytes, bytes | None], wish: Wish
-) -> _Commit:
+def _commit(store: Store, draft: Draft, base: ObjectID, names: Mapping[bytes, bytes | None], wish: Wish) -> _Commit:
     people = People(store.worktree)
-    who = signature(people, repo, store.now())
+    who = signature(people, store.now())
     before = draft.tree_of(base)
     programs = {os.fsencode(store.prefix + path) for path in wish.executable}
     edits = {
@@ -234,10 +209,8 @@ def _free(worktree: Worktree, family: str, stem: str) -> str:
 
 def _point(store: Store, ref: str, old: str | None, made: _Commit, message: str) -> None:
     try:
-        moved = git_locks.move_branch(
-            store.worktree, ref, old, made.commit, who=made.who.committer, when=made.who.stamp, message=message
-        )
-    except git_locks.Taken as taken:
+        moved = ref_update.move_branch(store.worktree, ref, old, made.commit, made.who.log(message))
+    except ref_update.Taken as taken:
         raise Conflict(f"git holds {taken.lock}", hint="if no git command is running, remove that file") from taken
     if not moved:
         raise Conflict(f"{ref.removeprefix(HEADS)} was moved meanwhile; nothing was changed", hint="try again")
@@ -260,18 +233,3 @@ def _refuse_checked_out(worktree: Worktree, ref: str) -> None:
         raise Conflict(
             f"{ref.removeprefix(HEADS)} is checked out at {place}", hint="git switch to another branch first"
         )
-
-
-def checked_out_at(worktree: Worktree, ref: str) -> str:
-    """The worktree in which a branch is checked out; empty if it is in none."""
-    for folder in (worktree.common_dir, *sorted((worktree.common_dir / "worktrees").glob("*"))):
-        try:
-            head = (folder / "HEAD").read_text(errors="surrogateescape").strip()
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        if head == f"ref: {ref}":
-            if folder == worktree.git_dir:
-                return str(worktree.top)
-            gitdir = folder / "gitdir"
-            return gitdir.read_text().strip().removesuffix("/.git") if gitdir.exists() else str(folder.parent)
-    return ""

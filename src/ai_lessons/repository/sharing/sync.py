@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Final
 
 from ai_lessons.errors import Conflict, Refused
 from ai_lessons.repository import git
-from ai_lessons.repository.chain import People
-from ai_lessons.repository.objects import opened
+from ai_lessons.repository.commit_builder import People
 from ai_lessons.repository.proposal.proposal_refs import branch_of, proposal_refs
-from ai_lessons.repository.proposal.proposing import HEADS, checked_out_at, signature
+from ai_lessons.repository.proposal.proposing import HEADS, signature
 from ai_lessons.repository.sharing.sync_bring import AGAIN, Brought, branch, bring, count, where
 from ai_lessons.repository.sharing.sync_conflicts import drop, is_ancestor, keep, kept
 from ai_lessons.repository.sharing.sync_network import Network, Place, Push, Pushed
-from ai_lessons.repository.worktree import read_ref
+from ai_lessons.repository.worktree import checked_out_at, read_ref
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -120,8 +119,7 @@ def _push(store: Store, network: Network, so_far: Synced, own: Sequence[Push]) -
 def _keep(store: Store, network: Network, so_far: Synced, brought: Brought, own: Sequence[Push]) -> Synced:
     """Keep our side of a conflict on a branch of its own, here and where others see it."""
     head = brought.head or ""
-    with opened(store.worktree) as repo:
-        who = signature(People(store.worktree), repo, store.now())
+    who = signature(People(store.worktree), store.now())
     name = keep(store.worktree, head, brought.torn, who)
     there = read_ref(store.worktree, f"refs/remotes/{so_far.place.remote}/{name}")
     wishes = [*([] if there == head else [Push(head, HEADS + name)]), *own]

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dulwich.objects import ObjectID
 
-from ai_lessons.errors import Conflict, NotFound, Refused, StorageFailed, UnsavedEdits, UnsupportedRepository
-from ai_lessons.repository import activity, git, git_index, git_locks
-from ai_lessons.repository.chain import People, make_commit
+from ai_lessons.errors import Conflict, Refused, StorageFailed, UnsavedEdits, UnsupportedRepository
+from ai_lessons.repository import activity, git, ref_update
+from ai_lessons.repository.branch_update import committing
+from ai_lessons.repository.commit_builder import People, make_commit
 from ai_lessons.repository.locks import held
 from ai_lessons.repository.objects import Draft, opened
-from ai_lessons.repository.proposal.proposing import HEADS, committing, intent, signature
+from ai_lessons.repository.proposal.proposing import HEADS, intent, signature
 from ai_lessons.repository.sharing.sync_conflicts import Decisions, is_ancestor
 from ai_lessons.repository.sharing.sync_merge import Torn, plan, texts
 from ai_lessons.repository.sharing.sync_network import Place, place_of
@@ -62,10 +63,8 @@ def where(store: Store, remote: str | None = None) -> Place:
 
     Raises:
         Refused: a folder of a bigger repository. Conflict: no branch is checked out, or somebody is in the middle of
-            a merge or the like. NotFound: no git program, or no remote.
+            a merge or the like. NotFound: no remote.
     """
-    if not git.available():
-        raise NotFound("program", "git", hint="sharing needs git: install it; until then everything else works")
     if store.is_folder_of_bigger_repo:
         raise Refused(
             f"{store.root} is a folder of the repository at {store.worktree.top}, which is shared as a whole",
@@ -111,7 +110,7 @@ def bring(store: Store, place: Place) -> Brought:
                 made = _plan(store, repo, Draft(repo), place, head, tip, decisions)
                 if made.plan.torn:
                     return Brought(head, torn=made.plan.torn)
-                target, merged = _commit(store, repo, made, place), made.plan.merged
+                target, merged = _commit(store, made, place), made.plan.merged
         received = count(store, tip, head)
         _forward(store, place, target)
         decisions.forget()
@@ -182,10 +181,10 @@ def _strangers(store: Store, place: Place) -> Refused | UnsupportedRepository:
     )
 
 
-def _commit(store: Store, repo: Repo, made: _Made, place: Place) -> str:
+def _commit(store: Store, made: _Made, place: Place) -> str:
     """The merge commit, with a message that says to those who judge approvals what it is, and no more."""
     people = People(store.worktree)
-    who = signature(people, repo, store.now())
+    who = signature(people, store.now())
     tree = made.plan.tree
     if tree is None:
         raise KeyError(place.name)
@@ -221,7 +220,7 @@ def _forward(store: Store, place: Place, target: str) -> None:
         if "index.lock" not in done.err:
             break
         if time.monotonic() > deadline:
-            lock = git_locks.lock_of(git_index.index_file(store.worktree))
+            lock = ref_update.lock_of(ref_update.index_file(store.worktree))
             raise Conflict(
                 f"git holds {lock}, so nothing was merged",
                 hint=f"if no git command is running, remove that file, then: {AGAIN}",

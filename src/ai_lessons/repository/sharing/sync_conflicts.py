@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ai_lessons.errors import Conflict
 from ai_lessons.knowledge.layout import slug
-from ai_lessons.repository import files, git, git_locks
-from ai_lessons.repository.proposal.proposing import HEADS, checked_out_at
+from ai_lessons.repository import files, git, ref_update
+from ai_lessons.repository.proposal.proposing import HEADS
 from ai_lessons.repository.sharing.sync_merge import Choice
-from ai_lessons.repository.worktree import read_ref
+from ai_lessons.repository.worktree import checked_out_at, read_ref
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,10 +95,8 @@ def keep(worktree: Worktree, head: str, torn: Sequence[Torn], who: Signature) ->
 
 def _point(worktree: Worktree, name: str, old: str | None, new: str, who: Signature) -> None:
     try:
-        moved = git_locks.move_branch(
-            worktree, HEADS + name, old, new, who=who.committer, when=who.stamp, message="sync: keep our side"
-        )
-    except git_locks.Taken as taken:
+        moved = ref_update.move_branch(worktree, HEADS + name, old, new, who.log("sync: keep our side"))
+    except ref_update.Taken as taken:
         raise Conflict(f"git holds {taken.lock}", hint="if no git command is running, remove that file") from taken
     if not moved:
         raise Conflict(f"{name} was moved meanwhile; nothing was changed", hint="try again")

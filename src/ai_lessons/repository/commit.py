@@ -1,0 +1,305 @@
+"""Group commit: the process that gets our commit lock commits every job that waits, one commit a job.
+
+Everything slow (reading files, making objects, a new index beside git's) happens before git's index lock is taken.
+The result is that of `git commit --only`: what the user has staged or left unstaged stays exactly as it was, and the
+committed paths are current in the index, without which the next `git commit` would delete them. Where anything is in
+the way (git's index is locked, a merge is under way, the branch moved, git has no name for us) the jobs stay noted
+and the reason is handed back.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from dulwich.objects import ObjectID
+from dulwich.repo import Repo
+
+from ai_lessons.errors import AiLessonsError, Conflict
+from ai_lessons.repository import activity, branch_update, git_index, housekeeping, recover, ref_update
+from ai_lessons.repository.commit_builder import NO_IDENTITY, People, make_commit, zone
+from ai_lessons.repository.files import translated
+from ai_lessons.repository.journal import Record
+from ai_lessons.repository.locks import held
+from ai_lessons.repository.objects import Draft, contains, let_go, open_repo, readable
+from ai_lessons.repository.store import Applied, Saved
+from ai_lessons.repository.worktree import read_head, read_settings
+from ai_lessons.repository.worktree_status import look
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from ai_lessons.repository.git_index import Tracked
+    from ai_lessons.repository.journal import Intent
+    from ai_lessons.repository.store import Store
+    from ai_lessons.repository.worktree import Head
+    from ai_lessons.repository.worktree_status import OnDisk
+
+BATCH = 100
+"""Jobs that share one move of the branch."""
+
+QUEUE, SAVE_QUEUE = 0.3, 10.0
+"""Seconds to wait for another process of ours that is committing and takes our job along: in passing, and to save."""
+
+TRIES, SAVE_TRIES = 0.1, 5.0
+"""Seconds to try again where git's index is locked or the branch moves: in passing, and to save."""
+
+HALF_WRITTEN = 0.2
+"""Seconds for which a file that is shorter than what we wrote counts as one that `git stash pop` is just filling."""
+
+_AT_WORK = "you work with git here, so the next command commits it, or at once: admin save"
+_MOVING = "git is busy in this repository; the next command commits it, or: admin save"
+
+
+class Later(Exception):
+    """Nothing can be committed now; says why."""
+
+
+@dataclass(slots=True)
+class _Outcome:
+    """New commits, notes, why all waits, and why single jobs wait. `insist`: a commit was asked for."""
+
+    insist: bool
+    commits: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    waiting: str = ""
+    blocked: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Commits on top of HEAD, nothing pointing to them yet. `tip` and `tree` are HEAD's if there is nothing to commit.
+
+    `jobs` maps each job that is dealt with to its commit, or "" where it changed nothing; `entries` are index entries
+    by path below the worktree's top.
+    """
+
+    tip: ObjectID | None
+    tree: ObjectID | None
+    committer: str
+    jobs: dict[str, str] = field(default_factory=dict)
+    blocked: dict[str, str] = field(default_factory=dict)
+    entries: dict[bytes, Tracked | None] = field(default_factory=dict)
+    subjects: list[str] = field(default_factory=list)
+
+
+class Committer:
+    """Makes commits of what one store's journal notes. Any number of processes may have one."""
+
+    def __init__(self, store: Store) -> None:
+        self._store, self._journal, self._worktree = store, store.journal, store.worktree
+        self._people = People(store.worktree)
+        self._repo: Repo | None = None
+        self._looked_at: str | None = None
+
+    def commit(self, name: str) -> Applied:
+        """Commit every noted job, and say how the named one ended."""
+        outcome = self._run(lambda: not self._journal.waits(name), insist=False)
+        if self._journal.waits(name):
+            return Applied(None, outcome.blocked.get(name) or outcome.waiting or "it waits", tuple(outcome.notes))
+        return Applied(self._journal.commit_of(name), "", tuple(outcome.notes))
+
+    def save(self) -> Saved:
+        """Commit every noted job, also where a git command of the user's is fresh."""
+        outcome = self._run(lambda: False, insist=True)
+        reason = outcome.waiting or next(iter(outcome.blocked.values()), "")
+        return Saved(tuple(outcome.commits), reason, tuple(outcome.notes))
+
+    def _run(self, done: Callable[[], bool], *, insist: bool) -> _Outcome:
+        """The files are in place, so whatever goes wrong here is a reason to wait, never an error of the caller's."""
+        outcome = _Outcome(insist)
+        try:
+            with translated(str(self._worktree.git_dir), writing=True):
+                untidy = housekeeping.due(self._worktree, time.time())
+                while self._hold(done, outcome) and self._is_left(outcome):
+                    pass
+                if untidy and outcome.commits and not activity.at_work(self._worktree):
+                    housekeeping.tidy(self._worktree)
+        except Later as later:
+            outcome.waiting = str(later)
+        except AiLessonsError as error:
+            outcome.waiting = error.message
+        return outcome
+
+    def _hold(self, done: Callable[[], bool], outcome: _Outcome) -> bool:
+        """Commit under our lock what waits, in passing one batch; False without the lock."""
+        patience = SAVE_QUEUE if outcome.insist else QUEUE
+        with held(self._store.state_dir / "commit.lock", patience=patience, give_up=done) as mine:
+            if mine:
+                branch_update.recover(self._worktree)
+                self._store.take_up_orphans()
+                self._drain(outcome)
+            elif not done():
+                outcome.waiting = "another process is committing; it takes this along, or the next command does"
+            return mine
+
+    def _is_left(self, outcome: _Outcome) -> bool:
+        """Whether a job waits whose process has given up on our lock. Asked after the lock is free again."""
+        left = [age for name, age in self._journal.ages().items() if name not in outcome.blocked]
+        return bool(left) and min(left) >= QUEUE
+
+    def _drain(self, outcome: _Outcome) -> None:
+        if not activity.busy(self._worktree):
+            self._look_after(read_head(self._worktree), outcome)
+        recover.returned(self._worktree, self._journal)
+        while jobs := [job for job in self._journal.pending() if job.name not in outcome.blocked][:BATCH]:
+            self._refuse_busy(outcome, alone=len(jobs) == 1)
+            blocked = len(outcome.blocked)
+            with self._opened() as repo:
+                self._commit_batch(repo, jobs, outcome)
+            if not outcome.insist and len(outcome.blocked) == blocked:
+                return
+
+    def _look_after(self, head: Head, outcome: _Outcome) -> None:
+        """Where the user moved the branch since our last commit, see what became of it."""
+        last = next(self._journal.records(), None)
+        if last is None or head.commit in {None, last.head, self._looked_at} or head.ref is None:
+            return
+        with self._opened() as repo:
+            if contains(self._worktree, repo, head.commit or "", last.head):
+                recover.note_left_out(self._worktree, repo, last, head.commit or "", int(self._store.now()))
+            elif found := recover.dropped(self._worktree, repo, head.commit or ""):
+                outcome.notes += recover.told(found)
+                self._journal.settle(Record(head.commit or "", {}))
+        self._looked_at = head.commit
+
+    def _refuse_busy(self, outcome: _Outcome, *, alone: bool) -> None:
+        if reason := activity.busy(self._worktree):
+            raise Later(reason)
+        left = 0.0 if outcome.insist else activity.wait(self._worktree, alone=alone)
+        if left and alone and left <= activity.SETTLE:
+            time.sleep(left)  # the user's command is done, and no other write waits for this one
+            left = activity.wait(self._worktree, alone=alone)
+        if left:
+            raise Later(_AT_WORK)
+
+    @contextmanager
+    def _opened(self) -> Iterator[Repo]:
+        """The repository, open from the first batch on: where many write, it has many packs, and each is opened."""
+        with readable(self._worktree):
+            if self._repo is None:
+                self._repo = open_repo(self._worktree)
+                weakref.finalize(self, self._repo.close)
+            try:
+                yield self._repo
+                let_go(self._repo)
+            except KeyError:
+                self._repo = None  # what is missing may be there for a process that looks anew
+                raise
+
+    def _commit_batch(self, repo: Repo, jobs: Sequence[Intent], outcome: _Outcome) -> None:
+        deadline = time.monotonic() + (SAVE_TRIES if outcome.insist else TRIES)
+        while True:
+            head, mark = read_head(self._worktree), activity.index_mark(self._worktree)
+            if head.ref is None:
+                raise Later("HEAD is detached; check out a branch (git switch NAME), and the next command commits it")
+            self._look_after(head, outcome)  # a commit of ours on top of it would hide what it did
+            reason = _MOVING
+            try:
+                if self._try(repo, head, mark, jobs, outcome):
+                    return
+            except ref_update.Taken as taken:
+                reason = f"git holds {taken.lock}; if no git command is running, remove that file"
+            if time.monotonic() > deadline:
+                raise Later(reason)
+            time.sleep(0.01)
+
+    def _try(self, repo: Repo, head: Head, mark: str, jobs: Sequence[Intent], outcome: _Outcome) -> bool:
+        """False if the branch or git's index is not as it was any more."""
+        draft, when = Draft(repo), int(self._store.now())
+        start = ObjectID(head.commit.encode()) if head.commit else None
+        tree = draft.tree_of(start) if start else None
+        file_modes = read_settings(self._worktree.common_dir / "config").get("core.filemode", "true") != "false"
+        disk = look(self._worktree, draft, jobs, file_modes=file_modes)
+        if any(_half_written(disk, job) for job in jobs):
+            return False
+        batch = _Batch(start, tree, self._people.committer() or "")
+        self._build(draft, batch, jobs, disk, when)
+        index = self._save(draft, batch)
+        if batch.entries:
+            more = f" (and {len(batch.subjects) - 1} more)" if len(batch.subjects) > 1 else ""
+            said = f"commit: {batch.subjects[-1]}{more}" if batch.subjects else "commit"
+            log = ref_update.Log(batch.committer, f"{when} {zone(when)}", said)
+            tip = batch.tip.decode() if batch.tip else None
+            if not ref_update.install(self._worktree, head, tip, (index, mark), log):
+                return False
+        dealt = [job for job in jobs if job.name in batch.jobs]
+        outcome.notes += recover.told(recover.swept(self._worktree, draft, tree, head.commit, dealt, disk))
+        self._settle(batch, outcome)
+        return True
+
+    def _save(self, draft: Draft, batch: _Batch) -> bytes:
+        """Bring the objects to the disk, and meanwhile let git make the index: its bytes, empty if nothing changes."""
+        if not batch.entries:
+            draft.save()
+            return b""
+        with ThreadPoolExecutor(1) as pool:
+            index = pool.submit(git_index.changed, self._worktree, batch.entries)
+            draft.save()
+            return index.result()
+
+    def _build(self, draft: Draft, batch: _Batch, jobs: Sequence[Intent], disk: OnDisk, when: int) -> None:
+        paths = [self._worktree.prefix + noted.path for job in jobs for noted in job.paths]
+        in_conflict = git_index.unmerged(self._worktree, paths)
+        for job in jobs:
+            author = job.author or self._people.author()
+            reason = self._block(job, disk, in_conflict)
+            if not reason and not (author and (batch.committer or job.author)):
+                reason = NO_IDENTITY
+            try:
+                if not reason:
+                    self._append(draft, batch, job, disk, author or "", when)
+            except Conflict as error:
+                reason = error.message
+            if reason:
+                batch.blocked[job.name] = reason
+
+    def _block(self, job: Intent, disk: OnDisk, in_conflict: frozenset[str]) -> str:
+        """Why this job has to wait, or an empty string."""
+        for noted in job.paths:
+            if noted.path in disk.unreadable:
+                return disk.unreadable[noted.path]
+            if self._worktree.prefix + noted.path in in_conflict:
+                return f"{noted.path} is in conflict; resolve it (git add {noted.path}) and it is committed"
+        return ""
+
+    def _append(self, draft: Draft, batch: _Batch, job: Intent, disk: OnDisk, author: str, when: int) -> None:
+        """Put the job's commit at the end of the batch, if it changes anything."""
+        wanted = [(noted.path, disk.wanted(noted)) for noted in job.paths]
+        entries = {os.fsencode(self._worktree.prefix + path): entry for path, (ours, entry) in wanted if ours}
+        edits = {}
+        for name, entry in entries.items():
+            new = (entry.mode, entry.blob) if entry else None
+            if draft.lookup(batch.tree, name) != new:
+                edits[name] = new
+        made = ""
+        if edits:
+            batch.committer = batch.committer or author
+            tree = draft.edit(batch.tree, edits)
+            parents = [batch.tip] if batch.tip else []
+            tip = make_commit(draft, job, tree, parents, self._people, (author, batch.committer, when))
+            batch.tip, batch.tree, made = tip, tree, tip.decode()
+            batch.subjects.append(job.subject)
+        batch.entries |= entries
+        batch.jobs[job.name] = made
+
+    def _settle(self, batch: _Batch, outcome: _Outcome) -> None:
+        outcome.blocked |= batch.blocked
+        made = [commit for commit in batch.jobs.values() if commit]
+        outcome.commits += made
+        if self._people.unsigned and made and self._people.unsigned not in outcome.notes:
+            outcome.notes.append(self._people.unsigned)
+        if batch.jobs:
+            self._journal.settle(Record(batch.tip.decode() if batch.tip else "", batch.jobs))
+
+
+def _half_written(disk: OnDisk, job: Intent) -> bool:
+    """Whether a file looks as if `git stash pop` were writing it: it makes the file empty, and then fills it."""
+    found = ((noted, disk.files.get(noted.path)) for noted in job.paths)
+    short = (one.status for noted, one in found if one and one.status and one.status.st_size < (noted.size or 0))
+    return any(time.time() - status.st_mtime < HALF_WRITTEN for status in short)

@@ -1,0 +1,205 @@
+"""Writes that a git command of the user's took from the disk, or off the branch: found, named, and brought back.
+
+`git stash -u`, `git clean` and `git reset --hard` remove what they find, and no lock keeps them from a file that we
+wrote a moment ago. Nothing tells that from a user's `rm`. So nothing is put back by itself: the journal keeps the
+bytes, the answer of the next command names the file, and `admin recover` writes it again.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from dulwich.diff_tree import tree_changes
+from dulwich.objects import Commit, ObjectID
+
+from ai_lessons.errors import AiLessonsError, Conflict, StorageFailed
+from ai_lessons.repository import files, git
+from ai_lessons.repository.journal import Intent, Journal, Noted, new_name
+from ai_lessons.repository.locks import held
+from ai_lessons.repository.objects import Draft, contains
+from ai_lessons.repository.store import blob_id
+from ai_lessons.repository.worktree_status import checked_out
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dulwich.repo import Repo
+
+    from ai_lessons.repository.journal import Record
+    from ai_lessons.repository.store import Store
+    from ai_lessons.repository.worktree import Worktree
+    from ai_lessons.repository.worktree_status import OnDisk
+
+PATIENCE = 5.0
+"""Seconds to wait for another process that puts files in place."""
+
+LOOKED_AT = 20
+"""The newest so many batches of ours are looked for where the branch was set back."""
+
+
+def swept(
+    worktree: Worktree, draft: Draft, tree: ObjectID | None, head: str | None, jobs: Sequence[Intent], disk: OnDisk
+) -> list[Intent]:
+    """Note what the jobs wrote and neither the disk nor a commit of HEAD's (whose tree is `tree`) has.
+
+    Under the commit lock. A file that a later job wrote or removed is that job's business.
+    """
+    journal = Journal(worktree.state_dir)
+    noted = sorted((*journal.pending(), *journal.orphans()), key=lambda job: job.name)
+    last = {one.path: job.name for job in noted for one in job.paths}
+    found = []
+    for job in jobs:
+        gone = {}
+        for one in job.paths:
+            data = journal.content(job, one.path) if last.get(one.path) == job.name else None
+            if data is not None and one.path not in disk.unreadable and _read(worktree, one.path) != data:
+                name, now = os.fsencode(worktree.prefix + one.path), disk.files.get(one.path)
+                there = draft.lookup(tree, name)
+                as_committed = (there[1] if there else None) == (now.blob if now else None)
+                if as_committed and not _was_committed(worktree, job, head, name, blob_id(data)):
+                    gone[one.path] = data
+        if gone:
+            found.append(journal.sweep(job, gone))
+    return found
+
+
+def _was_committed(worktree: Worktree, job: Intent, head: str | None, name: bytes, blob: str) -> bool:
+    """Whether the user committed what the job wrote, and changed or removed it in a later commit."""
+    if head is None or head == job.head:
+        return False
+    span = f"{job.head}..{head}" if job.head else head
+    shown = ("--format=", "--raw", "--no-abbrev", "--diff-merges=separate", "-z")
+    done = git.run(worktree, "--literal-pathspecs", "log", *shown, span, "--", os.fsdecode(name))
+    return not done.code and blob.encode() in done.out
+
+
+def dropped(worktree: Worktree, repo: Repo, head: str) -> list[Intent]:
+    """Note what commits of ours wrote that no branch has any more, and neither HEAD nor the disk.
+
+    `git stash` ends with a reset to the commit that it found at its beginning: what we committed in between is gone
+    from branch and disk. Under the commit lock.
+    """
+    found, draft, journal = [], Draft(repo), Journal(worktree.state_dir)
+    for record in islice(journal.records(), LOOKED_AT):
+        if not record.head or contains(worktree, repo, head, record.head):
+            break  # older batches are below it
+        refs = git.run(worktree, "for-each-ref", "--count=1", f"--contains={record.head}")
+        if not refs.code and not refs.out:
+            for commit in filter(None, record.jobs.values()):
+                gone = _lost_of(worktree, repo, draft, ObjectID(commit.encode()), head)
+                found += [journal.sweep(_intent_of(repo, commit), gone)] if gone else []
+    return found
+
+
+def note_left_out(worktree: Worktree, repo: Repo, last: Record, head: str, when: int) -> None:
+    """Note files of ours that lie on the disk as we committed them, and that a commit of the user's left out of HEAD.
+
+    `git commit` reads its index before it locks it, and may write what it read over our entry; its next commit then
+    removes our file from HEAD, not from the disk. A file that is ignored since is left alone. Under the commit lock.
+    """
+    journal = Journal(worktree.state_dir)
+    shown = ("--name-only", "--no-renames", "--diff-filter=D", "-z")
+    done = git.run(worktree, "diff", "--relative", *shown, last.head, head, "--", ".", cwd=worktree.root)
+    gone = [] if done.code else [os.fsdecode(name) for name in done.out.split(b"\0")[:-1]]
+    ours = {commit for record in journal.records() for commit in record.jobs.values()} if gone else set()
+    draft, noted, data = Draft(repo), [], []
+    tree = draft.tree_of(ObjectID(last.head.encode())) if gone else None
+    for path in sorted({*gone} - git.ignored(worktree, gone)):
+        by = git.run(
+            worktree, "--literal-pathspecs", "log", "-1", "--format=%H", last.head, "--", path, cwd=worktree.root
+        )
+        there = draft.lookup(tree, os.fsencode(worktree.prefix + path))
+        text = _read(worktree, path)
+        if by.text in ours and there and text == checked_out(worktree, repo, path, there[1].decode()):
+            noted.append(Noted(path, size=len(text)))
+            data.append(text)
+    if noted:
+        what = noted[0].path if len(noted) == 1 else f"{len(noted)} files"
+        message = f"Bring back {what} that a commit left out\n"
+        job = Intent(new_name(), message, when, time.localtime(when).tm_gmtoff, tuple(noted), head=head)
+        journal.begin(job, b"".join(data))
+        journal.ready(job.name)
+
+
+def _lost_of(worktree: Worktree, repo: Repo, draft: Draft, commit: ObjectID, head: str) -> dict[str, bytes]:
+    made, tree = repo[commit], draft.tree_of(ObjectID(head.encode()))
+    if not isinstance(made, Commit):
+        return {}
+    before = draft.tree_of(ObjectID(made.parents[0])) if made.parents else None
+    lost = {}
+    for change in tree_changes(repo.object_store, before, ObjectID(made.tree)):
+        new, prefix = change.new, os.fsencode(worktree.prefix)
+        if new is None or new.path is None or new.sha is None or not new.path.startswith(prefix):
+            continue
+        path, committed = os.fsdecode(new.path.removeprefix(prefix)), draft.lookup(tree, new.path)
+        data = checked_out(worktree, repo, path, new.sha.decode())
+        if (committed is None or committed[1] != new.sha) and _read(worktree, path) != data:
+            lost[path] = data
+    return lost
+
+
+def _intent_of(repo: Repo, commit: str) -> Intent:
+    made = repo[ObjectID(commit.encode())]
+    assert isinstance(made, Commit)  # noqa: S101 - a record names commits
+    author, message = made.author.decode(errors="replace"), made.message.decode(errors="replace")
+    parent = made.parents[0].decode() if made.parents else None
+    return Intent("", message, made.author_time, made.author_timezone, (), author, parent)
+
+
+def told(found: Sequence[Intent]) -> list[str]:
+    """What the next answer says about it."""
+    return [
+        f"{one.path} was taken away before its commit; its text is kept: ai-lessons admin recover {one.path}"
+        for job in found
+        for one in job.paths
+    ]
+
+
+def returned(worktree: Worktree, journal: Journal) -> None:
+    """Take up what lies on the disk again as it was swept away (`git stash pop`). Under the commit lock."""
+    for job in journal.swept() if journal.is_swept() else ():
+        if all(_read(worktree, one.path) == journal.content(job, one.path) for one in job.paths):
+            journal.back(job.name)
+
+
+def bring_back(store: Store, job: Intent) -> None:
+    """Write the files of a job that was swept away again, so that it waits for its commit.
+
+    Raises:
+        Conflict: another text is there now. StorageFailed: the disk said no.
+    """
+    with held(store.state_dir / "write.lock", patience=PATIENCE) as mine:
+        if not mine:
+            raise StorageFailed(f"another process is writing to {store.root}", hint="repeat the command")
+        wanted = {one: store.journal.content(job, one.path) or b"" for one in job.paths}
+        for one, data in wanted.items():
+            if store.exists(one.path) and not _replaceable(store, job, one, data):
+                raise Conflict(
+                    f"{one.path} has another text now, so the kept one was not written",
+                    hint=f"move that file away, then: ai-lessons admin recover {one.path}",
+                )
+        with files.Staging(store.root) as staging:
+            for one, data in wanted.items():
+                staging.add(one.path, data, executable=one.executable)
+            staging.publish()
+            staging.settle()
+        store.journal.back(job.name)
+
+
+def _replaceable(store: Store, job: Intent, one: Noted, data: bytes) -> bool:
+    """Whether the file is what the job wrote, or what the job found there."""
+    now = store.read(one.path)
+    if now == data or job.head is None:
+        return now == data
+    done = git.run(store.worktree, "cat-file", "--filters", f"{job.head}:{store.prefix}{one.path}")
+    return not done.code and done.out == now
+
+
+def _read(worktree: Worktree, path: str) -> bytes | None:
+    try:
+        return files.read_file(worktree.root, path)[0]
+    except AiLessonsError:
+        return None

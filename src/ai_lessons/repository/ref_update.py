@@ -1,0 +1,222 @@
+"""Moves a branch, alone or together with git's index, under git's own locks, and mends what a death in between left.
+
+Git's lock on X is a file `X.lock`, renamed over X. Ours is a hard link to a finished file in our state folder: it is
+held for the length of two renames, its content is complete from the first moment, and after a crash the link in our
+folder proves that the lock is ours. The process that takes one holds our commit lock, so the next one that gets the
+commit lock may clear what a dead one left. Locks of others are never touched.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+from contextlib import contextmanager, nullcontext, suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from ai_lessons.repository import activity
+from ai_lessons.repository.files import translated, write_all
+from ai_lessons.repository.interrupts import held_back
+from ai_lessons.repository.worktree import read_head, read_ref, read_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from ai_lessons.repository.worktree import Head, Worktree
+
+_NO_LINKS = {errno.EPERM, errno.EXDEV, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS}
+
+
+class Taken(Exception):
+    """Another process holds the lock; nothing was changed."""
+
+    def __init__(self, lock: Path) -> None:
+        super().__init__(str(lock))
+        self.lock = lock
+
+
+class Log(NamedTuple):
+    """A line of the reflog: who (`Name <email>`), when (seconds and zone as git writes them), what."""
+
+    who: str
+    when: str
+    message: str
+
+
+def lock_of(target: Path) -> Path:
+    """The lock file of a file of git's."""
+    return target.with_name(target.name + ".lock")
+
+
+def index_file(worktree: Worktree) -> Path:
+    """Where git keeps the index of this worktree."""
+    return worktree.git_dir / "index"
+
+
+def lock_folder(worktree: Worktree) -> Path:
+    """Where files are made that become locks. A process that gets our commit lock may empty it."""
+    return worktree.state_dir / "locks"
+
+
+@contextmanager
+def _locked(
+    worktree: Worktree, target: Path, content: bytes, *, durable: bool = False, tip: str = ""
+) -> Iterator[Path]:
+    """Hold git's lock on `target`, with `content` ready to be renamed over it. Yields the lock file.
+
+    `tip` is the commit that the content belongs to, for `recover`. Ctrl-C waits for the end of the block: a branch
+    that has moved without git's index looks as if its files were removed, and so does it to the next `git commit`.
+
+    Raises:
+        Taken: another process holds it.
+    """
+    proof, lock = lock_folder(worktree) / f"{tip}-{secrets.token_hex(8)}", lock_of(target)
+    with held_back():
+        with translated(str(target), writing=True):
+            proof.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                _write(proof, content, durable=durable)
+                _link(proof, lock, content)
+            except BaseException:
+                proof.unlink(missing_ok=True)
+                raise
+        mine = _identity(lock)
+        try:
+            yield lock
+        finally:
+            if _identity(lock) == mine:  # else it was renamed, and the next one may be another process's
+                lock.unlink(missing_ok=True)
+            proof.unlink(missing_ok=True)
+
+
+def _write(path: Path, content: bytes, *, durable: bool) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        write_all(fd, content)
+        if durable:
+            os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _link(proof: Path, lock: Path, content: bytes) -> None:
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(proof, lock)
+    except FileExistsError:
+        raise Taken(lock) from None
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        # a file system without hard links: as good a lock, but after a crash nothing proves that it is ours
+        try:
+            _write(lock, content, durable=False)
+        except FileExistsError:
+            raise Taken(lock) from None
+
+
+def _put(lock: Path, target: Path) -> None:
+    """Rename a lock over what it locks, which frees it."""
+    os.rename(lock, target)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _branch_locked(worktree: Worktree, ref: str, new: str) -> AbstractContextManager[Path]:
+    return _locked(worktree, worktree.common_dir / ref, f"{new}\n".encode(), durable=True)
+
+
+def move_branch(worktree: Worktree, ref: str, old: str | None, new: str, log: Log) -> bool:
+    """Make a branch that is not checked out point to `new` if it points to `old` (None: if there is none).
+
+    False if it does not.
+
+    Raises:
+        Taken: git holds the branch's lock.
+    """
+    with _branch_locked(worktree, ref, new) as lock:
+        if read_ref(worktree, ref) != old:
+            return False
+        _put(lock, worktree.common_dir / ref)
+        _note_move(worktree, ref, old, new, log)
+        return True
+
+
+def install(worktree: Worktree, head: Head, tip: str | None, index: tuple[bytes, str], log: Log) -> bool:
+    """Move the branch of `head` to `tip` and put an index in place: its bytes, and the mark of what it was made from.
+
+    False if HEAD, or the index by its mark, is not as it was any more, or a merge has begun. With `tip` where the
+    branch is already, only the index changes. No git command waits for its index, so under that lock nothing is done
+    that can be done before or after.
+
+    Raises:
+        Taken: git holds a lock.
+    """
+    content, mark = index
+    moves = head.ref is not None and tip is not None and tip != head.commit
+    # the branch first: its lock is brought to the disk, which takes a while, and git waits for it
+    branch = _branch_locked(worktree, head.ref, tip) if moves and head.ref and tip else nullcontext()
+    target = index_file(worktree)
+    with branch as branch_lock:
+        with _locked(worktree, target, content, tip=tip or "") as lock:
+            if activity.busy(worktree) or read_head(worktree) != head or activity.index_mark(worktree) != mark:
+                return False
+            if branch_lock is not None and head.ref:
+                _put(branch_lock, worktree.common_dir / head.ref)
+            # once the branch has moved, an index that has not would delete the files
+            _put(lock, target)
+        if branch_lock is not None and head.ref and tip:
+            _note_move(worktree, head.ref, head.commit, tip, log)
+    activity.remember(worktree)
+    return True
+
+
+def _note_move(worktree: Worktree, ref: str, old: str | None, new: str, log: Log) -> None:
+    """Write the reflog of a branch that has moved, and of HEAD if that is where it stands."""
+    if read_settings(worktree.common_dir / "config").get("core.logallrefupdates", "true") == "false":
+        return
+    line = f"{old or '0' * 40} {new} {log.who} {log.when}\t{log.message}\n"
+    logs = [worktree.common_dir / "logs" / ref]
+    if read_head(worktree).ref == ref:
+        logs.append(worktree.git_dir / "logs" / "HEAD")
+    for place in logs:
+        # a reflog is a convenience: the branch has moved, and a log that cannot be written changes nothing about that
+        with suppress(OSError):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with place.open("a", encoding="utf-8", errors="surrogateescape") as file:
+                file.write(line)
+
+
+def recover(worktree: Worktree) -> None:
+    """Finish or undo what a dead process of ours left, and clear its git locks. Under our commit lock.
+
+    A branch that has moved without its index gets the index that was made for it: otherwise the next `git commit`
+    would delete the files.
+    """
+    try:
+        proofs = list(lock_folder(worktree).iterdir())
+    except FileNotFoundError:
+        return
+    if not proofs:
+        return
+    ours = {_identity(proof): proof.name for proof in proofs}
+    target, head = index_file(worktree), read_head(worktree)
+    tip = ours.get(_identity(lock_of(target)), "").partition("-")[0]
+    if tip and tip == head.commit:
+        _put(lock_of(target), target)  # the index cannot have changed since: the lock was there
+    if _identity(target) in ours:
+        activity.remember(worktree)
+    # the proofs go in any case, so whatever they prove has to be found now
+    for lock in (lock_of(target), *worktree.common_dir.glob("refs/heads/**/*.lock")):
+        if (found := _identity(lock)) is not None and found in ours:
+            lock.unlink(missing_ok=True)
+    for proof in proofs:
+        proof.unlink(missing_ok=True)

@@ -1,0 +1,161 @@
+"""What is on disk and in git's index at some paths, as git would store it, against what a commit held there."""
+
+from __future__ import annotations
+
+import stat
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dulwich.objects import ObjectID
+
+from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Refused
+from ai_lessons.repository import files, git, git_index
+from ai_lessons.repository.git_index import Tracked
+from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from dulwich.repo import Repo
+
+    from ai_lessons.repository.journal import Intent, Noted
+    from ai_lessons.repository.worktree import Worktree
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """One path. `old` is the blob that the branch had; `blob` and `data` what is on disk, None for no file.
+
+    `odd` says that something is there that is no plain file; `mode` is what the index says, None if it holds nothing.
+    """
+
+    old: str | None
+    blob: str | None
+    data: bytes | None
+    staged: str | None
+    mode: int | None
+    odd: bool = False
+
+    @property
+    def staged_something(self) -> bool:
+        """True if the user's index differs from the branch here."""
+        return self.staged != self.old
+
+    @property
+    def untouched(self) -> bool:
+        """True if both disk and index hold what the branch had."""
+        return not self.odd and not self.staged_something and self.blob == self.old
+
+    def has(self, blob: str | None) -> bool:
+        """True if that is on disk."""
+        return not self.odd and self.blob == blob
+
+
+def here(worktree: Worktree, repo: Repo, before: Mapping[str, tuple[str | None, str | None]]) -> dict[str, Here]:
+    """What is at the paths of `before` (relative to the root, with the blobs before and after a change).
+
+    Raises:
+        Conflict: one of them is in conflict in git's index.
+    """
+    names = {path: worktree.prefix + path for path in before}
+    staged = git_index.staged(worktree, names.values())
+    contents, odd = _contents(worktree, before)
+    found = {path: blob.decode() for path, blob in blobs(worktree, Draft(repo), contents).items()}
+    made = {}
+    for path, (old, new) in before.items():
+        mode, blob = staged.get(names[path], (None, None))
+        if blob == new:
+            blob = old  # the user has staged just what comes: nothing of theirs is lost by it
+        plain = mode if mode is None or stat.S_ISREG(mode) else EXECUTABLE
+        made[path] = Here(old, found.get(path), contents.get(path), blob, plain, path in odd)
+    return made
+
+
+def _contents(worktree: Worktree, paths: Mapping[str, object]) -> tuple[dict[str, bytes], set[str]]:
+    contents: dict[str, bytes] = {}
+    odd: set[str] = set()
+    for path in paths:
+        try:
+            contents[path] = files.read_file(worktree.root, path)[0]
+        except NotFound:
+            continue
+        except (Refused, InvalidEntry):
+            odd.add(path)  # a link, a folder, something huge: the user's, and not to be touched
+    return contents, odd
+
+
+@dataclass(frozen=True, slots=True)
+class OnDisk:
+    """The state of noted paths (relative to the root). `files` maps a path to what git shall track there.
+
+    A path in `gone` has no file; one that is in neither is not ours any more (a link, a folder). `unreadable` maps a
+    path to the reason.
+    """
+
+    files: Mapping[str, Tracked]
+    gone: frozenset[str]
+    unreadable: Mapping[str, str]
+
+    def wanted(self, noted: Noted) -> tuple[bool, Tracked | None]:
+        """(True, what the commit shall hold) or (False, None) where the disk says something else than the job did.
+
+        A file that the job wrote and the user removed since, or the reverse, is the user's change, not the job's.
+        """
+        if noted.gone:
+            return noted.path in self.gone, None
+        return noted.path in self.files, self.files.get(noted.path)
+
+
+def look(worktree: Worktree, draft: Draft, jobs: Sequence[Intent], *, file_modes: bool) -> OnDisk:
+    """Read every path of the jobs once and make its blob.
+
+    `file_modes` False: the file system keeps no executable bit, so the job decides.
+    """
+    read: dict[str, tuple[bytes, os.stat_result, Noted]] = {}
+    gone: set[str] = set()
+    unreadable: dict[str, str] = {}
+    for noted in (noted for job in jobs for noted in job.paths):
+        if noted.path in read or noted.path in gone:
+            continue
+        try:
+            data, status = files.read_file(worktree.root, noted.path, sys.maxsize - 1)
+        except NotFound:
+            gone.add(noted.path)
+        except Refused:
+            continue  # a link took its place
+        except AiLessonsError as error:
+            there = files.status_of(worktree.root, noted.path)
+            if there is None or stat.S_ISREG(there.st_mode):
+                unreadable[noted.path] = error.message
+        else:
+            read[noted.path] = (data, status, noted)
+    found = blobs(worktree, draft, {path: data for path, (data, _, _) in read.items()})
+    tracked = {
+        path: Tracked(_mode(status, noted, file_modes=file_modes), found[path], status)
+        for path, (_, status, noted) in read.items()
+    }
+    return OnDisk(tracked, frozenset(gone), unreadable)
+
+
+def _mode(status: os.stat_result, noted: Noted, *, file_modes: bool) -> int:
+    executable = bool(status.st_mode & 0o100) if file_modes else bool(noted.executable)
+    return EXECUTABLE if executable else PLAIN
+
+
+def blobs(worktree: Worktree, draft: Draft, contents: Mapping[str, bytes]) -> dict[str, ObjectID]:
+    """Blob ids by path. What a filter or a line-ending rule of the user's would change goes through git itself."""
+    changed_by_git = {path for path, data in contents.items() if b"\r\n" in data}
+    changed_by_git |= git.filtered(worktree, contents) if contents else set()
+    through_git = git.blobs_of(worktree, sorted(changed_by_git)) if changed_by_git else {}
+    return {
+        path: ObjectID(through_git[path]) if path in through_git else draft.blob(data)
+        for path, data in contents.items()
+    }
+
+
+def checked_out(worktree: Worktree, repo: Repo, path: str, blob: str) -> bytes:
+    """A blob as it shall be on disk: with the line ends and filters that git would apply."""
+    made = git.checked_out(worktree, worktree.prefix + path, blob)
+    return bytes(repo.object_store[ObjectID(blob.encode())].as_raw_string()) if made is None else made
