@@ -30,14 +30,8 @@ def proposed(root: Path, git: Git) -> list[str]:
     return git(root, "for-each-ref", "--format=%(refname:short)", "refs/heads/rules").split()
 
 
-@pytest.mark.parametrize("which", ["with git", "without git"])
-def test_unless_they_are_asked_for_no_entry_comes(
-    tmp_path: Path, git: Git, monkeypatch: pytest.MonkeyPatch, which: str
-) -> None:
-    if which == "without git":
-        monkeypatch.setattr("shutil.which", lambda _name: None)
+def test_unless_they_are_asked_for_no_entry_comes(tmp_path: Path, git: Git) -> None:
     made = init(tmp_path / "r")
-    monkeypatch.undo()
 
     assert not [name for name in made.added if place(name)]
     assert {".ai-lessons/config.yaml", "README.md", "CODEOWNERS", ".github/workflows/validate.yml"} <= set(made.added)
@@ -45,14 +39,9 @@ def test_unless_they_are_asked_for_no_entry_comes(
     assert git(made.root, "for-each-ref", "--format=%(refname)") == "refs/heads/main"
 
 
-@pytest.mark.parametrize("which", ["alone", "in a team", "without git"])
-def test_all_wait_as_proposals_and_none_is_approved(
-    tmp_path: Path, git: Git, monkeypatch: pytest.MonkeyPatch, which: str
-) -> None:
-    if which == "without git":
-        monkeypatch.setattr("shutil.which", lambda _name: None)
-    made = init(tmp_path / "r", team=which == "in a team", with_starters=True)
-    monkeypatch.undo()
+@pytest.mark.parametrize("team", [False, True])
+def test_all_wait_as_proposals_and_none_is_approved(tmp_path: Path, git: Git, *, team: bool) -> None:
+    made = init(tmp_path / "r", team=team, with_starters=True)
 
     branches = proposed(made.root, git)
     assert len(branches) == len(RULES)

@@ -379,9 +379,7 @@ class Admin(SharingJobs, PortingJobs):
         return reset(self._parts, name)
 
     def trust_script(self, ref: str) -> tuple[str, ...]:
-        """Allow this machine to run the script, and what it names beside it, with the content that they have now.
-
-        The paths of the files, the script's first.
+        """Allow this machine to run the script and what it names beside it, as they are now; their paths, its first.
 
         Raises:
             UsageError: not a script. Refused: an agent is calling.

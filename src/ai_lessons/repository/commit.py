@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dulwich.objects import ObjectID
-from dulwich.repo import Repo
 
 from ai_lessons.errors import AiLessonsError, Conflict
 from ai_lessons.repository import activity, branch_update, git_index, housekeeping, recover, ref_update
@@ -33,6 +32,8 @@ from ai_lessons.repository.worktree_status import look
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    from dulwich.repo import Repo
 
     from ai_lessons.repository.git_index import Tracked
     from ai_lessons.repository.journal import Intent

@@ -89,8 +89,7 @@ class Job(NamedTuple):
 class Applied(NamedTuple):
     """How a job ended. The files are in place in every case.
 
-    `commit` is None if there is none (yet): `waiting` then says why, or is empty where nothing was to be committed
-    (no change, or a repository that does not commit by itself). `notes` is what the user should know.
+    `commit` is None if there is none (yet): `waiting` then says why, or is empty where nothing was to be committed.
     """
 
     commit: str | None
@@ -99,7 +98,7 @@ class Applied(NamedTuple):
 
 
 class Saved(NamedTuple):
-    """What `save` did: new commits, oldest first, and why any job still waits."""
+    """New commits, oldest first, and why any job still waits."""
 
     commits: tuple[str, ...]
     waiting: str = ""
@@ -107,13 +106,10 @@ class Saved(NamedTuple):
 
 
 class Committing(Protocol):
-    """The half that makes commits of what the journal notes."""
+    """Makes commits of what the journal notes: `commit` says how the named job ended, `save` commits them all."""
 
-    def commit(self, name: str) -> Applied:
-        """Commit every noted job, and say how the named one ended."""
-
-    def save(self) -> Saved:
-        """Commit every noted job."""
+    def commit(self, name: str) -> Applied: ...  # noqa: D102
+    def save(self) -> Saved: ...  # noqa: D102
 
 
 class Store:
