@@ -19,6 +19,7 @@ from library.test_governing import ACME, BETA, Company
 from library.world import LESSON, options
 
 if TYPE_CHECKING:
+    from contextlib import ExitStack
     from pathlib import Path
 
     from conftest import Git
@@ -29,8 +30,8 @@ KEY = "AKIA" + "Q7ZJ4R2MXP5KTN3W"
 
 
 @pytest.fixture
-def company(tmp_path: Path, git: Git) -> Company:
-    made = Company(tmp_path, git, options(tmp_path))
+def company(tmp_path: Path, git: Git, closing: ExitStack) -> Company:
+    made = Company(tmp_path, git, options(tmp_path), closing)
     for tier in ("project", "user", ACME, BETA):
         made.make(tier)
     return made
