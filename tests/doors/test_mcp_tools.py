@@ -431,7 +431,7 @@ def test_an_entry_is_proposed_to_an_enterprise_and_never_copied(tiers: Path, log
         done = agent.call("promote", id="L-8F3K2A", to="enterprise:acme", reason="three teams")
         assert done["proposal"]["branch"].startswith("proposals/L-")
         assert done["evaluation"]["recommendation"] == "approve"
-        assert not done["evaluation"]["evaluated"]
+        assert done["evaluation"]["opinion"] is None
         told = agent.fails("promote", id="L-8F3K2A", to="project")
         assert "an agent only proposes" in told
         assert "hint: ask the user to run: ai-lessons contribute promote L-8F3K2A --to project" in told

@@ -49,7 +49,7 @@ def test_a_copy_tells_where_it_is_and_what_it_is_worth(three: Path, run: Run) ->
     assert first.endswith(f"] {TITLE}")
     assert path.startswith("  path: ~/.ai/reference/jira-api/lessons/2026-")
     assert source == f"  copied from project: {LESSON}"
-    assert evaluation.startswith("  evaluation: approve, confidence 0.")
+    assert evaluation == "  evaluation: approve"
     assert findings == ["  left behind: related_to D-4T7QZM Jira Workflows API"]
     again = promote(run)
     assert (again.code, again.out) == (0, f"[{LESSON}] {TITLE}\n  nothing to do\n")

@@ -9,7 +9,7 @@ import pytest
 from ai_lessons.errors import Conflict, InvalidEntry, NoRepository, NotFound, Refused, UsageError
 from ai_lessons.knowledge import markdown
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.knowledge.evaluation.report import Recommendation
+from ai_lessons.knowledge.evaluation import Recommendation
 from ai_lessons.learning.events import HELPFUL
 from ai_lessons.library.options import Place
 from ai_lessons.library.promotion.promoting import Promoted, Wanted, promote
@@ -241,7 +241,7 @@ class TestToAnEnterprise:
         assert done.suggested is not None
         with company.library(writes=ACME, here=ACME) as library:
             (waiting,) = library.admin.pending_rules()
-            assert waiting.report.startswith("Reason: three teams asked\n\nEvaluation: revise, confidence ")
+            assert waiting.report.startswith("Reason: three teams asked\n\nEvaluation: revise\n")
             assert "- warning, specificity: host: buildbox (global/lessons/" in waiting.report
             library.admin.approve_rule(waiting.branch)
             assert library.recall.show(waiting.id).entry.title == "PUT replaces all"
@@ -284,7 +284,7 @@ class TestToAnEnterprise:
         assert (said["tags"], said["source"]["from_scope"]) == (["put"], "global")
         assert "tags shop -> left out" in done.replaced
         assert "-curl -X PUT db.acme.internal\n" in done.diff
-        assert done.report.generalizability == 1.0
+        assert done.report.findings == ()
 
     def test_what_we_wrote_of_its_origin_is_not_held_against_it(self, company: Company) -> None:
         plan = go(company, add(company, content="Nothing special here, because it is plain.\n"), ACME, dry_run=True)

@@ -1,12 +1,12 @@
-"""Evaluates an entry for a repository that it shall go to: its text, what is there already, what an evaluator says."""
+"""Evaluates an entry for another repository: its text, what is there already, what an evaluator says."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ai_lessons.knowledge.evaluation.examining import Facts, Secret, examine
-from ai_lessons.knowledge.evaluation.specifics import NOBODY, Names
-from ai_lessons.library.promotion import resembling
+from ai_lessons.knowledge.evaluation import Facts, Secret, examine
+from ai_lessons.knowledge.specifics import NO_NAMES, Names
+from ai_lessons.library.promotion import similar_entries
 from ai_lessons.library.promotion.evaluator import asked
 from ai_lessons.library.secrets import secret_scan
 
@@ -14,23 +14,21 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ai_lessons.knowledge.entries import Entry
-    from ai_lessons.knowledge.evaluation.report import Report
+    from ai_lessons.knowledge.evaluation import Report
     from ai_lessons.library.parts import Parts
 
 
-def evaluate(target: Parts, entry: Entry, files: Mapping[str, str], names: Names = NOBODY) -> Report:
+def evaluate(target: Parts, entry: Entry, files: Mapping[str, str], names: Names = NO_NAMES) -> Report:
     """The report on an entry for the repository `target`; `files` are its texts as they shall be, by path.
 
-    `names` is what is known to be somebody's where the entry comes from. Writes nothing there but what is derived.
+    `names` are those that belong to where the entry comes from. Writes nothing there but what is derived.
     """
     target.current()
-    found = resembling.near(target, entry)
     facts = Facts(
         names=names,
         secrets=_secrets(entry, files),
-        similar=found.similar,
-        contradictions=tuple(resembling.contradictions(target, entry)),
-        by_words=found.by_words,
+        similar=similar_entries.near(target, entry),
+        contradictions=tuple(similar_entries.contradictions(target, entry)),
     )
     return asked(target.options, entry, files, examine(entry, files, facts))
 

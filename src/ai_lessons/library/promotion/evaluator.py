@@ -1,6 +1,6 @@
-"""Asks somebody else about an entry: a command of the user's, or the model of the client that calls.
+"""Asks an evaluator about an entry: a command of the user's, or the model of the client that calls.
 
-What comes back is data, read within bounds. A fault of theirs is a line in the report and stops nothing.
+Its answer is data, read within bounds. A fault of its is a line in the report and stops nothing.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import AiLessonsError, UsageError
-from ai_lessons.knowledge.evaluation.report import (
+from ai_lessons.knowledge.evaluation import (
     Check,
     Report,
     Severity,
@@ -53,7 +53,7 @@ Answer with one JSON object and nothing else:
 
 
 def asked(options: Options, entry: Entry, files: Mapping[str, str], report: Report) -> Report:
-    """The report with what the evaluator of these options says, if there is one. A secret is shown to nobody."""
+    """The report with what the evaluator of these options says, if there is one. It is not asked about a secret."""
     command, model = options.evaluator, options.ask_model
     if not command and model is None:
         return report

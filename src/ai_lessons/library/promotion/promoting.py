@@ -12,20 +12,19 @@ from typing import TYPE_CHECKING
 from ai_lessons.errors import Conflict, Refused, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.entries import Kind, Status
-from ai_lessons.knowledge.evaluation.examining import Facts, Similar, examine
-from ai_lessons.knowledge.evaluation.generic import diff
-from ai_lessons.knowledge.evaluation.report import Report, plain, render
+from ai_lessons.knowledge.evaluation import Facts, Report, Similar, examine, plain, render
+from ai_lessons.knowledge.generic import diff
 from ai_lessons.knowledge.origins import original_of
 from ai_lessons.learning import folding
 from ai_lessons.library.checking import checked
 from ai_lessons.library.governance import governing
 from ai_lessons.library.governance.governing import Move, Verdict
 from ai_lessons.library.options import ENTERPRISE
-from ai_lessons.library.promotion.carrying import Carried, Coming, Placed, carried, placed, scope_of, stripped
 from ai_lessons.library.promotion.evaluating import evaluate
+from ai_lessons.library.promotion.known_names import names_of, place_of
+from ai_lessons.library.promotion.promotion_copy import Carried, Coming, Placed, carried, placed, scope_of, stripped
 from ai_lessons.library.promotion.promotions import ASKED, COPIED, PRESENT, PROPOSED, REFUSED, Promoted, Wanted
-from ai_lessons.library.promotion.resembling import copies, says_the_same
-from ai_lessons.library.promotion.whose import names_of, place_of
+from ai_lessons.library.promotion.similar_entries import copies, says_the_same
 from ai_lessons.library.rules.proposing import propose_entry, rejected_before
 from ai_lessons.library.rules.rule_desk import desk
 from ai_lessons.library.rules.rule_warnings import said
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.knowledge.evaluation.specifics import Names
+    from ai_lessons.knowledge.specifics import Names
     from ai_lessons.library.parts import Parts
     from ai_lessons.library.tiers.opened import Tiers
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.knowledge.evaluation.report import Report
+    from ai_lessons.knowledge.evaluation import Report
     from ai_lessons.library.rules.rule_answers import Suggested
     from ai_lessons.library.writes import Written
 

@@ -1,7 +1,7 @@
 """The generic form of a text: without code, and without what ties it to one place. Pure.
 
-Code blocks go as a whole, inline code where it carries a name or is more than a word or two; names, addresses, hosts,
-paths and tickets make way for a word in capitals that says what stood there. Of the frontmatter only what people read
+Code blocks go as a whole, inline code where it carries a name or is more than a word or two; names, addresses, hosts
+and paths make way for a word in capitals that says what stood there. Of the frontmatter only what people read
 as sentences is touched: title, pattern, rationale. Doing it again changes nothing.
 """
 
@@ -13,9 +13,9 @@ from difflib import unified_diff
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.knowledge import markdown
-from ai_lessons.knowledge.evaluation.specifics import NOBODY, PLACEHOLDER, TOLD, Names, Sort, specifics
 from ai_lessons.knowledge.passages import code_lines, lines_of
 from ai_lessons.knowledge.portable.bundle import one_line
+from ai_lessons.knowledge.specifics import NO_NAMES, PLACEHOLDER, TOLD, Names, Sort, specifics
 from ai_lessons.knowledge.texts import cut
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _QUOTED = re.compile(r"(?:[ \t]{0,3}>)*[ \t]*")
 _HTML = re.compile(r"<(pre|code|script|style)\b[^>]{0,200}>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 _FOUND = 40
-"""Names of a sort that a text itself shows and that are looked for as bare words: each costs a pass."""
+"""Hosts that a text itself shows and that are looked for as bare words: each costs a pass."""
 
 _ROUNDS = 100
 """Passes until nothing changes; what is left after one is a name that its neighbours hid."""
@@ -48,7 +48,7 @@ class Generic(NamedTuple):
     replaced: tuple[str, ...] = ()
 
 
-def generic(text: str, names: Names = NOBODY) -> Generic:
+def generic(text: str, names: Names = NO_NAMES) -> Generic:
     """The generic form of the text of a file, with frontmatter or without.
 
     Raises:
@@ -62,14 +62,12 @@ def generic(text: str, names: Names = NOBODY) -> Generic:
 
 
 def _with_found(text: str, names: Names) -> Names:
-    """With what the text itself shows to be a host or a person: elsewhere it may stand as a bare word."""
-    found = specifics(text, names)
-    people = dict.fromkeys(one.value for one in found if one.sort is Sort.PERSON)
-    hosts = dict.fromkeys(one.value for one in found if one.sort is Sort.HOST and one.value != PLACEHOLDER[Sort.HOST])
-    return Names((*names.people, *list(people)[:_FOUND]), names.projects, (*names.hosts, *list(hosts)[:_FOUND]))
+    """With the hosts that the text itself shows: elsewhere they may stand as bare words."""
+    hosts = dict.fromkeys(one.value for one in specifics(text, names) if one.sort is Sort.HOST)
+    return names._replace(hosts=(*names.hosts, *list(hosts)[:_FOUND]))
 
 
-def generic_words(text: str, names: Names = NOBODY) -> Generic:
+def generic_words(text: str, names: Names = NO_NAMES) -> Generic:
     """The generic form of a sentence, or of a text of several lines."""
     said: Counter[str] = Counter()
     return Generic(_settled(text, names, said, _any), _told(said))

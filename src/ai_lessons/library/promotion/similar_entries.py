@@ -6,13 +6,13 @@ By meaning where the search index can be opened, else by the words of titles; wh
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import origins
 from ai_lessons.knowledge.entries import Kind, Relation
-from ai_lessons.knowledge.evaluation.examining import Similar
+from ai_lessons.knowledge.evaluation import Similar
 from ai_lessons.library.relating import alike, opposed
 from ai_lessons.library.rules.rule_warnings import likeness, said, words
 
@@ -37,16 +37,9 @@ TITLE, TEXT, MEANING = 0.65, 0.5, 0.89
 _NEGATIVE = re.compile(r"(?:never|do not|don['\u2019]?t|must not|avoid)\s+", re.IGNORECASE)
 
 
-class Near(NamedTuple):
-    """Entries by their likeness, most alike first. `by_words`: no vectors could be compared."""
-
-    similar: tuple[Similar, ...]
-    by_words: bool
-
-
-def near(parts: Parts, entry: Entry) -> Near:
-    """Entries of the same kind that say much the same. The catalog is up to date."""
-    closeness, by_words = _by_meaning(parts, entry)
+def near(parts: Parts, entry: Entry) -> tuple[Similar, ...]:
+    """Entries of the same kind that say much the same, most alike first. The catalog is up to date."""
+    closeness = _by_meaning(parts, entry)
     lights = parts.catalog.select(Filter(kinds=frozenset({entry.kind}), status=None))
     mine = said(entry, "", "")
     titled = [one for one in lights if alike(one.title, entry.title)]
@@ -63,7 +56,7 @@ def near(parts: Parts, entry: Entry) -> Near:
             found.append(Similar(other.name, 1.0, same=True))
         elif score := _likeness(mine, other, closeness.get(light.id, 0.0), entry.kind):
             found.append(Similar(other.name, score))
-    return Near(tuple(sorted(found, key=lambda one: (not one.same, -one.likeness))[:TOLD]), by_words)
+    return tuple(sorted(found, key=lambda one: (not one.same, -one.likeness))[:TOLD])
 
 
 def _likeness(mine: Said, other: Said, closeness: float, kind: Kind) -> float:
@@ -101,8 +94,8 @@ def says_the_same(one: Entry, other: Entry) -> bool:
     return mine == theirs
 
 
-def _by_meaning(parts: Parts, entry: Entry) -> tuple[Mapping[str, float], bool]:
-    """Cosine similarity by id of what comes nearest, and whether there was none to be had."""
+def _by_meaning(parts: Parts, entry: Entry) -> Mapping[str, float]:
+    """Cosine similarity by id of what comes nearest; 0.0 for what is near by its words alone."""
     from ai_lessons.index import rows
 
     words = f"{entry.title}\n{entry.pattern or entry.fields.get('rationale') or entry.body[:1000] or entry.code[:1000]}"
@@ -110,9 +103,9 @@ def _by_meaning(parts: Parts, entry: Entry) -> tuple[Mapping[str, float], bool]:
         parts.indexing.refresh()
         found = parts.indexing.candidates(words, rows.Filter(kinds=frozenset({entry.kind.value})), LOOKED_AT)
     except AiLessonsError:  # a damaged index is the next search's business
-        return {}, True
+        return {}
     nearest = {hit.entry_id: hit.score for hit in reversed(found.vectors)}
-    return {**{hit.entry_id: 0.0 for hit in found.text}, **nearest}, not found.model
+    return {**{hit.entry_id: 0.0 for hit in found.text}, **nearest}
 
 
 def contradictions(parts: Parts, entry: Entry) -> Iterator[str]:
