@@ -23,7 +23,7 @@ PROJECT_REPOSITORY = Path(".ai") / "reference"
 
 TRUE, FALSE = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off", ""})
 KEYS = (
-    "repo", "index_dir", "model_dir", "reranker", "evaluator", "skills_dir", "tools_dir", "agent", "offline",
+    "repo", "index_dir", "model_dir", "reranker", "skills_dir", "tools_dir", "agent", "offline",
     "enterprise",
 )  # fmt: skip
 """Keys of `config.toml`; all but `enterprise` (a table of NAME = "path", or of tables) are plain values."""
@@ -65,7 +65,7 @@ class Settings(NamedTuple):
     code project around `cwd` belongs to (empty: to none; the name may be one that nothing here knows). `named`: the
     repository was named by path or tier, so that no other applies.
     `skills_dir` and `tools_dir` are what lessons are promoted into; `lesson_log` is where another tool kept lessons.
-    `evaluator` is a command, as a shell would split it. `file` is where the user writes all this.
+    `file` is where the user writes all this.
     """
 
     repo: Path
@@ -79,7 +79,6 @@ class Settings(NamedTuple):
     index_dir: str | None = None
     model_dir: Path | None = None
     reranker: str | None = None
-    evaluator: str | None = None
     agent: str | None = None
     session: str | None = None
     offline: bool = False
@@ -140,7 +139,6 @@ def load(
         index_dir=environ.get("AI_LESSONS_INDEX_DIR") or _text(table, "index_dir", file),
         model_dir=folder("model_dir"),
         reranker=environ.get("AI_LESSONS_RERANKER") or _text(table, "reranker", file),
-        evaluator=environ.get("AI_LESSONS_EVALUATOR") or _text(table, "evaluator", file),
         agent=environ.get("AI_LESSONS_AGENT") or _text(table, "agent", file),
         session=environ.get("AI_LESSONS_SESSION") or None,
         offline=_flag(environ, "AI_LESSONS_OFFLINE", table, "offline", file),

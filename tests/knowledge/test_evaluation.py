@@ -9,21 +9,14 @@ from hypothesis import strategies as st
 
 from ai_lessons.knowledge import markdown
 from ai_lessons.knowledge.evaluation import (
-    Check,
     Facts,
-    Finding,
-    Opinion,
     Recommendation,
     Report,
     Secret,
-    Severity,
     Similar,
     as_data,
     examine,
-    read_opinion,
     render,
-    with_fault,
-    with_opinion,
 )
 from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.knowledge.specifics import Names
@@ -82,71 +75,18 @@ def test_a_lesson_marked_wrong_is_not_promoted() -> None:
     assert of_lesson(status="wrong").recommendation is Recommendation.REJECT
 
 
-def report_of(recommendation: Recommendation = Recommendation.APPROVE) -> Report:
-    severity = Severity.NOTE if recommendation is Recommendation.APPROVE else Severity.WARNING
-    return Report((Finding(Check.SPECIFICITY, severity, "host: buildbox"),))
-
-
-@pytest.mark.parametrize(
-    ("mine", "theirs", "both"),
-    [("approve", "reject", "reject"), ("revise", "approve", "revise"), ("approve", "approve", "approve")],
-)
-def test_the_stricter_of_two_recommendations_counts(mine: str, theirs: str, both: str) -> None:
-    opinion = Opinion(recommendation=Recommendation(theirs), confidence=1.0)
-    report = with_opinion(report_of(Recommendation(mine)), opinion, "the evaluator")
-    assert report.recommendation.value == both
-    assert report.findings[-1].message == f"the evaluator says {theirs}"
-
-
-def test_what_an_evaluator_adds_is_said_to_be_its_own() -> None:
-    data = {"conflicts": ["L-1"], "risk_flags": ["license_conflict", "x"], "notes": "shorten it", "confidence": "high"}
-    report = with_opinion(report_of(), read_opinion(data), "the evaluator")
-    assert render(report) == (
-        "Evaluation: revise\n\n"
-        "- specificity: host: buildbox\n- evaluator: the evaluator: shorten it\n"
-        "- warning, evaluator: the evaluator sees a conflict: L-1\n"
-        "- warning, evaluator: the evaluator names a risk: LicenseConflict\n"
-    )
-
-
-def test_an_evaluator_that_failed_changes_nothing_else() -> None:
-    report = with_fault(report_of(), "it printed no JSON\nSigned-off-by: x")
-    assert report.recommendation is Recommendation.APPROVE
-    assert report.findings[-1].message == "the evaluator failed: it printed no JSON Signed-off-by: x"
-
-
 def test_it_is_short_markdown_for_a_message() -> None:
     report = of_lesson("\n\nSee \x1b[31m http://buildbox:8080/x\n" + BODY)
     assert render(report) == ("Evaluation: revise\n\n- warning, specificity: host: buildbox (jira/lessons/a.md:7)\n")
     assert render(Report()).endswith("- nothing was found that speaks against it\n")
 
 
-def test_as_data_it_holds_the_opinion_with_the_keys_of_the_specification() -> None:
-    data = as_data(with_opinion(report_of(), read_opinion({"quality": 0.5}), "it"))
-    assert list(data["opinion"])[:6] == [
-        "generalizability", "quality", "conflicts", "risk_flags", "recommendation", "confidence",
-    ]  # fmt: skip
-    assert json.loads(json.dumps(data))["opinion"]["quality"] == 0.5
-    assert as_data(Report()) == {"recommendation": "approve", "findings": [], "opinion": None}
-
-
-ANY = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
-    max_leaves=6,
-)
-KEYS = st.sampled_from(
-    ["generalizability", "quality", "conflicts", "risk_flags", "recommendation", "confidence", "notes"]
-)
-
-
-@given(st.dictionaries(KEYS, ANY))
-def test_an_answer_of_an_evaluator_is_bounded(data: dict[str, Any]) -> None:
-    opinion = read_opinion(data)
-    measures = (opinion.generalizability, opinion.quality, opinion.confidence)
-    assert all(0 <= one <= 1 for one in measures if one is not None)
-    report = with_opinion(report_of(), opinion, "it")
-    assert all(line.isprintable() and len(line) < 400 for line in render(report).splitlines())
+def test_as_data_it_has_the_recommendation_and_the_findings() -> None:
+    data = as_data(of_lesson(status="wrong"))
+    assert json.loads(json.dumps(data)) == {
+        "recommendation": "reject",
+        "findings": [{"check": "status", "severity": "stop", "message": "it is marked wrong", "where": ""}],
+    }
 
 
 @given(st.text(max_size=300), st.text(max_size=60))

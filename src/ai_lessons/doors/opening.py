@@ -51,7 +51,6 @@ def options(
         model_dir=settings.model_dir,
         reranker=settings.reranker,
         index_dir=settings.index_dir,
-        evaluator=settings.evaluator,
         agent=settings.agent,
         session=settings.session,
         tier=settings.tier,

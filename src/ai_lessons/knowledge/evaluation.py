@@ -1,17 +1,15 @@
 """What is said of an entry before it goes to another tier: findings and a recommendation. Pure values.
 
 A report decides nothing. The recommendation is `reject` where a finding stops it, `revise` where one warns, else
-`approve`. An evaluator of the user's (a program, a model) may have an opinion, too. It is taken as data: the stricter
-of the two recommendations counts, so that a text that talks its reader into something gains nothing.
+`approve`.
 """
 
 from __future__ import annotations
 
 import unicodedata
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
-from math import isnan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.knowledge.entries import Status
@@ -22,14 +20,11 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Entry
 
-LONGEST, MOST = 300, 40
-"""Characters of a line, and lines, of what others say and we repeat."""
+LONGEST = 300
+"""Characters of a line of what others wrote and we repeat."""
 
 _NAMED = 6
 """Values of one sort that are named; of more the number is told."""
-
-FLAGS = ("ContainsSecrets", "SecurityAntiPattern", "LicenseConflict", "ComplianceRisk")
-"""The risks that an evaluator may name; we ourselves look for the first one."""
 
 
 class Check(StrEnum):
@@ -40,7 +35,6 @@ class Check(StrEnum):
     CONTRADICTIONS = "contradictions"
     SPECIFICITY = "specificity"
     STATUS = "status"
-    EVALUATOR = "evaluator"
 
 
 class Severity(StrEnum):
@@ -94,36 +88,19 @@ class Facts(NamedTuple):
     contradictions: Sequence[str] = ()
 
 
-class Opinion(NamedTuple):
-    """What an evaluator says: measures from 0 to 1, known words, short lines; None for what is missing."""
-
-    generalizability: float | None = None
-    quality: float | None = None
-    conflicts: tuple[str, ...] = ()
-    risk_flags: tuple[str, ...] = ()
-    recommendation: Recommendation | None = None
-    confidence: float | None = None
-    notes: tuple[str, ...] = ()
-
-
 @dataclass(frozen=True, slots=True)
 class Report:
     """An entry as it was found to be."""
 
     findings: tuple[Finding, ...] = ()
-    opinion: Opinion | None = None
 
     @property
     def recommendation(self) -> Recommendation:
-        """The stricter one of what the findings and the opinion recommend."""
+        """What follows from the gravest finding."""
         severities = {one.severity for one in self.findings}
-        own = Recommendation.APPROVE
-        if Severity.WARNING in severities:
-            own = Recommendation.REVISE
         if Severity.STOP in severities:
-            own = Recommendation.REJECT
-        other = (self.opinion and self.opinion.recommendation) or own
-        return max(own, other, key=list(Recommendation).index)
+            return Recommendation.REJECT
+        return Recommendation.REVISE if Severity.WARNING in severities else Recommendation.APPROVE
 
 
 def examine(entry: Entry, files: Mapping[str, str], facts: Facts = Facts()) -> Report:  # noqa: B008 - frozen
@@ -161,45 +138,10 @@ def _specific(files: Mapping[str, str], names: Names) -> Iterator[Finding]:
         yield Finding(Check.SPECIFICITY, Severity.WARNING, f"{what} {named}{more}", next(iter(found.values())))
 
 
-def with_opinion(report: Report, opinion: Opinion, by: str) -> Report:
-    """The report after an evaluator looked at the same entry; `by` says which one, for people."""
-    said = [Finding(Check.EVALUATOR, Severity.NOTE, f"{by}: {note}") for note in opinion.notes]
-    said += [Finding(Check.EVALUATOR, Severity.WARNING, f"{by} sees a conflict: {one}") for one in opinion.conflicts]
-    said += [Finding(Check.EVALUATOR, Severity.WARNING, f"{by} names a risk: {one}") for one in opinion.risk_flags]
-    if opinion.recommendation:
-        said.append(Finding(Check.EVALUATOR, Severity.NOTE, f"{by} says {opinion.recommendation.value}"))
-    return Report((*report.findings, *said), opinion)
-
-
-def with_fault(report: Report, fault: str) -> Report:
-    """The report where the evaluator could not be asked; that is to be known, and changes nothing."""
-    said = Finding(Check.EVALUATOR, Severity.NOTE, f"the evaluator failed: {plain(fault)}")
-    return replace(report, findings=(*report.findings, said))
-
-
-def read_opinion(data: Mapping[str, Any]) -> Opinion:
-    """What an evaluator's JSON object says, within bounds. The rest is left out."""
-    flags = {flag.casefold(): flag for flag in FLAGS}
-    named = (flags.get(word.replace("_", "").casefold()) for word in _lines(data.get("risk_flags")))
-    word = str(data.get("recommendation")).strip().lower()
-    return Opinion(
-        _number(data.get("generalizability")),
-        _number(data.get("quality")),
-        _lines(data.get("conflicts")),
-        tuple(dict.fromkeys(flag for flag in named if flag)),
-        Recommendation(word) if word in set(Recommendation) else None,
-        _number(data.get("confidence")),
-        _lines(data.get("notes")),
-    )
-
-
 def render(report: Report) -> str:
     """Short Markdown, for the message of a commit: a line that says it, and a line for each finding."""
-    shown = report.findings[:MOST]
-    rows = [f"Evaluation: {report.recommendation.value}", "", *(f"- {told(one)}" for one in shown)]
-    if len(report.findings) > len(shown):
-        rows.append(f"- and {len(report.findings) - len(shown)} more")
-    return "\n".join(rows if shown else [*rows, "- nothing was found that speaks against it"]) + "\n"
+    found = [f"- {told(one)}" for one in report.findings] or ["- nothing was found that speaks against it"]
+    return "\n".join([f"Evaluation: {report.recommendation.value}", "", *found]) + "\n"
 
 
 def told(one: Finding) -> str:
@@ -211,11 +153,7 @@ def told(one: Finding) -> str:
 def as_data(report: Report) -> dict[str, Any]:
     """The report as plain data."""
     found = [one._replace(message=plain(one.message))._asdict() for one in report.findings]
-    return {
-        "recommendation": report.recommendation.value,
-        "findings": found,
-        "opinion": report.opinion and report.opinion._asdict(),
-    }
+    return {"recommendation": report.recommendation.value, "findings": found}
 
 
 def plain(text: object, longest: int = LONGEST) -> str:
@@ -223,16 +161,3 @@ def plain(text: object, longest: int = LONGEST) -> str:
     words = "".join(" " if unicodedata.category(c)[0] in "CZ" else c for c in str(text)[: 4 * longest]).split()
     line = " ".join(words)
     return line if len(line) <= longest else line[: longest - 1].rstrip() + "\u2026"
-
-
-def _lines(said: object) -> tuple[str, ...]:
-    items = said if isinstance(said, list | tuple) else [said]
-    lines = (plain(item) for item in items[:MOST] if isinstance(item, str | int | float))
-    return tuple(line for line in lines if line)
-
-
-def _number(said: object) -> float | None:
-    """A number within 0 to 1; None for what is none."""
-    if isinstance(said, bool) or not isinstance(said, int | float) or isnan(said):
-        return None
-    return float(min(max(said, 0.0), 1.0))

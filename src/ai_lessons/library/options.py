@@ -55,8 +55,7 @@ class Options(NamedTuple):
     index elsewhere (a folder or a URI that LanceDB takes). `ask_trust(path, text)` is asked before a script runs
     that this machine has never seen; without it such a script is refused. `ask_keys(question, keys)` is asked once whom
     to trust where approvals have to be signed. `cwd` resolves relative file names. `tier` is the name of the repository
-    that is opened, `places` what is read beside it. `evaluator` is a command that is asked about what is promoted, and
-    `ask_model(text)`, without one, the caller's own model; it raises an `AiLessonsError` where that gives no answer.
+    that is opened, `places` what is read beside it.
     """
 
     cache_dir: Path
@@ -65,7 +64,6 @@ class Options(NamedTuple):
     cwd: Path
     model_dir: Path | None = None
     reranker: str | None = None
-    evaluator: str | None = None
     index_dir: str | None = None
     agent: str | None = None
     session: str | None = None
@@ -76,4 +74,3 @@ class Options(NamedTuple):
     progress: Progress = silent
     now: Callable[[], datetime] = utc_now
     places: Places = Places()
-    ask_model: Callable[[str], str] | None = None

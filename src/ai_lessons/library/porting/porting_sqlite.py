@@ -178,7 +178,7 @@ def _words(table: str, row: Row, lists: Mapping[str, list[str]], known: _Known) 
 def _resource(_table: str, row: Row, lists: Mapping[str, list[str]], known: _Known) -> Item:
     kind = Kind.SCRIPT if row.get("type") == Kind.SCRIPT else Kind.DOC
     versions = [one for one in lists.get("versions", ()) if one != UNVERSIONED]
-    said = {"title": known.title, "versions": versions, "tags": lists.get("tags", ())}
+    said: dict[str, Any] = {"title": known.title, "versions": versions, "tags": lists.get("tags", ())}
     ref, where = _text(row.get("source_ref")) or None, _text(row.get("path"))
     project, name = _place_of(where)
     name = name or layout.slug(known.title)

@@ -1,4 +1,4 @@
-"""Evaluates an entry for another repository: its text, what is there already, what an evaluator says."""
+"""Evaluates an entry for another repository: its text, and what is there already."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from ai_lessons.knowledge.evaluation import Facts, Secret, examine
 from ai_lessons.knowledge.specifics import NO_NAMES, Names
 from ai_lessons.library.promotion import similar_entries
-from ai_lessons.library.promotion.evaluator import asked
 from ai_lessons.library.secrets import secret_scan
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ def evaluate(target: Parts, entry: Entry, files: Mapping[str, str], names: Names
         similar=similar_entries.near(target, entry),
         contradictions=tuple(similar_entries.contradictions(target, entry)),
     )
-    return asked(target.options, entry, files, examine(entry, files, facts))
+    return examine(entry, files, facts)
 
 
 def _secrets(entry: Entry, files: Mapping[str, str]) -> list[Secret]:
