@@ -20,11 +20,10 @@ from ai_lessons.library.checking import checked
 from ai_lessons.library.governance import governing
 from ai_lessons.library.governance.governing import Move, Verdict
 from ai_lessons.library.options import ENTERPRISE
-from ai_lessons.library.promotion.evaluating import evaluate
+from ai_lessons.library.promotion.evaluating import copies, evaluate, says_the_same
 from ai_lessons.library.promotion.known_names import names_of, place_of
 from ai_lessons.library.promotion.promotion_copy import Carried, Coming, Placed, carried, placed, scope_of, stripped
 from ai_lessons.library.promotion.promotions import ASKED, COPIED, PRESENT, PROPOSED, REFUSED, Promoted, Wanted
-from ai_lessons.library.promotion.similar_entries import copies, says_the_same
 from ai_lessons.library.rules.proposing import propose_entry, rejected_before
 from ai_lessons.library.rules.rule_desk import desk
 from ai_lessons.library.rules.rule_warnings import said
