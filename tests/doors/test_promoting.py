@@ -89,11 +89,11 @@ def test_a_dry_run_shows_the_generic_form_and_writes_nothing(three: Path, hermet
 def test_the_generic_form_needs_a_person_or_yes(three: Path, run: Run) -> None:
     refused = promote(run, "--generic", "--name", "sandbox")
     assert refused.code == 8
-    assert "nobody looked at it" in refused.err
+    assert "no person looked at it" in refused.err
     assert promote(run, "--generic", "--name", "sandbox", "--yes").code == 0
 
 
-@pytest.mark.parametrize(("answer", "outcome"), [("y", "copied from project"), ("n", "nobody looked at it")])
+@pytest.mark.parametrize(("answer", "outcome"), [("y", "copied from project"), ("n", "no person looked at it")])
 def test_a_person_is_shown_what_goes_and_asked(three: Path, spawn: Spawn, answer: str, outcome: str) -> None:
     child = spawn("contribute", "promote", LESSON, "--to", "user", "--generic", "--name", "sandbox")
     child.expect("would be copied to user")

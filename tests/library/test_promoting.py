@@ -298,9 +298,9 @@ class TestToAnEnterprise:
             shown.append(plan)
             return False
 
-        with pytest.raises(Refused, match="nobody looked at it"):
+        with pytest.raises(Refused, match="no person looked at it"):
             go(company, lesson, ACME, generic=True)
-        with pytest.raises(Refused, match="nobody looked at it"):
+        with pytest.raises(Refused, match="no person looked at it"):
             go(company, lesson, ACME, generic=True, ask=no)
         assert shown[0].diff
         assert go(company, lesson, ACME, generic=True, ask=lambda _: True).outcome == "proposed"

@@ -327,7 +327,7 @@ def _propose(
             try:
                 entry = read_entry(path, text)
             except AiLessonsError:
-                continue  # what cannot be read was never in force, and nobody could judge it
+                continue  # what cannot be read was never in force, and no person could judge it
             what = "removal" if not then else "edit" if now else "rule"
             subject = f"Propose {what}: {entry.title}"
             made.append(propose_files(at, entry, files, subject, f"commit {source[:10]}", dry_run=dry_run))

@@ -32,7 +32,7 @@ FORMS = (GROOVE, AGENTS, CLAUDE)
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What was given away. `files` are (path, what was done); `document` is the export itself where nobody wrote it.
+    """What was given away. `files` are (path, what was done); `document` is the export itself where no file was named.
 
     `skipped` names entries that cannot be read, with the reason.
     """

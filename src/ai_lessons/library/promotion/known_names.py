@@ -39,7 +39,7 @@ def place_of(parts: Parts) -> str:
 def names_of(parts: Parts, target: Parts, entry: Entry, more: Sequence[str] = (), *, strict: bool = False) -> Names:
     """Who wrote the entry and works here, their hosts, and the code project or enterprise that it comes from.
 
-    `strict`, for a text that is to name nobody: also the project of the entry, unless the target knows one of that
+    `strict`, for a text without names: also the project of the entry, unless the target knows one of that
     name. `more` are names that the caller knows.
     """
     tier = parts.options.tier

@@ -1,7 +1,7 @@
 """Promotion: an entry goes to another tier, as a copy at once or as a proposal for the people there.
 
 Whether it may leave is asked of the enterprises concerned, see `governing`; what it is worth there is evaluated; rules
-are in force nowhere but where somebody approved them, so they always become proposals.
+are in force only where a person approved them, so they always become proposals.
 """
 
 from __future__ import annotations
@@ -47,8 +47,9 @@ def promote(tiers: Tiers, ref: str, to: str, wanted: Wanted) -> Promoted:
 
     Raises:
         UsageError: it is there, or that is no tier. NotFound: no such entry or tier, or nothing to propose on.
-        Conflict: it is marked wrong. Refused: a policy forbids it; an agent would copy; nobody looked at its generic
-        form; a script has none; git has no name for the user. InvalidEntry: it breaks the format or holds a secret.
+        Conflict: it is marked wrong. Refused: a policy forbids it; an agent would copy; no person looked at its
+        generic form; a script has none; git has no name for the user. InvalidEntry: it breaks the format, or holds a
+        secret.
     """
     if "/" in to:
         raise UsageError(f"{to!r} is no tier", hint="skills and tools are for: lesson promote ID --to=" + to)
@@ -100,7 +101,7 @@ class _Way:
         if plan.generic and not wanted.yes and not (wanted.ask and wanted.ask(plan)):
             why = f" ({plan.policy})" if plan.policy else ""
             raise Refused(
-                f"{self._light.handle} goes to {self._to} in its generic form only, and nobody looked at it{why}",
+                f"{self._light.handle} goes to {self._to} in its generic form only, and no person looked at it{why}",
                 hint=f"ai-lessons contribute promote {self._light.handle} --to {self._to} --generic --dry-run shows it,"
                 " --yes takes it",
             )
