@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from difflib import unified_diff
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.knowledge import markdown
 from ai_lessons.knowledge.passages import code_lines, lines_of
@@ -19,7 +19,7 @@ from ai_lessons.knowledge.specifics import NO_NAMES, PLACEHOLDER, TOLD, Names, S
 from ai_lessons.knowledge.texts import cut
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 BLOCK, INLINE = "(code left out)", "CODE"
 """What stands in the place of code."""
@@ -27,8 +27,6 @@ BLOCK, INLINE = "(code left out)", "CODE"
 SHORT = 40
 """Characters of inline code that may be a word, a key or the name of a command."""
 
-_TITLE = "title"
-_SENTENCES = ("rationale",)
 _PARTS = ("when", "do", "dont", "because")
 _FENCED = re.compile(r"((?:[ \t]*>)*[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*)(?:`{3}|~{3})")
 _QUOTED = re.compile(r"(?:[ \t]{0,3}>)*[ \t]*")
@@ -93,26 +91,18 @@ def _settled(text: str, names: Names, said: Counter[str], change: Callable[[str,
 
 
 def _matter(text: str, names: Names, said: Counter[str]) -> str:
-    fields = markdown.parse(text).fields
-    changes: dict[str, str] = {}
-    for key in (_TITLE, *_SENTENCES):
-        if isinstance(fields.get(key), str):
-            changes[key] = _settled(fields[key], names, said, _any)
-    stated = fields.get("pattern")
-    pattern = stated if isinstance(stated, dict) else {}
-    for part in _PARTS:
-        if isinstance(pattern.get(part), str):
-            changes[f"pattern.{part}"] = _settled(pattern[part], names, said, _any)
-    if _TITLE in changes and changes[_TITLE] != fields[_TITLE]:
-        changes[_TITLE] = one_line(changes[_TITLE])
-    flat = {key: value for key, value in changes.items() if value != _at(fields, key)}
-    return markdown.edit(text, flat) if flat else text
+    old = _sentences(markdown.parse(text).fields)
+    new = {key: _settled(value, names, said, _any) for key, value in old.items()}
+    changes = {key: one_line(value) if key == "title" else value for key, value in new.items() if value != old[key]}
+    return markdown.edit(text, dict(changes)) if changes else text
 
 
-def _at(fields: dict[str, object], key: str) -> object:
-    head, _, rest = key.partition(".")
-    below = fields.get(head)
-    return below.get(rest) if rest and isinstance(below, dict) else below
+def _sentences(fields: Mapping[str, Any]) -> dict[str, str]:
+    """What of the frontmatter people read as sentences, by its key."""
+    pattern = fields.get("pattern")
+    parts = {f"pattern.{part}": pattern.get(part) for part in _PARTS} if isinstance(pattern, dict) else {}
+    stated = {key: fields.get(key) for key in ("title", "rationale")} | parts
+    return {key: value for key, value in stated.items() if isinstance(value, str)}
 
 
 def _body(text: str, names: Names, said: Counter[str]) -> str:
