@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import pytest
 from hypothesis import settings
 
 from ai_lessons.settings import AGENT_HOSTS, AGENT_NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # The same examples in every run, so that a change is judged by what it changes.
 settings.register_profile("same", derandomize=True)
@@ -56,6 +60,13 @@ def hermetic(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
         "[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n"
     )
     return home
+
+
+@pytest.fixture
+def closing() -> Iterator[ExitStack]:
+    """Closes what is entered here when the test is over."""
+    with ExitStack() as stack:
+        yield stack
 
 
 @pytest.fixture

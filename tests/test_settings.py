@@ -289,9 +289,3 @@ def test_a_folder_that_was_deleted_under_our_feet_is_told(
     gone.rmdir()
     with pytest.raises(UsageError, match="the current folder does not exist any more"):
         load({"HOME": str(home)})
-
-
-def test_an_evaluator_is_named_by_the_environment_or_the_configuration(home: Path, work: Path) -> None:
-    configure(home, 'evaluator = "evaluate --brief"\n')
-    assert load({"HOME": str(home)}, work).evaluator == "evaluate --brief"
-    assert load({"HOME": str(home), "AI_LESSONS_EVALUATOR": "other"}, work).evaluator == "other"

@@ -23,7 +23,7 @@ PROJECT_REPOSITORY = Path(".ai") / "reference"
 
 TRUE, FALSE = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off", ""})
 KEYS = (
-    "repo", "index_dir", "model_dir", "reranker", "evaluator", "skills_dir", "tools_dir", "agent", "offline",
+    "repo", "index_dir", "model_dir", "reranker", "skills_dir", "tools_dir", "agent", "offline",
     "enterprise",
 )  # fmt: skip
 """Keys of `config.toml`; all but `enterprise` (a table of NAME = "path", or of tables) are plain values."""
@@ -77,7 +77,7 @@ class Settings(NamedTuple):
     repository was named by path or tier, so that no other applies.
     `skills_dir` and `tools_dir` are what lessons are promoted into; `lesson_log` is where another tool kept lessons.
     `agent` is who calls if that is no person, `agent_by` the variable or file that says so.
-    `evaluator` is a command, as a shell would split it. `file` is where the user writes all this.
+    `file` is where the user writes all this.
     """
 
     repo: Path
@@ -91,7 +91,6 @@ class Settings(NamedTuple):
     index_dir: str | None = None
     model_dir: Path | None = None
     reranker: str | None = None
-    evaluator: str | None = None
     agent: str | None = None
     agent_by: str = ""
     session: str | None = None
@@ -154,7 +153,6 @@ def load(
         index_dir=environ.get("AI_LESSONS_INDEX_DIR") or _text(table, "index_dir", file),
         model_dir=folder("model_dir"),
         reranker=environ.get("AI_LESSONS_RERANKER") or _text(table, "reranker", file),
-        evaluator=environ.get("AI_LESSONS_EVALUATOR") or _text(table, "evaluator", file),
         agent=agent,
         agent_by=agent_by,
         session=environ.get("AI_LESSONS_SESSION") or None,

@@ -20,6 +20,7 @@ from library.world import LESSON, OTHER, RULE, lesson, options, rule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from contextlib import ExitStack
 
     from conftest import Git
     from library.world import World
@@ -120,9 +121,9 @@ def test_what_goes_out_and_comes_in_goes_out_the_same_again(files: dict[str, byt
 
 
 @pytest.fixture
-def other(tmp_path: Path) -> Library:
+def other(tmp_path: Path, closing: ExitStack) -> Library:
     """Another repository, on another machine."""
-    return open_library(repository(tmp_path / "other"), options(tmp_path / "there"))
+    return closing.enter_context(open_library(repository(tmp_path / "other"), options(tmp_path / "there")))
 
 
 def approved(world: World) -> str:

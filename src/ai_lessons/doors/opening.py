@@ -52,7 +52,6 @@ def options(
         model_dir=settings.model_dir,
         reranker=settings.reranker,
         index_dir=settings.index_dir,
-        evaluator=settings.evaluator,
         agent=settings.agent,
         agent_by=settings.agent_by,
         session=settings.session,

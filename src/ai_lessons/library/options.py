@@ -89,9 +89,7 @@ class Options(NamedTuple):
     to trust where approvals have to be signed, `ask_source(doc, path, file)` before a doc is read again from
     where it was not added from on this machine. `cwd` resolves relative file names. `agent` is who calls if that is no
     person, `agent_by` the variable or file that says so. `tier` is the name of the repository
-    that is opened, `places` what is read beside it. `evaluator` is a command that is asked about what is promoted, and
-    `ask_model(text)`, without one, the caller's own model; it raises an `AiLessonsError` where that gives no answer.
-    `limits` says which files of this machine may be added.
+    that is opened, `places` what is read beside it. `limits` says which files of this machine may be added.
     """
 
     cache_dir: Path
@@ -100,7 +98,6 @@ class Options(NamedTuple):
     cwd: Path
     model_dir: Path | None = None
     reranker: str | None = None
-    evaluator: str | None = None
     index_dir: str | None = None
     agent: str | None = None
     agent_by: str = ""
@@ -113,7 +110,6 @@ class Options(NamedTuple):
     progress: Progress = silent
     now: Callable[[], datetime] = utc_now
     places: Places = Places()
-    ask_model: Callable[[str], str] | None = None
     limits: Limits = Limits()
 
     def refuse_agents(self, what: str, command: str) -> None:

@@ -80,16 +80,12 @@ class Desk:
         *,
         agent: str,
         progress: Progress,
-        ask_model: Callable[[str], str] | None = None,
     ) -> T:
-        """Do a job that writes, in the name of `agent` unless the user's settings name one. One at a time.
-
-        `ask_model` asks the client's own model, for a job that wants to know what it thinks.
-        """
+        """Do a job that writes, in the name of `agent` unless the user's settings name one. One at a time."""
         with (
             self._at_work(),
             _turn(self._writing, lambda: self.still(wanted)),
-            self._fresh(agent, progress, ask_model) as library,
+            self._fresh(agent, progress) as library,
         ):
             return job(library)
 
@@ -147,15 +143,11 @@ class Desk:
         return given._replace(session=given.session or self._session, limits=self._limits)
 
     @contextmanager
-    def _fresh(
-        self, agent: str, progress: Progress | None = None, ask_model: Callable[[str], str] | None = None
-    ) -> Iterator[Library]:
+    def _fresh(self, agent: str, progress: Progress | None = None) -> Iterator[Library]:
         from ai_lessons.library.wiring import open_library
 
         given = self._options(progress)
-        with open_library(
-            self.settings.repo, given._replace(agent=given.agent or agent, ask_model=ask_model)
-        ) as library:
+        with open_library(self.settings.repo, given._replace(agent=given.agent or agent)) as library:
             yield library
 
 

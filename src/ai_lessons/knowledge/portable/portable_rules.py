@@ -1,6 +1,6 @@
 """Rules in force as text for agents that have no program of ours: a part of AGENTS.md, files of `.claude/rules`.
 
-Texts in, texts out. What stands outside of our part is somebody's, and comes out byte for byte.
+Texts in, texts out. What stands outside of our part is the user's, and comes out byte for byte.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def claude_rule(handle: str, rule: Entry) -> str:
 def refreshed(there: bytes | None, part: str | None) -> bytes | None:
     """A file of a folder of rules with our part as it is now (None: it goes). None: there shall be no such file.
 
-    A file that does not begin with a part of ours is somebody's, and stays as it is.
+    A file that does not begin with a part of ours is the user's, and stays as it is.
     """
     found = _PART.match(there) if there is not None else None
     if there is None or found is None:

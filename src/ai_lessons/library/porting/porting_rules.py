@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.knowledge import layout
@@ -26,18 +26,20 @@ if TYPE_CHECKING:
     from ai_lessons.library.rules.rule_desk import Desk
 
 
-class RuleThatCame(Protocol):
-    """A rule and its file."""
+class Arrival(NamedTuple):
+    """An item that was found to be this entry."""
+
+    item: Item
+    entry: Entry
 
     @property
-    def item(self) -> Item:
-        """The file."""
-        ...
-
-    @property
-    def entry(self) -> Entry:
-        """What it says."""
-        ...
+    def changes(self) -> list[Change]:
+        """What puts it in place."""
+        item = self.item
+        changes = [Change(item.path, item.data, executable=item.executable or None, expect=None)]
+        if item.side is not None:
+            changes.append(Change(layout.side_of(item.path), item.side, expect=None))
+        return changes
 
 
 class Proposed(NamedTuple):
@@ -48,7 +50,7 @@ class Proposed(NamedTuple):
     skipped: tuple[tuple[str, str], ...] = ()
 
 
-def propose_rules(parts: Parts, rules: Sequence[RuleThatCame], name: str, *, dry_run: bool) -> Proposed:
+def propose_rules(parts: Parts, rules: Sequence[Arrival], name: str, *, dry_run: bool) -> Proposed:
     """A proposal for each rule that is neither on the approval branch, nor proposed, nor turned down already.
 
     `dry_run`: what would be proposed.

@@ -6,7 +6,7 @@ What a format says is read elsewhere (`portable_…`); here it is checked, compa
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, Problem, UsageError
 from ai_lessons.knowledge import drafts, layout, markdown
@@ -17,10 +17,10 @@ from ai_lessons.knowledge.relations import wrong_kinds
 from ai_lessons.library.checking import checked
 from ai_lessons.library.importing import told_of
 from ai_lessons.library.porting.porting_events import bring_events
-from ai_lessons.library.porting.porting_rules import propose_rules
+from ai_lessons.library.porting.porting_rules import Arrival, propose_rules
 from ai_lessons.library.porting.porting_sources import read_source
 from ai_lessons.library.writes import Written
-from ai_lessons.repository.store import Applied, Change
+from ai_lessons.repository.store import Applied
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,22 +56,6 @@ class Ported:
     def to_embed(self) -> int:
         """Every new entry: an export carries no vectors."""
         return len(self.written)
-
-
-class Arrival(NamedTuple):
-    """An item that was found to be this entry."""
-
-    item: Item
-    entry: Entry
-
-    @property
-    def changes(self) -> list[Change]:
-        """What puts it in place."""
-        item = self.item
-        changes = [Change(item.path, item.data, executable=item.executable or None, expect=None)]
-        if item.side is not None:
-            changes.append(Change(layout.side_of(item.path), item.side, expect=None))
-        return changes
 
 
 def import_file(parts: Parts, file: Path, form: str, *, project: str | None, dry_run: bool) -> Ported:
