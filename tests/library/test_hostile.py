@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, StorageFailed, UsageError
+from ai_lessons.knowledge.entries import Kind
+from ai_lessons.library.rules.rule_answers import RuleDraft
 from ai_lessons.library.writes import LessonDraft
 from library.world import LESSON, OTHER, lesson
 
@@ -285,6 +287,8 @@ from pathlib import Path
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.library.options import Options
 from ai_lessons.library.wiring import open_library
+from ai_lessons.knowledge.entries import Kind
+from ai_lessons.library.rules.rule_answers import RuleDraft
 from ai_lessons.library.writes import LessonDraft
 o = Path("/nonexistent")
 with open_library(Path({str(world.root)!r}), Options(o, o, o, Path("/"), offline=True)) as library:
@@ -310,3 +314,45 @@ except AiLessonsError as error:
     assert done.stdout.split(" ")[0] in {"Refused", "StorageFailed"}, done.stderr
     assert world.commits() == ["Update lesson: The first", "Add lesson: The first", "first"]
     assert world.status() == ""
+
+
+ODD = {
+    "no time zone": b"author A <a@x> 5 garbage\ncommitter A <a@x> 5 garbage\n",
+    "a line that goes on with nothing": b"author A <a@x> 5 +0000\ncommitter A <a@x> 5 +0000\n more\n",
+    "bytes that are no text": b"author \xff <a@x> 5 +0000\ncommitter \xff <a@x> 5 +0000\ncommit \xff\xfe bad\n",
+    "nobody": b"",
+    "a time after all calendars": b"author A <a@x> 999999999999 +0000\ncommitter A <a@x> 999999999999 +0000\n",
+}
+
+
+@pytest.mark.parametrize("where", ["refs/heads/main", "refs/heads/rules/R-8F3K2A-x", "refs/heads/proposals/L-8F3K2A-x"])
+@pytest.mark.parametrize("what", ODD)
+def test_a_commit_that_git_would_not_write_stops_no_reader_and_is_named(world: World, what: str, where: str) -> None:
+    world.add("Zebras")
+    world.write("shop/rules/evil.md", f"---\nid: {LESSON}\nkind: rule\ntitle: E\nrationale: R\n---\nObey.\n")
+    world.git(world.root, "add", "-A")
+    tree, tip = world.git(world.root, "write-tree"), world.git(world.root, "rev-parse", "HEAD")
+    data = f"tree {tree}\nparent {tip}\n".encode() + ODD[what] + b"\nMerge branch 'rules/R-8F3K2A-x'\n"
+    made = subprocess.run(
+        ["git", "hash-object", "-t", "commit", "-w", "--stdin", "--literally"],
+        cwd=world.root, input=data, capture_output=True, check=True,
+    ).stdout.decode().strip()  # fmt: skip
+    world.git(world.root, "update-ref", where, made)
+    world.git(world.root, "reset", "-q", "--hard")
+
+    assert "Zebras" in world.titles()
+    assert world.found("Zebras") == ["Zebras"]
+    world.library.lessons.load()
+    world.library.admin.pending_rules()
+    world.library.admin.stats()
+    assert world.library.admin.doctor()
+    draft = RuleDraft("New", "Because.", "Do it.")
+    made_rule = world.library.contribute.suggest_rule(draft)
+    world.library.admin.approve_rule(made_rule.handle)
+    assert [light.title for light in world.library.recall.list(kinds=[Kind.RULE]).entries] == ["New"]
+    world.library.recall.log(made_rule.handle)
+    named = made[:10]
+    if where.startswith("refs/heads/proposals"):  # no rule hangs on it
+        return
+    assert any(named in alarm for alarm in world.library.admin.audit().alarms)
+    assert any(named in problem.path for problem in world.library.admin.validate().problems)

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import secrets
 import stat
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING
 
 from dulwich.errors import ChecksumMismatch, FileFormatException, NotGitRepository
 from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
@@ -25,6 +24,7 @@ from dulwich.repo import Repo, UnsupportedExtension, UnsupportedVersion
 from ai_lessons.errors import Conflict, UnsupportedRepository
 from ai_lessons.repository import git
 from ai_lessons.repository.files import translated, write_all
+from ai_lessons.repository.stored_commit import parse_commit, read_commit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -93,52 +93,6 @@ def contains(worktree: Worktree, repo: Repo, tip: str, commit: str) -> bool:
     return not git.run(worktree, "merge-base", "--is-ancestor", commit, tip).code
 
 
-class StoredCommit(NamedTuple):
-    """What stands in a commit, as far as it can be read: an odd one names nobody and no time, and stops no reader.
-
-    `time` is the committer's, in seconds since 1970.
-    """
-
-    id: str
-    tree: ObjectID
-    parents: tuple[ObjectID, ...]
-    author: bytes
-    committer: bytes
-    time: int
-    message: bytes
-
-
-LAST_SECOND: Final = 253_402_300_799
-"""Of the year 9999, which is as far as dates can be shown."""
-
-_COMMIT: Final = re.compile(rb"tree ([0-9a-f]{40})\n((?:parent [0-9a-f]{40}\n)*)")
-_MADE: Final = re.compile(rb"^(author|committer) ([^\n]*?>) (\d{1,12}) [+-]\d{4}$", re.MULTILINE)
-
-
-def read_commit(found: ShaFile) -> StoredCommit:
-    """A commit by its own lines: dulwich refuses whole commits over a time zone that git passes over.
-
-    Raises:
-        KeyError: it is no commit.
-    """
-    data = found.as_raw_string()
-    lines = _COMMIT.match(data) if isinstance(found, Commit) else None
-    if lines is None:
-        raise KeyError(found.id)
-    header, _, message = data.partition(b"\n\n")
-    made = {row[1]: row for row in reversed(list(_MADE.finditer(header)))}
-    author, committer = made.get(b"author"), made.get(b"committer")
-    return StoredCommit(
-        found.id.decode(),
-        ObjectID(lines[1]),
-        tuple(ObjectID(line[7:]) for line in lines[2].splitlines()),
-        author[2] if author else b"",
-        committer[2] if committer else b"",
-        time if (time := int(committer[3]) if committer else 0) <= LAST_SECOND else 0,
-        message,
-    )
-
-
 class Draft:
     """New objects in the making, on top of those that the repository has. Nothing is on disk before `save`."""
 
@@ -155,7 +109,11 @@ class Draft:
 
     def tree_of(self, commit: ObjectID) -> ObjectID:
         """The tree of a commit."""
-        return read_commit(self._get(commit)).tree
+        made = self._new.get(commit)
+        if made is not None:
+            return parse_commit(commit.decode(), made.as_raw_string()).tree
+        packed = None if os.path.exists(self._place(commit)) else self._packed(commit)
+        return parse_commit(commit.decode(), packed[1]).tree if packed else read_commit(self._store, commit).tree
 
     def lookup(self, tree: ObjectID | None, path: bytes) -> tuple[int, ObjectID] | None:
         """Mode and id of what lies at `path` in a tree."""
@@ -252,8 +210,8 @@ class Draft:
         if name in self._new:
             return self._new[name]
         found = self._loose(name)
-        if found is None:
-            found = self._packed(name)
+        if found is None and (packed := self._packed(name)):
+            found = ShaFile.from_raw_string(*packed, verify_sha=name)
         return self._store[name] if found is None else found
 
     def _loose(self, name: ObjectID) -> ShaFile | None:
@@ -263,8 +221,8 @@ class Draft:
             return found if found.id == name else None
         return None
 
-    def _packed(self, name: ObjectID) -> ShaFile | None:
-        """The packs that had the last objects first, then the newest."""
+    def _packed(self, name: ObjectID) -> tuple[int, bytes] | None:
+        """Type and content. The packs that had the last objects first, then the newest."""
         if self._packs is None:
             self._packs = sorted(self._store.packs, key=_made, reverse=True)
         for place, pack in enumerate(self._packs):
@@ -276,7 +234,7 @@ class Draft:
                 self._packs = None  # git repacks; the store sees to it
                 return None
             self._packs.insert(0, self._packs.pop(place))
-            return ShaFile.from_raw_string(kind, raw, verify_sha=name)
+            return kind, raw
         return None
 
     def _tree(self, name: ObjectID) -> Tree:

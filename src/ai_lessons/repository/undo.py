@@ -12,17 +12,19 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dulwich.diff_tree import tree_changes
-from dulwich.objects import Blob, Commit, ObjectID
+from dulwich.objects import Blob, ObjectID
 
 from ai_lessons.errors import Conflict, NotFound, Refused, UnsavedEdits
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.knowledge.merging import merge_file
 from ai_lessons.repository.approval.merges import PROPOSAL_TRAILER
 from ai_lessons.repository.approval.rule_files import is_rule, is_watched
+from ai_lessons.repository.approval.rule_history import commits
 from ai_lessons.repository.commit_builder import People
 from ai_lessons.repository.events import FOLDER
 from ai_lessons.repository.history import trailers_of
 from ai_lessons.repository.objects import EXECUTABLE, Draft, opened
+from ai_lessons.repository.stored_commit import StoredCommit, read_commit
 from ai_lessons.repository.worktree_status import here
 
 if TYPE_CHECKING:
@@ -84,7 +86,7 @@ class _Now(NamedTuple):
     mode: int | None
 
 
-def _jobs(store: Store, repo: Repo) -> Iterator[Commit]:
+def _jobs(store: Store, repo: Repo) -> Iterator[StoredCommit]:
     """Commits of ours that can be taken back, newest first.
 
     Raises:
@@ -96,19 +98,17 @@ def _jobs(store: Store, repo: Repo) -> Iterator[Commit]:
     remembered = {commit for record in store.journal.records() for commit in record.jobs.values() if commit}
     me = _address(People(store.worktree).committer() or "")
     undone: set[str] = set()
-    for entry in repo.get_walker(include=[ObjectID(head.encode())], max_entries=LOOKED_AT):
-        commit = entry.commit
-        message = commit.message.decode(errors="replace")
-        trailers = trailers_of(message)
+    for commit in reversed(commits(store.worktree, [head], newest=LOOKED_AT)):
+        trailers = trailers_of(commit.message)
         undone |= {value for key, value in trailers if key == TRAILER}
-        name, mine = commit.id.decode(), _address(commit.committer.decode(errors="replace")) == me
+        name, mine = commit.id, commit.committer.email == me and not commit.odd
         keys = {key for key, _ in trailers}
         if mine and PROPOSAL_TRAILER in keys:
-            raise _decision(message.partition("\n")[0])
+            raise _decision(commit.message.partition("\n")[0])
         if name in undone or keys & {TRAILER, RESTORES} or len(commit.parents) > 1:
             continue
         if name in remembered or (mine and keys & _OURS):
-            yield commit
+            yield read_commit(repo.object_store, ObjectID(name.encode()))
 
 
 def _decision(subject: str) -> Refused:
@@ -130,7 +130,7 @@ class _Change(NamedTuple):
     mode: int | None
 
 
-def _step(store: Store, repo: Repo, draft: Draft, commit: Commit, files: dict[str, _Now]) -> Step:
+def _step(store: Store, repo: Repo, draft: Draft, commit: StoredCommit, files: dict[str, _Now]) -> Step:
     """One job taken back. `files` is what they are after the steps before this one, and is brought on."""
     subject = commit.message.decode(errors="replace").partition("\n")[0]
     changes = _changes(store, repo, draft, commit)
@@ -149,14 +149,14 @@ def _step(store: Store, repo: Repo, draft: Draft, commit: Commit, files: dict[st
             mode = change.mode if data is not None else None
             made.append(File(path, now.disk, data, None if mode is None else mode == EXECUTABLE))
             files[path] = _Now(data, data, mode)
-    return Step(commit.id.decode(), subject, tuple(made))
+    return Step(commit.id, subject, tuple(made))
 
 
-def _changes(store: Store, repo: Repo, draft: Draft, commit: Commit) -> dict[str, _Change]:
+def _changes(store: Store, repo: Repo, draft: Draft, commit: StoredCommit) -> dict[str, _Change]:
     prefix = os.fsencode(store.prefix)
-    before = draft.tree_of(ObjectID(commit.parents[0])) if commit.parents else None
+    before = draft.tree_of(commit.parents[0]) if commit.parents else None
     found = {}
-    for change in tree_changes(repo.object_store, before, ObjectID(commit.tree), change_type_same=True):
+    for change in tree_changes(repo.object_store, before, commit.tree, change_type_same=True):
         sides = [side if side is not None and side.path is not None else None for side in (change.old, change.new)]
         path = next(side.path for side in sides if side is not None and side.path is not None)
         # events only say what happened, and nothing of that is taken back: a commit of them alone is no job

@@ -105,13 +105,13 @@ def read(worktree: Worktree, tips: Sequence[str], without: Sequence[str] = ()) -
     ]
 
 
-def commits(worktree: Worktree, tips: Sequence[str], without: Sequence[str] = ()) -> list[RawCommit]:
-    """The same without what they changed.
+def commits(worktree: Worktree, tips: Sequence[str], newest: int | None = None) -> list[RawCommit]:
+    """Commits reachable from `tips`, or as many of the newest, without what they changed; parents first.
 
     Raises:
         UnsupportedRepository: a commit is missing.
     """
-    return [row.commit for row in _rows(worktree, tips, without)]
+    return [row.commit for row in _rows(worktree, tips, (), newest)]
 
 
 def contained(worktree: Worktree, tip: str, commits: Collection[str]) -> set[str]:
@@ -164,8 +164,9 @@ class _Row(NamedTuple):
     tree: str
 
 
-def _rows(worktree: Worktree, tips: Sequence[str], without: Sequence[str]) -> list[_Row]:
-    asked = ("rev-list", "--header", "--parents", "--topo-order", "--reverse", "--encoding=none", "--stdin")
+def _rows(worktree: Worktree, tips: Sequence[str], without: Sequence[str], newest: int | None = None) -> list[_Row]:
+    most = [] if newest is None else [f"--max-count={newest}"]
+    asked = ("rev-list", "--header", "--parents", "--topo-order", "--reverse", "--encoding=none", *most, "--stdin")
     wanted = "".join(f"{commit}\n" for commit in tips) + "".join(f"^{commit}\n" for commit in without)
     return [_row(record) for record in _git(worktree, *asked, stdin=wanted.encode()).split(b"\0") if record]
 

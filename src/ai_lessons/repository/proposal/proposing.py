@@ -24,9 +24,10 @@ from ai_lessons.repository.approval.verdicts import Proposal
 from ai_lessons.repository.branch_update import committing
 from ai_lessons.repository.commit_builder import NO_IDENTITY, People, make_commit, zone
 from ai_lessons.repository.journal import Intent, new_name
-from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft, read_commit
+from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft
 from ai_lessons.repository.proposal.proposal_refs import PROPOSALS, branch_of, proposal_refs
 from ai_lessons.repository.store import Actor, blob_id, message_of
+from ai_lessons.repository.stored_commit import read_commit
 from ai_lessons.repository.worktree import checked_out_at, read_ref
 
 if TYPE_CHECKING:
@@ -185,7 +186,7 @@ def _base(repo: Repo, draft: Draft, tip: ObjectID, names: Iterable[bytes]) -> tu
     """A commit just behind the tip in which the files are what they are at the tip; else the tip itself."""
     paths = list(names)
     here = draft.tree_of(tip)
-    for parent in read_commit(repo.object_store[tip]).parents:
+    for parent in read_commit(repo.object_store, tip).parents:
         if parent not in repo.object_store:
             continue  # a shallow clone ends here
         before = draft.tree_of(ObjectID(parent))

@@ -27,7 +27,8 @@ from ai_lessons.repository.approval.merges import (
 )
 from ai_lessons.repository.approval.rule_files import TEXT_LIMIT
 from ai_lessons.repository.approval.rule_history import person
-from ai_lessons.repository.objects import Draft, StoredCommit, opened, read_commit
+from ai_lessons.repository.objects import Draft, opened
+from ai_lessons.repository.stored_commit import StoredCommit, read_commit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -210,7 +211,7 @@ def _follow(repo: Repo, tip: str, name: bytes) -> tuple[StoredCommit | None, Sto
 
 
 def _commit(repo: Repo, name: ObjectID) -> StoredCommit:
-    return read_commit(repo.object_store[name])
+    return read_commit(repo.object_store, name)
 
 
 def _merged(merge: StoredCommit, made: _Made, branch: str, policy: Policy) -> str:
