@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.doors import render_graph
+from ai_lessons.doors import encode, render_graph
 from ai_lessons.doors.terminal import View, clip, line
 from ai_lessons.knowledge.entries import Kind, Light
 from ai_lessons.knowledge.relations import Line
@@ -98,7 +98,7 @@ flowchart LR
 
 
 def test_the_graph_as_data() -> None:
-    data = render_graph.data(GRAPH)
+    data = encode.encode(GRAPH)
     assert [entry["handle"] for entry in data["entries"]] == ["L-AAA", "S-BBB", "R-CCC", "D-DDD"]
     assert (data["missing"], data["notes"]) == (["GONE"], [])
     assert data["links"][1] == {"source": "AAA", "relation": "related_to", "target": "CCC", "weight": 0.5}
@@ -195,4 +195,4 @@ def test_topics_are_named_and_framed() -> None:
     graph = GRAPH._replace(clusters=(("AAA", "CCC", "DDD"),))
     assert render_graph.text(graph, VIEW).endswith("\n\nRelated topics:\n  L-AAA, R-CCC, D-DDD")
     assert '  subgraph cluster_1 { "AAA"; "CCC"; "DDD"; }' in render_graph.dot(graph, VIEW).splitlines()
-    assert render_graph.data(graph)["clusters"] == [["AAA", "CCC", "DDD"]]
+    assert encode.encode(graph)["clusters"] == [["AAA", "CCC", "DDD"]]

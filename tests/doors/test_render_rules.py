@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Any
 
-from ai_lessons.doors import render, render_jobs, render_rules, rules_json
+from ai_lessons.doors import encode, render, render_jobs, render_rules
 from ai_lessons.doors.terminal import View
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.answers import Approval, Context, Related, Shown, Why
@@ -349,33 +349,32 @@ def test_no_text_of_a_proposal_reaches_the_terminal_as_it_is() -> None:
 
 
 def test_what_waits_as_data_has_the_documented_keys_and_more() -> None:
-    (data,) = rules_json.pending((NEW,))
+    (data,) = encode.encode((NEW,))
     documented = ["id", "handle", "title", "branch", "suggested_by", "suggested_at", "conflicts", "similar"]
     assert set(documented) <= data.keys()
     assert data.keys() == {field.name for field in fields(Pending)}
     assert [entry["handle"] for entry in data["evidence"]] == ["L-L00001"]
-    assert rules_json.number_pending(2) == {"pending": 2}
 
 
 def test_a_proposal_as_data_is_a_write_with_its_branch() -> None:
-    data = rules_json.suggested(SUGGESTED)
+    data = encode.encode(SUGGESTED)
     assert {key: data[key] for key in ("id", "handle", "path", "commit", "branch")} == {
         "id": RULE.id, "handle": RULE.handle, "path": RULE.path, "commit": COMMIT, "branch": BRANCH,
     }  # fmt: skip
-    assert rules_json.proposed((SUGGESTED,)) == [data]
+    assert encode.encode((SUGGESTED,)) == [data]
 
 
 def test_why_as_data_keeps_what_the_sentences_say() -> None:
     edge = Related(LESSON, LESSON.id, "derived_from", outgoing=True)
-    data = rules_json.why(Why(RULE, "Bo", "2026", (("source", "tested"),), (edge,), (), APPROVAL, ("said by Bo",)))
+    data = encode.encode(Why(RULE, "Bo", "2026", (("source", "tested"),), (edge,), (), APPROVAL, ("said by Bo",)))
     assert (data["handle"], data["said_by"], data["stated"]) == ("R-R00001", "Bo", {"source": "tested"})
     assert data["derived_from"][0]["entry"]["handle"] == "L-L00001"
     assert data["approval"]["approved_by"] == "Ann <ann@example.com>"
-    assert rules_json.why(Why(LESSON, "", "", (), (), (), None, ()))["approval"] is None
+    assert encode.encode(Why(LESSON, "", "", (), (), (), None, ()))["approval"] is None
 
 
 def test_context_as_data_has_rules_and_lessons_without_scores() -> None:
-    data = rules_json.context(Context((RULE,), (LESSON,), ("note",)))
+    data = encode.encode(Context((RULE,), (LESSON,), ("note",)))
     assert (data["rules"][0]["handle"], data["lessons"][0]["handle"], data["notes"]) == (
         "R-R00001", "L-L00001", ["note"],
     )  # fmt: skip

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -14,7 +13,6 @@ from ai_lessons.knowledge.evaluation import (
     Report,
     Secret,
     Similar,
-    as_data,
     examine,
     render,
 )
@@ -79,14 +77,6 @@ def test_it_is_short_markdown_for_a_message() -> None:
     report = of_lesson("\n\nSee \x1b[31m http://buildbox:8080/x\n" + BODY)
     assert render(report) == ("Evaluation: revise\n\n- warning, specificity: host: buildbox (jira/lessons/a.md:7)\n")
     assert render(Report()).endswith("- nothing was found that speaks against it\n")
-
-
-def test_as_data_it_has_the_recommendation_and_the_findings() -> None:
-    data = as_data(of_lesson(status="wrong"))
-    assert json.loads(json.dumps(data)) == {
-        "recommendation": "reject",
-        "findings": [{"check": "status", "severity": "stop", "message": "it is marked wrong", "where": ""}],
-    }
 
 
 @given(st.text(max_size=300), st.text(max_size=60))

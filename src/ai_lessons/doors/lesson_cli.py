@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ai_lessons.doors import render_lessons
+from ai_lessons.doors import encode, render_lessons
 from ai_lessons.doors.cli import ending, global_options, prepare
 from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Group
@@ -71,7 +71,7 @@ def add(
         raise UsageError("a firm lesson is from the user", hint="leave --firm or --from out")
     by = origin or ("user" if firm else call.caller)
     done = call.library.lessons.add(pattern_of(words, parts), scope=scope or "", by=by)
-    call.answer(done, render_lessons.added, render_lessons.changed_data)
+    call.answer(done, render_lessons.added)
 
 
 def pattern_of(words: tuple[str, ...], parts: dict[str, str | None]) -> Pattern:
@@ -109,7 +109,7 @@ def list_lessons(call: Call, scope: str | None, origin: str | None, every: bool)
     call.answer(
         found,
         lambda value, view: render_lessons.rows(value.entries, view, every=every),
-        render_lessons.rows_data,
+        lambda value: [encode.lesson(one) for one in value.entries],
         paged=True,
     )
 
@@ -119,7 +119,7 @@ def list_lessons(call: Call, scope: str | None, origin: str | None, every: bool)
 @pass_call
 def show(call: Call, ref: str) -> None:
     """Show a lesson in full, as YAML."""
-    call.answer(call.library.lessons.show(ref), render_lessons.shown, render_lessons.shown_data, paged=True)
+    call.answer(call.library.lessons.show(ref), render_lessons.shown, paged=True)
 
 
 @lesson.command("wrong", examples=["lesson wrong L-8F3K2A", 'lesson wrong L-8F3K2A --reason "too specific"'])
@@ -130,7 +130,7 @@ def show(call: Call, ref: str) -> None:
 def wrong(call: Call, ref: str, reason: str, origin: str | None) -> None:
     """Mark a lesson as wrong: it leaves all results, git keeps it. What the user stated, only the user takes back."""
     done = call.library.lessons.wrong(ref, reason, by=origin or call.caller)
-    call.answer(done, render_lessons.marked_wrong, render_lessons.changed_data)
+    call.answer(done, render_lessons.marked_wrong)
 
 
 @lesson.command(
@@ -146,7 +146,7 @@ def promote(call: Call, ref: str, to: str) -> None:
 
     targets = Targets(call.settings.skills_dir, call.settings.tools_dir)
     done = call.library.lessons.promote(ref, to, targets)
-    call.answer(done, render_lessons.promoted, render_lessons.changed_data)
+    call.answer(done, render_lessons.promoted)
 
 
 @lesson.command("search", examples=['lesson search "tmux"', 'lesson search "config" --scope=global'])
@@ -157,7 +157,10 @@ def promote(call: Call, ref: str, to: str) -> None:
 def search(call: Call, words: tuple[str, ...], scope: str | None, limit: int) -> None:
     """Search lessons by meaning and by words, best first."""
     found = call.library.lessons.search(" ".join(words), scope=scope, limit=limit)
-    call.answer(found, render_lessons.found, render_lessons.found_data)
+    lessons = [encode.lesson(hit.entry, scored=True) for hit in found.lessons]
+    call.answer(
+        found, render_lessons.found, lambda value: {"query": value.query, "lessons": lessons, "notes": value.notes}
+    )
 
 
 @lesson.command("load", examples=["lesson load", "lesson load --scope=tmux"])
@@ -174,7 +177,7 @@ def search(call: Call, words: tuple[str, ...], scope: str | None, limit: int) ->
 def load(call: Call, scope: str | None, limit: int) -> None:
     """Print the lessons that a session begins with, as Markdown: the global ones, then those of the scope."""
     found = call.library.lessons.load(scope, limit=limit or None)
-    call.answer(found, render_lessons.loaded, render_lessons.loaded_data, framed=framing.loaded)
+    call.answer(found, render_lessons.loaded, framed=framing.loaded)
 
 
 @lesson.command("import", examples=["lesson import", "lesson import old/lessons.jsonl"])

@@ -1,9 +1,8 @@
-"""What policies of enterprises allowed and refused, as text for people and as data. Pure."""
+"""What policies of enterprises allowed and refused, as text for people. Pure."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ai_lessons.doors.terminal import count, line
 
@@ -35,8 +34,3 @@ def _told(one: Enforced, view: View) -> Iterator[str]:
         else "nowhere on this machine"
     )
     yield f"  by {line(one.by) or 'somebody'}{agent}; stated: {stated}"
-
-
-def as_data(value: Enforcement) -> list[dict[str, Any]]:
-    """The same as rows."""
-    return [asdict(one) for one in value.rows]

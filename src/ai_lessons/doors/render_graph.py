@@ -6,9 +6,8 @@ Titles and ids come from files that anybody may have written: each format has it
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ai_lessons.doors import as_json
 from ai_lessons.doors.terminal import clip, line
 from ai_lessons.knowledge.entries import Kind
 
@@ -106,20 +105,6 @@ def mermaid(value: Graph, _view: View) -> str:
 def _mermaid(raw: str) -> str:
     """Marks of ASCII as the codes that Mermaid knows, so that none of them ends a label, a fence or a tag."""
     return re.sub(r"[^\w\s.,:()/+-]", lambda found: f"#{ord(found[0])};", line(raw), flags=re.ASCII)
-
-
-def data(value: Graph) -> dict[str, Any]:
-    """Light entries, ids that no entry has, and links."""
-    return {
-        "entries": [as_json.light(entry, scored=False) for entry in value.entries],
-        "missing": list(value.missing),
-        "links": [
-            {"source": one.source, "relation": one.relation, "target": one.target, "weight": one.weight}
-            for one in value.lines
-        ],
-        "clusters": [list(one) for one in value.clusters],
-        "notes": list(value.notes),
-    }
 
 
 FORMATS: Mapping[str, Callable[[Graph, View], str]] = {"text": text, "dot": dot, "mermaid": mermaid}

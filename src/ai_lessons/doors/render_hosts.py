@@ -1,8 +1,8 @@
-"""The agent hosts of a machine, for people and as data. Pure: takes what was found, returns text."""
+"""The agent hosts of a machine, for people. Pure: takes what was found, returns text."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ai_lessons.doors.terminal import line, table
 
@@ -44,18 +44,3 @@ def _ours(host: Host) -> str:
 def _target(target: Target) -> str:
     state = "ours is there" if target.ours else "nothing of ours" if target.there else "no file"
     return f"  {WAYS[target.way]}: {line(target.place)} ({state})"
-
-
-def as_data(found: Sequence[Host]) -> list[dict[str, Any]]:
-    """The same for programs."""
-    return [
-        {
-            "id": host.id,
-            "name": host.name,
-            "found": list(host.found),
-            "hooks": {place: list(events) for place, events in host.hooks.items()},
-            "targets": [target._asdict() for target in host.targets],
-            "unreadable": list(host.unreadable),
-        }
-        for host in found
-    ]

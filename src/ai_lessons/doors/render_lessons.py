@@ -1,18 +1,19 @@
-"""Lessons in the forms of the program `lesson`: a table, Markdown for an agent, YAML for one, and data. Pure."""
+"""Lessons in the forms of the program `lesson`: a table, Markdown for an agent, and YAML for one. Pure."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ai_lessons.doors import encode
 from ai_lessons.doors.render_jobs import WAITING
 from ai_lessons.doors.terminal import View, clean, line, table
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from ai_lessons.knowledge.entries import Light, Pattern
-    from ai_lessons.library.answers import Answer, Listing
+    from ai_lessons.library.answers import Answer
     from ai_lessons.library.lessons.lesson_answers import LessonChange, LessonShown, Loaded
 
 FIRM = "[firm]"
@@ -88,7 +89,8 @@ def shown(value: LessonShown, _view: View) -> str:
         yaml.append(f"pattern: {_quoted(' '.join(str(value.pattern).split()))}")
         yaml.append("parsed:")
         yaml += [
-            f"  {key}: {text if key == 'action' else _quoted(text)}" for key, text in parsed(value.pattern).items()
+            f"  {key}: {text if key == 'action' else _quoted(text)}"
+            for key, text in encode.pattern(value.pattern).items()
         ]
     if not value.pattern or _own_title(value.pattern, entry.title):
         yaml += entry_lines("title", entry.title)
@@ -107,12 +109,6 @@ def _own_title(pattern: Pattern, title: str) -> bool:
     from ai_lessons.knowledge.patterns import title_of
 
     return title != title_of(pattern)
-
-
-def parsed(pattern: Pattern) -> dict[str, str]:
-    """The parts of a pattern; `do` is the action, whether to do it or not."""
-    action = "dont" if pattern.negative else "do"
-    return {"when": pattern.when, "action": action, "do": pattern.action, "because": pattern.because}
 
 
 def added(value: LessonChange, view: View) -> str:
@@ -141,56 +137,3 @@ def promoted(value: LessonChange, view: View) -> str:
 
 def _waiting(value: LessonChange) -> list[str]:
     return [f"  {line(note)}" for note in value.notes if note.startswith(WAITING)]
-
-
-def changed_data(value: LessonChange) -> dict[str, Any]:
-    """A write as data; `target` only where there is one."""
-    data: dict[str, Any] = {"id": value.id, "handle": value.handle, "path": value.path, "commit": value.commit}
-    data |= {"change": value.change} | ({"target": value.target} if value.target else {})
-    return data | ({"notes": list(value.notes)} if value.notes else {})
-
-
-def row_data(entry: Light) -> dict[str, Any]:
-    """A lesson of a list."""
-    details = entry.details
-    return {
-        "id": entry.id,
-        "handle": entry.handle,
-        "scope": entry.project,
-        "from": details.get("from"),
-        "status": details.get("status"),
-        "created": details.get("created"),
-        "pattern": details.get("pattern"),
-        "title": entry.title,
-        "path": entry.path,
-    }
-
-
-def rows_data(value: Listing) -> list[dict[str, Any]]:
-    """An array of lessons."""
-    return [row_data(one) for one in value.entries]
-
-
-def found_data(answer: Answer) -> dict[str, Any]:
-    """What a search found, best first."""
-    lessons = [row_data(hit.entry) | {"score": hit.entry.score} for hit in answer.lessons]
-    return {"query": answer.query, "lessons": lessons, "notes": list(answer.notes)}
-
-
-def loaded_data(value: Loaded) -> dict[str, Any]:
-    """The lessons of a session, by scope."""
-    groups = [{"scope": scope, "lessons": _rows_data(entries)} for scope, entries in value.groups]
-    return {"active": value.total, "groups": groups, "notes": list(value.notes)}
-
-
-def _rows_data(entries: Iterable[Light]) -> list[dict[str, Any]]:
-    return [row_data(one) for one in entries]
-
-
-def shown_data(value: LessonShown) -> dict[str, Any]:
-    """One lesson in full; `parsed` is null for free text."""
-    fields: Mapping[str, Any] = value.fields
-    more = {key: fields[key] for key in ("reason", "promoted_to") if fields.get(key)}
-    return (
-        row_data(value.entry) | more | {"parsed": parsed(value.pattern) if value.pattern else None, "text": value.body}
-    )

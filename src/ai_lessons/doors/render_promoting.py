@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ai_lessons.doors import as_json, render_jobs, render_rules
+from ai_lessons.doors import render_jobs, render_rules
 from ai_lessons.doors.terminal import clean, line
-from ai_lessons.knowledge.evaluation import as_data, told
+from ai_lessons.knowledge.evaluation import told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,27 +86,3 @@ def _generic(value: Promoted, view: View) -> list[str]:
         return []
     rows = [view.paint("In its generic form:", "heading"), *(f"  {line(one)}" for one in value.replaced)]
     return [*rows, *clean(value.diff).rstrip("\n").split("\n")]
-
-
-def promoted_data(value: Promoted) -> dict[str, Any]:
-    """The same as data; `copy` is null where none was made, `proposal` where nothing was proposed."""
-    entry = value.entry
-    return {
-        "id": entry.id,
-        "handle": entry.handle,
-        "title": entry.title,
-        "from": value.source,
-        "to": value.target,
-        "outcome": value.outcome,
-        "dry_run": value.dry_run,
-        "copy": as_json.written(value.written) if value.written else None,
-        "proposal": asdict(value.suggested) if value.suggested else None,
-        "evaluation": as_data(value.report),
-        "policy": value.policy,
-        "decided_in": value.decided_in,
-        "dropped_links": list(value.dropped),
-        "generic": value.generic,
-        "replaced": list(value.replaced),
-        "diff": value.diff,
-        "notes": list(value.notes),
-    }

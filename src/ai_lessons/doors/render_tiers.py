@@ -1,4 +1,4 @@
-"""`admin tiers` as text and as data."""
+"""`admin tiers` as text."""
 
 from __future__ import annotations
 
@@ -23,11 +23,3 @@ def tiers(found: Sequence[TierState], view: View) -> str:
         if one.hint:
             rows.append(f"{'':<{width}}  → {line(one.hint)}")
     return "\n".join(rows)
-
-
-def tiers_data(found: Sequence[TierState]) -> list[dict[str, object]]:
-    """The same as a list."""
-    return [
-        {"tier": one.name, "state": one.state, "path": one.path, "why": one.why, "hint": one.hint, "url": one.url}
-        for one in found
-    ]

@@ -10,7 +10,7 @@ import unicodedata
 from collections import defaultdict
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.knowledge.entries import Status
 from ai_lessons.knowledge.specifics import NO_NAMES, TOLD, Names, Sort, specifics
@@ -108,7 +108,7 @@ def examine(entry: Entry, files: Mapping[str, str], facts: Facts = Facts()) -> R
     found = [*_known(facts), *_specific(files, facts.names)]
     if entry.status is Status.WRONG:
         found.append(Finding(Check.STATUS, Severity.STOP, "it is marked wrong"))
-    return Report(tuple(found))
+    return Report(tuple(one._replace(message=plain(one.message)) for one in found))
 
 
 def _known(facts: Facts) -> Iterator[Finding]:
@@ -148,12 +148,6 @@ def told(one: Finding) -> str:
     """A finding in one line: `warning, specificity: … (path:line)`."""
     severity = "" if one.severity is Severity.NOTE else f"{one.severity.value}, "
     return f"{severity}{one.check.value}: {plain(one.message)}" + (f" ({plain(one.where)})" if one.where else "")
-
-
-def as_data(report: Report) -> dict[str, Any]:
-    """The report as plain data."""
-    found = [one._replace(message=plain(one.message))._asdict() for one in report.findings]
-    return {"recommendation": report.recommendation.value, "findings": found}
 
 
 def plain(text: object, longest: int = LONGEST) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ai_lessons.doors import as_json, render_jobs
+from ai_lessons.doors import render_jobs
 from ai_lessons.doors.cli import agents, content, hub, learning, machinery, mcp, porting, rules, shared_index, sharing
 from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Group
@@ -38,7 +38,7 @@ def init(call: Call, path: str | None, from_url: str | None, no_hooks: bool, tea
 
     place = call.settings.cwd / path if path else call.root
     done = init_repository(place, call.options(), from_url=from_url, hooks=not no_hooks, team=team, starters=starters)
-    call.answer(done, render_jobs.initialised, as_json.initialised)
+    call.answer(done, render_jobs.initialised)
 
 
 @admin.command(
@@ -52,7 +52,7 @@ def init(call: Call, path: str | None, from_url: str | None, no_hooks: bool, tea
 def validate(call: Call, paths: tuple[str, ...], fix: bool, ci: bool) -> int:
     """Check files, all or some; exit code 4 if there are problems. For people, hooks and CI."""
     report = call.library.admin.validate(paths, fix=fix, content=ci)
-    call.answer(report, render_jobs.report, as_json.report)
+    call.answer(report, render_jobs.report)
     return EXIT_PROBLEMS if report.problems else 0
 
 
@@ -61,7 +61,7 @@ def validate(call: Call, paths: tuple[str, ...], fix: bool, ci: bool) -> int:
 def doctor(call: Call) -> int:
     """Check everything around the files; each finding with what to do. Exit code 1 if something is wrong."""
     checks = call.library.admin.doctor()
-    call.answer(checks, render_jobs.checks, as_json.checks)
+    call.answer(checks, render_jobs.checks)
     return int(any(check.state == "error" for check in checks))
 
 
@@ -73,21 +73,21 @@ def tiers(call: Call) -> None:
     from ai_lessons.library.wiring import tiers_here
 
     found = tiers_here(call.root, call.options())
-    call.answer(found, render_tiers.tiers, render_tiers.tiers_data)
+    call.answer(found, render_tiers.tiers)
 
 
 @admin.command("stats", examples=["ai-lessons admin stats"])
 @pass_call
 def stats(call: Call) -> None:
     """Counts and sizes."""
-    call.answer(call.library.admin.stats(), render_jobs.stats, as_json.stats)
+    call.answer(call.library.admin.stats(), render_jobs.stats)
 
 
 @admin.command("save", examples=["ai-lessons admin save"])
 @pass_call
 def save(call: Call) -> None:
     """Commit the writes that wait for a commit."""
-    call.answer(call.library.admin.save(), render_jobs.saved, as_json.saved)
+    call.answer(call.library.admin.save(), render_jobs.saved, lambda value: {"commits": value[0], "notes": value[1]})
 
 
 @admin.command("adopt", examples=["ai-lessons admin adopt jira-api/notes.md"])
@@ -95,7 +95,7 @@ def save(call: Call) -> None:
 @pass_call
 def adopt(call: Call, paths: tuple[str, ...]) -> None:
     """Write ids into plain files, so that they keep them when they are moved."""
-    call.answer(call.library.admin.adopt(paths), render_jobs.writes, as_json.writes)
+    call.answer(call.library.admin.adopt(paths), render_jobs.writes)
 
 
 @admin.command("trust-script", examples=["ai-lessons admin trust-script S-9XW2RB"])
@@ -120,7 +120,7 @@ def config() -> None:
 @pass_call
 def config_get(call: Call, key: str | None) -> None:
     """Print one value, or all."""
-    call.answer(call.library.admin.config_get(key), render_jobs.config, as_json.config)
+    call.answer(call.library.admin.config_get(key), render_jobs.config)
 
 
 @config.command("set", examples=["ai-lessons admin config set git.autocommit true"])
@@ -161,7 +161,7 @@ def hooks_command(name: Job, text: str) -> None:
             agents.answer_for_agents(call, name, paragraph=paragraph, files=files, host=host)
             return
         lines = getattr(call.library.admin, f"hooks_{name}")()
-        call.answer(lines, render_jobs.lines, as_json.lines)
+        call.answer(lines, render_jobs.lines)
 
 
 hooks_command("install", "Install them, beside the hooks that are there.")

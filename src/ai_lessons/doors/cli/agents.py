@@ -37,7 +37,7 @@ def hosts(call: Call) -> None:
     folders = {name: os.environ[name] for name in agents.FOLDERS if os.environ.get(name)}
     home = Path(os.path.expanduser("~"))
     found = agents.hosts(home, os.environ.get("PATH", ""), folders, call.settings.cwd)
-    call.answer(found, render_hosts.hosts, render_hosts.as_data)
+    call.answer(found, render_hosts.hosts)
 
 
 # hidden, because only an agent host calls it
@@ -59,7 +59,6 @@ def agent_hook(call: Call, project: str | None) -> None:
 
 def answer_for_agents(call: Call, job: Job, *, paragraph: bool, files: Sequence[str], host: str | None) -> None:
     """`hooks install`, `uninstall` or `status` with `--agents`, `--file` or `--host`."""
-    from ai_lessons.doors import as_json
     from ai_lessons.library.agents import installing as agents
 
     cwd = call.settings.cwd
@@ -70,4 +69,4 @@ def answer_for_agents(call: Call, job: Job, *, paragraph: bool, files: Sequence[
         lines += agents.instruct(job, cwd, [cwd / Path(file).expanduser() for file in files])
     if host:
         lines += agents.register(job, cwd, call.settings.folders.state)
-    call.answer(tuple(lines), render_jobs.lines, as_json.lines)
+    call.answer(tuple(lines), render_jobs.lines)

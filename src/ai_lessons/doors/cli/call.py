@@ -107,21 +107,22 @@ class Call:
         self,
         value: T,
         text: Callable[[T, View], str],
-        data: Callable[[T], object],
+        data: Callable[[T], object] | None = None,
         *,
         paged: bool = False,
         framed: Callable[[T, str], str] | None = None,
     ) -> None:
         """Print a value as text or, with `--json`, as data; what the user should know besides goes to stderr.
 
+        `data` is for answers whose types alone do not say their shape; the encoder knows the others.
         An agent gets it `framed`: as text that tells what is data, and from which repository it comes.
         """
         if self.bars:
             self.bars.finish()
         if self.json:
-            from ai_lessons.doors import as_json
+            from ai_lessons.doors import encode
 
-            click.echo(as_json.dump(data(value)))
+            click.echo(encode.dump(data(value) if data else value))
             return
         if framed and self.settings.agent:
             bare = value._replace(notes=()) if hasattr(value, "_replace") and hasattr(value, "notes") else value

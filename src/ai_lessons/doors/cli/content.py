@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ai_lessons.doors import render, render_jobs, usage_json
+from ai_lessons.doors import render, render_jobs
 from ai_lessons.doors.cli import asking
 from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Command
@@ -60,14 +60,12 @@ def register(group: click.Group) -> None:
 def review(call: Call, only_list: bool, kept: str | None, injections: int) -> None:
     """Go through what may have gone stale, at a terminal with one key each; elsewhere list it."""
     if kept:
-        from ai_lessons.doors import as_json
-
-        call.answer((call.library.contribute.keep(kept),), render_jobs.writes, as_json.writes)
+        call.answer((call.library.contribute.keep(kept),), render_jobs.writes)
         return
     found = call.library.admin.review(injections)
     asked = call.can_ask and is_terminal(sys.stdout) and not call.settings.agent
     if only_list or not asked or not found:
-        call.answer(found, render_jobs.outdated, usage_json.outdated, paged=True)
+        call.answer(found, render_jobs.outdated, paged=True)
         return
     _ask(call, found)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ai_lessons.doors import as_json, render_jobs
+from ai_lessons.doors import render_jobs
 from ai_lessons.doors.cli import asking, learning, promoting, resources, rules
 from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Group
@@ -107,7 +107,7 @@ def add_lesson(call: Call, /, dash: str | None, content: str | None, file: str |
     text = text_from(content, file, dash, optional=bool(given["when"] and given["because"]))
     project = given.pop("project") or ""
     draft = LessonDraft(content=text, project=project, origin=call.caller, **given)
-    call.answer(call.library.contribute.add_lesson(draft), render_jobs.written, as_json.written)
+    call.answer(call.library.contribute.add_lesson(draft), render_jobs.written)
 
 
 contribute.add_command(add_lesson, "add")
@@ -134,7 +134,7 @@ contribute.add_command(add_lesson, "add")
 def update(call: Call, /, ref: str, content: str | None, file: str | None, **given: Any) -> None:
     """Change what is stated about an entry, or its text. Only the lines that change are touched."""
     given |= {"versions": flat(given["versions"]), "content": new_text(content, file)}
-    call.answer(call.library.contribute.update(ref, **changes(given)), render_jobs.written, as_json.written)
+    call.answer(call.library.contribute.update(ref, **changes(given)), render_jobs.written)
 
 
 def new_text(content: str | None, file: str | None) -> str | None:
@@ -159,7 +159,7 @@ def edit(call: Call, ref: str) -> None:
     if done is None:
         call.note(["nothing was changed"])
         return
-    call.answer(done, render_jobs.written, as_json.written)
+    call.answer(done, render_jobs.written)
 
 
 @contribute.command("delete", examples=["ai-lessons contribute delete L-8F3K2A --yes"])
@@ -182,7 +182,7 @@ def link(call: Call, a: str, b: str, relation: str, weight: float | None) -> Non
 
     Relations: related_to, derived_from, has_script, has_doc, proves, contradicts, supersedes, specializes.
     """
-    call.answer(call.library.contribute.link(a, b, relation, weight), render_jobs.written, as_json.written)
+    call.answer(call.library.contribute.link(a, b, relation, weight), render_jobs.written)
 
 
 @contribute.command("unlink", examples=["ai-lessons contribute unlink L-8F3K2A D-4T7QZM"])
@@ -192,7 +192,7 @@ def link(call: Call, a: str, b: str, relation: str, weight: float | None) -> Non
 @pass_call
 def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
     """Take links between two entries away."""
-    call.answer(call.library.contribute.unlink(a, b, relation), render_jobs.written, as_json.written)
+    call.answer(call.library.contribute.unlink(a, b, relation), render_jobs.written)
 
 
 resources.register(contribute)

@@ -56,9 +56,9 @@ def asked(args: Sequence[str], *names: str) -> bool:
 
 def _tell(error: AiLessonsError, args: Sequence[str], code: int) -> int:
     if asked(args, "--json"):
-        from ai_lessons.doors import as_json
+        from ai_lessons.doors import encode
 
-        click.echo(as_json.dump(as_json.error(error)), err=True)
+        click.echo(encode.dump(encode.error(error)), err=True)
         return code
     click.echo(f"error: {clean(error.message)}", err=True)
     if error.hint:

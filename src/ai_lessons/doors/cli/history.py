@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from ai_lessons.doors import as_json, render
+from ai_lessons.doors import render
 from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Command
 from ai_lessons.doors.cli.completion import offer
@@ -26,7 +26,7 @@ def register(group: click.Group) -> None:
 @pass_call
 def related(call: Call, ref: str, depth: int) -> None:
     """Show what an entry is linked with, in both directions."""
-    call.answer(call.library.recall.related(ref, depth), render.related, as_json.related)
+    call.answer(call.library.recall.related(ref, depth), render.related)
 
 
 FORMATS = ("text", "dot", "mermaid")
@@ -47,7 +47,7 @@ def graph(call: Call, refs: tuple[str, ...], form: str, depth: int, limit: int) 
     from ai_lessons.doors import render_graph
 
     drawn = call.library.recall.graph(refs, depth=depth, most=limit)
-    call.answer(drawn, render_graph.FORMATS[form], render_graph.data, paged=form == "text")
+    call.answer(drawn, render_graph.FORMATS[form], paged=form == "text")
 
 
 @click.command("log", cls=Command, examples=["ai-lessons recall log L-8F3K2A"])
@@ -55,7 +55,7 @@ def graph(call: Call, refs: tuple[str, ...], form: str, depth: int, limit: int) 
 @pass_call
 def log(call: Call, ref: str) -> None:
     """Show the history of an entry, from git."""
-    call.answer(call.library.recall.log(ref), render.log, as_json.revisions, paged=True)
+    call.answer(call.library.recall.log(ref), render.log, paged=True)
 
 
 @click.command(
@@ -68,7 +68,7 @@ def diff(call: Call, ref: str, rev: str | None) -> None:
     """Show how an entry differs from a commit (default: the last one)."""
     text = call.library.recall.diff(ref, rev)
     if call.json or is_terminal(sys.stdout):
-        call.answer(text, render.diff, as_json.diff, paged=True)
+        call.answer(text, render.diff, lambda text: {"diff": text}, paged=True)
     else:
         call.exactly(text)
 
@@ -78,6 +78,6 @@ def diff(call: Call, ref: str, rev: str | None) -> None:
 @pass_call
 def why(call: Call, ref: str) -> None:
     """Show where an entry comes from: who said it, from what, and who approved it."""
-    from ai_lessons.doors import render_rules, rules_json
+    from ai_lessons.doors import render_rules
 
-    call.answer(call.library.recall.why(ref), render_rules.why, rules_json.why)
+    call.answer(call.library.recall.why(ref), render_rules.why)

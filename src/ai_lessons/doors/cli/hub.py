@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ai_lessons.doors import as_json, render_jobs
+from ai_lessons.doors import render_jobs
 from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Command
 
@@ -37,7 +37,7 @@ def check_push(call: Call) -> int:
 
     done = check(Path(os.environ.get("GIT_DIR") or "."), sys.stdin.read().splitlines())
     if done.refused or call.json:
-        call.answer(done, _text, lambda value: {"refused": list(value.refused), "more": value.more})
+        call.answer(done, _text)
     return EXIT_REFUSED if done.refused else 0
 
 
@@ -52,4 +52,4 @@ def answer_for_hub(call: Call, job: str, hub: str) -> None:
     from ai_lessons.library import hub as jobs
 
     done: tuple[str, ...] = getattr(jobs, f"hook_{job}")(call.settings.cwd / hub)
-    call.answer(done, render_jobs.lines, as_json.lines)
+    call.answer(done, render_jobs.lines)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ai_lessons.doors import render_usage, usage_json
+from ai_lessons.doors import render_usage
 from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Command
 from ai_lessons.doors.cli.options import id_argument
@@ -42,7 +42,7 @@ def register_admin(group: click.Group) -> None:
 @pass_call
 def feedback(call: Call, ref: str, outcome: str, note: str) -> None:
     """Say how an entry did: helpful, ignored or contradicted. Its confidence moves by that."""
-    call.answer(call.library.contribute.feedback(ref, outcome, note), render_usage.feedback, usage_json.feedback)
+    call.answer(call.library.contribute.feedback(ref, outcome, note), render_usage.feedback)
 
 
 @click.command(
@@ -65,7 +65,7 @@ def params(
     call: Call, name: str | None, value: float | None, low: float | None, high: float | None, reset: bool
 ) -> None:
     """Show the parameters that learn from outcomes, or change one."""
-    call.answer(_params(call, name, value, low, high, reset), render_usage.params, usage_json.params)
+    call.answer(_params(call, name, value, low, high, reset), render_usage.params)
 
 
 def _params(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ai_lessons.doors import as_json, render_jobs
+from ai_lessons.doors import render_jobs
 from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Command, Group
 from ai_lessons.doors.cli.options import ids_argument
@@ -29,7 +29,7 @@ def register(group: click.Group) -> None:
 
 def tell(call: Call, done: Indexed) -> None:
     """What a refresh did."""
-    call.answer(done, render_jobs.indexed, as_json.indexed)
+    call.answer(done, render_jobs.indexed)
 
 
 @click.command("reindex", cls=Command, examples=["ai-lessons admin reindex", "ai-lessons admin reindex --full"])
@@ -59,7 +59,7 @@ def reindex_resource(call: Call, refs: tuple[str, ...]) -> None:
 @pass_call
 def list_stale(call: Call) -> None:
     """List scripts whose file outside the repository is newer than what was indexed, or gone."""
-    call.answer(call.library.admin.stale(), render_jobs.stale, as_json.stale)
+    call.answer(call.library.admin.stale(), render_jobs.stale)
 
 
 @click.group("model", cls=Group)
@@ -71,14 +71,14 @@ def model() -> None:
 @pass_call
 def model_status(call: Call) -> None:
     """Say where the model is, or where it was looked for."""
-    call.answer(call.library.admin.model_status(), render_jobs.model, as_json.model)
+    call.answer(call.library.admin.model_status(), render_jobs.model)
 
 
 @model.command("pull", examples=["ai-lessons admin model pull"])
 @pass_call
 def model_pull(call: Call) -> None:
     """Fetch the model now; it is checked against its pinned hash."""
-    call.answer(call.library.admin.model_pull(), render_jobs.model, as_json.model)
+    call.answer(call.library.admin.model_pull(), render_jobs.model)
 
 
 @click.command(

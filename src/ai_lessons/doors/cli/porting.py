@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ai_lessons.doors import as_json, porting_json, render_jobs, render_porting
+from ai_lessons.doors import encode, render_jobs, render_porting
 from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Command
 from ai_lessons.errors import UsageError
@@ -59,10 +59,10 @@ def export(call: Call, file: str, form: str, project: str | None) -> None:
     place = None if file == "-" else call.settings.cwd / Path(file).expanduser()
     done = call.library.admin.export_file(place, form, project=project)
     if done.document is not None:
-        call.exactly(as_json.dump(done.document) + "\n")
+        call.exactly(encode.dump(done.document) + "\n")
         call.note([*done.notes, *(f"left out {path}: {reason}" for path, reason in done.skipped)])
         return
-    call.answer(done, render_porting.exported, porting_json.exported)
+    call.answer(done, render_porting.exported)
 
 
 @click.command(
@@ -94,7 +94,7 @@ def import_file(call: Call, file: str, form: str | None, project: str | None, dr
         take_over_lessons(call, file)
         return
     done = call.library.admin.import_file(place, form, project=project, dry_run=dry_run)
-    call.answer(done, render_porting.ported, porting_json.ported)
+    call.answer(done, render_porting.ported)
 
 
 def guess(file: Path) -> str:
@@ -121,7 +121,7 @@ def guess(file: Path) -> str:
 def take_over_lessons(call: Call, file: str | None) -> None:
     """Import a log of lessons; None: the one in its usual place."""
     place = call.settings.cwd / Path(file).expanduser() if file else call.settings.lesson_log
-    call.answer(call.library.lessons.import_log(place), render_jobs.imported, as_json.imported)
+    call.answer(call.library.lessons.import_log(place), render_jobs.imported)
 
 
 @click.command("migrate", cls=Command, examples=["ai-lessons admin migrate", "ai-lessons admin migrate --dry-run"])
@@ -129,7 +129,7 @@ def take_over_lessons(call: Call, file: str | None) -> None:
 @pass_call
 def migrate(call: Call, dry_run: bool) -> None:
     """Bring the repository to the newest file format: a snapshot, then one commit, which `undo` takes back."""
-    call.answer(call.library.admin.migrate(dry_run=dry_run), render_porting.migrated, porting_json.migrated)
+    call.answer(call.library.admin.migrate(dry_run=dry_run), render_porting.migrated)
 
 
 @click.command(
@@ -143,9 +143,9 @@ def snapshot(call: Call, name: str | None, every: bool) -> None:
     if every:
         if name:
             raise UsageError("--list takes no name", hint="ai-lessons admin snapshot --list")
-        call.answer(call.library.admin.snapshots(), render_porting.snapshots, porting_json.snapshots)
+        call.answer(call.library.admin.snapshots(), render_porting.snapshots)
     else:
-        call.answer(call.library.admin.snapshot(name), render_porting.taken, porting_json.taken)
+        call.answer(call.library.admin.snapshot(name), render_porting.taken)
 
 
 @click.command(
@@ -168,4 +168,4 @@ def restore(call: Call, ref: str | None, every: bool, to: str, dry_run: bool) ->
     comes back as a proposal; settings stay as they are.
     """
     done = call.library.admin.restore(ref, to, every=every, dry_run=dry_run)
-    call.answer(done, render_porting.restored, porting_json.restored)
+    call.answer(done, render_porting.restored)

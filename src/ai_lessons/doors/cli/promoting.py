@@ -44,7 +44,7 @@ def promote(call: Call, /, ref: str, to: str, **given: Any) -> None:
 
     wanted = Wanted(**given, ask=lambda plan: _confirmed(call, plan)) if call.can_ask else Wanted(**given)
     done = call.library.contribute.promote(ref, to, wanted)
-    call.answer(done, render_promoting.promoted, render_promoting.promoted_data)
+    call.answer(done, render_promoting.promoted)
 
 
 def _confirmed(call: Call, plan: Promoted) -> bool:

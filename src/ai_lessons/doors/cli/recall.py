@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ai_lessons.doors import as_json, render
+from ai_lessons.doors import render
 from ai_lessons.doors.cli import history
 from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Group
@@ -63,7 +63,7 @@ def find(
     if not query.text.strip():
         raise UsageError("the search has no words", hint='for example: ai-lessons recall search "undo a commit"')
     found = call.library.recall.search(query)
-    call.answer(found, text, lambda answer: as_json.answer(answer, explain=query.explain), framed=framed)
+    call.answer(found, text, framed=framed)
 
 
 @recall.command(
@@ -133,7 +133,6 @@ def read(call: Call, ref: str, section: int | None, heading: str | None, raw: bo
         call.answer(
             shown,
             lambda value, view: render.shown(value, view, command=command),
-            as_json.shown,
             paged=True,
             framed=lambda value, root: framing.shown(value, root, call=f"ai-lessons recall {command} {{}} --section "),
         )
@@ -209,7 +208,7 @@ def list_(call: Call, /, every: bool, **given: Any) -> None:
     status = None if every or given["status"] == "all" else given["status"]
     given |= {"kinds": kinds(given["kinds"]), "versions": flat(given["versions"]), "status": status}
     given["limit"] = given["limit"] or None
-    call.answer(call.library.recall.list(**given), render.listing, as_json.listing, paged=True)
+    call.answer(call.library.recall.list(**given), render.listing, paged=True)
 
 
 @recall.command(
@@ -230,7 +229,7 @@ def list_(call: Call, /, every: bool, **given: Any) -> None:
 @pass_call
 def context(call: Call, /, explain: bool, **given: Any) -> None:
     """Show the rules and lessons for what one is about to do."""
-    from ai_lessons.doors import render_rules, render_usage, rules_json
+    from ai_lessons.doors import encode, render_rules, render_usage
 
     def text(found: Context, view: View) -> str:
         return explained(render_rules.context(found, view), view)
@@ -242,7 +241,7 @@ def context(call: Call, /, explain: bool, **given: Any) -> None:
     call.answer(
         found,
         text,
-        lambda value: rules_json.context(value, explain=explain),
+        lambda value: encode.encode(value) | ({"left_out": encode.encode(value.left_out)} if explain else {}),
         framed=lambda value, root: explained(framing.context(value, root), framing.BARE),
     )
 
@@ -254,7 +253,7 @@ def counting(name: str, what: str, text: str) -> None:
     @pass_call
     def command(call: Call) -> None:
         values = getattr(call.library.recall, name)()
-        call.answer(values, lambda counts, view: render.counts(counts, view, what=what), as_json.counts)
+        call.answer(values, lambda counts, view: render.counts(counts, view, what=what))
 
 
 counting("tags", "tag", "Tags, with the number of entries of each kind.")

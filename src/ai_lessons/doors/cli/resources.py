@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ai_lessons.doors import as_json, render_jobs
+from ai_lessons.doors import render_jobs
 from ai_lessons.doors.cli import asking
 from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Command
@@ -71,7 +71,7 @@ def add_resource(call: Call, /, kind: str, preview: bool, **given: Any) -> None:
     given |= {"versions": flat(given["versions"])}
     draft = ResourceDraft(kind=Kind(kind), **given)
     if preview:
-        call.answer(call.library.contribute.preview(draft), render_jobs.previews, as_json.previews)
+        call.answer(call.library.contribute.preview(draft), render_jobs.previews)
     else:
         show_import(call, call.library.contribute.add_resources(draft), one=is_one_file(draft))
 
@@ -84,9 +84,9 @@ def is_one_file(draft: ResourceDraft) -> bool:
 def show_import(call: Call, done: Imported, *, one: bool) -> None:
     """One file answers as a write, anything else as an import."""
     if one and len(done.written) == 1:
-        call.answer(done.written[0], render_jobs.written, as_json.written)
+        call.answer(done.written[0], render_jobs.written)
     else:
-        call.answer(done, render_jobs.imported, as_json.imported)
+        call.answer(done, render_jobs.imported)
 
 
 @click.command(
@@ -103,7 +103,7 @@ def refresh_resource(call: Call, refs: tuple[str, ...], every: bool, allow_secre
     if bool(refs) == every:
         raise UsageError("name the docs, or give --all", hint="ai-lessons recall list --type doc")
     done = call.library.contribute.refresh(refs, every=every, allow_secrets=allow_secrets)
-    call.answer(done, render_jobs.refreshed, as_json.refreshed)
+    call.answer(done, render_jobs.refreshed)
 
 
 @click.command(
@@ -124,7 +124,7 @@ def update_resource(call: Call, /, ref: str, **given: Any) -> None:
     """Change what is stated about a doc or a script."""
     given |= {"versions": flat(given["versions"])}
     done = call.library.contribute.update(ref, **changes(given), only_resources=True)
-    call.answer(done, render_jobs.written, as_json.written)
+    call.answer(done, render_jobs.written)
 
 
 def remove(call: Call, refs: Sequence[str], *, yes: bool, only_resources: bool = False) -> None:
@@ -139,9 +139,9 @@ def remove(call: Call, refs: Sequence[str], *, yes: bool, only_resources: bool =
         raise click.Abort
     gone = call.library.contribute.delete(refs, only_resources=only_resources)
     if len(refs) == 1 and len(gone) == 1:
-        call.answer(gone[0], lambda one, view: render_jobs.deleted([one], view), as_json.written)
+        call.answer(gone[0], lambda one, view: render_jobs.deleted([one], view))
     else:
-        call.answer(gone, render_jobs.deleted, as_json.writes)
+        call.answer(gone, render_jobs.deleted)
 
 
 @click.command("delete-resource", cls=Command, examples=["ai-lessons contribute delete-resource D-4T7QZM --yes"])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ai_lessons.doors import render_rules, rules_json
+from ai_lessons.doors import render_rules
 from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Command
 from ai_lessons.doors.cli.completion import offer
@@ -83,7 +83,7 @@ def suggest_rule(call: Call, /, content: str | None, file: str | None, **given: 
     links = tuple((relation, ref) for kind, relation in LINKS.items() for ref in given.pop(f"{kind}_links"))
     project = given.pop("project") or ""
     draft = RuleDraft(content=new_text(content, file) or "", links=links, project=project, **given)
-    call.answer(call.library.contribute.suggest_rule(draft), render_rules.suggested, rules_json.suggested)
+    call.answer(call.library.contribute.suggest_rule(draft), render_rules.suggested)
 
 
 @click.command("propose", cls=Command, examples=["ai-lessons contribute propose"])
@@ -91,7 +91,7 @@ def suggest_rule(call: Call, /, content: str | None, file: str | None, **given: 
 @pass_call
 def propose(call: Call, paths: tuple[str, ...]) -> None:
     """Turn rules that were edited in the folder into proposals; there the approved text comes back."""
-    call.answer(call.library.contribute.propose(paths), render_rules.proposed, rules_json.proposed)
+    call.answer(call.library.contribute.propose(paths), render_rules.proposed)
 
 
 @click.command(
@@ -103,9 +103,9 @@ def pending_rules(call: Call, only_count: bool) -> None:
     """List the proposals that wait for a person, of local and remote branches."""
     admin = call.library.admin
     if only_count:
-        call.answer(admin.pending_count(), render_rules.number_pending, rules_json.number_pending)
+        call.answer(admin.pending_count(), render_rules.number_pending, lambda count: {"pending": count})
     else:
-        call.answer(admin.pending_rules(), render_rules.pending, rules_json.pending, paged=True, framed=framing.pending)
+        call.answer(admin.pending_rules(), render_rules.pending, paged=True, framed=framing.pending)
 
 
 @click.command("review-rules", cls=Command, examples=["ai-lessons admin review-rules"])
@@ -142,7 +142,7 @@ def approve_rule(call: Call, refs: tuple[str, ...], yes: bool, sign: bool) -> No
 
 def tell_approved(call: Call, done: Sequence[Approved]) -> None:
     """Print what was approved."""
-    call.answer(tuple(done), render_rules.approved, rules_json.approved)
+    call.answer(tuple(done), render_rules.approved)
 
 
 @click.command(
@@ -153,7 +153,7 @@ def tell_approved(call: Call, done: Sequence[Approved]) -> None:
 @pass_call
 def reject_rule(call: Call, ref: str, reason: str) -> None:
     """Turn a proposal down; its text and the reason are kept. For people; agents are refused."""
-    call.answer(call.library.admin.reject_rule(ref, reason=reason), render_rules.rejected, rules_json.rejected)
+    call.answer(call.library.admin.reject_rule(ref, reason=reason), render_rules.rejected)
 
 
 @click.command("revoke-rule", cls=Command, examples=["ai-lessons admin revoke-rule R-5N1QTC --yes"])
@@ -168,7 +168,7 @@ def revoke_rule(call: Call, ref: str, yes: bool) -> None:
         raise Refused("a rule is revoked by a person, who is asked on a terminal", hint="or say --yes")
     if not yes and not asking.confirm(f"Revoke {line(ref)}?"):
         raise Refused("not revoked; nothing was changed")
-    call.answer(call.library.admin.revoke_rule(ref), render_rules.revoked, rules_json.revoked)
+    call.answer(call.library.admin.revoke_rule(ref), render_rules.revoked)
 
 
 @click.command("trust-keys", cls=Command, examples=["ai-lessons admin trust-keys --yes"])
@@ -179,7 +179,7 @@ def trust_keys(call: Call, yes: bool) -> None:
     from ai_lessons.doors.cli import asking
 
     ask = (lambda _question, _keys: True) if yes else asking.ask_keys if call.can_ask else None
-    call.answer(call.library.admin.trust_keys(ask), render_rules.trusted_keys, rules_json.trusted_keys)
+    call.answer(call.library.admin.trust_keys(ask), render_rules.trusted_keys)
 
 
 @click.command(
@@ -199,7 +199,7 @@ def audit(call: Call, acknowledge: bool, yes: bool, enforcement: bool, since: st
 
         if acknowledge:
             raise UsageError("--enforcement only shows; there is nothing to acknowledge")
-        call.answer(call.library.admin.enforcement(since), told.enforcement, told.as_data, paged=True)
+        call.answer(call.library.admin.enforcement(since), told.enforcement, paged=True)
         return 0
     if since:
         raise UsageError("--since goes with --enforcement")
@@ -210,5 +210,5 @@ def audit(call: Call, acknowledge: bool, yes: bool, enforcement: bool, since: st
         done = call.library.admin.acknowledge(ask)
     else:
         done = call.library.admin.audit()
-    call.answer(done, render_rules.audit, rules_json.audit, paged=True)
+    call.answer(done, render_rules.audit, paged=True)
     return 0 if done.ok else EXIT_VIOLATED

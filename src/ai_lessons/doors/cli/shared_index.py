@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -40,7 +39,7 @@ def uri_argument(required: bool) -> Callable[[Callable[..., None]], Callable[...
 @pass_call
 def status(call: Call, uri: str | None, recall: bool) -> None:
     """Say what is in the index; with URI also what a shared one holds, and how much of it is of use here."""
-    call.answer(call.library.admin.index_status(uri, recall=recall), render_index.state, asdict)
+    call.answer(call.library.admin.index_status(uri, recall=recall), render_index.state)
 
 
 @index.command("push", examples=["ai-lessons admin index push /srv/git/knowledge-index"])
@@ -48,7 +47,7 @@ def status(call: Call, uri: str | None, recall: bool) -> None:
 @pass_call
 def push(call: Call, uri: str) -> None:
     """Complete the index and make the shared one at URI equal to it: for the machine that builds it for all."""
-    call.answer(call.library.admin.index_push(uri), render_index.pushed, asdict)
+    call.answer(call.library.admin.index_push(uri), render_index.pushed)
 
 
 @index.command("pull", examples=["ai-lessons admin index pull /srv/git/knowledge-index"])
@@ -56,4 +55,4 @@ def push(call: Call, uri: str) -> None:
 @pass_call
 def pull(call: Call, uri: str) -> None:
     """Take over the vectors of the shared index at URI. Texts are never taken: those are your own files."""
-    call.answer(call.library.admin.index_pull(uri), render_index.pulled, asdict)
+    call.answer(call.library.admin.index_pull(uri), render_index.pulled)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from ai_lessons.doors import render_sharing, sharing_json
+from ai_lessons.doors import render_sharing
 from ai_lessons.doors.cli.asking import until_valid
 from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Command
@@ -29,7 +29,7 @@ def sync(call: Call, remote: str | None) -> int:
     key by key and line by line where that is clear, rules never.
     """
     done = call.library.admin.sync(remote, ask=call.can_ask)
-    call.answer(done, render_sharing.synced, sharing_json.synced)
+    call.answer(done, render_sharing.synced)
     return Conflict.exit_code if done.conflicts else 0
 
 
@@ -44,7 +44,7 @@ def conflicts(call: Call, ref: str | None, take: str | None, remote: str | None)
     """Show what the last sync could not merge, both versions, or settle one of them with --take."""
     if take is None:
         found = call.library.admin.conflicts(ref, remote=remote)
-        call.answer(found, render_sharing.conflicts, sharing_json.conflicts)
+        call.answer(found, render_sharing.conflicts)
         return
     if ref is None:
         raise UsageError("--take needs the conflict that it is about", hint="name one of: ai-lessons admin conflicts")
@@ -57,7 +57,7 @@ def conflicts(call: Call, ref: str | None, take: str | None, remote: str | None)
         )
     else:
         done = admin.resolve(name, take, remote=remote)
-    call.answer(done, render_sharing.resolved, sharing_json.resolved)
+    call.answer(done, render_sharing.resolved)
 
 
 @click.command("recover", cls=Command, examples=["ai-lessons admin recover --list", "ai-lessons admin recover"])
@@ -67,7 +67,7 @@ def conflicts(call: Call, ref: str | None, take: str | None, remote: str | None)
 def recover(call: Call, refs: tuple[str, ...], only_list: bool) -> None:
     """Bring back writes that git stash, clean or reset took away before their commit: all, or by id or path."""
     done = call.library.admin.recover(refs, only_list=only_list)
-    call.answer(done, render_sharing.recovered, sharing_json.recovered)
+    call.answer(done, render_sharing.recovered)
 
 
 @click.command("undo", cls=Command, examples=["ai-lessons admin undo", "ai-lessons admin undo 2"])
@@ -75,4 +75,4 @@ def recover(call: Call, refs: tuple[str, ...], only_list: bool) -> None:
 @pass_call
 def undo(call: Call, count: int) -> None:
     """Take back the last job of this program, or the last N, each by a new commit. Decisions about rules stay."""
-    call.answer(call.library.admin.undo(count), render_sharing.undone, sharing_json.undone)
+    call.answer(call.library.admin.undo(count), render_sharing.undone)

@@ -89,7 +89,7 @@ class Tools:
 
     def _search(self, query: Query, *, only_resources: bool = False) -> CallToolResult:
         found = self._read(lambda library: library.recall.search(query._replace(approvals=True)))
-        return answer(framing.search(found, self._root, only_resources=only_resources), shapes.search(found))
+        return answer(framing.search(found, self._root, only_resources=only_resources), shapes.ruled(found))
 
     def get_resource(self, resource_id: str, section: int | None = None) -> CallToolResult:
         """Read one search result of any kind in full, or one numbered section of it."""
@@ -111,12 +111,12 @@ class Tools:
         """Rules and lessons for what you are about to do or edit."""
         wanted = ContextQuery(project, context_tags, paths, query, budget, approvals=True)
         found = self._read(lambda library: library.recall.context(wanted))
-        return answer(framing.context(found, self._root), shapes.context(found))
+        return answer(framing.context(found, self._root), shapes.ruled(found))
 
     def related(self, id: str, depth: Annotated[int, Field(ge=1, le=5)] = 1) -> CallToolResult:  # noqa: A002
         """Entries that links lead to, either way."""
         found = self._read(lambda library: library.recall.related(id, depth))
-        return answer(render.related(found, self._view), shapes.related(found))
+        return answer(render.related(found, self._view), shapes.listed("related", found))
 
     def load_lessons(
         self,
@@ -126,7 +126,7 @@ class Tools:
         """The lessons that hold everywhere and those of one scope (a project), for the start of a session."""
         found = self._read(lambda library: library.lessons.load(scope, limit=limit))
         text = framing.loaded(found, self._root)
-        return answer(text, shapes.loaded(found))
+        return answer(text, shapes.framed(found))
 
     def list_pending(self) -> CallToolResult:
         """Proposals that wait for a person: rules, other entries, releases. None of them counts yet."""
@@ -136,7 +136,7 @@ class Tools:
     def stats(self) -> CallToolResult:
         """How much is kept, and what waits."""
         found = self._read(lambda library: library.admin.stats())
-        return answer(render_jobs.stats(found, self._view), shapes.stats(found))
+        return answer(render_jobs.stats(found, self._view), shapes.encoded(found))
 
     def add_lesson(
         self,
@@ -165,7 +165,7 @@ class Tools:
             contexts, applies_to, [("", one) for one in links], when=when, do=do, dont=dont, because=because,
         )  # fmt: skip
         done = self._write(ctx, lambda library: library.contribute.add_lesson(draft))
-        return answer(told(render_jobs.written(done, self._view), done.notes), shapes.written(done))
+        return answer(told(render_jobs.written(done, self._view), done.notes), shapes.encoded(done))
 
     def add_resource(
         self,
@@ -181,7 +181,7 @@ class Tools:
         """Keep a doc or a script from the file system."""
         draft = ResourceDraft(type, (path,), title, versions, project, tags, recursive)
         done = self._write(ctx, lambda library: library.contribute.add_resources(draft))
-        return answer(told(render_jobs.imported(done, self._view), done.notes), shapes.imported(done))
+        return answer(told(render_jobs.imported(done, self._view), done.notes), shapes.encoded(done))
 
     def refresh_resource(
         self,
@@ -192,7 +192,7 @@ class Tools:
         """Read a doc (or all) again from where it came."""
         refs = (resource_id,) if resource_id else ()
         done = self._write(ctx, lambda library: library.contribute.refresh(refs, every=all))
-        return answer(render_jobs.refreshed(done, self._view), shapes.refreshed(done))
+        return answer(render_jobs.refreshed(done, self._view), shapes.listed("refreshed", done))
 
     def suggest_rule(
         self,
@@ -210,7 +210,7 @@ class Tools:
         links = [("", one) for one in (*linked_lessons, *linked_resources)]
         draft = RuleDraft(title, rationale, content, tags, project, applies_to, links)
         done = self._write(ctx, lambda library: library.contribute.suggest_rule(draft))
-        return answer(render_rules.suggested(done, self._view), shapes.suggested(done))
+        return answer(render_rules.suggested(done, self._view), shapes.encoded(done))
 
     def link(
         self,
@@ -222,7 +222,7 @@ class Tools:
     ) -> CallToolResult:
         """Say how one entry stands to another."""
         done = self._write(ctx, lambda library: library.contribute.link(from_id, to_id, relation.value, weight))
-        return answer(told(render_jobs.written(done, self._view), done.notes), shapes.written(done))
+        return answer(told(render_jobs.written(done, self._view), done.notes), shapes.encoded(done))
 
     def record_outcome(
         self,
@@ -233,18 +233,18 @@ class Tools:
     ) -> CallToolResult:
         """Say how an entry did: its confidence learns from it."""
         done = self._write(ctx, lambda library: library.contribute.feedback(id, outcome, note))
-        return answer(told(render_usage.feedback(done, self._view), done.notes), shapes.outcome(done))
+        return answer(told(render_usage.feedback(done, self._view), done.notes), shapes.encoded(done))
 
     def mark_wrong(self, ctx: Ctx, id: str, reason: str = "") -> CallToolResult:  # noqa: A002
         """Take a lesson that is wrong out of all results; its file and history stay."""
         done = self._write(ctx, lambda library: library.lessons.wrong(id, reason, by="ai"))
-        return answer(told(render_lessons.marked_wrong(done, self._view), done.notes), shapes.changed(done))
+        return answer(told(render_lessons.marked_wrong(done, self._view), done.notes), shapes.encoded(done))
 
     def unlink(self, ctx: Ctx, from_id: str, to_id: str, relation: Relation | None = None) -> CallToolResult:
         """Take links between two entries away: of one relation, or all."""
         said = relation.value if relation else None
         done = self._write(ctx, lambda library: library.contribute.unlink(from_id, to_id, said))
-        return answer(told(render_jobs.written(done, self._view), done.notes), shapes.written(done))
+        return answer(told(render_jobs.written(done, self._view), done.notes), shapes.encoded(done))
 
     def promote(
         self,
@@ -260,7 +260,7 @@ class Tools:
         """
         wanted = Wanted(reason=reason, dry_run=dry_run, person=False)
         done = self._write(ctx, lambda library: library.contribute.promote(id, to, wanted))
-        return answer(told(render_promoting.promoted(done, self._view), done.notes), shapes.promoted(done))
+        return answer(told(render_promoting.promoted(done, self._view), done.notes), shapes.encoded(done))
 
     def run_script(
         self,
@@ -276,7 +276,7 @@ class Tools:
             return library.recall.run_captured(resource_id, args, timeout=timeout, interrupted=still)
 
         done = self._desk.run(job, agent=calls.agent(ctx))
-        return answer(framing.ran(done), shapes.ran(done))
+        return answer(framing.ran(done), shapes.encoded(done))
 
     @property
     def _root(self) -> str:

@@ -1,0 +1,216 @@
+"""One encoder for all answers: plain data in the shapes of the JSON reference, for `--json` and for MCP. Pure.
+
+A record (a dataclass or a named tuple) becomes an object of its fields; `KEYS` and `SHAPES` name the types whose
+documented shape is another one. Non-ASCII is escaped by `dump`, so no control sequence, override or lone surrogate
+reaches a terminal through JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from ai_lessons.errors import AiLessonsError
+    from ai_lessons.knowledge.entries import Light, Pattern
+    from ai_lessons.library.answers import Related, Shown, Why
+    from ai_lessons.library.lessons.lesson_answers import LessonShown
+    from ai_lessons.library.porting.porting_export import Exported
+    from ai_lessons.library.promotion.promotions import Promoted
+    from ai_lessons.library.running import Ran
+
+    Data = dict[str, Any]
+
+DETAILS: Mapping[str, str] = {"lesson": "confidence source status", "rule": "rationale applies_to"}
+"""What a light entry carries beyond the common keys, by kind."""
+
+KEYS: Mapping[str, str] = {
+    "answers.Answer": "query rules scripts lessons docs prompt notes",
+    "answers.Context": "rules lessons notes",
+    "answers.Usage": "times_injected times_helpful times_ignored times_contradicted last_used alpha beta confidence",
+    "errors.Problem": "path line message fixable",
+    "evaluation.Report": "recommendation findings",
+    "graphs.Graph": "entries missing links=lines clusters notes",
+    "lesson_answers.LessonChange": "id handle path commit change target? notes?",
+    "relations.Line": "source relation target weight",
+    "reports.Report": "files problems fixed",
+    "syncing.TornEntry": "id title path reasons ours theirs",
+    "tier_states.TierState": "tier=name state path why hint url",
+    "writes.Written": "id handle path commit notes?",
+}
+"""By type (its module and name) the keys of its object, where they are not all of its fields.
+
+`key=field` renames, and a key with `?` comes only where it holds something. Names stand in the place of types, so that
+no answer loads the modules of the others.
+"""
+
+ROW = json.JSONEncoder()
+
+
+def dump(value: object) -> str:
+    """An answer as JSON text: an array has one element a line (10,000 entries stay fast and greppable)."""
+    data = encode(value)
+    if isinstance(data, list):
+        return "[\n" + ",\n".join(map(ROW.encode, data)) + "\n]" if data else "[]"
+    return json.dumps(data, indent=2)
+
+
+def encode(value: Any) -> Any:
+    """The value as JSON has it. What JSON does not know, such as a path or a date, becomes text."""
+    if isinstance(value, Enum):
+        return value.value
+    if value is None or isinstance(value, str | int | float):
+        return value
+    kind = type(value)
+    name = f"{kind.__module__.rpartition('.')[2]}.{kind.__name__}"
+    if name in SHAPES:
+        return SHAPES[name](value)
+    fields = getattr(kind, "_fields", None) or getattr(kind, "__dataclass_fields__", None)
+    if fields is not None:
+        return keyed(value, KEYS.get(name) or " ".join(fields))
+    if hasattr(value, "items"):
+        return {
+            key if isinstance(key, str | int | float | None) else str(key): encode(one) for key, one in value.items()
+        }
+    return [encode(one) for one in value] if isinstance(value, list | tuple) else str(value)
+
+
+def keyed(value: object, keys: str) -> Data:
+    """Fields of a value as an object, with keys as in `KEYS`."""
+    data: Data = {}
+    for key in keys.split():
+        name, _, field = key.rstrip("?").partition("=")
+        found = getattr(value, field or name)
+        if found or not key.endswith("?"):
+            data[name] = encode(found)
+    return data
+
+
+def light(entry: Light, *, scored: bool = False) -> Data:
+    """A light entry; only a result of a search is `scored`."""
+    data: Data = {
+        "id": entry.id,
+        "handle": entry.handle,
+        "kind": entry.kind.value,
+        "title": entry.title,
+        "project": entry.project,
+        "tier": entry.tier,
+        "tags": list(entry.tags),
+        "versions": list(entry.versions),
+        "path": entry.path,
+        "snippet": entry.snippet,
+    }
+    if scored:
+        data["score"] = entry.score
+    return data | {key: encode(entry.details.get(key)) for key in DETAILS.get(entry.kind.value, "").split()}
+
+
+def lesson(entry: Light, *, scored: bool = False) -> Data:
+    """A lesson of a list, as the program `lesson` gives it."""
+    data = keyed(entry, "id handle scope=project")
+    data |= {key: encode(entry.details.get(key)) for key in ("from", "status", "created", "pattern")}
+    return data | keyed(entry, "title path score" if scored else "title path")
+
+
+def pattern(value: Pattern) -> dict[str, str]:
+    """The parts of a pattern; `do` is the action, whether to do it or not."""
+    action = "dont" if value.negative else "do"
+    return {"when": value.when, "action": action, "do": value.action, "because": value.because}
+
+
+def error(value: AiLessonsError) -> Data:
+    """An error, for stderr; an invalid entry also brings its problems."""
+    data: Data = {"error": type(value).__name__, "message": value.message, "hint": value.hint}
+    problems = getattr(value, "problems", ())
+    return data | {"problems": encode(problems)} if problems else data
+
+
+def _about(keys: str, *, scored: bool = False) -> Callable[[Any], Data]:
+    """The shape of what is said about an `entry`: the light entry, and these keys."""
+    return lambda value: light(value.entry, scored=scored) | keyed(value, keys)
+
+
+def _shown(value: Shown) -> Data:
+    data = light(value.entry, scored=True) | keyed(value, "body frontmatter related sections section notes")
+    more = {"rule": "approval", "script": "usage? code"}
+    return data | keyed(value, more.get(value.entry.kind.value, "usage?"))
+
+
+def _related(value: Related) -> Data:
+    way = {"relation": value.relation, "direction": "out" if value.outgoing else "in"}
+    return way | keyed(value, "target weight depth entry")
+
+
+def _why(value: Why) -> Data:
+    data = light(value.entry) | keyed(value, "said_by said_at") | {"stated": dict(value.source)}
+    return data | keyed(value, "derived_from evidence approval lines")
+
+
+def _exported(value: Exported) -> Any:
+    if value.document is not None:
+        return encode(value.document)
+    counts = keyed(value, "form files lessons rules docs scripts events skipped notes")
+    return counts | {"files": _pairs("path done", value.files), "skipped": _pairs("path reason", value.skipped)}
+
+
+def _promoted(value: Promoted) -> Data:
+    return keyed(value.entry, "id handle title") | keyed(
+        value,
+        "from=source to=target outcome dry_run copy=written proposal=suggested evaluation=report policy decided_in"
+        " dropped_links=dropped generic replaced diff notes",
+    )
+
+
+def _lesson_shown(value: LessonShown) -> Data:
+    more = {key: encode(value.fields[key]) for key in ("reason", "promoted_to") if value.fields.get(key)}
+    return lesson(value.entry) | more | keyed(value, "parsed=pattern text=body")
+
+
+def _ran(value: Ran) -> Data:
+    return {"handle": value.entry.handle} | keyed(value, "exit_code=code timed_out stdout stderr omitted_bytes=omitted")
+
+
+def _pairs(keys: str, rows: Iterable[tuple[object, ...]]) -> list[Data]:
+    return [dict(zip(keys.split(), map(encode, row), strict=True)) for row in rows]
+
+
+SHAPES: Mapping[str, Callable[[Any], Any]] = {
+    "answers.Hit": _about("heading factors?", scored=True),
+    "answers.Left": _about("reason detail"),
+    "answers.Listing": lambda value: encode(value.entries),
+    "answers.Related": _related,
+    "answers.Shown": _shown,
+    "answers.Why": _why,
+    "enforced.Enforcement": lambda value: encode(value.rows),
+    "entries.Light": light,
+    "entries.Pattern": pattern,
+    "import_bundle.Ported": lambda value: (
+        keyed(value, "written unchanged skipped relations params events queued commit dry_run notes to_embed")
+        | {"skipped": _pairs("path reason", value.skipped)}
+    ),
+    "lesson_answers.LessonShown": _lesson_shown,
+    "lesson_answers.Loaded": lambda value: {
+        "active": value.total,
+        "groups": [{"scope": scope, "lessons": [lesson(one) for one in entries]} for scope, entries in value.groups],
+        "notes": list(value.notes),
+    },
+    "porting_export.Exported": _exported,
+    "promotions.Promoted": _promoted,
+    "reports.ModelState": lambda value: (
+        keyed(value, "name present path source") | {"tried": _pairs("source outcome", value.tried)}
+    ),
+    "reports.Outdated": _about("reason detail"),
+    "running.Ran": _ran,
+    "syncing.Conflicts": lambda value: encode(value.entries),
+    "syncing.Resolved": lambda value: (
+        keyed(value, "id path take left commit") | {"left": [one.id for one in value.left]}
+    ),
+    "writes.Feedback": _about("outcome usage notes"),
+    "writes.Imported": lambda value: (
+        keyed(value, "written unchanged skipped commit notes") | {"skipped": _pairs("path reason", value.skipped)}
+    ),
+}
+"""By type, as in `KEYS`, the shapes that take more than a choice of fields."""

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import json
+import pkgutil
+from datetime import date
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import ai_lessons
+from ai_lessons.doors import encode
+from ai_lessons.errors import InvalidEntry, NotFound, Problem
+from ai_lessons.knowledge.entries import Kind, Light, Pattern
+from ai_lessons.knowledge.evaluation import Check, Finding, Report, Severity
+from ai_lessons.library.answers import Answer, Hit, Left, Listing, Related, Section, Shown
+from ai_lessons.library.governance.enforced import Enforcement
+from ai_lessons.library.lessons.lesson_answers import LessonChange, LessonShown, Loaded
+from ai_lessons.library.porting.import_bundle import Ported
+from ai_lessons.library.porting.porting_export import Exported
+from ai_lessons.library.promotion.promotions import Promoted
+from ai_lessons.library.reports import ModelState, Outdated
+from ai_lessons.library.rules.rule_answers import Suggested
+from ai_lessons.library.running import Ran
+from ai_lessons.library.sharing.syncing import Conflicts, Resolved, TornEntry
+from ai_lessons.library.tiers.tier_states import TierState
+from ai_lessons.library.writes import Imported, Written
+
+LESSON = Light(
+    "01J",
+    "L-1",
+    Kind.LESSON,
+    "t",
+    "p",
+    ("a",),
+    (),
+    "p/lessons/x.md",
+    "said",
+    score=0.5,
+    details={"confidence": "high", "source": "tested", "status": "active", "from": "ai"},
+)
+COMMON = ["id", "handle", "kind", "title", "project", "tier", "tags", "versions", "path", "snippet"]
+
+
+def test_a_light_entry_has_the_common_keys_and_those_of_its_kind() -> None:
+    assert list(encode.light(LESSON, scored=True)) == [*COMMON, "score", "confidence", "source", "status"]
+    rule = Light("01R", "R-1", Kind.RULE, "t", "p", (), (), "x", details={"rationale": "why"})
+    assert list(encode.light(rule, scored=True)) == [*COMMON, "score", "rationale", "applies_to"]
+    assert encode.light(rule)["applies_to"] is None
+
+
+def test_a_list_is_an_array_without_scores() -> None:
+    data = encode.encode(Listing((LESSON,), 1))
+    assert list(data[0]) == [*COMMON, "confidence", "source", "status"]
+    assert encode.dump(Listing((LESSON,), 1)).count("\n") == 2
+    assert json.loads(encode.dump([])) == []
+
+
+def test_a_search_has_its_four_groups_and_factors_only_where_there_are_any() -> None:
+    found = Answer("q", lessons=(Hit(LESSON, "H"), Hit(LESSON, "", {"vector": 0.5})), notes=("full text only",))
+    data = encode.encode(found)
+    assert list(data) == ["query", "rules", "scripts", "lessons", "docs", "prompt", "notes"]
+    assert "factors" not in data["lessons"][0]
+    assert data["lessons"][0]["heading"] == "H"
+    assert data["lessons"][1]["factors"] == {"vector": 0.5}
+
+
+def test_an_entry_in_full_brings_body_frontmatter_related_and_sections() -> None:
+    edge = Related(None, "01X", "derived_from", outgoing=True)
+    shown = Shown(LESSON, "body", "raw", {"id": "01J"}, related=(edge,), sections=(Section(1, "h", 1, 3),))
+    data = encode.encode(shown)
+    assert data["body"] == "body"
+    assert data["related"] == [
+        {"relation": "derived_from", "direction": "out", "target": "01X", "weight": None, "depth": 1, "entry": None}
+    ]
+    assert data["sections"] == [{"number": 1, "heading": "h", "level": 1, "lines": 3}]
+    assert "code" not in data
+
+
+def test_a_write_has_exactly_four_keys_and_null_while_it_waits() -> None:
+    data = encode.encode(Written("01J", "L-1", Kind.LESSON, "t", "p", None))
+    assert data == {"id": "01J", "handle": "L-1", "path": "p", "commit": None}
+    waiting = Written("01J", "L-1", Kind.LESSON, "t", "p", None, ("waiting: merge",))
+    assert encode.encode(waiting)["notes"] == ["waiting: merge"]
+
+
+def test_an_import_says_what_it_skipped_and_why() -> None:
+    data = encode.encode(Imported((), 2, (("a", "binary"),), "c"))
+    assert data["skipped"] == [{"path": "a", "reason": "binary"}]
+    assert data["unchanged"] == 2
+
+
+def test_errors_carry_class_message_and_hint() -> None:
+    error = encode.error(NotFound("entry", "L-9", suggestions=["L-8"]))
+    assert error == {"error": "NotFound", "message": "no entry 'L-9'", "hint": "did you mean L-8?"}
+    invalid = encode.error(InvalidEntry([Problem("a.md", "no title", 2)]))
+    assert invalid["problems"] == [{"path": "a.md", "line": 2, "message": "no title", "fixable": False}]
+
+
+def test_what_a_terminal_would_obey_is_escaped_by_json() -> None:
+    text = encode.dump({"a": "\x1b[2J\u202e\x9b\udcff日"})
+    assert text.isascii()
+    assert text.replace("\n", "").isprintable()
+    assert json.loads(text) == {"a": "\x1b[2J\u202e\x9b\udcff日"}
+
+
+def test_the_model_says_of_every_source_how_it_ended() -> None:
+    assert encode.encode(ModelState("m", present=False, path=None, source=None, tried=(("hub", "gone"),)))["tried"] == [
+        {"source": "hub", "outcome": "gone"}
+    ]
+
+
+MODULES = [one.name for one in pkgutil.walk_packages(ai_lessons.__path__, "ai_lessons.")]
+
+
+@pytest.mark.parametrize("name", sorted({*encode.KEYS, *encode.SHAPES}))
+def test_every_shape_is_of_a_type_that_is_there_and_has_these_fields(name: str) -> None:
+    module, _, answer = name.partition(".")
+    holders = [import_module(one) for one in MODULES if one.endswith(f".{module}")]
+    (kind,) = [vars(one)[answer] for one in holders if answer in vars(one)]
+    fields = [key.rstrip("?").rpartition("=")[2] for key in encode.KEYS.get(name, "").split()]
+    assert [field for field in fields if not hasattr(kind, field)] == []
+
+
+def test_no_type_has_two_shapes() -> None:
+    assert not encode.KEYS.keys() & encode.SHAPES.keys()
+
+
+class Odd(NamedTuple):
+    """A record of all that an answer may hold."""
+
+    kind: Kind
+    path: Path
+    day: object
+    many: tuple[object, ...]
+    nothing: None = None
+
+
+def test_a_record_becomes_its_fields_with_members_of_enums_paths_and_dates_as_text() -> None:
+    one = Odd(Kind.RULE, Path("a/b"), date(2026, 11, 22), ({"n": 1, date(2026, 1, 2): True}, 0.5))
+    data = encode.encode(one)
+    assert data == {
+        "kind": "rule", "path": "a/b", "day": "2026-11-22", "nothing": None,
+        "many": [{"n": 1, "2026-01-02": True}, 0.5],
+    }  # fmt: skip
+    assert type(data["kind"]) is str
+    assert json.loads(encode.dump(one)) == data
+
+
+WRITTEN = Written("01J", "L-1", Kind.LESSON, "t", "p", "c")
+WROTE = {"id": "01J", "handle": "L-1", "path": "p", "commit": "c"}
+TORN = TornEntry("L-1", "t", "p", ("why",), "ours", None, "diff", "diff")
+CHANGE = LessonChange("01J", "L-1", "t", "p", None, "added", "ai")
+ROW = {
+    "id": "01J", "handle": "L-1", "scope": "p", "from": "ai", "status": "active", "created": None, "pattern": None,
+    "title": "t", "path": "p/lessons/x.md",
+}  # fmt: skip
+LIGHT = encode.light(LESSON)
+PROPOSED = Suggested("01R", "R-1", "t", "p", "b", "c")
+SAID = {
+    "id": "01R", "handle": "R-1", "title": "t", "path": "p", "branch": "b", "commit": "c", "warnings": [],
+}  # fmt: skip
+FOUND = Report((Finding(Check.STATUS, Severity.STOP, "it is marked wrong"),))
+
+SHAPED: list[tuple[Any, Any]] = [
+    (TORN, {"id": "L-1", "title": "t", "path": "p", "reasons": ["why"], "ours": "ours", "theirs": None}),
+    (Resolved("L-1", "p", "ours", (TORN,), None),
+     {"id": "L-1", "path": "p", "take": "ours", "left": ["L-1"], "commit": None}),
+    (Conflicts("origin", ()), []),
+    (CHANGE, {"id": "01J", "handle": "L-1", "path": "p", "commit": None, "change": "added"}),
+    (CHANGE._replace(target="/t", notes=("n",)),
+     {"id": "01J", "handle": "L-1", "path": "p", "commit": None, "change": "added", "target": "/t", "notes": ["n"]}),
+    (Loaded((("global", (LESSON,)),), 1),
+     {"active": 1, "groups": [{"scope": "global", "lessons": [ROW]}], "notes": []}),
+    (LessonShown(LESSON, Pattern("w", "a", "b", negative=True), {"reason": "r"}, "body"),
+     {**ROW, "reason": "r", "parsed": {"when": "w", "action": "dont", "do": "a", "because": "b"}, "text": "body"}),
+    (Left(LESSON, "harm", "it was"), {**LIGHT, "reason": "harm", "detail": "it was"}),
+    (Outdated(LESSON, "asked", "it was"), {**LIGHT, "reason": "asked", "detail": "it was"}),
+    (TierState("user", "reads", "/p", "why"),
+     {"tier": "user", "state": "reads", "path": "/p", "why": "why", "hint": "", "url": None}),
+    (Enforcement((), ("note",)), []),
+    (Ran(LESSON, 1, timed_out=False, stdout="out", stderr="err", omitted=5),
+     {"handle": "L-1", "exit_code": 1, "timed_out": False, "stdout": "out", "stderr": "err", "omitted_bytes": 5}),
+    (Ported((WRITTEN,), 0, (("p", "r"),), 1, 2, 3, (PROPOSED,), "c"),
+     {"written": [WROTE], "unchanged": 0, "skipped": [{"path": "p", "reason": "r"}], "relations": 1, "params": 2,
+      "events": 3, "queued": [SAID], "commit": "c", "dry_run": False, "notes": [], "to_embed": 1}),
+    (Exported("f", (("p", "written"),), skipped=(("q", "r"),)),
+     {"form": "f", "files": [{"path": "p", "done": "written"}], "lessons": 0, "rules": 0, "docs": 0, "scripts": 0,
+      "events": 0, "skipped": [{"path": "q", "reason": "r"}], "notes": []}),
+    (Exported("f", (), document={"lessons": []}), {"lessons": []}),
+    (Promoted(LESSON, "project", "user", "copied", FOUND, written=WRITTEN, dropped=("01X",)),
+     {"id": "01J", "handle": "L-1", "title": "t", "from": "project", "to": "user", "outcome": "copied",
+      "dry_run": False, "copy": WROTE, "proposal": None, "policy": "", "decided_in": "", "dropped_links": ["01X"],
+      "generic": False, "replaced": [], "diff": "", "notes": [],
+      "evaluation": {"recommendation": "reject", "findings": [
+          {"check": "status", "severity": "stop", "message": "it is marked wrong", "where": ""}]}}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("answer", "data"), SHAPED, ids=lambda one: type(one).__name__)
+def test_an_answer_has_its_documented_shape(answer: Any, data: Any) -> None:
+    assert encode.encode(answer) == data
