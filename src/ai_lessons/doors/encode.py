@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
     Data = dict[str, Any]
 
-DETAILS: Mapping[str, str] = {"lesson": "confidence source status", "rule": "rationale applies_to"}
+DETAILS: Mapping[str, tuple[str, ...]] = {
+    "lesson": ("confidence", "source", "status"),
+    "rule": ("rationale", "applies_to"),
+}
 """What a light entry carries beyond the common keys, by kind."""
 
 KEYS: Mapping[str, str] = {
@@ -60,10 +63,8 @@ def dump(value: object) -> str:
 
 def encode(value: Any) -> Any:
     """The value as JSON has it. What JSON does not know, such as a path or a date, becomes text."""
-    if isinstance(value, Enum):
-        return value.value
-    if value is None or isinstance(value, str | int | float):
-        return value
+    if value is None or isinstance(value, str | int | float | Enum):
+        return value.value if isinstance(value, Enum) else value
     kind = type(value)
     name = f"{kind.__module__.rpartition('.')[2]}.{kind.__name__}"
     if name in SHAPES:
@@ -105,7 +106,9 @@ def light(entry: Light, *, scored: bool = False) -> Data:
     }
     if scored:
         data["score"] = entry.score
-    return data | {key: encode(entry.details.get(key)) for key in DETAILS.get(entry.kind.value, "").split()}
+    for key in DETAILS.get(entry.kind.value, ()):
+        data[key] = encode(entry.details.get(key))
+    return data
 
 
 def lesson(entry: Light, *, scored: bool = False) -> Data:
@@ -180,7 +183,7 @@ def _pairs(keys: str, rows: Iterable[tuple[object, ...]]) -> list[Data]:
 SHAPES: Mapping[str, Callable[[Any], Any]] = {
     "answers.Hit": _about("heading factors?", scored=True),
     "answers.Left": _about("reason detail"),
-    "answers.Listing": lambda value: encode(value.entries),
+    "answers.Listing": lambda value: [light(entry) for entry in value.entries],
     "answers.Related": _related,
     "answers.Shown": _shown,
     "answers.Why": _why,
