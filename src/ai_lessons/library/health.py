@@ -191,7 +191,7 @@ def _clusters(parts: Parts) -> tuple[int, ...]:
 
 def _recent_commits(parts: Parts) -> int:
     done = git.run(parts.store.root, "rev-list", "--count", "--since=30.days", "HEAD", "--", ".")
-    return int(done.text) if done is not None and not done.code else 0
+    return int(done.text) if not done.code else 0
 
 
 def stale(parts: Parts) -> tuple[Stale, ...]:

@@ -100,7 +100,7 @@ def _unsaved(parts: Parts) -> int:
     from ai_lessons.repository import git
 
     done = git.run(parts.store.root, "status", "--porcelain", "-z", "-uall", "--", ".")
-    return len([one for one in done.out.split(b"\0") if one]) if done is not None else 0
+    return len([one for one in done.out.split(b"\0") if one])
 
 
 class _Past:

@@ -10,7 +10,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from ai_lessons.errors import Refused
+from ai_lessons.errors import Refused, UnsupportedRepository
 from ai_lessons.repository.approval.approval_stamp import cut_off, folder
 
 if TYPE_CHECKING:
@@ -46,14 +46,9 @@ def _first(worktree: Worktree, tip: str) -> str:
     from ai_lessons.repository import git  # noqa: PLC0415  # it loads subprocess, which a read with nothing new spares
 
     done = git.run(worktree.top, "rev-list", "--first-parent", "--max-parents=0", tip, "--")
-    if done is not None and done.code == 0 and done.text:
-        return done.text.split()[-1]
-    from ai_lessons.repository.approval.derivation import Reading  # noqa: PLC0415  # it loads dulwich, only for who has no git
-
-    parents = {commit.id: commit.parents for commit in Reading(worktree).commits([tip], [])}
-    while before := parents[tip]:
-        tip = before[0]
-    return tip
+    if done.code:
+        raise UnsupportedRepository(f"the history of {worktree.top} cannot be read", hint=done.err)
+    return done.text.split()[-1]
 
 
 def _place(worktree: Worktree) -> Path:

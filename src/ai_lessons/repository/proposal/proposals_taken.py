@@ -7,9 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from dulwich.objects import ObjectID
-from dulwich.walk import Walker
-
 from ai_lessons.errors import UnsupportedRepository
 from ai_lessons.repository import git
 from ai_lessons.repository.approval.merges import (
@@ -23,7 +20,6 @@ from ai_lessons.repository.approval.merges import (
 )
 from ai_lessons.repository.approval.rule_history import person
 from ai_lessons.repository.history import LITERAL
-from ai_lessons.repository.objects import opened
 from ai_lessons.repository.proposal.proposal_refs import OTHERS
 
 if TYPE_CHECKING:
@@ -128,9 +124,6 @@ def _taken(name: str, commit: Raw, source: Raw, how: How) -> Taken:
 
 def _history(worktree: Worktree, tip: str) -> Iterator[Raw]:
     done = git.run(worktree.top, "log", "--no-show-signature", f"--format=tformat:{_FORMAT}", tip)
-    if done is None:
-        yield from _alone(worktree, tip)
-        return
     if done.code:
         raise UnsupportedRepository(f"the history of {worktree.top} cannot be read", hint=done.err)
     # no field can hold a NUL; the line end after each record begins the next
@@ -138,16 +131,6 @@ def _history(worktree: Worktree, tip: str) -> Iterator[Raw]:
     for start in range(0, len(fields) - 5, 5):
         name, parents, author, committer, message = fields[start : start + 5]
         yield _raw(name.strip(), tuple(parents.split()), author, committer, message)
-
-
-def _alone(worktree: Worktree, tip: str) -> Iterator[Raw]:
-    with opened(worktree) as repo:
-        for entry in Walker(repo.object_store, [ObjectID(tip.encode())]):
-            one = entry.commit
-            who = f"{one.author.decode(errors='replace')} {one.author_time} +0000"
-            by = f"{one.committer.decode(errors='replace')} {one.commit_time} +0000"
-            parents = tuple(parent.decode() for parent in one.parents)
-            yield _raw(one.id.decode(), parents, who, by, one.message.decode(errors="replace"))
 
 
 def _raw(name: str, parents: tuple[str, ...], author: str, committer: str, message: str) -> Raw:
@@ -160,10 +143,4 @@ def stood(worktree: Worktree, base: str, tip: str, path: str, blob: str) -> bool
     full = worktree.prefix + path
     flags = ("--format=", "--raw", "--no-abbrev", "--no-renames", "--full-history", "-m")
     done = git.run(worktree.top, "log", *flags, f"{base}..{tip}", "--", full, extra=LITERAL)
-    if done is not None:
-        return any(blob in line.split()[2:4] for line in done.text.splitlines() if line.startswith(":"))
-    with opened(worktree) as repo:
-        raw = full.encode("utf-8", "surrogateescape")
-        walk = Walker(repo.object_store, [ObjectID(tip.encode())], exclude=[ObjectID(base.encode())], paths=[raw])
-        changes = (change for entry in walk for change in entry.changes() if not isinstance(change, list))
-        return any(blob.encode() in {side.sha for side in (one.old, one.new) if side} for one in changes)
+    return any(blob in line.split()[2:4] for line in done.text.splitlines() if line.startswith(":"))
