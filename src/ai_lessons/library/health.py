@@ -77,7 +77,7 @@ def _pending(parts: Parts) -> Check:
             "pending", "warning", f"notes of writes that cannot be read: {', '.join(damaged)}",
             f"the files are in place: commit what `git status` lists, rm {parts.store.state_dir}/journal/*.damaged",
         )  # fmt: skip
-    swept = len(parts.store.journal.swept())
+    swept = _taken_away(parts)
     if swept:
         return Check(
             "pending", "warning", f"writes that were taken away before their commit: {swept}",
@@ -87,6 +87,10 @@ def _pending(parts: Parts) -> Check:
     if waiting:
         return Check("pending", "warning", f"writes that wait for a commit: {len(waiting)}", "ai-lessons admin save")
     return Check("pending", "ok", "every write is committed" if parts.store.autocommit else "commits are yours to make")
+
+
+def _taken_away(parts: Parts) -> int:
+    return len(parts.store.journal.swept()) + len(parts.store.missing())
 
 
 def _entries(parts: Parts) -> Check:
@@ -171,7 +175,7 @@ def stats(parts: Parts) -> Stats:
         passages=status.passages,
         vectors=status.vectors,
         pending=len(parts.store.pending()),
-        taken_away=len(parts.store.journal.swept()),
+        taken_away=_taken_away(parts),
         commits_30_days=_recent_commits(parts),
         oldest=sizes.oldest,
         newest=sizes.newest,

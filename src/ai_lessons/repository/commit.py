@@ -122,6 +122,7 @@ class Committer:
                     housekeeping.tidy(self._worktree)
         except Later as later:
             outcome.waiting = str(later)
+            outcome.notes += recover.told(self._store.missing())
         except AiLessonsError as error:
             outcome.waiting = error.message
         return outcome

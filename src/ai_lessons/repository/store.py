@@ -215,6 +215,14 @@ class Store:
         """Jobs whose files are in place and that wait for their commit, oldest first."""
         return tuple(self.journal.pending())
 
+    def missing(self) -> tuple[Intent, ...]:
+        """Jobs that wait for their commit although a file that they wrote is not there any more."""
+        return tuple(
+            job
+            for job in self.journal.pending()
+            if any(one.size is not None and not self.exists(one.path) for one in job.paths)
+        )
+
     def apply(self, job: Job) -> Applied:
         """Put the job's files in place, note it, and try to commit it together with all others that wait.
 
