@@ -215,11 +215,11 @@ class Store:
         """Jobs whose files are in place and that wait for their commit, oldest first."""
         return tuple(self.journal.pending())
 
-    def missing(self) -> tuple[Intent, ...]:
-        """Jobs that wait for their commit although a file that they wrote is not there any more."""
+    def missing(self, newest: int | None = None) -> tuple[Intent, ...]:
+        """Jobs that wait for a commit although a file that they wrote is gone; of the `newest` so many, None: of all."""
         return tuple(
             job
-            for job in self.journal.pending()
+            for job in self.journal.pending(newest)
             if any(one.size is not None and not self.exists(one.path) for one in job.paths)
         )
 
