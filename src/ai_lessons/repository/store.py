@@ -216,7 +216,7 @@ class Store:
         return tuple(self.journal.pending())
 
     def missing(self, newest: int | None = None) -> tuple[Intent, ...]:
-        """Jobs that wait for a commit although a file that they wrote is gone; of the `newest` so many, None: of all."""
+        """Jobs that wait for a commit although a file that they wrote is gone, of all or of the `newest` so many."""
         return tuple(
             job
             for job in self.journal.pending(newest)
