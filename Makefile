@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # -qq keeps pip to its errors
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq install
-PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 
 .PHONY: help demo test lint types tests bench clean
@@ -40,7 +40,7 @@ bench: $(VENV)/dev
 
 # Take away what the other targets made
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) .venv-newest .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or later is needed; name it: make PYTHON=/path/to/python3.11" >&2; exit 1; }

@@ -28,8 +28,8 @@ show() {
     "$@"
 }
 
-say "1. A knowledge repository is a git repository with Markdown files. The template brings a starter set."
-show ai-lessons admin init "$AI_LESSONS_REPO"
+say "1. A knowledge repository is a git repository with Markdown files. --starters brings something to search."
+show ai-lessons admin init --starters "$AI_LESSONS_REPO"
 show git -C "$AI_LESSONS_REPO" log --oneline
 
 say "2. Real Markdown goes in as it is: this project's own documentation, in one commit."

@@ -23,6 +23,7 @@ from ai_lessons.knowledge.config import Chunking, parse_config
 from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.learning import events
+from ai_lessons.repository.approval import rule_history
 from ai_lessons.repository.files import inside
 from ai_lessons.repository.journal import Journal
 from ai_lessons.repository.signature import records, signers, sshsig
@@ -108,6 +109,13 @@ def journal(data: bytes) -> None:
         book.commit_of("1")
 
 
+def commit(data: bytes) -> None:
+    """Whatever stands in a commit: its parents are those that git gives, and who made it is said or it is odd."""
+    found = rule_history.commit_of(b"a" * 40 + b" " + b"b" * 40 + b"\n" + data)
+    assert found.parents == ("b" * 40,)
+    assert found.odd or (found.author.email and found.committer.email)
+
+
 def approval(data: bytes) -> None:
     with contextlib.suppress(sshsig.NotVerified):
         records.parse_record(data)
@@ -159,6 +167,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "path": path,
     "config": config,
     "journal": journal,
+    "commit": commit,
     "approval": approval,
     "signature": signature,
     "keys": keys,

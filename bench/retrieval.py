@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 DEPTH = 10
 DEFAULT_TARGET = Chunking().target
 DOCS = Filter(kinds=frozenset({Kind.DOC.value}))
-"""The starter rules of a new repository are in force whatever else it holds, and are no part of a set."""
+"""What is judged."""
 
 TARGETS = {"tldr_nl2bash": 0.430, "til_jb": 0.915, "cranfield": 0.412, "cacm": 0.540}
 """nDCG@10 of the fused answer that must be reached."""
@@ -123,9 +123,6 @@ def repository(home: World, judged: corpora.Judged, with_model: Options, chunkin
     source = home.folder / f"{judged.name}-source"
     write_documents(source, judged)
     init_repository(repo, with_model, hooks=False)
-    for starter in repo.glob("*/"):
-        if not starter.name.startswith("."):
-            shutil.rmtree(starter)
     start = time.perf_counter()
     with open_library(repo, with_model) as library:
         # from the outside in, so that minimum <= target <= limit holds at every step

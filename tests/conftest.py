@@ -5,11 +5,17 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import pytest
 from hypothesis import settings
+
+from ai_lessons.settings import AGENT_HOSTS, AGENT_NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # The same examples in every run, so that a change is judged by what it changes.
 settings.register_profile("same", derandomize=True)
@@ -24,6 +30,10 @@ REAL_CACHE_HOME = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache
 """Where the machine keeps its caches: only the end-to-end tests look there, for the embedding model."""
 
 
+AGENTS = frozenset((*AGENT_NAMES, *AGENT_HOSTS))
+"""Variables that would make an agent of whoever runs the tests."""
+
+
 class Git(Protocol):
     """Runs the real git program in a folder and returns its standard output, stripped."""
 
@@ -35,7 +45,7 @@ def hermetic(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     """A fresh home with a git identity and nothing else; everything of ours or git's in the environment is gone."""
     home = tmp_path_factory.mktemp("home")
     for name in list(os.environ):
-        if name.startswith(("GIT_", "AI_LESSONS_", "XDG_")):
+        if name.startswith(("GIT_", "AI_LESSONS_", "XDG_")) or name in AGENTS:
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
@@ -50,6 +60,13 @@ def hermetic(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
         "[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n"
     )
     return home
+
+
+@pytest.fixture
+def closing() -> Iterator[ExitStack]:
+    """Closes what is entered here when the test is over."""
+    with ExitStack() as stack:
+        yield stack
 
 
 @pytest.fixture

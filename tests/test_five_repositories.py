@@ -122,7 +122,7 @@ class World:
 
 
 def _begin(person: Person, folder: str) -> None:
-    """A repository with a word about it, so that the starter set is left out."""
+    """A repository with a word about it."""
     person.git("", "init", "-q", folder)
     (person.home / folder / "README.md").write_text("# Ours\n")
     person.git(folder, "add", ".")

@@ -18,7 +18,6 @@ JUDGING = (
     "ai_lessons.repository.approval.approved",
     "ai_lessons.repository.approval.derivation",
     "ai_lessons.repository.approval.approval_memory",
-    "ai_lessons.repository.approval.approval_state",
     "ai_lessons.repository.approval.verdicts",
     "ai_lessons.repository.approval.merges",
     "ai_lessons.repository.commit",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import configparser
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -117,3 +118,9 @@ def test_the_source_archive_builds_everything_again(built: Path) -> None:
     for folder in ("template-repo", "hooks"):
         assert {f"{folder}/{name}" for name in shipped(folder)} <= names
     assert {"pyproject.toml", "README.md", "LICENSE"} <= names
+
+
+def test_the_tests_that_ci_runs_with_the_newest_python_are_there() -> None:
+    named = re.findall(r"tests/[\w./]+", (PROJECT / ".ci/run").read_text())
+    assert named
+    assert [name for name in named if not (PROJECT / name).exists()] == []

@@ -70,6 +70,24 @@ def test_the_configuration_file_sets_everything(home: Path, work: Path) -> None:
     assert [(one.name, str(one.path)) for one in found.known[2:]] == [("enterprise:acme", "/srv/acme")]
 
 
+@pytest.mark.parametrize("variable", ["AI_AGENT", "AGENT", *settings.AGENT_HOSTS])
+def test_what_a_host_sets_by_itself_names_the_agent_and_says_so(home: Path, work: Path, variable: str) -> None:
+    found = load({"HOME": str(home), variable: "some-agent@2.1"}, work)
+    assert (found.agent, found.agent_by) == (settings.AGENT_HOSTS.get(variable, "some-agent@2.1"), variable)
+
+
+@pytest.mark.parametrize("said", ["", "0", "false"])
+def test_a_host_that_says_no_and_an_integrated_terminal_are_no_agents(home: Path, work: Path, said: str) -> None:
+    found = load({"HOME": str(home), "TERM_PROGRAM": "vscode", "CLAUDECODE": said, "AI_AGENT": said}, work)
+    assert (found.agent, found.agent_by) == (None, "")
+
+
+def test_a_name_that_was_given_to_the_agent_comes_before_that_of_its_host(home: Path, work: Path) -> None:
+    assert load({"HOME": str(home), "CLAUDECODE": "1", "AI_LESSONS_AGENT": "bot"}, work).agent == "bot"
+    configure(home, 'agent = "mine"\n')
+    assert load({"HOME": str(home), "CLAUDECODE": "1"}, work).agent == "mine"
+
+
 def test_lessons_are_promoted_into_the_agent_hosts_folders_unless_others_are_named(home: Path, work: Path) -> None:
     environ = {"HOME": str(home)}
     found = load(environ, work)
@@ -271,9 +289,3 @@ def test_a_folder_that_was_deleted_under_our_feet_is_told(
     gone.rmdir()
     with pytest.raises(UsageError, match="the current folder does not exist any more"):
         load({"HOME": str(home)})
-
-
-def test_an_evaluator_is_named_by_the_environment_or_the_configuration(home: Path, work: Path) -> None:
-    configure(home, 'evaluator = "evaluate --brief"\n')
-    assert load({"HOME": str(home)}, work).evaluator == "evaluate --brief"
-    assert load({"HOME": str(home), "AI_LESSONS_EVALUATOR": "other"}, work).evaluator == "other"

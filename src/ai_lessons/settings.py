@@ -23,7 +23,7 @@ PROJECT_REPOSITORY = Path(".ai") / "reference"
 
 TRUE, FALSE = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off", ""})
 KEYS = (
-    "repo", "index_dir", "model_dir", "reranker", "evaluator", "skills_dir", "tools_dir", "agent", "offline",
+    "repo", "index_dir", "model_dir", "reranker", "skills_dir", "tools_dir", "agent", "offline",
     "enterprise",
 )  # fmt: skip
 """Keys of `config.toml`; all but `enterprise` (a table of NAME = "path", or of tables) are plain values."""
@@ -34,6 +34,17 @@ CODE_FILE = ".ai-lessons.toml"
 """In the top folder of a code project: which enterprise it belongs to."""
 
 CODE_KEYS = ("enterprise",)
+
+AGENT_NAMES = ("AI_LESSONS_AGENT", "AI_AGENT", "AGENT")
+"""Variables that hold the name of the agent that calls."""
+
+AGENT_HOSTS = {
+    "CLAUDECODE": "claude-code", "CLAUDE_CODE": "claude-code", "CURSOR_AGENT": "cursor", "CURSOR_TRACE_ID": "cursor",
+    "GEMINI_CLI": "gemini-cli", "CODEX_SANDBOX": "codex", "CODEX_CI": "codex", "CODEX_THREAD_ID": "codex",
+    "CLINE_ACTIVE": "cline", "OPENCODE": "opencode", "ANTIGRAVITY_AGENT": "antigravity", "AUGMENT_AGENT": "augment",
+}  # fmt: skip
+"""Variables that hosts of agents set for the commands of their agents, each with the host's name."""
+
 MOST_BYTES = 64 * 1024
 
 
@@ -65,7 +76,8 @@ class Settings(NamedTuple):
     code project around `cwd` belongs to (empty: to none; the name may be one that nothing here knows). `named`: the
     repository was named by path or tier, so that no other applies.
     `skills_dir` and `tools_dir` are what lessons are promoted into; `lesson_log` is where another tool kept lessons.
-    `evaluator` is a command, as a shell would split it. `file` is where the user writes all this.
+    `agent` is who calls if that is no person, `agent_by` the variable or file that says so.
+    `file` is where the user writes all this.
     """
 
     repo: Path
@@ -79,8 +91,8 @@ class Settings(NamedTuple):
     index_dir: str | None = None
     model_dir: Path | None = None
     reranker: str | None = None
-    evaluator: str | None = None
     agent: str | None = None
+    agent_by: str = ""
     session: str | None = None
     offline: bool = False
     reads: tuple[Tier, ...] = ()
@@ -128,6 +140,7 @@ def load(
         named = _path(environ.get(f"AI_LESSONS_{key.upper()}"), here, environ)
         return named or _path(_text(table, key, file), file.parent, environ)
 
+    agent, agent_by = _agent(environ, _text(table, "agent", file), file)
     claude = _path(environ.get("CLAUDE_CONFIG_DIR"), here, environ) or _home(environ) / ".claude"
     return Settings(
         repo=writes.path,
@@ -140,8 +153,8 @@ def load(
         index_dir=environ.get("AI_LESSONS_INDEX_DIR") or _text(table, "index_dir", file),
         model_dir=folder("model_dir"),
         reranker=environ.get("AI_LESSONS_RERANKER") or _text(table, "reranker", file),
-        evaluator=environ.get("AI_LESSONS_EVALUATOR") or _text(table, "evaluator", file),
-        agent=environ.get("AI_LESSONS_AGENT") or _text(table, "agent", file),
+        agent=agent,
+        agent_by=agent_by,
         session=environ.get("AI_LESSONS_SESSION") or None,
         offline=_flag(environ, "AI_LESSONS_OFFLINE", table, "offline", file),
         reads=reads,
@@ -150,6 +163,23 @@ def load(
         named=bool(chosen or tier),
         file=file,
     )
+
+
+def _agent(environ: Mapping[str, str], configured: str | None, file: Path) -> tuple[str | None, str]:
+    """The agent that calls, and the variable or file that says so; (None, "") for a person.
+
+    A host's own variable counts unless it says no; what names the agent comes before what only flags one.
+    """
+    for name in AGENT_NAMES:
+        said = environ.get(name, "").strip()
+        if said and said.lower() not in FALSE:
+            return said, name
+    if configured:
+        return configured, str(file)
+    for name, agent in AGENT_HOSTS.items():
+        if environ.get(name, "").strip().lower() not in FALSE:
+            return agent, name
+    return None, ""
 
 
 def current_folder() -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +12,6 @@ from doors.world import DOC, LESSON
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from doors.a_terminal import Spawn
     from doors.world import Run
@@ -122,6 +122,15 @@ def test_a_doc_is_read_again_with_one_key_and_quitting_leaves_the_rest(
     doc = knowledge / "jira-api/docs/v3/workflows-api.md"
     doc.write_text(doc.read_text().replace("created:", "content_hash: sha256:00\ncreated:"))
     git(knowledge, "commit", "-qam", "hash")
+    source = Path.home() / "source/workflows-api.md"
+    now = source.read_text()
+    source.write_text("As it stood yesterday.\n")
+    child = spawn("contribute", "refresh-resource", DOC)
+    child.expect(r"would be read from ~/source/workflows-api.md and was not added from there here")
+    child.expect(r"Read it, also from now on\? \[y/N\]: ")
+    child.sendline("y")
+    assert finish(child)[0] == 0
+    source.write_text(now)
     child = spawn("admin", "review")
     child.expect(r"\[k\] keep, \[e\] edit, \[u\] supersede, \[r\] refresh, \[s\] skip, \[q\] quit: ")
     assert "! its source has changed: ~/source/workflows-api.md" in str(child.before)

@@ -133,8 +133,37 @@ def test_entries_are_linked_and_unlinked(run: Run, knowledge: Path) -> None:
     assert SCRIPT not in {edge["target"] for edge in run("recall", "related", "L-8F3K2A", "--json").json}
 
 
-def test_deleting_asks_nobody_where_nobody_is(run: Run, knowledge: Path) -> None:
-    done = run("contribute", "delete", "L-8F3K2A", "--json")
+def test_a_link_between_wrong_kinds_is_refused_with_what_is_right(run: Run, knowledge: Path) -> None:
+    done = run("contribute", "link", "L-8F3K2A", "D-4T7QZM", "--relation", "has_script")
+    assert done.code == 2
+    assert "has_script leads from any entry to a script, not from a lesson to a doc (D-4T7QZM)" in done.err
+    assert "what fits: has_doc" in done.err
+    done = run("contribute", "add", "--title", "T", "--content", "C", "--link", "has_script=D-4T7QZM")
+    assert (done.code, "to a script" in done.err) == (2, True)
+    done = run("contribute", "suggest-rule", "--title", "T", "--rationale", "R", "--link-script", "D-4T7QZM")
+    assert (done.code, "to a script" in done.err) == (2, True)
+
+
+@pytest.mark.parametrize("job", [("update-resource", "--title", "T"), ("delete-resource", "--yes")])
+def test_what_is_no_resource_is_refused_by_the_commands_for_resources(
+    run: Run, knowledge: Path, job: tuple[str, ...]
+) -> None:
+    command, *more = job
+    done = run("contribute", command, "L-8F3K2A", *more)
+    assert (done.code, "L-8F3K2A is a lesson, neither a doc nor a script" in done.err) == (2, True)
+    assert f"ai-lessons contribute {command.removesuffix('-resource')} L-8F3K2A" in done.err
+    assert run("contribute", command, "D-4T7QZM", *more).code == 0
+
+
+@pytest.mark.parametrize(("command", "entry"), [("delete", "L-8F3K2A"), ("delete-resource", "D-4T7QZM")])
+def test_without_a_terminal_a_delete_asks_for_yes(run: Run, knowledge: Path, command: str, entry: str) -> None:
+    done = run("contribute", command, entry)
+    assert (done.code, "nothing was deleted" in done.err, "--yes" in done.err) == (8, True, True)
+    assert run("recall", "show", entry).code == 0
+
+
+def test_a_delete_that_is_confirmed_beforehand_asks_nobody(run: Run, knowledge: Path) -> None:
+    done = run("contribute", "delete", "L-8F3K2A", "--yes", "--json")
     assert done.code == 0, done.err
     assert done.json["id"] == LESSON
     assert run("recall", "show", "L-8F3K2A").code == 3

@@ -7,6 +7,7 @@ import json
 import signal
 import socket
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
@@ -25,6 +26,8 @@ from doors.world import environment
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
     from pathlib import Path
+
+    from doors.world import Run
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
@@ -368,3 +371,70 @@ def test_a_token_must_be_long_and_the_users_own(token_file: Path, tmp_path: Path
         door.token_of(tmp_path / "none", everywhere)
     with pytest.raises(UsageError, match="can be reached from other machines"):
         door.token_of(None, everywhere)
+
+
+def test_requests_of_one_session_with_one_id_all_get_an_answer(open_: Served) -> None:
+    session = {"Mcp-Session-Id": open_.greet().headers["Mcp-Session-Id"], "MCP-Protocol-Version": "2025-06-18"}
+    begun = json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}).encode()
+    assert open_.answers("POST", session, begun).status == 202
+    ask = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "search", "arguments": {"query": "x"}}}
+
+    def answer(_number: int) -> bytes:
+        line = http.client.HTTPConnection(open_.host, open_.port, timeout=30)
+        try:
+            line.request("POST", "/mcp", json.dumps(ask).encode(), {**ACCEPTED, **session})
+            return line.getresponse().read()
+        finally:
+            line.close()
+
+    with ThreadPoolExecutor(6) as threads:
+        answers = list(threads.map(answer, range(6)))
+    assert [b'"id":7' in one and b'"result"' in one for one in answers] == [True] * 6
+
+
+def test_a_server_that_only_reads_offers_no_tool_that_writes(knowledge: Path) -> None:
+    with serving("--http", "127.0.0.1:0", "--tools", "all", "--read-only") as served, connected(served.url) as agent:
+        offered = agent.tools()
+        assert {"search", "get", "context", "list_pending"} <= set(offered)
+        assert not {"add_lesson", "add_resource", "run_script", "suggest_rule", "refresh_resource"} & set(offered)
+        assert "add_lesson" in agent.fails("add_lesson", title="T", content="C")
+
+
+def test_files_are_added_from_below_the_root_only(knowledge: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "callers"
+    folder.mkdir()
+    (folder / "guide.md").write_text("# Guide\n\nText.\n")
+    (tmp_path / "diary.md").write_text("# Diary\n\nMine.\n")
+    (folder / "link.md").symlink_to(tmp_path / "diary.md")
+    with serving("--http", "127.0.0.1:0", "--root", str(folder)) as served, connected(served.url) as agent:
+        for outside in (tmp_path / "diary.md", folder / "link.md", folder / "../diary.md", tmp_path / "*.md"):
+            assert "is not below" in agent.fails("add_resource", type="doc", path=str(outside)), outside
+        assert "is not below" in agent.fails("add_resource", type="doc", path=str(tmp_path / "nothing.md"))
+        assert agent.call("add_resource", type="doc", path=str(folder / "guide.md"))["written"]
+
+
+def test_the_token_is_never_added_under_whatever_name(knowledge: Path, token_file: Path, tmp_path: Path) -> None:
+    (tmp_path / "hard.md").hardlink_to(token_file)
+    (tmp_path / "soft.md").symlink_to(token_file)
+    (tmp_path / "copy.md").write_text(f"# Notes\n\nIt is {TOKEN}.\n")
+    with (
+        serving("--http", "127.0.0.1:0", "--token-file", str(token_file)) as served,
+        connected(with_header(served.url, f"Bearer {TOKEN}")) as agent,
+    ):
+        for name in ("token", "hard.md", "soft.md", "copy.md"):
+            told = agent.fails("add_resource", type="doc", path=str(tmp_path / name))
+            assert "holds the token of this server" in told, name
+    assert TOKEN not in "".join(file.read_text() for file in knowledge.rglob("*.md"))
+
+
+def test_a_token_in_a_repository_that_is_served_is_refused(knowledge: Path, run: Run) -> None:
+    inside = knowledge / "token"
+    inside.write_text(TOKEN)
+    inside.chmod(0o600)
+    done = run("admin", "mcp", "--http", "127.0.0.1:0", "--token-file", inside)
+    assert (done.code, "which callers read" in done.err) == (8, True)
+
+
+def test_a_root_that_is_no_folder_is_told(knowledge: Path, run: Run, tmp_path: Path) -> None:
+    done = run("admin", "mcp", "--http", "127.0.0.1:0", "--root", tmp_path / "none")
+    assert (done.code, "there is no such folder" in done.err) == (2, True)

@@ -3,11 +3,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from mcp.shared.exceptions import MCPError
-from mcp.types import CreateMessageResult, ErrorData, TextContent
 
 from ai_lessons.doors.mcp import toolset
 from ai_lessons.doors.mcp.desk import Desk
@@ -17,8 +16,6 @@ from doors.world import DOC, FILES, LESSON, RULE, SCRIPT, Run
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
-
-    from mcp.types import CreateMessageRequestParams
 
     Git = Callable[..., str]
 
@@ -431,7 +428,6 @@ def test_an_entry_is_proposed_to_an_enterprise_and_never_copied(tiers: Path, log
         done = agent.call("promote", id="L-8F3K2A", to="enterprise:acme", reason="three teams")
         assert done["proposal"]["branch"].startswith("proposals/L-")
         assert done["evaluation"]["recommendation"] == "approve"
-        assert not done["evaluation"]["evaluated"]
         told = agent.fails("promote", id="L-8F3K2A", to="project")
         assert "an agent only proposes" in told
         assert "hint: ask the user to run: ai-lessons contribute promote L-8F3K2A --to project" in told
@@ -449,26 +445,3 @@ def test_an_agent_takes_nothing_out_of_an_enterprise(tiers: Path, hermetic: Path
     with inside(log) as agent:
         told = agent.fails("promote", id=f"{LESSON[:-1]}B", to="user")
     assert "a person takes it out\nhint: ask the user to run: ai-lessons contribute promote" in told
-
-
-def answers(said: str) -> Any:
-    async def sampled(_context: Any, _params: CreateMessageRequestParams) -> CreateMessageResult | ErrorData:
-        if said == "no":
-            return ErrorData(code=-1, message="the user said no: \x1b[2J")
-        return CreateMessageResult(role="assistant", content=TextContent(type="text", text=said), model="m")
-
-    return sampled
-
-
-@pytest.mark.parametrize(
-    ("said", "told"),
-    [
-        ('{"recommendation": "revise", "notes": ["say which version"]}', "the model: say which version"),
-        ("I think it is fine.", "the evaluator failed: its answer is no JSON object"),
-        ("no", "the evaluator failed: the client gave no answer of its model"),
-    ],
-)
-def test_the_clients_own_model_is_asked_where_the_client_lets_us(tiers: Path, log: Path, said: str, told: str) -> None:
-    with inside(log, sampling_callback=answers(said), mode="legacy") as agent:
-        done = agent.call("promote", id="L-8F3K2A", to="enterprise:acme", dry_run=True)
-    assert told in [one["message"] for one in done["evaluation"]["findings"]]

@@ -93,9 +93,8 @@ def test_what_waits_is_a_table_and_what_speaks_against_it() -> None:
 ID        WHAT  SUGGESTED BY                        ON          LINES   WHERE   TITLE
 R-R00001  new   Bo <bo@example.com> (agent helper)  2026-11-21  +15 -0  local   Always GET before PUT on Jira workflows
 R-R00001  edit  Bo <bo@example.com> (agent helper)  2026-11-21  +1 -1   remote  Always GET before PUT on Jira workflows
-rules/R-R00001-always-get-before-put: it contradicts R-000008 'PUT at once' (in force)
-rules/R-R00001-always-get-before-put: much like R-000009 'GET first' (in force)
-rules/R-R00001-always-get-before-put: the same was rejected on 2026-10-01: too broad
+rules/R-R00001-always-get-before-put: it contradicts R-000008 'PUT at once' (in force); \
+much like R-000009 'GET first' (in force); the same was rejected on 2026-10-01: too broad
 Decide: ai-lessons admin review-rules"""
     )
     assert render_rules.pending((), VIEW) == "No proposal waits for review."

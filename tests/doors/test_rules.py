@@ -156,6 +156,37 @@ def test_agents_decide_nothing(
     assert run("admin", "pending-rules", "--count").out == "1\n"
 
 
+@pytest.mark.parametrize("variable", ["AI_LESSONS_AGENT", "CLAUDECODE", "CODEX_SANDBOX", "CURSOR_AGENT", "GEMINI_CLI"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("admin", "approve-rule", "R-5N1QTC", "--yes"),
+        ("admin", "config", "set", "approval.require", "forge"),
+        ("admin", "config", "set", "approval.distinct", "false"),
+        ("admin", "config", "set", "git.autocommit", "true"),
+        ("admin", "trust-script", "S-9XW2RB"),
+        ("admin", "trust-keys", "--yes"),
+        ("contribute", "add-lesson", "--title", "T", "--content", "C", "--allow-secret", "0123456789ab=mine"),
+    ],
+    ids=" ".join,
+)
+def test_what_is_for_people_is_refused_to_agents_of_every_host_and_they_are_told_how_a_person_does_it(
+    run: Run, proposal: str, monkeypatch: pytest.MonkeyPatch, variable: str, command: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv(variable, "1")
+    done = run(*command)
+    assert (done.code, "an agent cannot" in done.err) == (8, True)
+    assert "hint: ask the user: " in done.err
+    assert f"without {variable} in the environment" in done.err
+    monkeypatch.delenv(variable)
+    assert "an agent cannot" not in run(*command).err
+
+
+def test_an_agent_may_say_how_a_search_works(run: Run, monkeypatch: pytest.MonkeyPatch, knowledge: Path) -> None:
+    monkeypatch.setenv("CLAUDECODE", "1")
+    assert run("admin", "config", "set", "search.chunking.target", "300").code == 0
+
+
 def test_a_rejection_keeps_the_reason_and_the_same_again_meets_it(run: Run, knowledge: Path, proposal: str) -> None:
     done = run("admin", "reject-rule", proposal, "--reason", "Holds only for v3")
     assert (done.code, done.out.splitlines()[0]) == (0, f"Rejected [{proposal}] GET a workflow before you PUT it")

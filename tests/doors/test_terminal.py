@@ -29,6 +29,8 @@ def test_nothing_that_a_terminal_would_obey_gets_through(text: str) -> None:
         ("user\u202ecod.exe", "user\\u202ecod.exe"),
         ("\U000e0041hidden", "\\U000e0041hidden"),
         ("byte \udcff", "byte \\udcff"),
+        ("pay\u200dpal \u200c", "pay\\u200dpal \\u200c"),
+        ("a\u2064b\u3164\U000e0101", "a\\u2064b\\u3164\\U000e0101"),
         ("\x08\x08", "\\x08\\x08"),
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from ai_lessons.index.catalog import Catalog
 from ai_lessons.index.catalog_reading import Filter
@@ -39,11 +39,20 @@ class World:
         self.ahead = 0
         self.read: list[str] = []
         self.parsed: list[str] = []
+        self.opened: list[Catalog] = []
         self.catalog = self.open()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for catalog in self.opened:
+            catalog.close()
+
     def open(self) -> Catalog:
-        """Another catalog on the same file."""
-        return Catalog(self.path, clock=lambda: time.time_ns() + self.ahead)
+        """Another catalog on the same file, closed with this world."""
+        self.opened.append(Catalog(self.path, clock=lambda: time.time_ns() + self.ahead))
+        return self.opened[-1]
 
     def reopen(self) -> Catalog:
         """What the next process does."""

@@ -6,7 +6,7 @@ import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from ai_lessons.index.passage_index import Index
 from ai_lessons.index.rows import EntryRows, Filter, Refreshed
@@ -49,6 +49,13 @@ class World:
     def __post_init__(self) -> None:
         self.vectors = VectorCache(self.folder / "cache" / "vectors.sqlite")
         self.index = self.open()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.index.close()
+        self.vectors.close()
 
     def open(self, *, text_only: bool = False) -> Index:
         make = (
@@ -115,7 +122,8 @@ def main(folder: str, mark: str, count: str, pause: str) -> None:
     world.embedder.embed = slowly  # type: ignore[method-assign, assignment]
     sys.stdout.write("ready\n")
     sys.stdout.flush()
-    done = world.index.refresh(mark, world.fingerprints, world.load, wait=30)
+    with world:
+        done = world.index.refresh(mark, world.fingerprints, world.load, wait=30)
     sys.stdout.write(f"{done}\n")
 
 

@@ -15,6 +15,7 @@ from index.catalog_world import EVERY, A, B, C, World, everything, lesson
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from contextlib import ExitStack
     from pathlib import Path
 
     from ai_lessons.index.plan import Row
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path)
+def world(tmp_path: Path, closing: ExitStack) -> World:
+    return closing.enter_context(World(tmp_path))
 
 
 def test_a_new_catalog_learns_every_entry(world: World) -> None:

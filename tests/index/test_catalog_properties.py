@@ -106,13 +106,10 @@ ACTIONS: dict[str, Callable[..., object]] = {
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(STEPS, max_size=25))
 def test_a_refreshed_catalog_equals_one_made_from_nothing(steps: list[tuple[str, ...]]) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        world = World(Path(folder))
+    with tempfile.TemporaryDirectory() as folder, World(Path(folder)) as world:
         for action, *arguments in steps:
             ACTIONS[action](world, *arguments)
         world.refresh()
-        fresh = World(Path(folder), catalog=Path(folder) / "fresh.sqlite")
-        fresh.refresh()
-        assert everything(world.catalog) == everything(fresh.catalog)
-        world.catalog.close()
-        fresh.catalog.close()
+        with World(Path(folder), catalog=Path(folder) / "fresh.sqlite") as fresh:
+            fresh.refresh()
+            assert everything(world.catalog) == everything(fresh.catalog)

@@ -13,16 +13,16 @@ from ai_lessons.knowledge.reading import read_entry
 from index.catalog_world import EVERY, A, B, C, World, lesson
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from contextlib import ExitStack
     from pathlib import Path
 
 D = "01JD3Z8QK5W7M2X9V4T6YYYYYD"
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
+def world(tmp_path: Path, closing: ExitStack) -> World:
     """Three lessons whose ids end alike (two of them), a doc and a script."""
-    made = World(tmp_path)
+    made = closing.enter_context(World(tmp_path))
     made.write(
         "jira/lessons/2026-11/put.md",
         lesson(
@@ -63,8 +63,7 @@ def world(tmp_path: Path) -> Iterator[World]:
         f"---\nid: {B}\nkind: doc\ntitle: 50% Guide\nversions:\n  - '9.0'\n---\n# 50% Guide\n\nUse it.\n",
     )
     made.refresh()
-    yield made
-    made.catalog.close()
+    return made
 
 
 def titles(world: World, **wanted: object) -> list[str]:

@@ -17,6 +17,7 @@ from index.catalog_world import A, B, World, everything, lesson
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from contextlib import ExitStack
     from pathlib import Path
 
     from ai_lessons.index.plan import Row
@@ -25,8 +26,8 @@ SPAWN = multiprocessing.get_context("spawn")
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    made = World(tmp_path)
+def world(tmp_path: Path, closing: ExitStack) -> World:
+    made = closing.enter_context(World(tmp_path))
     made.write("p/lessons/a.md", lesson(A))
     made.write("p/docs/b.md", "# B\n")
     made.settle()
@@ -111,9 +112,9 @@ def test_a_deleted_catalog_costs_one_rebuild_and_no_word(world: World) -> None:
     assert everything(world.catalog) == before
 
 
-def test_a_folder_that_cannot_be_written_means_a_catalog_in_memory(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_means_a_catalog_in_memory(tmp_path: Path, closing: ExitStack) -> None:
     (tmp_path / "state").write_text("a file where the folder should be")
-    world = World(tmp_path)
+    world = closing.enter_context(World(tmp_path))
     world.write("p/lessons/a.md", lesson(A))
     done = world.refresh()
     assert world.catalog.in_memory
@@ -201,14 +202,15 @@ def _edit_and_refresh(folder: Path, name: str, rounds: int) -> None:
     world.catalog.close()
 
 
-def test_processes_that_refresh_at_once_lose_nothing(tmp_path: Path) -> None:
+def test_processes_that_refresh_at_once_lose_nothing(tmp_path: Path, closing: ExitStack) -> None:
     crowd = [SPAWN.Process(target=_edit_and_refresh, args=(tmp_path, name, 25)) for name in ("a", "b", "c")]
     for process in crowd:
         process.start()
     for process in crowd:
         process.join(120)
     assert [process.exitcode for process in crowd] == [0, 0, 0]
-    world, fresh = World(tmp_path), World(tmp_path, catalog=tmp_path / "fresh" / "c.sqlite")
+    world = closing.enter_context(World(tmp_path))
+    fresh = closing.enter_context(World(tmp_path, catalog=tmp_path / "fresh" / "c.sqlite"))
     world.refresh()
     fresh.refresh()
     assert len(world.titles()) == 21
@@ -225,9 +227,9 @@ def _first_open(folder: Path, gate: Any, results: Any) -> None:
 
 @pytest.mark.parametrize("content", [None, b"rubbish" * 1000], ids=["new", "damaged"])
 def test_processes_that_open_a_missing_or_damaged_catalog_at_once_all_get_one(
-    tmp_path: Path, content: bytes | None
+    tmp_path: Path, content: bytes | None, closing: ExitStack
 ) -> None:
-    world = World(tmp_path, catalog=tmp_path / "elsewhere.sqlite")
+    world = closing.enter_context(World(tmp_path, catalog=tmp_path / "elsewhere.sqlite"))
     world.write("p/docs/b.md", "# B\n")
     if content:
         (tmp_path / "state").mkdir()
@@ -271,7 +273,7 @@ def test_a_reader_never_sees_half_a_refresh(tmp_path: Path) -> None:
     assert len(seen) > 1
 
 
-def test_a_killed_process_leaves_a_catalog_that_is_whole(tmp_path: Path) -> None:
+def test_a_killed_process_leaves_a_catalog_that_is_whole(tmp_path: Path, closing: ExitStack) -> None:
     ready = SPAWN.Event()
     writer = SPAWN.Process(target=_write_editions, args=(tmp_path, ready, 1000))
     writer.start()
@@ -279,7 +281,8 @@ def test_a_killed_process_leaves_a_catalog_that_is_whole(tmp_path: Path) -> None
     time.sleep(0.2)
     writer.kill()
     writer.join()
-    world, fresh = World(tmp_path), World(tmp_path, catalog=tmp_path / "fresh.sqlite")
+    world = closing.enter_context(World(tmp_path))
+    fresh = closing.enter_context(World(tmp_path, catalog=tmp_path / "fresh.sqlite"))
     world.write("p/lessons/b.md", lesson(B, "After"))
     assert world.refresh().rebuilt == ""
     fresh.refresh()

@@ -10,6 +10,7 @@ from ai_lessons.index.rows import Filter
 from index.index_world import World, entry, many
 
 if TYPE_CHECKING:
+    from contextlib import ExitStack
     from pathlib import Path
 
     from ai_lessons.index.ranking import RawHit
@@ -40,9 +41,9 @@ def test_without_rows_or_vectors_nothing_is_found() -> None:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
+def world(tmp_path: Path, closing: ExitStack) -> World:
     """Forty entries of two passages, a quarter of them in a project of their own."""
-    made = World(tmp_path)
+    made = closing.enter_context(World(tmp_path))
     made.put(*many(30), *(entry(f"p{n}", f"number {n} of the project", project="own") for n in range(10)))
     made.refresh()
     return made
@@ -113,8 +114,8 @@ def test_filters_without_end_are_answered_rightly(world: World) -> None:
         assert world.near("number says word", Filter(ids=frozenset({name, f"none{n}"}))) == [name]
 
 
-def test_passages_without_a_vector_are_not_compared(tmp_path: Path) -> None:
-    world = World(tmp_path)
+def test_passages_without_a_vector_are_not_compared(tmp_path: Path, closing: ExitStack) -> None:
+    world = closing.enter_context(World(tmp_path))
     world.put(*many(4))
     world.refresh()
     world.put(entry("late", "number 2 says word2"))

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -26,8 +27,8 @@ CHILD = str(Path(__file__).with_name("index_world.py"))
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path)
+def world(tmp_path: Path, closing: ExitStack) -> World:
+    return closing.enter_context(World(tmp_path))
 
 
 def row_ids(world: World) -> list[str]:
@@ -185,11 +186,11 @@ def test_after_a_big_import_a_bounded_refresh_answers_from_text_first(
     assert world.refresh().missing == 0
 
 
-def test_without_a_model_text_answers_and_says_so(tmp_path: Path) -> None:
+def test_without_a_model_text_answers_and_says_so(tmp_path: Path, closing: ExitStack) -> None:
     def none(_: str) -> None:
         raise ModelUnavailable("tiny", [("package index", "no network")])
 
-    world = World(tmp_path, make=none)  # type: ignore[arg-type]
+    world = closing.enter_context(World(tmp_path, make=none))  # type: ignore[arg-type]
     world.put(entry("a", "alpha"))
     done = world.refresh()
     assert done.missing == 1
@@ -199,8 +200,8 @@ def test_without_a_model_text_answers_and_says_so(tmp_path: Path) -> None:
     assert "no network" in found.note
 
 
-def test_vectors_come_when_the_model_comes(tmp_path: Path) -> None:
-    world = World(tmp_path)
+def test_vectors_come_when_the_model_comes(tmp_path: Path, closing: ExitStack) -> None:
+    world = closing.enter_context(World(tmp_path))
     world.put(entry("a", "alpha"))
     quiet = world.open(text_only=True)
     assert quiet.refresh("1", world.fingerprints, world.load).notes == ()
@@ -417,8 +418,8 @@ def test_while_another_process_embeds_only_text_is_written(world: World) -> None
     assert world.refresh().missing == 0
 
 
-def test_a_place_for_locks_that_cannot_be_used_is_a_note(tmp_path: Path) -> None:
-    world = World(tmp_path)
+def test_a_place_for_locks_that_cannot_be_used_is_a_note(tmp_path: Path, closing: ExitStack) -> None:
+    world = closing.enter_context(World(tmp_path))
     (tmp_path / "state").write_text("a file")
     world.put(*many(2))
     assert "cannot be updated" in world.refresh().notes[0]

@@ -14,6 +14,8 @@ from ai_lessons.index.rows import Filter
 from index.index_world import World, entry
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from contextlib import ExitStack
     from pathlib import Path
 
 TEXTS = {
@@ -35,11 +37,11 @@ TEXTS = {
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    made = World(tmp_path_factory.mktemp("phrases"))
-    made.put(*(entry(name, text, title="Notes") for name, text in TEXTS.items()))
-    made.refresh()
-    return made
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with World(tmp_path_factory.mktemp("phrases")) as made:
+        made.put(*(entry(name, text, title="Notes") for name, text in TEXTS.items()))
+        made.refresh()
+        yield made
 
 
 def holding(world: World, *phrases: str) -> list[str]:
@@ -153,8 +155,8 @@ def test_a_very_long_phrase_and_an_empty_one_do_no_harm(world: World) -> None:
     assert places("text", ["", "  "]) == []
 
 
-def test_projects_may_have_versions_of_their_own(tmp_path: Path) -> None:
-    world = World(tmp_path)
+def test_projects_may_have_versions_of_their_own(tmp_path: Path, closing: ExitStack) -> None:
+    world = closing.enter_context(World(tmp_path))
     made = [("a", "1"), ("a", "2"), ("b", "1"), ("b", "2"), ("c", "2"), ("c", "")]
     world.put(*(entry(p + v, "text", project=p, versions=[v] if v else []) for p, v in made))
     world.refresh()

@@ -14,13 +14,14 @@ from hash_embedder import HashEmbedder
 from index.index_world import World, entry, many
 
 if TYPE_CHECKING:
+    from contextlib import ExitStack
     from pathlib import Path
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
+def world(tmp_path: Path, closing: ExitStack) -> World:
     """Twenty entries, indexed with one model, and then asked for with another, of other dimensions."""
-    made = World(tmp_path)
+    made = closing.enter_context(World(tmp_path))
     made.put(*many(20))
     made.refresh()
     made.model, made.dimensions, made.other = "other", 48, HashEmbedder("other", 48)
@@ -94,8 +95,8 @@ def test_a_text_refresh_begins_nothing(world: World) -> None:
     assert tables(world) == ["passages_1.lance"]
 
 
-def test_a_new_model_that_cannot_be_had_changes_nothing(tmp_path: Path) -> None:
-    world = World(tmp_path)
+def test_a_new_model_that_cannot_be_had_changes_nothing(tmp_path: Path, closing: ExitStack) -> None:
+    world = closing.enter_context(World(tmp_path))
     world.put(*many(5))
     world.refresh()
     old = world.embedder

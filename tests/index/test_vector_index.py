@@ -11,16 +11,17 @@ from ai_lessons.index.rows import Filter
 from index.index_world import World, entry, many
 
 if TYPE_CHECKING:
+    from contextlib import ExitStack
     from pathlib import Path
 
 QUESTIONS = [f"number {n} says word{n}" for n in range(0, 200, 9)]
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closing: ExitStack) -> World:
     """Four hundred passages, where a hundred are enough for an index."""
     monkeypatch.setattr(table, "FLAT", 100)
-    made = World(tmp_path)
+    made = closing.enter_context(World(tmp_path))
     made.put(*many(200))
     made.refresh()
     return made
@@ -44,8 +45,8 @@ def recall(world: World) -> float:
     return found / wanted
 
 
-def test_few_passages_have_none(tmp_path: Path) -> None:
-    world = World(tmp_path)
+def test_few_passages_have_none(tmp_path: Path, closing: ExitStack) -> None:
+    world = closing.enter_context(World(tmp_path))
     world.put(*many(3))
     world.refresh()
     assert newest(world).vectors_indexed() is None
@@ -81,9 +82,9 @@ def test_a_rebuild_with_known_vectors_makes_it_again(world: World) -> None:
     assert newest(world).vectors_indexed() == 400
 
 
-def test_without_most_vectors_none_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_most_vectors_none_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, closing: ExitStack) -> None:
     monkeypatch.setattr(table, "FLAT", 100)
-    world = World(tmp_path)
+    world = closing.enter_context(World(tmp_path))
     world.put(*many(200))
     world.refresh(seconds=0)
     assert newest(world).vectors_indexed() is None

@@ -216,6 +216,12 @@ def test_a_link_must_lead_somewhere() -> None:
     assert messages(make("lesson"), make("script", id=OTHER, proves=...)) == []
 
 
+def test_a_link_must_join_kinds_that_its_relation_joins() -> None:
+    (said,) = messages(make("lesson"), make("doc", id=OTHER))
+    assert said.startswith("p/lessons/2026-11/x.md:0: has_script leads from any entry to a script, not from a lesson")
+    assert said.endswith(f"what fits: has_doc, derived_from, contradicts, related_to (it leads to {OTHER})")
+
+
 def test_names_must_differ_by_more_than_case_or_accent() -> None:
     one, two = make("doc"), make("doc", "p/docs/1.0/X.md", id=OTHER)
     assert messages(one, two) == ["p/docs/1.0/x.md:0: is the same file as p/docs/1.0/X.md on systems that ignore case"]

@@ -5,9 +5,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ai_lessons.knowledge import markdown
-from ai_lessons.knowledge.evaluation.generic import diff, generic, generic_words
-from ai_lessons.knowledge.evaluation.specifics import Names, specifics
+from ai_lessons.knowledge.generic import diff, generic, generic_words
 from ai_lessons.knowledge.passages import code_blocks
+from ai_lessons.knowledge.specifics import Names, specifics
 
 NAMES = Names(("Ada Lovelace",), ("shopfront", "my-host"), ("acme.io",))
 LESSON = """---
@@ -60,7 +60,7 @@ def test_it_says_what_made_way() -> None:
     )
 
 
-def test_a_text_that_names_nobody_is_the_same() -> None:
+def test_a_text_without_names_is_the_same() -> None:
     text = "---\ntitle: PUT replaces\n---\n# PUT\n\n- a list\n  - with `GET` in it\n\n    and more of the item\n"
     assert generic(text, NAMES) == (text, ())
 
@@ -90,13 +90,12 @@ def test_the_difference_is_a_unified_diff() -> None:
 
 
 PIECES = st.sampled_from(
-    ["```", "~~~", "\n", "\n\n", "    ", "- ", "1. ", "`", "x", "shopfront", "my-", "db.acme.io", "10.42.7.19", " ",
-     "ada@engine.dev", "/home/ada/x", "Ada Lovelace", "SHOP-12", "<pre>", "</pre>", "\t", "HOST", "NAME", "@", "http://"]
+    ["```", "~~~", "\n", "\n\n", "    ", "- ", "1. ", "`", "x", "shopfront", "my-", "db.acme.io", " ",
+     "ada@engine.dev", "/home/ada/x", "Ada Lovelace", "<pre>", "</pre>", "\t", "HOST", "NAME", "@", "http://"]
 )  # fmt: skip
 
 
 @given(st.lists(PIECES | st.text(max_size=8), max_size=30).map("".join))
-@example("my-10.42.7.19")
 @example("- x\n\n          ~~~\na")
 def test_doing_it_again_changes_nothing_and_nothing_specific_is_left(body: str) -> None:
     text = f"---\ntitle: t\n---\n{body}"

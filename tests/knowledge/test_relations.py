@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.knowledge.relations import circles, clusters, drawing, reach
+from ai_lessons.knowledge.entries import Kind, Relation
+from ai_lessons.knowledge.relations import circles, clusters, drawing, joins, reach, wrong_kinds
 
 
 @dataclass(frozen=True)
@@ -161,3 +165,49 @@ def test_clusters_part_what_is_linked_into_groups(pairs: list[tuple[str, str]]) 
     of = {name: group for group in groups for name in group}
     assert sum(map(len, groups)) == len(of) == len({name for pair in pairs for name in pair})
     assert all(of[one] == of[other] for one, other in pairs)
+
+
+@pytest.mark.parametrize(
+    ("relation", "source", "target", "right"),
+    [
+        ("has_script", Kind.LESSON, Kind.DOC, "has_doc"),
+        ("has_doc", Kind.RULE, Kind.SCRIPT, "has_script"),
+        ("proves", Kind.RULE, Kind.LESSON, "specializes"),
+        ("proves", Kind.DOC, Kind.RULE, "contradicts"),
+        ("supersedes", Kind.LESSON, Kind.RULE, "specializes"),
+        ("specializes", Kind.LESSON, Kind.DOC, "has_doc"),
+        ("contradicts", Kind.LESSON, Kind.SCRIPT, "has_script"),
+    ],
+)
+def test_a_relation_between_the_wrong_kinds_is_refused_with_what_fits(
+    relation: str, source: Kind, target: Kind, right: str
+) -> None:
+    said, _, fitting = wrong_kinds(relation, source, target).partition("; what fits: ")
+    assert said.endswith(f"not from a {source} to a {target}")
+    assert right in fitting.split(", ")
+    assert all(joins(one, source, target) for one in fitting.split(", "))
+
+
+def test_every_pair_of_kinds_has_a_relation_and_every_relation_has_kinds() -> None:
+    for source in Kind:
+        for target in Kind:
+            assert joins(Relation.RELATED_TO, source, target)
+    assert {one for one in Relation for a in Kind for b in Kind if joins(one, a, b)} == set(Relation)
+    assert wrong_kinds("likes", Kind.LESSON, Kind.DOC) == ""  # an unknown word is another fault
+
+
+def test_the_table_of_the_docs_is_the_table_of_the_program() -> None:
+    page = Path(__file__).parents[2] / "docs/reference/file-format.md"
+    rows = re.findall(r"^\| `(\w+)` \| (an?y? .*) \| (an?y? .*) \|$", page.read_text(encoding="utf-8"), re.M)
+    told = {
+        (relation, source, target)
+        for relation, sources, targets in rows
+        for source in Kind
+        for target in Kind
+        if _names(sources, source) and _names(targets, target)
+    }
+    assert told == {(one.value, a, b) for one in Relation for a in Kind for b in Kind if joins(one, a, b)}
+
+
+def _names(words: str, kind: Kind) -> bool:
+    return words == "any entry" or f"a {kind}" in words.split(" or ")

@@ -24,6 +24,8 @@ FAKE = {
     "Azure": "Account" + "Key=" + (RANDOM * 3)[:86] + "==",
     "PyPI": "pypi-" + "AgEIcHlwaS5vcmc" + RANDOM * 2,
     "Twilio": "S" + "K0a1b2c3d4e5f60718293a4b5c6d7e8f9",
+    "URL": "git clone https://" + f"bob:{RANDOM[:12]}@git.example.com/shop.git",
+    "database": "postgresql+psycopg://" + f"app:p%40ss-{RANDOM[:5]}@db:5432/shop",
     "Telegram": "123456789:" + "AA" + RANDOM[:33],
 }
 

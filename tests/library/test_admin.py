@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.errors import InvalidEntry, NotFound, Unreachable, UsageError
+from ai_lessons.errors import InvalidEntry, NotFound, Refused, Unreachable, UsageError
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.wiring import init_repository, open_library
-from library.world import DOC, LESSON, OTHER, SCRIPT, lesson, rule
+from library.world import DOC, LESSON, OTHER, SCRIPT, World, lesson, options, rule
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from conftest import Git
-    from library.world import CountingEmbedder, World
+    from library.world import CountingEmbedder
 
 
 def problems(world: World, *paths: str) -> list[str]:
@@ -27,7 +27,7 @@ def states(world: World) -> dict[str, str]:
 
 
 def test_init_makes_a_repository_with_a_starter_set_once(world: World, git: Git, tmp_path: Path) -> None:
-    made = init_repository(tmp_path / "kb", world.options)
+    made = init_repository(tmp_path / "kb", world.options, starters=True)
     assert made.created
     assert made.commit == git(tmp_path / "kb", "rev-parse", "HEAD")
     assert made.hooks
@@ -36,6 +36,8 @@ def test_init_makes_a_repository_with_a_starter_set_once(world: World, git: Git,
     assert git(tmp_path / "kb", "status", "--porcelain") == ""
     with open_library(tmp_path / "kb", world.options) as library:
         assert library.admin.stats().entries["lesson"] >= 12
+        assert library.admin.pending_count() >= 4
+        assert [light for light in library.recall.list().entries if light.kind == "rule"] == []
         assert library.admin.validate().problems == ()
         assert {check.state for check in library.admin.doctor()} <= {"ok", "warning"}
 
@@ -271,6 +273,25 @@ def test_wrong_settings_are_refused(world: World) -> None:
     world.write(".ai-lessons/config.yaml", b"format: \xff\n")
     with pytest.raises(InvalidEntry, match=r"config\.yaml"):
         admin.config_set("events", "false")
+
+
+def test_a_pulled_autocommit_commits_nothing_in_a_code_project_and_git_config_does(
+    git_repo: Path, git: Git, tmp_path: Path
+) -> None:
+    (git_repo / ".ai/reference/.ai-lessons").mkdir(parents=True)
+    (git_repo / ".ai/reference/.ai-lessons/config.yaml").write_text("format: 1\ngit:\n  autocommit: true\n")
+    world = World(git_repo / ".ai" / "reference", git, options(tmp_path / "person"))
+    assert world.add("pulled").commit is None
+    assert git(git_repo, "log", "--format=%s") == "first"
+    pending = next(one for one in world.library.admin.doctor() if one.name == "pending")
+    assert "counts for nothing" in pending.detail
+    with pytest.raises(Refused, match="counts for nothing") as caught:
+        world.library.admin.config_set("git.autocommit", "true")
+    assert caught.value.hint == f"git -C {world.root} config ai-lessons.autocommit true"
+    git(world.root, "config", "ai-lessons.autocommit", "true")
+    assert world.add("my wish").commit is not None
+    assert git(git_repo, "log", "-1", "--format=%s") == "Add lesson: my wish"
+    world.close()
 
 
 def test_without_autocommit_files_are_written_and_not_committed(world: World) -> None:

@@ -26,6 +26,7 @@ from ai_lessons.repository import enforcement
 from library.world import lesson, options
 
 if TYPE_CHECKING:
+    from contextlib import ExitStack
     from pathlib import Path
 
     from ai_lessons.library.promotion.promoting import Promoted
@@ -44,6 +45,7 @@ class Company:
     folder: Path
     git: Git
     options: Options
+    closing: ExitStack
 
     def root(self, tier: str) -> Path:
         return self.folder / tier.rpartition(":")[2]
@@ -78,7 +80,12 @@ class Company:
         known = tuple(Place(name, self.root(name)) for name in names)
         reads = tuple(one for one in known if one.name in {"project", "user", here})
         places = Places(reads, known, here)
-        return Tiers(self.root(writes), self.options._replace(tier=writes, places=places, **changed))
+        return self.opened(writes, tier=writes, places=places, **changed)
+
+    def opened(self, root: str, **changed: Any) -> Tiers:
+        made = Tiers(self.root(root), self.options._replace(**changed))
+        self.closing.callback(made.close)
+        return made
 
     def library(self, **how: Any) -> Library:
         return Library(self.tiers(**how))
@@ -91,8 +98,8 @@ class Company:
 
 
 @pytest.fixture
-def company(tmp_path: Path, git: Git) -> Company:
-    made = Company(tmp_path, git, options(tmp_path))
+def company(tmp_path: Path, git: Git, closing: ExitStack) -> Company:
+    made = Company(tmp_path, git, options(tmp_path), closing)
     for tier in ("project", "user", ACME, BETA):
         made.make(tier)
     return made
@@ -502,7 +509,7 @@ class TestTheUsersRepositoryMeanwhile:
         company.state(personal="block")
         known = (Place("user", company.root("user")), Place(ACME, company.root(ACME)))
         places = Places((Place("project", company.root("user")),), known, ACME)
-        library = Library(Tiers(company.root("user"), company.options._replace(tier="project", places=places)))
+        library = Library(company.opened("user", tier="project", places=places))
         with pytest.raises(Refused):
             library.contribute.add_lesson(LessonDraft("Words", "Plain.\n"))
 

@@ -8,12 +8,12 @@ import pytest
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.writes import ResourceDraft
+from library.world import DOC, World
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from conftest import Git
-    from library.world import World
 
 
 @pytest.fixture
@@ -361,6 +361,87 @@ def test_refresh_needs_a_doc_with_a_source_that_is_there(world: World, source: P
     (source / "docs/guide.md").unlink()
     with pytest.raises(NotFound, match=r"guide\.md"):
         world.library.contribute.refresh([made.id])
+
+
+SECRETS = "the password of a person\n"
+
+
+def pulled(world: World, source_path: str) -> str:
+    """A doc as a pull brings it, which names any file of this machine as its source."""
+    head = f"id: {DOC}\nkind: doc\ntitle: Guide\nsource_path: {source_path}\ncontent_hash: sha256:{0:064d}\n"
+    world.write("x/docs/unversioned/guide.md", f"---\n{head}---\nA guide.\n")
+    world.commit("Add doc")
+    return "x/docs/unversioned/guide.md"
+
+
+@pytest.mark.parametrize("way", ["~/netrc", "{home}/netrc", "~/docs/../netrc", "{home}/link"])
+def test_a_pulled_doc_makes_nobody_read_a_file_of_this_machine(world: World, hermetic: Path, way: str) -> None:
+    (hermetic / "netrc").write_text(SECRETS)
+    (hermetic / "docs").mkdir()
+    (hermetic / "link").symlink_to(hermetic / "netrc")
+    doc = pulled(world, way.format(home=hermetic))
+    with pytest.raises(Refused, match="was not added on this machine from") as refused:
+        world.library.contribute.refresh([DOC])
+    assert "at a terminal: ai-lessons contribute refresh-resource D-" in refused.value.hint
+    (told,) = world.library.contribute.refresh([], every=True)
+    assert (told.changed, "was not added on this machine from" in told.warning) == (False, True)
+    assert world.library.admin.review() == ()
+    assert SECRETS not in world.read(doc)
+
+
+def test_what_cannot_be_read_keeps_no_other_doc_from_being_refreshed(
+    world: World, source: Path, hermetic: Path
+) -> None:
+    (hermetic / "netrc").write_text(SECRETS)
+    made = world.library.contribute.add_resources(ResourceDraft(Kind.DOC, [str(source / "docs/guide.md")])).written[0]
+    pulled(world, "~/netrc")
+    (source / "docs/guide.md").write_text("# One\n\nNewer words.\n")
+    done = {one.path: one for one in world.library.contribute.refresh([], every=True)}
+    assert (done[made.path].changed, done["x/docs/unversioned/guide.md"].changed) == (True, False)
+
+
+def test_a_source_that_a_person_names_once_is_remembered_until_its_path_or_its_file_is_another(
+    world: World, hermetic: Path
+) -> None:
+    file, other = hermetic / "guide.md", hermetic / "other.md"
+    file.write_text("# Guide\n\nOne.\n")
+    other.write_text("# Guide\n\nOther words.\n")
+    doc, asked = pulled(world, "~/guide.md"), []
+
+    def ask(name: str, path: str, real: str) -> bool:
+        asked.append((name.partition(" ")[2], path, real))
+        return len(asked) > 1
+
+    with pytest.raises(Refused):
+        world.fresh(ask_source=ask).contribute.refresh([DOC])
+    assert world.fresh(ask_source=ask).contribute.refresh([DOC])[0].changed
+    assert asked == [("Guide", "~/guide.md", str(file))] * 2
+    file.write_text("# Guide\n\nTwo.\n")
+    assert world.fresh().contribute.refresh([DOC])[0].changed
+    world.write(doc, world.read(doc).replace("~/guide.md", str(file)))
+    with pytest.raises(Refused):
+        world.fresh().contribute.refresh([DOC])
+    world.write(doc, world.read(doc).replace(str(file), "~/guide.md"))
+    file.unlink()
+    file.symlink_to(other)
+    with pytest.raises(Refused):
+        world.fresh().contribute.refresh([DOC])
+    assert "Other words." not in world.read(doc)
+
+
+def test_a_clone_made_anew_remembers_no_source_and_adding_the_doc_again_names_it(
+    world: World, source: Path, tmp_path: Path
+) -> None:
+    draft = ResourceDraft(Kind.DOC, [str(source / "docs/guide.md")])
+    made = world.library.contribute.add_resources(draft).written[0]
+    world.git(tmp_path, "clone", "-q", str(world.root), "again")
+    clone = World(tmp_path / "again", world.git, world.options)
+    (source / "docs/guide.md").write_text("# One\n\nNewer words.\n")
+    with pytest.raises(Refused):
+        clone.library.contribute.refresh([made.id])
+    clone.library.contribute.add_resources(draft)
+    assert "Newer words." in clone.read(made.path)
+    assert not clone.fresh().contribute.refresh([made.id])[0].changed
 
 
 def test_edits_that_a_refresh_or_a_delete_would_replace_are_in_git_first(world: World, source: Path, git: Git) -> None:

@@ -339,12 +339,12 @@ def test_a_symmetric_link_is_one_link_from_both_sides(world: World) -> None:
 
 def test_unlink_takes_one_relation_or_all(world: World) -> None:
     a, b = world.add("a"), world.add("b")
-    for relation in ("proves", "supersedes", "contradicts"):
+    for relation in ("derived_from", "supersedes", "contradicts"):
         world.library.contribute.link(a.id, b.id, relation)
-    world.library.contribute.unlink(a.id, b.id, "proves")
+    world.library.contribute.unlink(a.id, b.id, "derived_from")
     assert {r.relation for r in world.library.recall.related(a.id)} == {"supersedes", "contradicts"}
     with pytest.raises(NotFound) as error:
-        world.library.contribute.unlink(a.id, b.id, "proves")
+        world.library.contribute.unlink(a.id, b.id, "derived_from")
     assert "related" in error.value.hint
     world.library.contribute.unlink(a.id, b.id)
     assert world.library.recall.related(a.id) == ()
@@ -359,9 +359,21 @@ def test_a_wrong_link_is_refused(world: World) -> None:
         world.library.contribute.link(a.id, b.id, "likes")
     assert "related_to" in error.value.hint
     with pytest.raises(InvalidEntry, match="weight"):
-        world.library.contribute.link(a.id, b.id, "proves", -1)
+        world.library.contribute.link(a.id, b.id, "related_to", -1)
     with pytest.raises(NotFound, match="nobody"):
         world.library.contribute.link(a.id, "nobody", "proves")
+
+
+def test_an_edit_may_not_add_a_link_between_wrong_kinds_but_may_leave_one_that_is_there(world: World) -> None:
+    world.write("p/lessons/a.md", lesson(links=f"\n  - has_script: {OTHER}"))
+    world.write("p/lessons/b.md", lesson(OTHER, "Other"))
+    edit = world.library.contribute.edit
+    with pytest.raises(UsageError, match="proves leads from a lesson to a rule"):
+        edit(LESSON, lambda text, _: text.replace("has_script:", "proves:"))
+    assert "has_script" in world.read("p/lessons/a.md")
+    assert edit(LESSON, lambda text, _: text + "More.\n") is not None
+    (problem,) = world.library.admin.validate().problems
+    assert "has_script leads from any entry to a script, not from a lesson to a lesson" in problem.message
 
 
 def test_handles_ends_ids_and_paths_name_an_entry(world: World) -> None:

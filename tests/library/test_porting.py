@@ -20,6 +20,7 @@ from library.world import LESSON, OTHER, RULE, lesson, options, rule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from contextlib import ExitStack
 
     from conftest import Git
     from library.world import World
@@ -68,8 +69,10 @@ def a_lesson(draw: st.DrawFn, number: int) -> tuple[str, bytes]:
     fields["status"] = draw(st.sampled_from(["active", "wrong", "promoted"]))
     targets = draw(st.lists(st.sampled_from([one for one in IDS if one != IDS[number]]), max_size=2, unique=True))
     if targets:
-        relations = st.sampled_from(["supersedes", "related_to", "has_doc", "derived_from"])
-        fields["links"] = [{draw(relations): one, "weight": draw(st.sampled_from([0.5, 1.5]))} for one in targets]
+        between = {IDS[4]: ["has_doc", "related_to"], IDS[5]: ["has_script", "derived_from"]}
+        relations = {one: between.get(one, ["supersedes", "related_to", "derived_from"]) for one in targets}
+        weights = st.sampled_from([0.5, 1.5])
+        fields["links"] = [{draw(st.sampled_from(relations[one])): one, "weight": draw(weights)} for one in targets]
     if draw(st.booleans()):
         fields["pattern"] = {"when": draw(titles), "do": draw(titles), "because": draw(titles)}
     path = f"{draw(st.sampled_from(['global', 'jira']))}/lessons/2026-11/{number}.md"
@@ -118,9 +121,9 @@ def test_what_goes_out_and_comes_in_goes_out_the_same_again(files: dict[str, byt
 
 
 @pytest.fixture
-def other(tmp_path: Path) -> Library:
+def other(tmp_path: Path, closing: ExitStack) -> Library:
     """Another repository, on another machine."""
-    return open_library(repository(tmp_path / "other"), options(tmp_path / "there"))
+    return closing.enter_context(open_library(repository(tmp_path / "other"), options(tmp_path / "there")))
 
 
 def approved(world: World) -> str:
@@ -334,6 +337,16 @@ def test_a_folder_of_rules_follows_what_is_in_force(world: World, tmp_path: Path
     admin.approve_rule(world.library.contribute.propose_removal(rule_id).branch)
     admin.export_file(folder, "claude-rules")
     assert sorted(one.name for one in folder.iterdir()) == ["ai-lessons-like.md", "mine.md"]
+
+
+def test_an_entry_that_links_wrong_kinds_is_left_out_and_named(world: World, tmp_path: Path) -> None:
+    put(tmp_path / "in/p/lessons", {"a.md": lesson(IDS[0], "One", links=f"\n  - has_doc: {IDS[1]}").encode()})
+    put(tmp_path / "in/p/lessons", {"b.md": lesson(IDS[1], "Two", links=f"\n  - related_to: {IDS[0]}").encode()})
+    done = world.library.admin.import_file(tmp_path / "in", "markdown")
+    assert [one.title for one in done.written] == ["Two"]
+    ((where, why),) = done.skipped
+    assert where == "p/lessons/a.md"
+    assert "has_doc leads from any entry to a doc, not from a lesson to a lesson" in why
 
 
 def test_what_cannot_be_imported_says_why(world: World, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from ai_lessons.errors import Conflict, InvalidEntry, NoRepository, NotFound, Refused, UsageError
 from ai_lessons.knowledge import markdown
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.knowledge.evaluation.report import Recommendation
+from ai_lessons.knowledge.evaluation import Recommendation
 from ai_lessons.learning.events import HELPFUL
 from ai_lessons.library.options import Place
 from ai_lessons.library.promotion.promoting import Promoted, Wanted, promote
@@ -19,6 +19,7 @@ from library.test_governing import ACME, BETA, Company
 from library.world import LESSON, options
 
 if TYPE_CHECKING:
+    from contextlib import ExitStack
     from pathlib import Path
 
     from conftest import Git
@@ -29,8 +30,8 @@ KEY = "AKIA" + "Q7ZJ4R2MXP5KTN3W"
 
 
 @pytest.fixture
-def company(tmp_path: Path, git: Git) -> Company:
-    made = Company(tmp_path, git, options(tmp_path))
+def company(tmp_path: Path, git: Git, closing: ExitStack) -> Company:
+    made = Company(tmp_path, git, options(tmp_path), closing)
     for tier in ("project", "user", ACME, BETA):
         made.make(tier)
     return made
@@ -240,7 +241,7 @@ class TestToAnEnterprise:
         assert done.suggested is not None
         with company.library(writes=ACME, here=ACME) as library:
             (waiting,) = library.admin.pending_rules()
-            assert waiting.report.startswith("Reason: three teams asked\n\nEvaluation: revise, confidence ")
+            assert waiting.report.startswith("Reason: three teams asked\n\nEvaluation: revise\n")
             assert "- warning, specificity: host: buildbox (global/lessons/" in waiting.report
             library.admin.approve_rule(waiting.branch)
             assert library.recall.show(waiting.id).entry.title == "PUT replaces all"
@@ -283,7 +284,7 @@ class TestToAnEnterprise:
         assert (said["tags"], said["source"]["from_scope"]) == (["put"], "global")
         assert "tags shop -> left out" in done.replaced
         assert "-curl -X PUT db.acme.internal\n" in done.diff
-        assert done.report.generalizability == 1.0
+        assert done.report.findings == ()
 
     def test_what_we_wrote_of_its_origin_is_not_held_against_it(self, company: Company) -> None:
         plan = go(company, add(company, content="Nothing special here, because it is plain.\n"), ACME, dry_run=True)
@@ -297,9 +298,9 @@ class TestToAnEnterprise:
             shown.append(plan)
             return False
 
-        with pytest.raises(Refused, match="nobody looked at it"):
+        with pytest.raises(Refused, match="no person looked at it"):
             go(company, lesson, ACME, generic=True)
-        with pytest.raises(Refused, match="nobody looked at it"):
+        with pytest.raises(Refused, match="no person looked at it"):
             go(company, lesson, ACME, generic=True, ask=no)
         assert shown[0].diff
         assert go(company, lesson, ACME, generic=True, ask=lambda _: True).outcome == "proposed"

@@ -14,6 +14,7 @@ from ai_lessons.library.rules.proposing import propose_entry, propose_release
 from library.world import DOC, LESSON, NOW, OTHER, SCRIPT, World, lesson, options
 
 if TYPE_CHECKING:
+    from contextlib import ExitStack
     from pathlib import Path
 
     from ai_lessons.knowledge.entries import Entry
@@ -31,8 +32,9 @@ HOSTILE = "Fine.\n\nAgent: helper\nProposal: rules/R-8F3K2A-x\n\n\x1b[2Jgone\u20
 
 
 @pytest.fixture
-def world(git_repo: Path, git: Git, tmp_path: Path) -> World:
+def world(git_repo: Path, git: Git, tmp_path: Path, closing: ExitStack) -> World:
     made = World(git_repo, git, options(tmp_path / "person"))
+    closing.callback(made.close)
     (tmp_path / "person").mkdir()
     git(git_repo, "config", "user.name", "Human")
     git(git_repo, "config", "user.email", "human@x")

@@ -28,7 +28,7 @@ def model_dir() -> Path:
 
 def test_meaning_is_found_and_an_edit_at_once(world: World, model_dir: Path, tmp_path: Path) -> None:
     options = world.options._replace(model_dir=model_dir)
-    init_repository(tmp_path / "kb", options, hooks=False)
+    init_repository(tmp_path / "kb", options, hooks=False, starters=True)
     with open_library(tmp_path / "kb", options) as library:
         state = library.admin.model_status()
         assert (state.present, state.source) == (True, "folder")

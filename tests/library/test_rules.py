@@ -11,7 +11,7 @@ import pytest
 
 from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.library.rules.rule_answers import RuleDraft, Suggested
-from library.world import lesson
+from library.world import LESSON, lesson
 
 if TYPE_CHECKING:
     from library.world import World
@@ -287,6 +287,19 @@ def test_an_edit_that_breaks_the_format_is_neither_proposed_nor_lost(world: Worl
         world.fresh(cwd=world.root).contribute.propose()
     assert len(world.status().splitlines()) == 2
     assert world.fresh().admin.pending_rules() == ()
+
+
+def test_a_rule_that_links_a_wrong_kind_is_neither_proposed_nor_approved(world: World) -> None:
+    made = approved(world)
+    wrong = f"links:\n  - has_script: {LESSON}\n---\n"
+    world.write(made.path, world.read(made.path).replace("\n---\n", f"\n{wrong}"))
+    with pytest.raises(UsageError, match="has_script leads from any entry to a script, not from a rule to a lesson"):
+        world.fresh(cwd=world.root).contribute.propose()
+    world.git(world.root, "switch", "-qc", f"rules/{made.handle}-edit")
+    world.commit("by hand")
+    world.git(world.root, "switch", "-q", "main")
+    with pytest.raises(UsageError, match="to a script"):
+        world.fresh().admin.approve_rule(made.handle)
 
 
 def test_a_second_try_after_a_crash_does_not_propose_twice(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import os
+import shutil
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,8 +13,6 @@ from ai_lessons.knowledge.entries import Kind
 from library.world import SCRIPT
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from library.world import World
 
 CODE = '#!/bin/sh\n# Writes what it was told.\nprintf "%s|" "$PWD" "$@" > "$OUT"\nexit 7\n'
@@ -72,7 +73,7 @@ def test_asking_decides_and_is_remembered_until_the_content_changes(world: World
 
 def test_trust_by_hand_is_for_the_content_and_survives_a_move(world: World) -> None:
     file = world.write("p/scripts/v1/go.sh", "#!/bin/sh\nexit 5\n")
-    assert world.library.admin.trust_script("p/scripts/v1/go.sh") == str(file)
+    assert world.library.admin.trust_script("p/scripts/v1/go.sh") == (str(file),)
     file.rename(world.root / "p/scripts/v1/went.sh")
     assert world.library.recall.run("p/scripts/v1/went.sh", []) == 5
     assert not list(world.root.rglob("*trust*"))
@@ -137,5 +138,156 @@ def test_a_side_file_alone_says_where_its_script_lies(world: World, tmp_path: Pa
     world.write("p/scripts/v1/far.sh.md", head)
     with pytest.raises(Refused):
         world.library.recall.run(SCRIPT, [])
-    assert world.library.admin.trust_script(SCRIPT) == str(tmp_path / "far.sh")
+    assert world.library.admin.trust_script(SCRIPT) == (str(tmp_path / "far.sh"),)
     assert world.library.recall.run(SCRIPT, []) == 2
+
+
+def with_neighbour(world: World, name: str, text: str, beside: str) -> str:
+    """A script that is trusted, and then a file beside it, as a pull brings one; the path of the script."""
+    path = f"p/scripts/v1/{name}"
+    world.write(path, text)
+    world.library.admin.trust_script(path)
+    assert world.library.recall.run_captured(path, [], timeout=60).code == 0
+    world.write(f"p/scripts/v1/{beside}", PULLED[Path(beside).suffix])
+    return path
+
+
+PULLED = {
+    ".py": "print('PULLED')\n",
+    ".sh": "echo PULLED\n",
+    ".js": "console.log('PULLED')\n",
+    ".pm": "print 'PULLED'; 1;\n",
+    ".rb": "puts 'PULLED'\n",
+}
+
+LOADERS = [
+    ("python3", "a.py", "import json\nprint('ours', json.dumps(1))\n", "json.py"),
+    ("python3", "a.py", "import json\nprint('ours', json.dumps(1))\n", "re.py"),
+    ("python3", "a.py", "import os\nprint('ours')\n", "sitecustomize.py"),
+    ("python3", "a.py", "try:\n    import helper\nexcept ImportError:\n    pass\nprint('ours')\n", "helper.py"),
+    ("sh", "a.sh", 'f="$(dirname "$0")/helper.sh"; [ -f "$f" ] && . "$f"; echo ours\n', "helper.sh"),
+    ("sh", "a.sh", "[ -f ./helper.sh ] && . ./helper.sh; echo ours\n", "helper.sh"),
+    ("bash", "a.bash", 'for f in "$(dirname "$0")"/*.sh; do [ -f "$f" ] && . "$f"; done; echo ours\n', "b.sh"),
+    ("bash", "a.bash", "for f in ./*.sh; do [ -f $f ] && . $f; done; echo ours\n", "b.sh"),
+    ("node", "a.js", "try { require('helper') } catch (e) {}\nconsole.log('ours')\n", "node_modules/helper/index.js"),
+    ("node", "a.js", "try { require('./helper') } catch (e) {}\nconsole.log('ours')\n", "helper.js"),
+    ("perl", "a.pl", "use FindBin; use lib $FindBin::Bin; eval { require Helper }; print 'ours';\n", "Helper.pm"),
+    ("perl", "a.pl", "use lib '.'; require Carp; print 'ours';\n", "Carp.pm"),
+    ("perl", "a.pl", "use lib '.'; use POSIX; print 'ours';\n", "Fcntl.pm"),
+    ("ruby", "a.rb", "begin; require_relative 'helper'; rescue LoadError; end; puts 'ours'\n", "helper.rb"),
+]
+
+
+@pytest.mark.parametrize("here", [True, False], ids=["run in its folder", "run elsewhere"])
+@pytest.mark.parametrize(("program", "name", "text", "beside"), LOADERS)
+def test_what_a_pull_brings_beside_a_trusted_script_does_not_run(
+    world: World, program: str, name: str, text: str, beside: str, here: bool
+) -> None:
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} is not installed")
+    path = with_neighbour(world, name, text, beside)
+    cwd = world.root / "p/scripts/v1" if here else world.root
+    try:
+        told = world.library.recall.run_captured(path, [], cwd=cwd, timeout=60).stdout
+    except Refused as error:
+        told = error.message
+    assert "ours" in told or Path(beside).name in told
+    assert "PULLED" not in told
+
+
+def test_a_script_uses_the_files_beside_it_that_were_trusted_with_it(world: World) -> None:
+    world.write("p/scripts/v1/a.py", "import lib.helper, pathlib\nprint(lib.helper.X, pathlib.Path(__file__).parent)\n")
+    world.write("p/scripts/v1/lib/__init__.py", "")
+    world.write(
+        "p/scripts/v1/lib/helper.py", "import pathlib\nX = pathlib.Path(__file__).with_name('d.csv').read_text()\n"
+    )
+    world.write("p/scripts/v1/lib/d.csv", "one,two")
+    trusted = world.library.admin.trust_script("p/scripts/v1/a.py")
+    assert [path.rpartition("/v1/")[2] for path in trusted] == [
+        "a.py",
+        "lib/__init__.py",
+        "lib/d.csv",
+        "lib/helper.py",
+    ]
+    ran = world.library.recall.run_captured("p/scripts/v1/a.py", [])
+    words, place = ran.stdout.split()
+    assert words == "one,two"
+    assert not Path(place).exists()
+    world.write("p/scripts/v1/lib/helper.py", "X = 1\n")
+    with pytest.raises(Refused, match=r"lib/helper\.py"):
+        world.library.recall.run("p/scripts/v1/a.py", [])
+
+
+@pytest.mark.parametrize("beside", ["helper.py", "json.py"])
+def test_a_script_that_stays_where_it_is_asks_about_code_beside_it(world: World, tmp_path: Path, beside: str) -> None:
+    (tmp_path / "far.py").write_text("import json\ntry:\n    import helper\nexcept ImportError:\n    pass\n")
+    made = world.bring(tmp_path / "far.py", kind=Kind.SCRIPT, in_place=True).written[0]
+    assert world.library.recall.run(made.id, []) == 0
+    (tmp_path / beside).write_text("raise SystemExit(9)\n")
+    with pytest.raises(Refused, match=beside):
+        world.library.recall.run(made.id, [])
+    world.library.admin.trust_script(made.id)
+    assert world.library.recall.run(made.id, []) == 9
+
+
+def test_whoever_is_asked_sees_what_is_beside_the_script(world: World) -> None:
+    world.write("p/scripts/v1/a.sh", '. "$(dirname "$0")/b.sh"\n')
+    world.write("p/scripts/v1/b.sh", "exit 3\n")
+    asked: list[tuple[str, str]] = []
+
+    def ask(path: str, text: str) -> bool:
+        asked.append((path, text))
+        return True
+
+    recall = world.fresh(ask_trust=ask).recall
+    assert recall.run("p/scripts/v1/a.sh", []) == 3
+    assert recall.run("p/scripts/v1/a.sh", []) == 3
+    assert asked == [
+        (
+            f"{world.root}/p/scripts/v1/a.sh, with b.sh beside it,",
+            '--- a.sh\n. "$(dirname "$0")/b.sh"\n\n--- b.sh\nexit 3\n',
+        )
+    ]
+
+
+def test_a_script_reads_data_of_the_folder_in_which_it_is_run(world: World) -> None:
+    world.write("p/scripts/v1/a.sh", "cat data.txt\n")
+    world.library.admin.trust_script("p/scripts/v1/a.sh")
+    (world.root / "p/in").mkdir()
+    world.write("p/in/data.txt", "ours")
+    assert world.library.recall.run_captured("p/scripts/v1/a.sh", [], cwd=world.root / "p/in").stdout == "ours"
+
+
+@pytest.mark.parametrize("interpreter", ["./go", "p/scripts/v1/go", "sh p/scripts/v1/go", "env -S ./go", "{root}/go"])
+def test_an_interpreter_is_no_file_that_a_pull_brings(world: World, interpreter: str) -> None:
+    world.write("p/scripts/v1/a.txt", "x\n")
+    head = f"---\nkind: script\ntitle: a\ninterpreter: {interpreter.format(root=world.root)}\n---\n"
+    world.write("p/scripts/v1/a.txt.md", head)
+    world.library.admin.trust_script("p/scripts/v1/a.txt")
+    with pytest.raises(Refused, match="interpreter that a pull can bring"):
+        world.library.recall.run("p/scripts/v1/a.txt", [], cwd=world.root)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "text", "beside"),
+    [
+        ("PATH", "{root}/p/bin:p/bin:", "ls >/dev/null; echo ours\n", "ls"),
+        ("PYTHONPATH", "p/bin:{root}/p/bin", "python3 -c 'import json; print(\"ours\")'\n", "json.py"),
+        ("PERL5LIB", "{root}/p/bin", "perl -e 'require Carp; print \"ours\"'\n", "Carp.pm"),
+        ("PERL5OPT", "-I./p/bin -MHelper", "perl -e 'print \"ours\"'\n", "Helper.pm"),
+        ("NODE_PATH", "{root}/p/bin", 'node -e \'try{require("h")}catch{};console.log("ours")\'\n', "h.js"),
+        ("BASH_ENV", "{root}/p/bin/b.sh", "bash -c 'echo ours'\n", "b.sh"),
+    ],
+)
+def test_no_search_path_of_a_script_leads_into_the_repository(
+    world: World, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, text: str, beside: str
+) -> None:
+    (world.root / "p/bin").mkdir(parents=True)
+    file = world.write(f"p/bin/{beside}", PULLED[Path(beside).suffix or ".sh"])
+    file.chmod(0o755)
+    world.write("p/scripts/v1/a.sh", text)
+    world.library.admin.trust_script("p/scripts/v1/a.sh")
+    kept = f":{os.environ['PATH']}" if variable == "PATH" else ""
+    monkeypatch.setenv(variable, value.format(root=world.root) + kept)
+    ran = world.library.recall.run_captured("p/scripts/v1/a.sh", [], cwd=world.root, timeout=60)
+    assert ran.stdout.strip() == "ours", ran.stderr

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.errors import InvalidEntry, UsageError
+from ai_lessons.errors import InvalidEntry, Refused, UsageError
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.lessons.lesson_answers import Targets
 from ai_lessons.library.rules.rule_answers import RuleDraft
 from ai_lessons.library.secrets import secret_scan
 from ai_lessons.library.wiring import init_repository
+from ai_lessons.library.writes import LessonDraft, ResourceDraft
 from library.secret_world import FAKE, mark_of
 from library.world import LESSON, OTHER, lesson, rule
 
@@ -25,6 +26,21 @@ if TYPE_CHECKING:
 
 KEY = FAKE["GitLab"]
 SECRET = f"Log in with {KEY}\n"
+
+
+def test_an_agent_allows_no_secret_by_frontmatter_that_it_writes(world: World) -> None:
+    mark = secret_scan.secrets_in(SECRET)[0].fingerprint
+    allowing = f"---\nkind: doc\nallow_secrets:\n  - {mark}: the vendor publishes it\n---\n{SECRET}"
+    file = world.root.parent / "keys.md"
+    file.write_text(allowing)
+    draft = ResourceDraft(Kind.DOC, [str(file)], project="p")
+    with pytest.raises(Refused, match="an agent cannot allow what looks like a secret"):
+        world.fresh(agent="bot").contribute.add_resources(draft)
+    assert not in_git(world)
+    assert world.fresh().contribute.add_resources(draft).written
+    world.fresh(agent="bot").contribute.update(
+        world.library.recall.list().entries[0].id, title="What git has already an agent may keep"
+    )
 
 
 def in_git(world: World) -> bool:
@@ -337,6 +353,65 @@ def test_a_folder_with_a_staged_secret_waits_for_its_first_commit(world: World, 
     world.git(folder, "rm", "-q", "--cached", "secret.md")
     assert init_repository(folder, world.options, hooks=False).commit
     assert "secret.md" not in world.git(folder, "ls-files")
+
+
+def test_no_path_of_a_file_has_a_secret_and_no_error_repeats_it(world: World, tmp_path: Path) -> None:
+    (tmp_path / f"{KEY}.sh").write_text("#!/bin/sh\n")
+    (tmp_path / f"{KEY}.md").write_text("# A page\n")
+    jobs: tuple[Callable[[], object], ...] = (
+        lambda: world.add("A lesson", project=KEY),
+        lambda: world.bring(tmp_path / f"{KEY}.sh", kind=Kind.SCRIPT),
+        lambda: world.bring(tmp_path / f"{KEY}.md"),
+        lambda: world.library.contribute.suggest_rule(RuleDraft("Use it", "Because.", project=KEY)),
+        lambda: world.add("A lesson", tags=[KEY]),
+    )
+    for job in jobs:
+        with pytest.raises(InvalidEntry) as told:
+            job()
+        assert KEY not in str(told.value)
+        assert KEY not in told.value.problems[0].path
+    assert world.status() == ""
+    assert not in_git(world)
+
+
+def test_a_lesson_that_was_committed_at_such_a_path_can_be_changed(world: World) -> None:
+    made = world.add("A lesson")
+    path = made.path.replace("global/", f"{KEY}/")
+    (world.root / path).parent.mkdir(parents=True)
+    world.git(world.root, "mv", made.path, path)
+    world.git(world.root, "commit", "-qm", "By hand")
+    assert world.library.contribute.update(path, title="Another").commit
+
+
+def test_names_of_clients_and_sessions_reach_git_without_secrets(world: World) -> None:
+    library = world.fresh(agent=f"agent {KEY}", session=KEY)
+    made = library.contribute.add_lesson(LessonDraft("A lesson"))
+    library.contribute.suggest_rule(RuleDraft("A rule", "Because."))
+    library.contribute.feedback(made.id, "helpful")
+    world.library.admin.save()
+    log = world.git(world.root, "log", "--all", "--format=%B")
+    assert "Agent: agent …" in log
+    assert KEY not in log
+    assert not [file for file in world.root.rglob("*.jsonl") if KEY in file.read_text()]
+    assert not in_git(world)
+
+
+def test_an_agent_allows_no_secret_and_a_person_is_named_for_it(world: World) -> None:
+    with pytest.raises(InvalidEntry) as told:
+        world.add("A key", SECRET)
+    mark = mark_of(told.value)
+    agent = world.fresh(agent="a bot")
+    draft = LessonDraft("A key", SECRET, allow_secrets=[(mark, "a sandbox")])
+    with pytest.raises(Refused, match="an agent cannot allow") as refused:
+        agent.contribute.add_lesson(draft)
+    assert "ask the user" in refused.value.hint
+    assert world.status() == ""
+    world.fresh().contribute.add_lesson(draft)
+    assert f"Allowed-secret: {mark} by {world.git(world.root, 'log', '-1', '--format=%an <%ae>')}" in world.git(
+        world.root, "log", "-1", "--format=%B"
+    )
+    with pytest.raises(Refused, match="an agent cannot allow"):
+        agent.contribute.suggest_rule(RuleDraft("A key", "Because.", SECRET, allow_secrets=[(mark, "a sandbox")]))
 
 
 WRITES = ("store.apply(", "proposing.propose(", "proposing.amend(")

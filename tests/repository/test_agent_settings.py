@@ -9,22 +9,11 @@ from hypothesis import given
 from hypothesis import settings as with_settings
 from hypothesis import strategies as st
 
-from ai_lessons.repository.agents.agent_settings import (
-    MARK,
-    SERVERS,
-    SETTINGS,
-    carry_out,
-    is_current,
-    parsed,
-    wanted,
-    with_hooks,
-    with_servers,
-    without_hooks,
-    without_servers,
-)
+from ai_lessons.repository.agents.agent_settings import FILES, HOOKS, MARK, added, carry_out, parsed, taken_out
 
 PLUGIN = Path(__file__).parents[2] / "hooks" / "claude-code"
-OURS = wanted(PLUGIN)
+SETTINGS, SERVERS = FILES
+OURS = {key: json.loads((PLUGIN / source).read_bytes())[key] for source, key in FILES.values()}
 THEIRS = {"matcher": "Bash", "hooks": [{"type": "command", "command": "check"}]}
 
 SETTINGS_FILES = [
@@ -66,7 +55,7 @@ def test_taking_them_out_gives_back_every_byte(top: Path, there: bytes) -> None:
 
 def test_files_that_we_made_are_removed_again(top: Path) -> None:
     assert do(top, "install") == ("written", "written")
-    assert json.loads((top / SETTINGS).read_bytes())["hooks"].keys() == OURS.hooks.keys()
+    assert json.loads((top / SETTINGS).read_bytes())["hooks"].keys() == OURS[HOOKS].keys()
     assert do(top, "uninstall") == ("removed", "removed")
     assert list(top.iterdir()) == []
 
@@ -90,8 +79,8 @@ def test_an_older_version_is_brought_up_to_date_and_can_still_be_undone(top: Pat
     file.parent.mkdir()
     file.write_bytes(SETTINGS_FILES[4])
     old = {"Stop": [{"hooks": [{"type": "command", "command": MARK + " --old"}]}]}
-    older = with_hooks(json.loads(file.read_bytes()), old)
-    assert without_hooks(older) == json.loads(file.read_bytes())
+    older = added(json.loads(file.read_bytes()), HOOKS, old)
+    assert taken_out(older, HOOKS) == json.loads(file.read_bytes())
     file.write_text(json.dumps(older))
     assert do(top, "status")[0] == "there, of another version"
     assert do(top, "install")[0] == "brought up to date"
@@ -131,11 +120,11 @@ GROUPS = st.dictionaries(
 @given(st.dictionaries(st.sampled_from(["a", "b"]), JSON, max_size=2), GROUPS)
 def test_in_and_out_is_nothing(settings: dict[str, Any], groups: dict[str, Any]) -> None:
     there = settings | ({"hooks": groups} if groups else {})
-    inside = with_hooks(there, OURS.hooks)
-    assert is_current(inside, OURS.hooks)
-    assert with_hooks(inside, OURS.hooks) == inside
-    assert without_hooks(inside) == there
-    assert without_servers(with_servers(there, OURS.servers)) == there
+    for key, ours in OURS.items():
+        inside = added(there, key, ours)
+        assert inside[key].items() >= ours.items() or key == HOOKS
+        assert added(inside, key, ours) == inside != there
+        assert taken_out(inside, key) == there
 
 
 @with_settings(deadline=None)
@@ -143,5 +132,7 @@ def test_in_and_out_is_nothing(settings: dict[str, Any], groups: dict[str, Any])
 def test_no_settings_are_too_strange(settings: Any) -> None:
     known = parsed(json.dumps({"hooks": settings, "mcpServers": settings}).encode())
     assert known is not None
-    assert is_current(with_hooks(known, OURS.hooks), OURS.hooks)
-    assert without_hooks(known) == known
+    for key, ours in OURS.items():
+        inside = added(known, key, ours)
+        assert added(inside, key, ours) == inside
+        assert taken_out(known, key) == known

@@ -123,7 +123,7 @@ def test_a_branch_set_back_is_rewritten_history_too_even_if_the_projection_was_t
     mine.approved()
     mine.view()
     mine.run("reset", "-q", "--hard", "HEAD~1")
-    approved.state_file(locate(mine.root), "refs/heads/main").unlink()
+    approved.note_file(locate(mine.root), "refs/heads/main").unlink()
     assert kinds(mine) == ["rewritten"]
 
 

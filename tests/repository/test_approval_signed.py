@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -35,12 +37,15 @@ class Signing:
     last: Record | None = None
     count: int = 0
 
-    def decide(self, words: str, decision: str = "approve", path: str = PATH) -> dict[str, str]:
+    def decide(
+        self, words: str, decision: str = "approve", path: str = PATH, at: float | None = None
+    ) -> dict[str, str]:
         """A record's files about a text."""
         self.count += 1
         previous = self.last.digest if self.last else None
-        at = f"2026-01-{self.count:02d}T00:00:00Z"
-        record = Record(REPOSITORY, RULE, path, text_digest(text(words).encode()), decision, previous, at)  # type: ignore[arg-type]
+        moment = datetime.fromtimestamp(at or self.clone.clock[0], UTC)
+        said = f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+        record = Record(REPOSITORY, RULE, path, text_digest(text(words).encode()), decision, previous, said)  # type: ignore[arg-type]
         self.last = record
         paths = record_paths(RULE, f"01JD3Z8QK5W7M2X9V4T68F3K{self.count:02d}", "alice")
         signature = sign(record.canonical(), str(self.key), NAMESPACE)
@@ -82,7 +87,7 @@ def test_a_signed_record_does_and_says_who_and_when(signing: Signing) -> None:
     assert signing.served() == "Use X"
     evidence = verdict.evidence
     assert (evidence.level, evidence.how, evidence.by and evidence.by.email) == (3, "signed", "alice@x")
-    assert (evidence.at, verdict.unapproved) == (1767225600, ())
+    assert (evidence.at, verdict.unapproved) == (signing.last and signing.last.seconds, ())
 
 
 def test_it_survives_squash_and_a_rewritten_history(signing: Signing) -> None:
@@ -125,16 +130,44 @@ def test_revoked_is_out_of_force(signing: Signing) -> None:
     assert "revoked by alice@x" in signing.verdict().evidence.reason
 
 
-def test_taking_the_last_record_away_is_an_alarm_and_stays_one(signing: Signing) -> None:
+@pytest.mark.parametrize("decision", ["approve", "revoke"])
+def test_a_record_that_was_deleted_keeps_its_effect_in_a_fresh_clone_too(signing: Signing, decision: str) -> None:
     mine = signing.clone
     mine.commit("rule", {PATH: text("Use X"), **signing.decide("Use X")})
-    second = signing.decide("Use Y")
+    second = signing.decide("Use Y", decision)
     mine.commit("rule", {PATH: text("Use Y"), **second})
-    assert signing.served() == "Use Y"
     mine.commit("downgrade", {PATH: text("Use X"), **dict.fromkeys(second)}, AGENT)
     for _ in range(2):
-        assert signing.served() is None
-        assert [alarm.kind for alarm in signing.view().alarms] == ["rolled-back"]
+        assert signing.served() == ("Use Y" if decision == "approve" else None)
+        shutil.rmtree(locate(mine.root).state_dir)
+
+
+def test_a_record_left_out_by_a_merge_keeps_its_effect(signing: Signing) -> None:
+    mine = signing.clone
+    mine.commit("rule", {PATH: text("Use X"), **signing.decide("Use X")})
+    mine.run("switch", "-q", "-c", "old")
+    mine.commit("other", {"jira/lessons/x.md": "x\n"}, AGENT)
+    mine.run("switch", "-q", "main")
+    mine.commit("revoke", dict(signing.decide("Use X", "revoke")))
+    mine.run("switch", "-q", "old")
+    mine.run("merge", "-q", "-s", "ours", "--no-edit", "main", by=AGENT)
+    mine.run("branch", "-f", "main", "old")
+    mine.run("switch", "-q", "main")
+    assert not list((mine.root / ".ai-lessons/approvals" / RULE).glob("*02.json"))
+    assert signing.served() is None
+
+
+def test_an_expired_key_approves_nothing_by_dating_it_back(signing: Signing) -> None:
+    mine = signing.clone
+    expiry = mine.clock[0] + 600
+    first = signing.decide("Use X", at=mine.clock[0])
+    mine.commit("rule", {PATH: text("Use X"), **first})
+    signing.signers = tuple(replace(one, valid_before=float(expiry)) for one in signing.signers)
+    assert signing.served() == "Use X"
+    mine.clock[0] += 7 * 24 * 3600
+    mine.commit("work", {"jira/lessons/x.md": "x\n"})
+    mine.commit("rule", {PATH: text("Use Y"), **signing.decide("Use Y", at=expiry - 60)})
+    assert signing.served() == "Use X"
 
 
 def test_a_key_that_is_taken_away_takes_its_approvals_along(signing: Signing) -> None:

@@ -397,6 +397,40 @@ def sync_merge_that_names_the_proposal_it_goes_into(w: World, mine: Clone) -> No
     mine.run("merge", "-q", "--ff-only", BRANCH)
 
 
+def amended_by_the_merger(w: World, mine: Clone) -> None:
+    mine.propose()
+    mine.run("switch", "-q", BRANCH)
+    mine.write(PATH, text("Use X"))
+    mine.run("commit", "-q", "--amend", "--no-edit", "--allow-empty", by=AGENT, committer=HUMAN)
+    mine.run("switch", "-q", "main")
+    mine.merge(BRANCH, options=("--no-ff",))
+
+
+def born_inside_a_merge_of_the_proposal(w: World, mine: Clone) -> None:
+    mine.run("switch", "-q", "-c", "side")
+    mine.commit("side", {"jira/lessons/side.md": "x\n"}, AGENT)
+    mine.run("switch", "-q", "-c", BRANCH, "main")
+    mine.commit("start", {"jira/lessons/start.md": "x\n"}, AGENT)
+    mine.run("merge", "-q", "--no-ff", "--no-commit", "side", by=HUMAN)
+    mine.commit("Merge branch 'side'", {PATH: text("Use X")}, HUMAN)
+    mine.run("switch", "-q", "main")
+    mine.merge(BRANCH, options=("--no-ff",))
+
+
+def another_commit_of_the_proposal_by_the_merger(w: World, mine: Clone) -> None:
+    mine.propose()
+    mine.run("switch", "-q", BRANCH)
+    mine.commit("a note", {"jira/lessons/a.md": "x\n"}, HUMAN)
+    mine.run("switch", "-q", "main")
+    mine.merge(BRANCH, options=("--no-ff",))
+
+
+def rebased_by_an_agent_under_another_name(w: World, mine: Clone) -> None:
+    mine.propose()
+    mine.run("merge", "-q", "--squash", BRANCH)
+    mine.run("commit", "-q", "-m", "Take the rule\n\nAgent: claude")
+
+
 def merged_with_words_of_my_own(w: World, mine: Clone) -> None:
     mine.propose()
     mine.view()
@@ -453,6 +487,7 @@ TABLE = [
     (agent_merged_under_my_name, "Use X", 2, "merge", "human@x"),  # only signatures stop a forged name
     (merge_that_says_an_agent_made_it, None, 1, "self-merge", "human@x"),
     (working_alone, "Use X", 2, "self-merge", "human@x"),
+    (rebased_by_an_agent_under_another_name, None, 1, "direct", None),
     (merged_on_github_then_pulled, "Use X", 2, "merge", "human@x"),
     (merged_on_gitlab, "Use X", 2, "merge", "human@x"),
     (merged_on_gitea, "Use X", 2, "merge", "human@x"),
@@ -531,9 +566,16 @@ DISTINCT = [
     (agent_merged_its_own, None, 1, "self-merge"),
     (working_alone, None, 1, "self-merge"),
     (squashed_on_github, None, 1, "squash"),
-    (squashed_here, "Use X", 2, "squash"),
+    # nothing but a merge proves that another person took it
+    (squashed_here, None, 1, "direct"),
     (squashed_here_working_alone, None, 1, "self-merge"),
-    (rebased_on_the_forge, "Use X", 2, "rebase"),
+    (rebased_on_the_forge, None, 1, "direct"),
+    (cherry_picked, None, 1, "direct"),
+    (fast_forwarded, None, 1, "direct"),
+    (amended_by_the_merger, None, 1, "self-merge"),
+    (born_inside_a_merge_of_the_proposal, None, 1, "self-merge"),
+    (another_commit_of_the_proposal_by_the_merger, None, 1, "self-merge"),
+    (merged_on_github_then_pulled, "Use X", 2, "merge"),
 ]
 
 

@@ -33,14 +33,6 @@ def test_nothing_can_be_read() -> None:
     assert sh("cat; echo end").stdout == "end\n"
 
 
-@pytest.mark.parametrize("code", ["cat", "exec <&-; echo $?; exit 0", "head -c 3"])
-def test_what_is_given_is_read_or_not(code: str) -> None:
-    given = b"abc" * 200_000
-    out = sh(code, given=given, kept=1_000_000).stdout
-    assert out in {given.decode(), "0\n", "abc"}
-    assert len(out) == {"cat": 600_000, "head -c 3": 3}.get(code, 2)
-
-
 def test_output_that_is_not_utf_8_is_kept() -> None:
     assert sh(r"printf 'a\377b'").stdout == "a\N{REPLACEMENT CHARACTER}b"
 

@@ -17,6 +17,7 @@ from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.running import programs
 from ai_lessons.repository.signature.signing import sign
 from ai_lessons.repository.store import Change, Job, Store
+from ai_lessons.repository.worktree import locate
 
 if TYPE_CHECKING:
     from conftest import Git
@@ -93,7 +94,7 @@ def test_git_that_hangs_ends_with_its_filter(git_repo: Path, git: Git, tmp_path:
     (git_repo / ".gitattributes").write_text("*.md filter=slow\n")
     (git_repo / "a.md").write_text("# A\n")
     with pytest.raises(StorageFailed, match="did not end"):
-        git_.run(git_repo, "hash-object", "a.md", timeout=2)
+        git_.run(locate(git_repo), "hash-object", "a.md", timeout=2)
     assert is_gone(tmp_path / "note")
 
 
@@ -117,7 +118,7 @@ def test_without_git_a_write_is_there_and_waits_and_says_what_to_install(
     done = store.apply(Job("Add a.md", [Change("a.md", b"text\n")]))
     assert (done.commit, done.waiting) == (None, "there is no git program")
     with pytest.raises(GitMissing) as caught:
-        git_.run(store.root, "status")
+        git_.run(store.worktree, "status")
     assert "install git" in caught.value.hint
     monkeypatch.undo()
     assert len(store.save().commits) == 1

@@ -7,6 +7,7 @@ import pytest
 
 from ai_lessons.errors import Conflict, Refused, StorageFailed, Unreachable, UnsupportedRepository
 from ai_lessons.knowledge.config import parse_config
+from ai_lessons.knowledge.layout import place
 from ai_lessons.repository.first_commit import SUBJECT
 from ai_lessons.repository.scaffold import clone, hooks_dir, init, read_template, template_dir
 
@@ -22,6 +23,9 @@ def contents(root: Path) -> dict[str, bytes]:
     """Every file of a folder that is not git's own."""
     files = (path for path in root.rglob("*") if path.is_file() and ".git" not in path.relative_to(root).parts)
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in files}
+
+
+TEMPLATE = contents(template_dir())
 
 
 @pytest.fixture
@@ -56,15 +60,15 @@ class TestTemplateAndHooks:
 
 
 class TestAnEmptyFolder:
-    def test_becomes_a_repository_with_the_whole_template(self, tmp_path: Path, git: Git) -> None:
-        made = init(tmp_path / "new" / "reference")
+    def test_becomes_a_repository_with_the_whole_template_but_its_rules(self, tmp_path: Path, git: Git) -> None:
+        made = init(tmp_path / "new" / "reference", with_starters=True)
 
         assert made.created
         assert made.adopted == 0
         assert made.commit == git(made.root, "rev-parse", "refs/heads/main")
-        assert git(made.root, "log", "--first-parent", "--format=%s").split("\n")[1:] == [SUBJECT]
+        assert git(made.root, "log", "--format=%s").split("\n") == [SUBJECT]
         assert git(made.root, "status", "--short") == ""
-        assert contents(made.root) == contents(template_dir())
+        assert contents(made.root) == {name: data for name, data in TEMPLATE.items() if "/rules/" not in name}
         assert os.access(made.root / "git" / "scripts" / "unversioned" / "lost-in-merge.sh", os.X_OK)
         assert git(made.root, "fsck", "--strict") == ""
 
@@ -98,7 +102,7 @@ class TestAnEmptyFolder:
 
         made = init(root)
 
-        assert contents(root) == contents(template_dir())
+        assert contents(root) == {name: data for name, data in TEMPLATE.items() if place(name) is None}
         assert made.commit == git(root, "rev-parse", "HEAD")
 
     def test_of_a_fresh_git_repository_keeps_its_branch(self, tmp_path: Path, git: Git) -> None:
@@ -120,19 +124,17 @@ class TestAnEmptyFolder:
 
     @pytest.mark.usefixtures("nobody")
     def test_waits_with_the_commit_until_git_knows_who_we_are(self, tmp_path: Path, hermetic: Path, git: Git) -> None:
-        made = init(tmp_path / "r")
+        made = init(tmp_path / "r", with_starters=True)
 
         assert made.created
         assert made.commit is None
         assert "user.name" in "".join(made.notes)
-        rules = {name for name in contents(template_dir()) if "/rules/" in name}
-        assert rules
-        assert set(contents(made.root)) == set(contents(template_dir())) - rules
+        assert "rules" not in git(made.root, "for-each-ref")
 
         (hermetic / ".gitconfig").write_text("[user]\n\tname = A\n\temail = a@example.com\n")
-        again = init(tmp_path / "r")
+        again = init(tmp_path / "r", with_starters=True)
         assert again.commit == git(made.root, "rev-parse", "HEAD")
-        assert contents(made.root) == contents(template_dir())
+        assert "refs/heads/rules/" in git(made.root, "for-each-ref")
         assert git(made.root, "status", "--short") == ""
 
     def test_says_what_git_says_when_a_hook_of_the_user_refuses(self, tmp_path: Path, hermetic: Path) -> None:
@@ -270,7 +272,7 @@ class TestAFolderOfABiggerRepository:
         assert not (made.root / ".git").exists()
         assert git(git_repo, "rev-parse", "HEAD") == head
         assert git(git_repo, "diff", "--cached", "--name-only") == ""
-        assert parse_config((made.root / CONFIG).read_text()).autocommit is False
+        assert parse_config((made.root / CONFIG).read_text()).autocommit is None
         assert not (made.root / ".github").exists()
         assert not (made.root / "CODEOWNERS").exists()
         assert sorted(made.added) == [".ai-lessons/config.yaml", ".gitattributes", ".gitignore"]

@@ -337,12 +337,23 @@ def a_merge_by_another_where_two_are_asked_for(w: World, mine: Clone) -> None:
 
 
 def a_direct_commit_where_the_branch_is_protected(w: World, mine: Clone) -> None:
-    settings(w, mine, require="forge")
+    protected(w, mine)
     a_direct_commit(w, mine)
 
 
-def a_merge_where_the_branch_is_protected(w: World, mine: Clone) -> None:
+def protected(w: World, mine: Clone) -> None:
+    mine.run("-C", "../hub.git", "config", "ai-lessons.allowPolicyChange", "true")
     settings(w, mine, require="forge")
+    assert push(mine) == ""
+    mine.run("-C", "../hub.git", "config", "--unset", "ai-lessons.allowPolicyChange")
+
+
+def another_policy_that_is_neither_more_nor_less(w: World, mine: Clone) -> None:
+    settings(w, mine, require="forge")
+
+
+def a_merge_where_the_branch_is_protected(w: World, mine: Clone) -> None:
+    protected(w, mine)
     a_merged_proposal(w, mine)
 
 
@@ -473,8 +484,9 @@ REFUSED: dict[str, tuple[Callable[[World, Clone], tuple[str, ...] | None], str]]
     "a deletion": (a_deletion, "cannot be deleted"),
     "a branch that is main on a Mac": (a_branch_that_is_main_on_a_mac, "'Main' is 'main'"),
     "a replacement of commits": (a_replacement_of_commits, "other commits than those that were approved"),
-    "a weaker policy": (a_weaker_policy, "asks for less than before"),
-    "the settings removed": (the_settings_removed, "asks for less than before"),
+    "a weaker policy": (a_weaker_policy, "became merge; here it stays merge by another person"),
+    "another policy": (another_policy_that_is_neither_more_nor_less, "merge became forge"),
+    "the settings removed": (the_settings_removed, "merge by another person became merge"),
     "settings that cannot be read": (settings_that_cannot_be_read, "cannot be read"),
     "a rejection removed": (a_rejection_removed, "never removed"),
     "a record changed": (a_record_changed, "never changed"),

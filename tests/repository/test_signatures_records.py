@@ -11,13 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.repository.signature.records import (
+    DAY,
     NAMESPACE,
     SIGNERS_NAMESPACE,
     Finding,
     Record,
+    Signature,
     SignedRecord,
     Text,
     chains,
+    joined,
     judge,
     parse_record,
     remember,
@@ -48,7 +51,8 @@ class World:
     made: dict[tuple[bytes, str, str], str]
 
     def signed(self, record: Record, *people: str, namespace: str = NAMESPACE) -> SignedRecord:
-        return SignedRecord(record.canonical(), tuple(self.signature(record.canonical(), p, namespace) for p in people))
+        made = (self.signature(record.canonical(), person, namespace) for person in people)
+        return SignedRecord(record.canonical(), tuple(Signature(one, record.seconds, 0) for one in made))
 
     def signature(self, data: bytes, person: str, namespace: str) -> str:
         if (data, person, namespace) not in self.made:
@@ -204,6 +208,36 @@ def test_an_expired_key_signs_nothing_new(world: World) -> None:
     expired = tuple(replace(signer, valid_before=FIRST.seconds + 1) for signer in world.signers)
     judged = chains(by_alice(FIRST, SECOND)(world), expired, repository=HERE)
     assert list(judged[RULE].records) == [FIRST.digest]
+
+
+@pytest.mark.parametrize(
+    ("came", "before", "believed"),
+    [
+        (0, -100, True),  # the record's commit follows another one at once
+        (3600, -DAY, True),
+        (30 * DAY, 0.9 * DAY, True),  # signed a little before the branch's last commit
+        (30 * DAY, 2 * DAY, False),  # backdated: the commit before it is younger by more than a day
+        (-3600, -DAY, False),  # dated after its own commit
+        (0, 40 * DAY, False),  # its commit is backdated, too
+    ],
+)
+def test_the_time_of_a_signature_is_believed_where_the_history_around_it_agrees(
+    world: World, came: float, before: float, *, believed: bool
+) -> None:
+    at = FIRST.seconds
+    signature = Signature(world.signature(FIRST.canonical(), "alice", NAMESPACE), at + came, at + before)
+    expired = tuple(replace(signer, valid_after=at - 1, valid_before=at + 1) for signer in world.signers)
+    made = signature.made(at)
+    assert made == (at if believed else at + max(came, before))
+    judged = chains([SignedRecord(FIRST.canonical(), (signature,))], expired, repository=HERE)
+    assert (FIRST.digest in judged[RULE].records) is (abs(made - at) <= 1)
+
+
+def test_what_was_decided_side_by_side_is_settled_by_a_record_that_follows_both(world: World) -> None:
+    settled = replace(approve(V3, SECOND), previous=joined([SECOND.digest, SIDEWAYS.digest]), at="2026-01-03T00:00:00Z")
+    records = by_alice(FIRST, SECOND, SIDEWAYS, settled)(world)
+    assert verdict(world, {PATH: V3}, records).state == "approved"
+    assert verdict(world, {PATH: V2}, records).state == "stale"
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,12 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from ai_lessons.repository.running.trust import FILE, Trust, fingerprint
+from ai_lessons.repository.running.trust import Trust, fingerprint
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+FILE = "trusted-scripts.jsonl"
 
 
 def test_nothing_is_trusted_on_a_new_machine(tmp_path: Path) -> None:

@@ -181,6 +181,6 @@ def test_variables_of_a_surrounding_git_command_do_not_mislead_us(
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "other"))
     monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "index"))
     assert locate(git_repo).git_dir == git_repo / ".git"
-    done = git_program.run(git_repo, "rev-parse", "--git-dir")
+    done = git_program.run(locate(git_repo), "rev-parse", "--git-dir")
     assert done is not None
-    assert done.text == ".git"
+    assert done.text == str(git_repo / ".git")

@@ -13,6 +13,7 @@ from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Group
 from ai_lessons.doors.cli.completion import offer
 from ai_lessons.doors.cli.options import id_argument, limit_option, project_named
+from ai_lessons.doors.mcp import framing
 from ai_lessons.errors import UsageError
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ def search(call: Call, words: tuple[str, ...], scope: str | None, limit: int) ->
 def load(call: Call, scope: str | None, limit: int) -> None:
     """Print the lessons that a session begins with, as Markdown: the global ones, then those of the scope."""
     found = call.library.lessons.load(scope, limit=limit or None)
-    call.answer(found, render_lessons.loaded, render_lessons.loaded_data)
+    call.answer(found, render_lessons.loaded, render_lessons.loaded_data, framed=framing.loaded)
 
 
 @lesson.command("import", examples=["lesson import", "lesson import old/lessons.jsonl"])

@@ -11,9 +11,10 @@ from ai_lessons.doors.terminal import is_terminal
 from ai_lessons.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-    from ai_lessons.doors.mcp.desk import Desk
+    from ai_lessons.settings import Settings
 
 PROGRAM = "ai-lessons-mcp"
 
@@ -27,6 +28,8 @@ class Asked(NamedTuple):
     token_file: Path | None = None
     names: tuple[str, ...] = ()
     tools: str = "default"
+    root: Path | None = None
+    read_only: bool = False
 
 
 def main() -> None:
@@ -56,27 +59,35 @@ def serve(asked: Asked) -> None:
     from ai_lessons import settings
     from ai_lessons.doors.mcp.desk import Desk
     from ai_lessons.doors.mcp.wire import LOG_NAME, logging_to
+    from ai_lessons.library.options import Limits
 
     if asked.http is None and (asked.token_file or asked.names):
         raise UsageError("--token-file and --allow-host are for --http", hint="--http :8765")
     log = settings.folders(os.environ).state / LOG_NAME
-    # over standard streams a process is one session of one agent; over HTTP many share it
-    session = None if asked.http else f"mcp-{os.urandom(4).hex()}"
-    desk = Desk(partial(settings.load, os.environ, repo=asked.repo, tier=asked.tier), session=session)
+    if asked.root is not None and not asked.root.is_dir():
+        raise UsageError(f"--root {asked.root}: there is no such folder", hint="name the folder that callers may read")
+    load = partial(settings.load, os.environ, repo=asked.repo, tier=asked.tier)
     with logging_to(log):
         if asked.http is not None:
-            _over_http(asked, desk, log)
-        else:
-            from ai_lessons.doors.mcp import serving
+            _over_http(asked, load, log)
+            return
+        from ai_lessons.doors.mcp import serving
 
-            if is_terminal(sys.stdin):
-                print(f"waiting for an MCP client on standard input; {PROGRAM} --help says more", file=sys.stderr)
-            serving.stdio(serving.build(desk, log, asked.tools), desk)
+        # over standard streams a process is one session of one agent; over HTTP many share it
+        desk = Desk(load, session=f"mcp-{os.urandom(4).hex()}", limits=Limits(asked.root))
+        if is_terminal(sys.stdin):
+            print(f"waiting for an MCP client on standard input; {PROGRAM} --help says more", file=sys.stderr)
+        serving.stdio(serving.build(desk, log, asked.tools, read_only=asked.read_only), desk)
 
 
-def _over_http(asked: Asked, desk: Desk, log: Path) -> None:
+def _over_http(asked: Asked, load: Callable[[], Settings], log: Path) -> None:
     from ai_lessons.doors.mcp import http, serving
+    from ai_lessons.doors.mcp.desk import Desk
 
     where = http.place(asked.http or "")
     token = http.token_of(asked.token_file, where)
-    http.serve(serving.build(desk, log, asked.tools), desk, where, token=token, names=asked.names)
+    desk = Desk(load, limits=http.limits(asked.root, asked.token_file, token))
+    if asked.token_file is not None:
+        http.refuse_shared(asked.token_file, desk)
+    server = serving.build(desk, log, asked.tools, read_only=asked.read_only)
+    http.serve(server, desk, where, token=token, names=asked.names)

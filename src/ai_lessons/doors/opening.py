@@ -35,6 +35,7 @@ def options(
     progress: Progress | None = None,
     ask_trust: Callable[[str, str], bool] | None = None,
     ask_keys: Callable[[str, list[str]], bool] | None = None,
+    ask_source: Callable[[str, str, str], bool] | None = None,
 ) -> Options:
     """What the library needs of the settings, and how this door shows progress and asks."""
     from ai_lessons.library.answers import silent
@@ -51,13 +52,14 @@ def options(
         model_dir=settings.model_dir,
         reranker=settings.reranker,
         index_dir=settings.index_dir,
-        evaluator=settings.evaluator,
         agent=settings.agent,
+        agent_by=settings.agent_by,
         session=settings.session,
         tier=settings.tier,
         offline=settings.offline,
         ask_trust=ask_trust,
         ask_keys=ask_keys,
+        ask_source=ask_source,
         progress=progress or silent,
         places=Places(
             places(settings.reads),

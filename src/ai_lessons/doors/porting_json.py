@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ai_lessons.library.migrating import Migrated
-    from ai_lessons.library.porting.bringing import Ported
+    from ai_lessons.library.porting.import_bundle import Ported
     from ai_lessons.library.porting.porting_export import Exported
     from ai_lessons.library.restoring import Restored, Snapshot, Taken
 

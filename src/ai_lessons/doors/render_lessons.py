@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ai_lessons.library.answers import Answer, Listing
     from ai_lessons.library.lessons.lesson_answers import LessonChange, LessonShown, Loaded
 
+FIRM = "[firm]"
 HEADER = ("ID", "SCOPE", "FROM", "PATTERN")
 HEADER_OF_ALL = ("ID", "SCOPE", "FROM", "STATUS", "PATTERN")
 
@@ -61,7 +62,16 @@ def loaded(value: Loaded, _view: View) -> str:
 
 
 def _item(entry: Light) -> str:
-    return f"- {line(says(entry))}{' [firm]' if entry.details.get('from') == 'user' else ''}"
+    said = line(says(entry)).replace(FIRM, "(firm)")  # no text gives itself the mark
+    return f"- {said}{_standing(entry)}"
+
+
+def _standing(entry: Light) -> str:
+    """Who stated a lesson that claims to be a person's; nothing where git's history does not tell."""
+    if entry.details.get("firm"):
+        return f" {FIRM}"
+    by = entry.details.get("stated_by") if entry.details.get("from") == "user" else ""
+    return f" [stated by {line(str(by))}]" if by else ""
 
 
 def shown(value: LessonShown, _view: View) -> str:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.doors.terminal import View
     from ai_lessons.library.migrating import Migrated
-    from ai_lessons.library.porting.bringing import Ported
+    from ai_lessons.library.porting.import_bundle import Ported
     from ai_lessons.library.porting.porting_export import Exported
     from ai_lessons.library.restoring import Restored, Snapshot, Taken
     from ai_lessons.library.rules.rule_answers import Suggested

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from ai_lessons.doors import as_json, render_jobs, render_rules
 from ai_lessons.doors.terminal import clean, line
-from ai_lessons.knowledge.evaluation.report import as_data, told
+from ai_lessons.knowledge.evaluation import as_data, told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ai_lessons.doors.terminal import View
-    from ai_lessons.knowledge.evaluation.report import Finding
+    from ai_lessons.knowledge.evaluation import Finding
     from ai_lessons.library.promotion.promotions import Promoted
 
 WOULD = {
@@ -71,9 +71,7 @@ def _policy(value: Promoted) -> list[str]:
 
 def _evaluation(value: Promoted, view: View) -> list[str]:
     report = value.report
-    said = view.paint(report.recommendation.value, STYLES[report.recommendation.value])
-    measures = f"(generalizability {report.generalizability:.2f}, quality {report.quality:.2f})"
-    head = f"  evaluation: {said}, confidence {report.confidence:.2f} {measures}"
+    head = f"  evaluation: {view.paint(report.recommendation.value, STYLES[report.recommendation.value])}"
     files = {one.where.rpartition(":")[0] for one in report.findings if one.where}
     return [head, *(f"    {line(told(_placed(one, alone=len(files) < 2)))}" for one in report.findings)]
 

@@ -76,8 +76,13 @@ def pending(values: Sequence[Pending], view: View) -> str:
         )
         for one in values
     ]  # fmt: skip
-    doubts = [f"{line(one.branch)}: {text}" for one in values for text in _doubts(one)]
-    return "\n".join([*table(header, rows, view, flexible=(6, 2)), *doubts, f"Decide: {REVIEW}"])
+    doubts = [f"{line(one.branch)}: {'; '.join(texts)}" for one in values if (texts := list(_doubts(one)))]
+    return "\n".join([*table(header, rows, view, flexible=(6, 2)), *doubts, *left_out(values), f"Decide: {REVIEW}"])
+
+
+def left_out(values: Sequence[Pending]) -> list[str]:
+    """Lines about proposals that are not listed, because there are too many."""
+    return [f"not listed: {line(text)}" for one in values for text in one.left_out]
 
 
 def _where(one: Pending) -> str:
@@ -87,7 +92,8 @@ def _where(one: Pending) -> str:
 def _doubts(one: Pending) -> Iterator[str]:
     """What speaks against a proposal."""
     yield from map(line, one.conflicts)
-    yield from (f"much like {line(text)}" for text in one.similar)
+    if one.similar:
+        yield f"much like {', '.join(map(line, one.similar))}"
     if one.rejected_before:
         yield f"the same was rejected {line(one.rejected_before)}"
 

@@ -7,22 +7,16 @@ Nothing is dropped, so that a reader sees what is really there.
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import category, east_asian_width
 
+from ai_lessons.knowledge.texts import escaped
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import IO
-
-OBEYED = (
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff"
-    "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
-)
-"""C0 (but tab and line feed), C1, directional marks and overrides, line separators, invisible and tag characters,
-lone surrogates (they stand for bytes that are no UTF-8)."""
 
 STYLES = {"heading": "1", "handle": "36", "dim": "2", "good": "32", "warn": "33", "bad": "31"}
 NARROWEST = 12
@@ -62,7 +56,7 @@ def clean(text: str) -> str:
     """Text of many lines, harmless: line ends become LF, tabs stay, what a terminal would obey is escaped."""
     if text.isascii() and text.replace("\n", "").isprintable():
         return text
-    return re.sub(OBEYED, _escape, text.replace("\r\n", "\n"))
+    return escaped(text.replace("\r\n", "\n"))
 
 
 def line(text: str) -> str:
@@ -70,13 +64,6 @@ def line(text: str) -> str:
     if text.isascii() and text.isprintable() and "  " not in text:
         return text
     return " ".join(clean(text).split())
-
-
-def _escape(found: re.Match[str]) -> str:
-    number = ord(found[0])
-    if number < 0x100:
-        return f"\\x{number:02x}"
-    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
 
 
 def cells(text: str) -> int:

@@ -24,10 +24,10 @@ from ai_lessons.index.catalog_schema import (
     replace_database,
 )
 from ai_lessons.index.catalog_survey import Disk, survey
-from ai_lessons.index.catalog_writing import Writing
+from ai_lessons.index.catalog_writing import Writing, attest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from pathlib import Path
     from types import TracebackType
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ai_lessons.index.catalog_records import Record
     from ai_lessons.index.catalog_schema import Opened
     from ai_lessons.index.catalog_survey import FolderChange, Parse, Progress, Read, Scan
+    from ai_lessons.index.catalog_writing import Attested
     from ai_lessons.knowledge.entries import Entry, Kind, Light
 
 T = TypeVar("T")
@@ -166,6 +167,14 @@ class Catalog:
         wanted = None if ids is None else list(ids)
         return self._ask(lambda db: catalog_reading.locations(db, wanted))
 
+    def unattested(self) -> list[str]:
+        """Ids of lessons that claim to be a person's, or proven elsewhere, and of which `attest` has not been told."""
+        return self._ask(lambda _: self._unattested())
+
+    def attest(self, found: Mapping[str, Attested]) -> None:
+        """Write down by id what is known of such claims. It holds until the file changes."""
+        self._ask(lambda _: self._put_attested(found))
+
     def fields(self, entry_id: str) -> dict[str, Any]:
         """The whole frontmatter of an entry, as it was read from the contents that `locate` names."""
         return self._ask(lambda db: catalog_reading.fields(db, entry_id))
@@ -246,6 +255,20 @@ class Catalog:
             writing = Writing(self._db)
             writing.approved(records, keep)
             return self._settle(writing)
+
+    def _put_attested(self, found: Mapping[str, Attested]) -> None:
+        with _transaction(self._db):
+            attest(self._db, found)
+
+    def _unattested(self) -> list[str]:
+        """Nothing is looked for where nothing was written since the last look that found nothing."""
+        now = _generation(self._db)
+        if _meta(self._db, "attested") == now:
+            return []
+        found = catalog_reading.unattested(self._db)
+        if not found:
+            _put_meta(self._db, "attested", now)
+        return found
 
     def _settle(self, writing: Writing) -> Refreshed:
         changed, removed = writing.settle()

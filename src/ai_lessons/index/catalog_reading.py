@@ -20,7 +20,7 @@ _ORDERS = {
     "created": "created, id",
     "title": "title COLLATE NOCASE, id",
     "path": "path, id",
-    "firm": "json_extract(details, '$.from') IS 'user' DESC, created DESC, id DESC",
+    "firm": "json_extract(details, '$.firm') IS 1 DESC, created DESC, id DESC",
 }
 _CONDITIONS = {
     "kinds": "kind IN (SELECT value FROM json_each(:kinds))",
@@ -235,6 +235,17 @@ def edges(db: sqlite3.Connection, entry_id: str | None) -> list[Edge]:
     outgoing = db.execute(f"{query} WHERE id = ?{order}", (entry_id,)).fetchall()
     incoming = db.execute(f"{query} WHERE target = ? AND id <> ?{order}", (entry_id, entry_id)).fetchall()
     return [Edge(*row) for row in outgoing + incoming]
+
+
+_UNATTESTED = """
+SELECT id FROM shown WHERE kind = 'lesson' AND NOT instr(details, '"stated_by":')
+AND (instr(details, '"from":"user"') OR instr(details, '"start":'))
+"""
+
+
+def unattested(db: sqlite3.Connection) -> list[str]:
+    """Ids of lessons with a claim that nothing is known of."""
+    return [row[0] for row in db.execute(_UNATTESTED)]
 
 
 def fingerprints(db: sqlite3.Connection) -> list[tuple[str, str, str]]:

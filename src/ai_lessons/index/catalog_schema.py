@@ -12,6 +12,8 @@ import sqlite3
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from ai_lessons.index.wal import closed_on_error
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -148,13 +150,10 @@ def _usable(path: Path) -> sqlite3.Connection | str:
     """The open database, or the reason why there has to be a new one (empty where there simply is none)."""
     if not path.exists():
         return ""
-    connection = None
     try:
-        connection = _connect(path)
-        fault = _fault(connection)
+        with closed_on_error(_connect(path)) as connection:
+            fault = _fault(connection)
     except sqlite3.Error as error:
-        if connection is not None:
-            connection.close()
         if not is_damage(error):
             raise
         return f"{path.name} was damaged ({error})"
@@ -175,10 +174,11 @@ def _fault(connection: sqlite3.Connection) -> str:
 def _connect(path: Path) -> sqlite3.Connection:
     # mode=rw never creates: a file appears only by _put_empty, whole and with all its tables
     uri = path.absolute().as_uri() + "?mode=rw"
-    connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=WAIT_SECONDS, check_same_thread=False)
-    # A lost last transaction only costs a little work; NORMAL keeps the file whole without an fsync per write.
-    connection.executescript("PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;")
-    return connection
+    opened = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=WAIT_SECONDS, check_same_thread=False)
+    with closed_on_error(opened) as connection:
+        # A lost last transaction only costs a little work; NORMAL keeps the file whole without an fsync per write.
+        connection.executescript("PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;")
+        return connection
 
 
 def _put_empty(path: Path) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.index.catalog_records import SEPARATOR
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, Kind, handle, handle_lengths
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from ai_lessons.index.catalog_records import Record
     from ai_lessons.index.catalog_survey import FolderChange
@@ -44,6 +44,30 @@ UPDATE entries SET standing = 1 WHERE standing = 2 AND kind = 'rule' AND source 
     SELECT id FROM shown WHERE kind = 'rule' AND id IN (SELECT id FROM touched)
 );
 """
+
+
+class Attested(NamedTuple):
+    """What is known of a lesson's claims: who stated it (empty: not known), and whether that is the user, in person.
+
+    `start` says whether the standing that it brought from elsewhere counts.
+    """
+
+    stated_by: str
+    firm: bool
+    start: bool
+
+
+def attest(db: sqlite3.Connection, found: Mapping[str, Attested]) -> None:
+    """Put what is known of claims beside them. Changes no hash: files and passages are as they were."""
+    rows = [(one.stated_by, int(one.firm), entry_id) for entry_id, one in found.items()]
+    db.executemany(
+        "UPDATE entries SET details = json_set(details, '$.stated_by', ?, '$.firm', ?) WHERE id = ? AND standing = 0",
+        rows,
+    )
+    unproven = [(entry_id,) for entry_id, one in found.items() if not one.start]
+    db.executemany(
+        "UPDATE entries SET details = json_remove(details, '$.start') WHERE id = ? AND standing = 0", unproven
+    )
 
 
 class Writing:

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from ai_lessons.index.wal import use_wal
+from ai_lessons.index.wal import closed_on_error, use_wal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -336,14 +336,15 @@ def _empty(db: sqlite3.Connection) -> None:
 
 
 def _connected(path: str) -> sqlite3.Connection:
-    db = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
-    if path != ":memory:":
-        use_wal(db, PATIENCE)
-    # losing the last sums in a power cut costs a moment of folding; waiting for the disk costs more
-    db.executescript("PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536;")
-    if db.execute("PRAGMA user_version").fetchone()[0] != VERSION:
-        _lay_tables(db)
-    return db
+    opened = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+    with closed_on_error(opened) as db:
+        if path != ":memory:":
+            use_wal(db, PATIENCE)
+        # losing the last sums in a power cut costs a moment of folding; waiting for the disk costs more
+        db.executescript("PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536;")
+        if db.execute("PRAGMA user_version").fetchone()[0] != VERSION:
+            _lay_tables(db)
+        return db
 
 
 def _lay_tables(db: sqlite3.Connection) -> None:

@@ -1,9 +1,24 @@
-"""Write-ahead logging for the small databases of this room that several processes make and use at once."""
+"""Opening the small databases of this room, which several processes make and use at once."""
 
 from __future__ import annotations
 
 import sqlite3
 import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextmanager
+def closed_on_error(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+    """The connection while it is made ready; it is closed where that fails."""
+    try:
+        yield connection
+    except BaseException:
+        connection.close()
+        raise
 
 
 def use_wal(connection: sqlite3.Connection, patience: float) -> None:

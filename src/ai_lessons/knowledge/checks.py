@@ -307,6 +307,7 @@ def check_together(entries: Iterable[Entry]) -> list[Problem]:
         for entry in group[1:]
     ]
     problems += _dangling(known, by_id)
+    problems += _misjoined(known, by_id)
     problems += _clashes(known)
     problems += _circles(known, by_id)
     return problems
@@ -322,6 +323,15 @@ def _dangling(entries: Iterable[Entry], by_id: Mapping[str, list[Entry]]) -> Ite
             promoted = link.target == origins.original_of(entry.fields.get("source"))  # it lies in another tier
             if link.target not in by_id and stated_id(link.target) and not entry.derived and not promoted:
                 yield Problem(_file(entry), f"{link.relation} leads to {link.target}, and no entry has that id")
+
+
+def _misjoined(entries: Iterable[Entry], by_id: Mapping[str, list[Entry]]) -> Iterator[Problem]:
+    """Links between kinds that their relation does not join."""
+    for entry in entries:
+        for relation, target, _ in entry.links:
+            found = [relations.wrong_kinds(relation, entry.kind, one.kind) for one in by_id.get(target, ())]
+            if found and all(found):
+                yield Problem(_file(entry), f"{found[0]} (it leads to {target})")
 
 
 def _clashes(entries: Iterable[Entry]) -> Iterator[Problem]:

@@ -94,7 +94,7 @@ class Stated(NamedTuple):
 def read(fields: Mapping[str, Any]) -> Stated:
     """The policies in the fields of a settings file, whatever else stands there.
 
-    A policy that is not stated is the default; one that means nothing is the strictest, because whoever wrote it
+    A policy that is not stated is the default; one that means nothing is the strictest, because who wrote it
     meant some limit, and a slip of the pen must not open what was to be closed.
     """
     group = fields.get(GROUP)
@@ -144,7 +144,7 @@ class Question(NamedTuple):
 def questions(source: str, target: str, here: str) -> tuple[Question, ...]:
     """Whose policies have a say when an entry goes from one tier to another.
 
-    `here` is the tier of the enterprise whose project is worked in, empty if it is nobody's. What goes into an
+    `here` is the tier of the enterprise whose project is worked in, empty if there is none. What goes into an
     enterprise is for its people to take or turn down, so no policy is asked about that. From an enterprise to its own
     project nothing leaves it.
     """
@@ -164,7 +164,7 @@ def questions(source: str, target: str, here: str) -> tuple[Question, ...]:
 def answer(policies: Policies, policy: Policy, *, code: bool) -> Verdict:
     """What one policy says of an entry; `code`: whether code is in it, see `passages.code_blocks`.
 
-    A text that somebody released counts as `as_is` where this says `generic` or `needs_release`.
+    A text that a person released counts as `as_is` where this says `generic` or `needs_release`.
     """
     if policy is Policy.OUTBOUND:
         return _OUTBOUND[policies.outbound]
@@ -195,5 +195,5 @@ _PERSONAL: Final = {
 
 
 def strictest(verdicts: Iterable[Verdict]) -> Verdict:
-    """What holds where several have a say; nobody: as it is."""
+    """What holds where several have a say; where none has: as it is."""
     return max(verdicts, key=list(Verdict).index, default=Verdict.AS_IS)

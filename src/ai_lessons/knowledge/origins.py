@@ -59,7 +59,7 @@ TYPES: Mapping[str, Type] = {
 
 
 def with_word(source: object, how: object) -> object:
-    """The source after somebody said how it is known: where it comes from stays."""
+    """The source after a person said how it is known: where it comes from stays."""
     return {**source, HOW: how} if isinstance(source, dict) else how
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from ai_lessons.knowledge.entries import Relation
+from ai_lessons.knowledge.entries import Kind, Relation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -13,6 +13,43 @@ if TYPE_CHECKING:
 SYMMETRIC = frozenset(relation.value for relation in Relation if relation.symmetric)
 ACYCLIC = frozenset({Relation.DERIVED_FROM.value, Relation.SUPERSEDES.value, Relation.SPECIALIZES.value})
 """Relations that make no sense in a circle: each would hide, or be born of, itself."""
+
+_ANY = frozenset(Kind)
+_SAYS = frozenset({Kind.LESSON, Kind.RULE})
+
+JOINS: Final[Mapping[Relation, tuple[tuple[frozenset[Kind], frozenset[Kind]], ...]]] = {
+    Relation.HAS_SCRIPT: ((_ANY, frozenset({Kind.SCRIPT})),),
+    Relation.HAS_DOC: ((_ANY, frozenset({Kind.DOC})),),
+    Relation.PROVES: ((frozenset({Kind.LESSON}), frozenset({Kind.RULE})), (frozenset({Kind.SCRIPT}), _SAYS)),
+    Relation.DERIVED_FROM: ((_ANY, _ANY),),
+    Relation.CONTRADICTS: ((_ANY - {Kind.SCRIPT}, _ANY - {Kind.SCRIPT}),),
+    Relation.SUPERSEDES: (
+        *((frozenset({kind}), frozenset({kind})) for kind in Kind),
+        (frozenset({Kind.RULE}), frozenset({Kind.LESSON})),
+    ),
+    Relation.SPECIALIZES: ((_SAYS, _SAYS), (frozenset({Kind.DOC}), frozenset({Kind.DOC}))),
+    Relation.RELATED_TO: ((_ANY, _ANY),),
+}
+"""The kinds that a relation may lead from and to. No lesson supersedes a rule: a person decides what is in force."""
+
+
+def joins(relation: str, source: Kind, target: Kind) -> bool:
+    """Whether a link of this relation may lead from that kind of entry to this one; an unknown relation may not."""
+    pairs = JOINS[Relation(relation)] if relation in set(Relation) else ()
+    return any(source in sources and target in targets for sources, targets in pairs)
+
+
+def wrong_kinds(relation: str, source: Kind, target: Kind) -> str:
+    """Why no link of this relation may lead between these kinds, and which may; empty if it may, or is unknown."""
+    if relation not in set(Relation) or joins(relation, source, target):
+        return ""
+    ends = ", or ".join(f"from {_any_of(one)} to {_any_of(other)}" for one, other in JOINS[Relation(relation)])
+    fitting = ", ".join(one for one in JOINS if joins(one, source, target))
+    return f"{relation} leads {ends}, not from a {source} to a {target}; what fits: {fitting}"
+
+
+def _any_of(kinds: frozenset[Kind]) -> str:
+    return "any entry" if kinds == _ANY else " or ".join(f"a {kind}" for kind in Kind if kind in kinds)
 
 
 class Edge(Protocol):

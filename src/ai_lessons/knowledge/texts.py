@@ -13,6 +13,14 @@ from ai_lessons.knowledge.layout import is_markdown, side_of
 
 BOM = "\ufeff"
 
+_OBEYED = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164"
+    "\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
+    "|(?<![^\x00-\x7f])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\x7f])"
+)
+"""C0 (but tab and line feed), C1, directional marks and overrides, line separators, invisible and tag characters,
+joiners within ASCII, lone surrogates (they stand for bytes that are no UTF-8)."""
+
 _OPENING = re.compile(r"\ufeff?---[ \t]*\r?\n")
 _CLOSING = re.compile(r"^---[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 
@@ -93,3 +101,15 @@ def cut(text: str) -> Cut:
         mark = BOM if text.startswith(BOM) else ""
         return Cut(mark, None, "", text[len(mark) :])
     return Cut(opening[0], text[opening.end() : closing.start()], closing[0], text[closing.end() :])
+
+
+def escaped(text: str) -> str:
+    """Text in which every character that a terminal would obey, or that nobody sees, is shown as an escape."""
+    return _OBEYED.sub(_escape, text)
+
+
+def _escape(found: re.Match[str]) -> str:
+    number = ord(found[0])
+    if number < 0x100:
+        return f"\\x{number:02x}"
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"

@@ -24,11 +24,15 @@ NEAR = 0.06
 
 
 class Candidate(NamedTuple):
-    """A lesson that fits what one is about to do; `similarity` where words were asked for."""
+    """A lesson that fits what one is about to do; `similarity` where words were asked for.
+
+    `firm`: a person stated it, so that no record of use keeps it away. Anybody can push such records.
+    """
 
     id: str
     usage: Usage
     similarity: float | None = None
+    firm: bool = False
 
 
 class Bars(NamedTuple):
@@ -82,10 +86,10 @@ def choose(candidates: Sequence[Candidate], bars: Bars, ablate: Callable[[str], 
 
 def _objection(one: Candidate, bars: Bars) -> tuple[str, str] | None:
     tallies = one.usage.tallies
-    harm = harmful(tallies)
+    harm = "" if one.firm else harmful(tallies)
     if harm:
         return "harm", harm
-    if one.usage.confidence < bars.confidence:
+    if one.usage.confidence < bars.confidence and not one.firm:
         return "confidence", f"confidence {one.usage.confidence:.2f} is below {bars.confidence:.2f}"
     if one.similarity is not None and one.similarity < bars.similarity:
         return "similarity", f"similarity {one.similarity:.2f} is below {bars.similarity:.2f}"

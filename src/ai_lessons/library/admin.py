@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ai_lessons.errors import NotFound, UsageError
+from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.porting.porting_jobs import PortingJobs
 from ai_lessons.library.reports import ModelState, Stale
 from ai_lessons.library.sharing.sharing_jobs import SharingJobs
-from ai_lessons.repository.store import Change, blob_id
+from ai_lessons.repository.store import AUTOCOMMIT, Change, blob_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -147,7 +147,8 @@ class Admin(SharingJobs, PortingJobs):
         """Change one setting in `.ai-lessons/config.yaml`, keeping its comments; the commit, or None if it waits.
 
         Raises:
-            UsageError: no such key, or not a value for it. Refused: an agent would change a policy.
+            UsageError: no such key, or not a value for it. Refused: an agent would change a policy, or it
+            would count for nothing here.
         """
         from ai_lessons.knowledge.config import set_value
         from ai_lessons.knowledge.layout import CONFIG_PATH
@@ -156,6 +157,11 @@ class Admin(SharingJobs, PortingJobs):
 
         refuse_agents(self._parts.options, key)
         store = self._parts.store
+        if key == "git.autocommit" and store.is_folder_of_bigger_repo:
+            raise Refused(
+                f"{key} counts for nothing in a folder of a bigger repository, because it comes with a pull",
+                hint=f"git -C {store.root} config {AUTOCOMMIT} true",
+            )
         data = store.read(CONFIG_PATH) if store.exists(CONFIG_PATH) else b""
         new = set_value(decode(data, CONFIG_PATH), key, value).encode()
         if key == "search.index" and value:
@@ -372,13 +378,15 @@ class Admin(SharingJobs, PortingJobs):
 
         return reset(self._parts, name)
 
-    def trust_script(self, ref: str) -> str:
-        """Allow this machine to run the script with the content that it has now; its path.
+    def trust_script(self, ref: str) -> tuple[str, ...]:
+        """Allow this machine to run the script and what it names beside it, as they are now; their paths, its first.
 
         Raises:
-            UsageError: not a script.
+            UsageError: not a script. Refused: an agent is calling.
         """
         from ai_lessons.library.running import trust
+
+        self._parts.options.refuse_agents("trust a script", f"ai-lessons admin trust-script {ref}")
 
         self._parts.current()
         light = self._parts.resolve(ref)

@@ -8,6 +8,7 @@ from ai_lessons.knowledge import drafts, layout, markdown, origins
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library import importing
 from ai_lessons.library.checking import checked, project_name
+from ai_lessons.library.relating import refuse_wrong_kinds
 from ai_lessons.repository.store import Applied, Change, blob_id
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def rewrite(parts: Parts, entry: Entry, text: str, new_text: str, path: str, sub
     code = parts.store.read(entry.path) if is_script and entry.code else b""
     data = new_text.encode()
     written = checked(path, code if is_script else data, data if is_script else None, was=entry)
+    refuse_wrong_kinds(parts, written.kind, (link[:2] for link in written.links if link not in entry.links))
     has_file = bool(text) or not is_script
     expect = blob_id(text.encode()) if has_file else None  # of what was read, not of what is there by now
     changes = []

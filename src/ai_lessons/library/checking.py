@@ -30,7 +30,7 @@ def checked(path: str, data: bytes, side: bytes | None = None, *, was: Entry | N
     text = decode(data if side is None else side, path)
     problems = [problem for problem in check_entry(entry, text) if not problem.fixable]
     problems += secret_scan.problems(
-        entry.fields, texts_of(path, data, side), "" if was is None else was.body + was.code
+        entry.fields, texts_of(path, data, side), "" if was is None else was.path + was.body + was.code
     )
     if problems:
         raise InvalidEntry(problems)

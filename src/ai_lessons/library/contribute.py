@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from ai_lessons.errors import NotFound, UsageError
 from ai_lessons.knowledge import drafts, layout, markdown
-from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Pattern, Relation
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Kind, Pattern, Relation
 from ai_lessons.library import changing, importing, refreshing
 from ai_lessons.library.checking import checked, project_name
+from ai_lessons.library.lessons import statements
+from ai_lessons.library.relating import opposites, refuse_circle, refuse_wrong_kinds
 from ai_lessons.library.secrets import secret_scan
 from ai_lessons.repository.store import Change
 
@@ -83,6 +85,8 @@ class Contribute:
         entry_id = drafts.new_id(created)
         links = self._links(draft.links)
         said = {name: value for name, value in asdict(draft).items() if name not in _NOT_FIELDS}
+        if parts.options.agent:
+            said["origin"] = statements.AI  # whoever it says that it speaks for
         fields = drafts.lesson_fields(entry_id, drafts.stamp(created), links=links, **said)
         fields |= secret_scan.fields(draft.allow_secrets)
         project = project_name(draft.project) if draft.project else GLOBAL_PROJECT
@@ -91,8 +95,6 @@ class Contribute:
         action = draft.do or draft.dont
         if not (draft.when and action and draft.because):
             return done
-        from ai_lessons.library.relating import opposites
-
         parts.current()
         pattern = Pattern(draft.when, action, draft.because, negative=draft.dont is not None)
         return replace(done, notes=(*done.notes, *opposites(parts, done.id, pattern)))
@@ -101,12 +103,16 @@ class Contribute:
         if not wanted:
             return []
         self._reading.current()
-        return drafts.resolved(wanted, self._reading.resolve)
+        found = drafts.resolved(wanted, self._reading.resolve)
+        refuse_wrong_kinds(self._reading, Kind.LESSON, found)
+        return found
 
     def _new(self, path: str, fields: Mapping[str, Any], body: str, subject: str) -> Written:
         data = markdown.render(fields, body).encode()
         entry = checked(path, data)
         applied = self._parts.write(subject, [Change(path, data, expect=None)], [("Entry", entry.id)])
+        if entry.fields.get("from") == statements.USER:
+            statements.remember(self._parts, statements.USER, entry)
         return self._parts.written_one(entry, applied)
 
     def add_resources(self, draft: ResourceDraft) -> Imported:
@@ -146,13 +152,19 @@ class Contribute:
         applies_to: Sequence[str] | None = None,
         content: str | None = None,
         allow_secrets: Sequence[tuple[str, str]] = (),
+        only_resources: bool = False,
     ) -> Written:
         """Change what is given and nothing else; None leaves a key alone, an empty list removes it.
 
         New versions or another project move the file; its id stays.
+
+        Raises:
+            UsageError: nothing is given, or with `only_resources` it is a lesson or a rule.
         """
         self._parts.current()
         light = self._parts.resolve(ref)
+        if only_resources:
+            _refuse_others(light, "update")
         new_tags = None
         if tags is not None or add_tags or remove_tags:
             kept = set(light.tags if tags is None else tags) | set(add_tags)
@@ -201,13 +213,20 @@ class Contribute:
         today = drafts.stamp(self._parts.options.now())[:10]
         return changing.change(self._parts, light, {"reviewed": today}, f"Keep {light.kind}: {light.title}")
 
-    def delete(self, refs: Sequence[str]) -> tuple[Written, ...]:
+    def delete(self, refs: Sequence[str], *, only_resources: bool = False) -> tuple[Written, ...]:
         """Remove entries, all in one commit. Git keeps their history, edits that were in no commit included.
 
         The removal of a rule is a proposal.
+
+        Raises:
+            UsageError: with `only_resources` one of them is a lesson or a rule; then nothing is removed.
         """
         if not refs:
             raise NotFound("entry", "", hint="name at least one")
+        if only_resources:
+            self._reading.current()
+            for ref in refs:
+                _refuse_others(self._reading.resolve(ref), "delete")
         places = self._by_place(refs)  # all are resolved before the first is deleted
         return tuple(one for parts, own in places for one in changing.delete(parts, own))
 
@@ -264,14 +283,13 @@ class Contribute:
         A symmetric relation that `b` states already is the same edge.
 
         Raises:
-            UsageError: no such relation, or both are the same entry. Conflict: it would close a circle of a relation
-            that makes no sense in one.
+            UsageError: no such relation, one that does not join these kinds, or both are the same entry. Conflict: it
+            would close a circle of a relation that makes no sense in one.
         """
-        from ai_lessons.library.relating import refuse_circle
-
         if relation not in set(Relation):
             raise UsageError(f"no relation {relation!r}", hint="one of: " + ", ".join(Relation))
         start, end = self._pair(a, b)
+        refuse_wrong_kinds(self._reading, start.kind, [(relation, end.id)])
         refuse_circle(self._reading, start, relation, end)
         if Relation(relation).symmetric and self._says(end, relation, start):
             start, end = end, start
@@ -279,7 +297,11 @@ class Contribute:
         kept = [x for x in entry.links if (x.relation, x.target) != (relation, end.id)]
         links = drafts.link_items(kept, add=(relation, end.id, weight))
         subject = f"Link: {start.title} {relation} {end.title}"
-        return changing.change(self._writes_to(start.id), start, {"links": links}, subject)
+        parts = self._writes_to(start.id)
+        done = changing.change(parts, start, {"links": links}, subject)
+        if relation in statements.SILENCING:
+            statements.remember_link(parts, start.id, end.id)
+        return done
 
     def _says(self, here: Light, relation: str, there: Light) -> bool:
         entry, _ = self._reading.load(here.id)
@@ -327,3 +349,10 @@ class Contribute:
         if start.id == end.id:
             raise UsageError("an entry cannot be linked to itself")
         return start, end
+
+
+def _refuse_others(light: Light, job: str) -> None:
+    """Refuse what is neither a doc nor a script."""
+    if not light.kind.is_resource:
+        hint = f"ai-lessons contribute {job} {light.handle}"
+        raise UsageError(f"{light.handle} is a {light.kind}, neither a doc nor a script", hint=hint)

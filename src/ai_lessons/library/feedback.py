@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.errors import Refused, UsageError
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.learning.events import OBSERVED, OUTCOMES, Event
+from ai_lessons.learning.events import CONTRADICTED, OBSERVED, OUTCOMES, Event
 from ai_lessons.learning.folding import NOTHING
 from ai_lessons.learning.parameters import ABLATION, ASSESSMENT, curiosity, learned
+from ai_lessons.library.lessons import statements
 from ai_lessons.library.writes import Feedback
 
 if TYPE_CHECKING:
@@ -25,6 +26,10 @@ def feedback(parts: Parts, ref: str, outcome: str, note: str) -> Feedback:
     if not parts.usages.recording:
         raise Refused("this repository records no events", hint="record them: ai-lessons admin config set events true")
     usages = parts.usages
+    if outcome == CONTRADICTED and parts.options.agent and light.details.get("firm"):
+        statements.ask(parts, light, f"says that it is contradicted{f': {note}' if note else ''}")
+        kept = f"{light.handle} is firm: a person stated it, so this is kept as a question: ai-lessons admin review"
+        return Feedback(light, outcome, usages.of(light), (kept,))
     before = usages.tallies([light.id]).get(light.id, NOTHING)
     said = [Event("", "", outcome, light.id, note=note), *learned(outcome, usages.edge_of(light.id))]
     if parts.options.session and light.kind is Kind.LESSON:

@@ -16,6 +16,7 @@ from ai_lessons.library import usefulness
 from ai_lessons.library.reports import Check, Stale, Stats
 from ai_lessons.repository import git, scaffold
 from ai_lessons.repository.githooks import hooks
+from ai_lessons.repository.store import AUTOCOMMIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,15 +54,15 @@ def _repository(parts: Parts) -> Check:
     return Check("repository", "ok", f"{where}, {branch} at {commit}")
 
 
-def _git(parts: Parts) -> Check:
+def _git(_: Parts) -> Check:
     try:
-        return Check("git", "ok", git.run(parts.store.root, "--version").text.strip())
+        return Check("git", "ok", git.run_outside("--version").text.strip())
     except GitMissing as error:
         return Check("git", "error", error.message, error.hint)
 
 
 def _identity(parts: Parts) -> Check:
-    who = git.identity(parts.store.root, "COMMITTER")
+    who = git.identity(parts.store.worktree, "COMMITTER")
     if not who:
         return Check(
             "identity", "error", "git does not know who you are: writes wait for a commit",
@@ -86,7 +87,13 @@ def _pending(parts: Parts) -> Check:
     waiting = parts.store.pending()
     if waiting:
         return Check("pending", "warning", f"writes that wait for a commit: {len(waiting)}", "ai-lessons admin save")
-    return Check("pending", "ok", "every write is committed" if parts.store.autocommit else "commits are yours to make")
+    stated = parts.reading_config.autocommit
+    if parts.store.commits(stated):
+        return Check("pending", "ok", "every write is committed")
+    ignored = "; git.autocommit counts for nothing in a folder of a bigger repository" if stated else ""
+    return Check(
+        "pending", "ok", f"commits are yours to make{ignored}", f"git config {AUTOCOMMIT} true" if stated else ""
+    )
 
 
 def _taken_away(parts: Parts) -> int:
@@ -194,7 +201,9 @@ def _clusters(parts: Parts) -> tuple[int, ...]:
 
 
 def _recent_commits(parts: Parts) -> int:
-    done = git.run(parts.store.root, "rev-list", "--count", "--since=30.days", "HEAD", "--", ".")
+    done = git.run(
+        parts.store.worktree, "rev-list", "--count", "--since=30.days", "HEAD", "--", ".", cwd=parts.store.root
+    )
     return int(done.text) if not done.code else 0
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from ai_lessons.knowledge.passages import estimate_tokens, split
 from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library.checking import checked, project_name
-from ai_lessons.library.refreshing import refreshed_text
+from ai_lessons.library.refreshing import refreshed_text, remember_sources
 from ai_lessons.library.running import interpreter_of
 from ai_lessons.library.secrets import secret_scan
 from ai_lessons.library.sharing.incoming import as_doc, take
@@ -78,6 +79,8 @@ def _files(parts: Parts, draft: ResourceDraft) -> list[Outside]:
         raise UsageError("only a script can stay where it is: a doc is a snapshot", hint="leave --in-place out")
     if draft.project:
         project_name(draft.project)
+    for pattern in draft.paths:  # before any look at it: whether a file is there is nothing to tell either
+        parts.options.limits.refuse_place(parts.options.cwd / outside.expanded(re.split(r"[*?\[]", pattern)[0]))
     files = outside.expand(draft.paths, parts.options.cwd, recursive=draft.recursive)
     if not files:
         raise UsageError(f"no files in {', '.join(draft.paths)}", hint="hidden files and links are not taken")
@@ -93,8 +96,11 @@ def _import(
     skipped: Sequence[tuple[str, str]],
     parsed: Mapping[str, tuple[bytes, Entry]],
 ) -> Imported:
+    docs = (one.entry for one in planned.values() if one.entry.kind is Kind.DOC)
+    sources = [(one.id, str(one.fields["source_path"])) for one in docs if one.fields.get("source_path")]
     fresh = [one for one in planned.values() if one.changes]
     if not fresh:
+        remember_sources(parts, sources)
         return Imported((), len(planned), tuple(skipped), None)
     what = f"{draft.kind}: {fresh[0].entry.title}" if len(fresh) == 1 else f"{len(fresh)} {draft.kind}s"
     trailers = [("Entry", fresh[0].entry.id)] if len(fresh) == 1 else []
@@ -103,6 +109,7 @@ def _import(
     parts.keep_edits([change.path for change in changes if isinstance(change.expect, str)])
     applied = parts.write(f"Add {what}", changes, trailers)
     parts.options.progress("writing", len(fresh), len(fresh))
+    remember_sources(parts, sources)
     if draft.kind is Kind.SCRIPT:
         marks = (
             (e.path, fingerprint(_script_bytes(parts, e), interpreter_of(e))) for e in (one.entry for one in fresh)
@@ -145,7 +152,7 @@ class Planner:
         inside = self._parts.inside(str(file.path)) if self._is_inside(file.path.parent) else None
         if inside is not None:
             return self._describe(inside)
-        came = take(file, self._sources)
+        came = take(file, self._sources, self._parts.options.limits)
         return self._script(came) if self._draft.kind is Kind.SCRIPT else self._doc(came)
 
     def _is_inside(self, folder: Path) -> bool:

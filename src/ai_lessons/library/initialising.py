@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ai_lessons.errors import UsageError
 from ai_lessons.library.parts import Parts
 from ai_lessons.library.reports import Initialised
 from ai_lessons.library.secrets import secret_gate
@@ -16,12 +17,14 @@ if TYPE_CHECKING:
     from ai_lessons.library.options import Options
 
 
-def init(path: Path, options: Options, *, from_url: str | None, hooks: bool, team: bool) -> Initialised:
+def init(path: Path, options: Options, *, from_url: str | None, hooks: bool, team: bool, starters: bool) -> Initialised:
     """See `wiring.init_repository`."""
+    if from_url and starters:
+        raise UsageError("a clone brings its own entries, and no starter set", hint="leave --from or --starters out")
     if from_url:
         made = scaffold.clone(from_url, path)
     else:
-        made = scaffold.init(path, team=team, person=options.agent is None, unwanted=secret_gate.why_not)
+        made = scaffold.init(path, team=team, with_starters=starters, unwanted=secret_gate.why_not)
     parts = Parts(made.root, options)
     try:
         bigger = parts.store.is_folder_of_bigger_repo

@@ -68,7 +68,7 @@ class Injecting:
         usages = self._parts.usages.several(near)
         near.sort(key=lambda light: (-(light.score or 0), -usages[light.id].confidence))
         similar = self._similarities(query.query) if query.query.strip() else {}
-        candidates = [Candidate(light.id, _used(usages[light.id]), similar.get(light.id)) for light in near]
+        candidates = [_candidate(light, usages[light.id], similar.get(light.id)) for light in near]
         by_id = {light.id: light for light in near}
         fit = [by_id[one.id] for one in choose(candidates, self._bars._replace(budget=len(near) + 1)).chosen]
         away = giving_way(self._parts, fit, query.project)
@@ -111,6 +111,10 @@ class Injecting:
         if not self._session:
             return []
         return [ASKING] if self._chance("question").random() < self._parameters[ASSESSMENT].value else []
+
+
+def _candidate(light: Light, usage: Usage, similarity: float | None) -> Candidate:
+    return Candidate(light.id, _used(usage), similarity, firm=bool(light.details.get("firm")))
 
 
 def _used(usage: Usage) -> folding.Usage:

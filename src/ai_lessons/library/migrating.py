@@ -13,10 +13,11 @@ from ai_lessons.knowledge.texts import decode
 from ai_lessons.library.importing import told_of
 from ai_lessons.library.porting.porting_rules import propose_files
 from ai_lessons.library.rules.rule_desk import desk
+from ai_lessons.library.secrets import secret_gate
 from ai_lessons.repository import snapshots
 from ai_lessons.repository.approval.rule_files import is_rule
 from ai_lessons.repository.proposal.proposals import text_of
-from ai_lessons.repository.store import Actor, Change, Job, blob_id
+from ai_lessons.repository.store import Change, Job, blob_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -71,9 +72,8 @@ def migrate(parts: Parts, *, dry_run: bool, steps: Mapping[int, Step] = migratio
     head = parts.store.head().commit or ""
     tag = f"before-format-{new}-{parts.options.now().astimezone():%Y-%m-%dT%H%M%S}"
     snapshots.take(parts.store.worktree, tag, head, f"Before the migration from format {old} to {new}")
-    actor = Actor(agent=parts.options.agent, session=parts.options.session)
-    if parts.config.autocommit is not None:
-        parts.store.autocommit = parts.config.autocommit
+    actor = secret_gate.actor(parts)
+    parts.store.autocommit = parts.store.commits(parts.config.autocommit)
     job = Job(f"Migrate from format {old} to {new}", [*changes, _stated(parts, new)], [("Snapshot", tag)], actor)
     parts.refuse_secrets(job.changes)
     applied = parts.store.apply(job)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from ai_lessons.errors import Refused
 from ai_lessons.library.answers import Progress, silent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 USER, PROJECT, ENTERPRISE = "user", "project", "enterprise:"
 """Names of tiers; that of an enterprise goes on with its own."""
@@ -48,15 +50,46 @@ class Places(NamedTuple):
     file: str = "config.toml"
 
 
+class Limits(NamedTuple):
+    """Which files of this machine a caller may name: those below `root`, and none that holds the caller's own secret.
+
+    `secret_file` is the device and inode of the file in which that is kept, under whatever name.
+    """
+
+    root: Path | None = None
+    secret: bytes = b""
+    secret_file: tuple[int, int] | None = None
+
+    def refuse_place(self, path: Path) -> None:
+        """Look at where a path leads, links followed; the file need not exist.
+
+        Raises:
+            Refused: outside of `root`.
+        """
+        if self.root is not None and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self.root)):
+            raise Refused(f"{path} is not below {self.root}", hint="name a file that is: this server reads no other")
+
+    def refuse_content(self, path: Path, data: bytes) -> None:
+        """Look at a file that was read.
+
+        Raises:
+            Refused: it is the file with the secret, or holds it, too.
+        """
+        status = path.stat()
+        if (status.st_dev, status.st_ino) == self.secret_file or (self.secret and self.secret in data):
+            raise Refused(f"{path} holds the token of this server", hint="name another file")
+
+
 class Options(NamedTuple):
     """What a door knows that the repository does not: this machine's folders, who is calling, how to ask.
 
     `cache_dir` may be deleted at any time; `state_dir` holds what this user trusts; `index_dir` puts the search
     index elsewhere (a folder or a URI that LanceDB takes). `ask_trust(path, text)` is asked before a script runs
     that this machine has never seen; without it such a script is refused. `ask_keys(question, keys)` is asked once whom
-    to trust where approvals have to be signed. `cwd` resolves relative file names. `tier` is the name of the repository
-    that is opened, `places` what is read beside it. `evaluator` is a command that is asked about what is promoted, and
-    `ask_model(text)`, without one, the caller's own model; it raises an `AiLessonsError` where that gives no answer.
+    to trust where approvals have to be signed, `ask_source(doc, path, file)` before a doc is read again from
+    where it was not added from on this machine. `cwd` resolves relative file names. `agent` is who calls if that is no
+    person, `agent_by` the variable or file that says so. `tier` is the name of the repository
+    that is opened, `places` what is read beside it. `limits` says which files of this machine may be added.
     """
 
     cache_dir: Path
@@ -65,15 +98,26 @@ class Options(NamedTuple):
     cwd: Path
     model_dir: Path | None = None
     reranker: str | None = None
-    evaluator: str | None = None
     index_dir: str | None = None
     agent: str | None = None
+    agent_by: str = ""
     session: str | None = None
     tier: str = USER
     offline: bool = False
     ask_trust: Callable[[str, str], bool] | None = None
     ask_keys: Callable[[str, list[str]], bool] | None = None
+    ask_source: Callable[[str, str, str], bool] | None = None
     progress: Progress = silent
     now: Callable[[], datetime] = utc_now
     places: Places = Places()
-    ask_model: Callable[[str], str] | None = None
+    limits: Limits = Limits()
+
+    def refuse_agents(self, what: str, command: str) -> None:
+        """Some jobs are for people; `what` completes "an agent cannot", `command` is how a person does it.
+
+        Raises:
+            Refused: an agent is calling.
+        """
+        if self.agent:
+            where = f", without {self.agent_by} in the environment" if self.agent_by.isupper() else ""
+            raise Refused(f"an agent cannot {what}: a person does", hint=f"ask the user: {command}{where}")

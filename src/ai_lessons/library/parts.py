@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -11,9 +12,10 @@ from typing import TYPE_CHECKING
 from ai_lessons.errors import AiLessonsError, AmbiguousName, InvalidEntry, NotFound
 from ai_lessons.index.catalog import Catalog
 from ai_lessons.knowledge.layout import CONFIG_PATH
+from ai_lessons.library.lessons import statements
 from ai_lessons.library.rules.in_force import RulesInForce
 from ai_lessons.library.rules.signatures import Signatures
-from ai_lessons.repository.store import AS_IT_IS, Actor, Applied, Change, Job, Store
+from ai_lessons.repository.store import AS_IT_IS, Applied, Change, Job, Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -52,11 +54,9 @@ def _parser(parsed: Mapping[str, tuple[bytes, Entry]] = MappingProxyType({})) ->
 
 def _identity(path: Path) -> tuple[int, int] | None:
     """What tells a file or folder from another one of the same name."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
+    with suppress(OSError):
+        return (found := path.stat()).st_dev, found.st_ino
+    return None
 
 
 def _anything(_changes: Sequence[Change]) -> None:
@@ -126,6 +126,7 @@ class Parts:
             self._scan, self.store.read, lambda: _parser(parsed), self.options.progress
         )
         self.rules.bring(self.catalog)
+        statements.attest(self)
         self._place = self._where()
         return self.catalog
 
@@ -312,18 +313,20 @@ class Parts:
         """One job: the files are in place when this returns, committed or waiting.
 
         Raises:
-            Refused: a policy of the enterprise that one works for forbids it; nothing was written.
+            Refused: a policy of an enterprise forbids it, or `statements.guard`; nothing was written.
             InvalidEntry: a file would bring a secret into git; see `secret_gate`.
         """
+        from ai_lessons.library.secrets import secret_gate, secret_scan
+
         self.guard(changes)
-        self.refuse_secrets(changes)
+        statements.guard(self, changes)
+        told = [(key, secret_scan.masked(value)) for key, value in (*trailers, *self.refuse_secrets(changes))]
         self.usages.share()
         self._settle()
-        actor = Actor(agent=self.options.agent, session=self.options.session)
-        return self.store.apply(Job(subject, changes, trailers, actor))
+        return self.store.apply(Job(secret_scan.masked(subject), changes, told, secret_gate.actor(self)))
 
-    def refuse_secrets(self, changes: Sequence[Change]) -> None:
-        """Called before anything is written, of a job by itself.
+    def refuse_secrets(self, changes: Sequence[Change]) -> list[tuple[str, str]]:
+        """Called before anything is written, of a job by itself; trailers of `secret_gate.refuse`.
 
         Raises:
             InvalidEntry: a file would bring a secret into git; see `secret_gate`.
@@ -332,7 +335,7 @@ class Parts:
 
         root = self.store.root
         texts = ((x.path, secret_gate.on_disk(root, x.path) if x.data is AS_IT_IS else x.data) for x in changes)
-        secret_gate.refuse(self, {path: data if isinstance(data, bytes) else None for path, data in texts})
+        return secret_gate.refuse(self, {path: data if isinstance(data, bytes) else None for path, data in texts})
 
     def commit_events(self, changes: Sequence[Change]) -> str | None:
         """Put event logs in place, as a job of their own; its commit, which may wait."""
@@ -352,15 +355,14 @@ class Parts:
     def _settle(self) -> None:
         """Let the store commit as the settings say."""
         self.refuse_other_formats()
-        if self.config.autocommit is not None:
-            self.store.autocommit = self.config.autocommit
+        self.store.autocommit = self.store.commits(self.config.autocommit)
 
     def keep_edits(self, paths: Sequence[str]) -> None:
         """Commit edits of these files that are in no commit yet, because the next job replaces or removes them.
 
-        Where commits are the user's to make, the edits are theirs to keep, too, and nothing happens.
+        Where commits are the user's to make, the edits are theirs to keep, too.
         """
-        if self.config.autocommit is False or not self.store.autocommit:
+        if not self.store.commits(self.config.autocommit):
             return
         edited = [path for path in paths if self.store.exists(path) and self.history.dirty(path)]
         if edited:
@@ -383,10 +385,7 @@ class Parts:
         return tuple(Written(x.id, x.handle, x.kind, x.title, x.path, applied.commit, said, x.tier) for x in found)
 
     def written_one(self, entry: Entry, applied: Applied, notes: Sequence[str] = ()) -> Written:
-        """What to tell of one entry; also where somebody took its file away meanwhile, by a switch of branch say.
-
-        The catalog is left as it is: whoever reads next brings it up to date, for all that was written until then.
-        """
+        """What to tell of one entry, whose file may be gone by now. The catalog is left as it is."""
         from ai_lessons.knowledge.entries import Kind
         from ai_lessons.library.writes import Written
 

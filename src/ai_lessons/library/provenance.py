@@ -156,7 +156,8 @@ def why(parts: Parts, light: Light, known: Reader) -> Why:
         approval=approval,
         lines=(
             *_said(said_by, said_at, revisions),
-            *(f"{key}: {value}" for key, value in source),
+            *([f"stated by {light.details['stated_by']}"] if light.details.get("stated_by") else []),
+            *(f"{'its file says ' if light.kind is Kind.LESSON else ''}{key}: {value}" for key, value in source),
             *(f"derived from {_title(one)}" for one in chain),
             *(f"{_word(one)} {_title(one)}" for one in others),
             *(_approved(approval) if light.kind is Kind.RULE else _taken(parts, light)),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import os
 from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from ai_lessons.errors import AiLessonsError, NotFound, UsageError
+from ai_lessons.errors import AiLessonsError, NotFound, Refused, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import markdown
 from ai_lessons.knowledge.entries import Kind
@@ -16,6 +19,7 @@ from ai_lessons.library.secrets import secret_scan
 from ai_lessons.library.sharing.incoming import as_doc, take
 from ai_lessons.library.writes import Refreshed
 from ai_lessons.repository.outside import Outside, expanded
+from ai_lessons.repository.running.trust import Trust
 from ai_lessons.repository.sources import Sources
 from ai_lessons.repository.store import Change, blob_id
 
@@ -26,6 +30,8 @@ if TYPE_CHECKING:
     from ai_lessons.library.parts import Parts
     from ai_lessons.library.sharing.incoming import Incoming
 
+SOURCE = "source"
+
 
 def refresh(
     parts: Parts, refs: Sequence[str], *, every: bool, allow_secrets: Sequence[tuple[str, str]] = ()
@@ -34,7 +40,8 @@ def refresh(
 
     Raises:
         UsageError: neither names nor `every`; NotFound: a named doc has no source, or it is gone. InvalidEntry: what
-            came is no text of an entry, or holds a secret; with `every` that is a warning, and the doc stays.
+            came is no text of an entry, or holds a secret. Refused: see `allow_source`. With `every` each of the last
+            three is a warning, and the doc stays.
     """
     catalog = parts.current()
     if every == bool(refs):
@@ -93,7 +100,8 @@ def _look_at(
     if not source or light.kind is not Kind.DOC:
         raise NotFound("source of", light.handle, hint="only docs added from a file can be refreshed")
     path = expanded(str(source))
-    came = take(Outside(path, path.name), sources, str(source))
+    outside = Outside(allow_source(parts, light, str(source)), path.name)
+    came = take(outside, sources, parts.options.limits, str(source))
     old_ref = entry.fields.get("source_ref")
     warning = "its source's repository has moved on" if _moved(str(old_ref or ""), came.source_ref or "") else ""
     answer = _answer(light, old_ref, came.source_ref, warning)
@@ -105,6 +113,50 @@ def _look_at(
     diff, added, removed = _difference(entry.body, body, light.path)
     answer = replace(answer, changed=True, added=added, removed=removed, diff=diff)
     return answer, Change(entry.path, new.encode(), expect=blob_id(old.encode()))
+
+
+def allow_source(parts: Parts, light: Light, source: str) -> Path:
+    """The file behind the `source_path` of a doc, without links, once it may be read on this machine.
+
+    A pull may bring any path. So the doc, the words of its path and the file that they lead to are remembered together
+    when the doc is added here; what differs in one of them is asked for by name.
+
+    Raises:
+        Refused: the doc was not added here from that file, and there is no terminal to ask on, or the answer is no.
+    """
+    real = _real(source)
+    if not is_known_source(parts, light.id, source):
+        ask = parts.options.ask_source
+        if ask is None or not ask(f"{light.handle} {light.title}", source, real):
+            raise Refused(
+                f"{light.handle} was not added on this machine from {source}, so that file is not read",
+                hint=f"look at the path; then, at a terminal: ai-lessons contribute refresh-resource {light.handle}",
+            )
+        remember_sources(parts, [(light.id, source)])
+    return Path(real)
+
+
+def is_known_source(parts: Parts, entry_id: str, source: str) -> bool:
+    """Whether this doc was added, or was let be read again, in this clone from this path and the file behind it."""
+    return _source_mark(entry_id, source) in Trust(parts.store.state_dir, SOURCE).marks()
+
+
+def remember_sources(parts: Parts, sources: Sequence[tuple[str, str]]) -> None:
+    """Let docs be read again from where they came, each as (id, path): for docs that were added here.
+
+    Raises:
+        StorageFailed: the state folder cannot be written.
+    """
+    Trust(parts.store.state_dir, SOURCE).add_all((source, _source_mark(one, source)) for one, source in sources)
+
+
+def _source_mark(entry_id: str, source: str) -> str:
+    return sha256("\0".join((entry_id, source, _real(source))).encode(errors="replace")).hexdigest()
+
+
+def _real(source: str) -> str:
+    """The file that a path leads to, without links; a path that no file can have leads to itself."""
+    return source if "\0" in source else os.path.realpath(expanded(source))
 
 
 def refreshed_text(old: str, came: Incoming, body: str, more: Mapping[str, Any] = MappingProxyType({})) -> str:

@@ -10,7 +10,8 @@ from ai_lessons.errors import Conflict, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Relation, Status
 from ai_lessons.knowledge.patterns import parse
-from ai_lessons.knowledge.relations import ACYCLIC
+from ai_lessons.knowledge.relations import ACYCLIC, wrong_kinds
+from ai_lessons.library.lessons.statements import may_silence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -96,22 +97,27 @@ def _origins(parts: Reading, light: Light) -> set[str]:
     return {light.id} | {e.target for e in edges if e.relation == Relation.DERIVED_FROM and e.source == light.id}
 
 
-def superseded_by(parts: Reading, entry_id: str) -> Light | None:
-    """The newest active entry that takes the place of this one, over however many steps; None if it stands."""
+def superseded_by(parts: Reading, entry_id: str, light: Light | None = None) -> Light | None:
+    """The newest active entry that takes the place of this one, over however many steps; None if it stands.
+
+    `light` is the entry itself, where it is known. Of a firm lesson only links count that may silence one.
+    """
     found: Light | None = None
     seen, border = {entry_id}, [entry_id]
+    known = {entry_id: light} if light else {}
     for _ in range(CHAIN):
-        newer = [
-            edge.source
+        steps = [
+            (edge.source, one)
             for one in border
             for edge in parts.catalog.edges(one)
             if edge.relation == Relation.SUPERSEDES and edge.target == one and edge.source not in seen
         ]
-        if not newer:
+        if not steps:
             break
+        known |= parts.catalog.many({one for step in steps for one in step if one not in known})
+        newer = [source for source, one in steps if may_silence(parts, source, one, known)]
         seen.update(newer)
-        lights = parts.catalog.many(newer)
-        active = [lights[one] for one in newer if one in lights and _is_active(lights[one])]
+        active = [known[one] for one in newer if one in known and _is_active(known[one])]
         found = active[0] if active else found
         border = newer
     return found
@@ -122,7 +128,9 @@ def superseded(parts: Reading) -> frozenset[str]:
     old = {edge.target for edge in parts.catalog.edges() if edge.relation == Relation.SUPERSEDES}
     known = parts.catalog.many(old) if old else {}
     return frozenset(
-        one for one, light in known.items() if light.kind is not Kind.RULE and superseded_by(parts, one) is not None
+        one
+        for one, light in known.items()
+        if light.kind is not Kind.RULE and superseded_by(parts, one, light) is not None
     )
 
 
@@ -189,13 +197,16 @@ def giving_way(parts: Reading, lights: Sequence[Light], project: str | None) -> 
     for light in lights:
         for edge in parts.catalog.edges(light.id):
             special = edge.relation == Relation.SPECIALIZES and edge.source == light.id
-            if special and edge.target in by_id and light.id not in away and edge.target not in away:
+            special = special and edge.target in by_id and light.id not in away and edge.target not in away
+            if special and may_silence(parts, light.id, edge.target, by_id):
                 away[edge.target] = "specialized", f"[{light.handle}] says it for this case"
     for one, other in contradictions(parts, lights):
         if one.id in away or other.id in away:
             continue
         far, near = ((parts.nearness(x.tier), _farther(x, project)) for x in (one, other))
         wins, loses = (other, one) if far > near else (one, other)
+        if not may_silence(parts, wins.id, loses.id, by_id):
+            wins, loses = loses, wins
         away[loses.id] = "contradicts", f"contradicts [{wins.handle}], which is nearer or surer"
     return away
 
@@ -227,6 +238,24 @@ def refuse_circle(parts: Reading, start: Light, relation: str, end: Light) -> No
             f"{end.handle} {relation.replace('_', ' ')} {start.handle} already, if over others: this closes a circle",
             hint=f"ai-lessons recall related {end.handle} --depth 3",
         )
+
+
+def refuse_wrong_kinds(parts: Reading, source: Kind, links: Iterable[tuple[str, str]]) -> None:
+    """Refuse links (relation, id) from an entry of this kind to kinds that their relation does not join.
+
+    What is not in the catalog, because it lies in another tier or comes later, is not looked at.
+
+    Raises:
+        UsageError: the first that is wrong, with the kinds and relations that are right.
+    """
+    wanted = list(links)
+    known = parts.catalog.many({target for _, target in wanted}) if wanted else {}
+    for relation, target in wanted:
+        end = known.get(target)
+        wrong = wrong_kinds(relation, source, end.kind) if end else ""
+        if end and wrong:
+            said, _, fitting = wrong.partition("; ")
+            raise UsageError(f"{said} ({end.handle})", hint=fitting)
 
 
 def opposites(parts: Reading, written: str, pattern: Pattern) -> list[str]:

@@ -35,6 +35,7 @@ from ai_lessons.repository.store import Applied, Change, blob_id
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from ai_lessons.index.catalog_reading import Location
     from ai_lessons.knowledge.entries import Entry
     from ai_lessons.library.parts import Parts
     from ai_lessons.library.rules.rule_answers import Suggested
@@ -99,7 +100,7 @@ def snapshots_of(parts: Parts) -> tuple[Snapshot, ...]:
 def _unsaved(parts: Parts) -> int:
     from ai_lessons.repository import git
 
-    done = git.run(parts.store.root, "status", "--porcelain", "-z", "-uall", "--", ".")
+    done = git.run(parts.store.worktree, "status", "--porcelain", "-z", "-uall", "--", ".", cwd=parts.store.root)
     return len([one for one in done.out.split(b"\0") if one])
 
 
@@ -263,10 +264,8 @@ def _now(parts: Parts, entry_id: str) -> set[str]:
     return {path for one in found for path in _paths(one)}
 
 
-def _paths(place: object) -> tuple[str, ...]:
-    path, side = getattr(place, "path", None), getattr(place, "side_path", None)
-    own = path if getattr(place, "hash", None) else None
-    return tuple(one for one in (own, side) if one)
+def _paths(place: Location) -> tuple[str, ...]:
+    return tuple(one for one in (place.path if place.hash else None, place.side_path) if one)
 
 
 def _back(past: _Past, path: str) -> Change | None:
@@ -289,8 +288,9 @@ def _keep(parts: Parts, changes: list[Change]) -> None:
     """
     paths = [one.path for one in changes if parts.store.exists(one.path)]
     parts.keep_edits(paths)
-    commits = parts.store.autocommit if parts.config.autocommit is None else parts.config.autocommit
-    edited = [] if commits else [path for path in paths if parts.history.dirty(path)]
+    edited = (
+        [] if parts.store.commits(parts.config.autocommit) else [path for path in paths if parts.history.dirty(path)]
+    )
     if edited:
         raise UnsavedEdits(f"{', '.join(edited[:3])} has edits that are in no commit", hint="commit them first")
 
@@ -327,7 +327,7 @@ def _propose(
             try:
                 entry = read_entry(path, text)
             except AiLessonsError:
-                continue  # what cannot be read was never in force, and nobody could judge it
+                continue  # what cannot be read was never in force, and no person could judge it
             what = "removal" if not then else "edit" if now else "rule"
             subject = f"Propose {what}: {entry.title}"
             made.append(propose_files(at, entry, files, subject, f"commit {source[:10]}", dry_run=dry_run))

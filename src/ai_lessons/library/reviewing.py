@@ -21,6 +21,8 @@ from ai_lessons.knowledge.layout import side_of
 from ai_lessons.knowledge.markdown import key_lines
 from ai_lessons.learning.events import SCRIPT_FAILED, SCRIPT_OK
 from ai_lessons.library.health import stale
+from ai_lessons.library.lessons import statements
+from ai_lessons.library.refreshing import is_known_source
 from ai_lessons.library.relating import superseded_by
 from ai_lessons.library.reports import Outdated
 from ai_lessons.repository import outside
@@ -83,6 +85,7 @@ class _Looking:
         catalog = self._parts.current()
         self._tallies = self._parts.usages.tallies()
         self._cache = self._parts.usages.cache
+        self._asked = statements.questions(self._parts)
         self._gone = {one.handle: one for one in stale(self._parts)}
         self._code = code_files.around(self._parts.options.cwd, self._parts.store.worktree.top, self._parts.store.root)
         for light in catalog.select(Filter(sort="created")):
@@ -95,6 +98,11 @@ class _Looking:
         rests = seen is not None and self._today < seen + REST
         if by is not None and by <= self._today and not (rests and seen is not None and by <= seen):
             yield Finding("review_by", f"it was to be reviewed by {by}", "review_by")
+        yield from (
+            Finding("asked", f"an agent asks: {said}")
+            for day, said in self._asked.get(light.id, ())
+            if seen is None or str(seen) < day
+        )
         if rests:
             return
         yield from self._dead_globs(light)
@@ -119,9 +127,9 @@ class _Looking:
                     )
 
     def _source(self, light: Light) -> Iterator[Finding]:
-        """What cannot be found here may well be there on the machine where it was read, so it says nothing."""
+        """What was added elsewhere may be on the machine where it was read: here nothing is said, and nothing read."""
         source, hashed = light.details.get("source_path"), light.details.get("content_hash")
-        if not source or not hashed:
+        if not source or not hashed or not is_known_source(self._parts, light.id, str(source)):
             return
         path = Path(os.path.expanduser(str(source)))
         if not path.is_absolute() or not path.parent.is_dir():

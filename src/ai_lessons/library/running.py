@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import EXIT_INTERRUPTED, NotFound, Refused, UsageError
@@ -9,11 +12,10 @@ from ai_lessons.knowledge.entries import Kind
 from ai_lessons.learning.events import SCRIPT_FAILED, SCRIPT_OK, Event
 from ai_lessons.repository import outside
 from ai_lessons.repository.running import captured, scripts
-from ai_lessons.repository.running.trust import Trust
+from ai_lessons.repository.running.trust import CODE, HERE, Trust, fingerprint, neighbours
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Entry, Light
     from ai_lessons.library.parts import Parts
@@ -33,9 +35,18 @@ class Ran(NamedTuple):
     omitted: int
 
 
+class _Start(NamedTuple):
+    """What runs a script that may run: argument vector, folder, environment."""
+
+    argv: list[str]
+    cwd: Path
+    env: dict[str, str]
+
+
 def run_script(parts: Parts, light: Light, args: Sequence[str], *, cwd: Path | None, timeout: float | None) -> int:
     """See `Recall.run`."""
-    code = scripts.run(_allowed(parts, light, args), cwd=cwd or parts.options.cwd, timeout=timeout)
+    with _allowed(parts, light, args, cwd) as start:
+        code = scripts.run(start.argv, cwd=start.cwd, env=start.env, timeout=timeout)
     _note(parts, light, code)
     return code
 
@@ -50,8 +61,8 @@ def run_captured(
     interrupted: Callable[[], None],
 ) -> Ran:
     """See `Recall.run_captured`."""
-    argv = _allowed(parts, light, args)
-    done = captured.run(argv, cwd=cwd or parts.options.cwd, timeout=timeout, interrupted=interrupted)
+    with _allowed(parts, light, args, cwd) as start:
+        done = captured.run(start.argv, cwd=start.cwd, env=start.env, timeout=timeout, interrupted=interrupted)
     _note(parts, light, done.code)
     return Ran(light, done.code, done.timed_out, done.stdout, done.stderr, done.stdout_omitted + done.stderr_omitted)
 
@@ -62,8 +73,11 @@ def _note(parts: Parts, light: Light, code: int) -> None:
         parts.usages.record_if_possible([Event("", "", SCRIPT_FAILED if code else SCRIPT_OK, light.id)])
 
 
-def _allowed(parts: Parts, light: Light, args: Sequence[str]) -> list[str]:
-    """The argument vector that runs the script, once it may run on this machine.
+@contextmanager
+def _allowed(parts: Parts, light: Light, args: Sequence[str], cwd: Path | None) -> Iterator[_Start]:
+    """What runs the script, once it may run on this machine.
+
+    A script of the repository runs from a copy of what is trusted, so that nothing else lies beside it.
 
     Raises:
         Refused: it may not. UsageError: not a script.
@@ -71,20 +85,69 @@ def _allowed(parts: Parts, light: Light, args: Sequence[str]) -> list[str]:
     if light.kind is not Kind.SCRIPT:
         raise UsageError(f"{light.handle} is a {light.kind}: only scripts can be run")
     entry, _ = parts.load(light.id)
+    by, where, root = interpreter_of(entry), cwd or parts.options.cwd, parts.store.root
     file, data = _content(parts, entry)
-    by = interpreter_of(entry)
+    beside = _beside(parts, entry, file, data, where)
+    _demand_trust(parts, light, file, beside | {file.name: data}, by)
+    env = scripts.environment(root)
+    if not file.is_relative_to(root):
+        yield _Start(scripts.command(file, args, interpreter=by, root=root, env=env), where, env)
+        return
+    with scripts.copied(file, beside | {file.name: data}, parts.options.state_dir / "running") as copy:
+        yield _Start(scripts.command(file, args, interpreter=by, copy=copy, root=root, env=env), where, env)
+
+
+def _demand_trust(parts: Parts, light: Light, file: Path, files: Mapping[str, bytes], by: str) -> None:
+    """Ask, where somebody can be asked, whether all these texts may run.
+
+    Raises:
+        Refused: one of them may not.
+    """
     known = Trust(parts.options.state_dir)
-    if not known.knows(data, by):
-        ask = parts.options.ask_trust
-        if ask is None or not ask(str(file), data.decode("utf-8", "replace")):
-            named = light.path if parts.store.exists(light.path) else file
-            raise Refused(
-                f"{named} has never been run on this machine with this content",
-                hint=f"read it (`ai-lessons recall show {light.handle}`), "
-                f"then allow it: ai-lessons admin trust-script {light.handle}",
-            )
-        known.add(entry.path, data, by)
-    return scripts.command(file, args, interpreter=by)
+    new = [name for name, data in files.items() if not known.knows(data, by if name == file.name else "")]
+    if not new:
+        return
+    ask = parts.options.ask_trust
+    beside = [name for name in sorted(new) if name != file.name]
+    if ask is not None and ask(*_question(file, files, beside, changed=file.name in new)):
+        known.add_all((name, fingerprint(files[name], by if name == file.name else "")) for name in new)
+        return
+    named = light.path if parts.store.exists(light.path) else str(file)
+    if file.name in new:
+        raise Refused(
+            f"{named} has never been run on this machine with this content",
+            hint=f"read it (`ai-lessons recall show {light.handle}`), "
+            f"then allow it: ai-lessons admin trust-script {light.handle}",
+        )
+    raise Refused(
+        f"{named} may use files beside it that nobody allowed on this machine with this content: {', '.join(new)}",
+        hint=f"read them, then allow them and the script: ai-lessons admin trust-script {light.handle}",
+    )
+
+
+def _question(file: Path, files: Mapping[str, bytes], beside: Sequence[str], *, changed: bool) -> tuple[str, str]:
+    """What is asked about, and all the text that is new."""
+    shown = [file.name, *beside] if changed else beside
+    texts = {name: files[name].decode("utf-8", "replace") for name in shown}
+    if not beside:
+        return str(file), texts[file.name]
+    return f"{file}, with {', '.join(beside)} beside it,", "\n".join(f"--- {name}\n{texts[name]}" for name in shown)
+
+
+def _beside(parts: Parts, entry: Entry, file: Path, data: bytes, where: Path) -> dict[str, bytes]:
+    """What the script may load or read of its folder: what its text names, and all of it where it is run there."""
+    text = f"{data.decode('utf-8', 'replace')}\n{interpreter_of(entry)}"
+    root = parts.store.root
+    if file.is_relative_to(root):
+        there = Path(os.path.realpath(where)).is_relative_to(os.path.realpath(file.parent))
+        whole = there and HERE.search(text) is not None
+        return neighbours(file, text, lambda one: parts.store.read(one.relative_to(root).as_posix()), whole=whole)
+
+    def code(one: Path) -> bytes:
+        return outside.read(one)[0] if one.suffix in CODE and one.is_file() else b""
+
+    found = neighbours(file, text, code, in_place=True)
+    return {name: data for name, data in found.items() if data}
 
 
 def interpreter_of(entry: Entry) -> str:
@@ -92,12 +155,14 @@ def interpreter_of(entry: Entry) -> str:
     return str(entry.fields.get("interpreter") or "")
 
 
-def trust(parts: Parts, light: Light) -> str:
-    """Remember the script's content as allowed; the path of its file."""
+def trust(parts: Parts, light: Light) -> tuple[str, ...]:
+    """See `Admin.trust_script`."""
     entry, _ = parts.load(light.id)
     file, data = _content(parts, entry)
-    Trust(parts.options.state_dir).add(entry.path, data, interpreter_of(entry))
-    return str(file)
+    beside = _beside(parts, entry, file, data, file.parent)
+    marks = [(entry.path, fingerprint(data, interpreter_of(entry)))]
+    Trust(parts.options.state_dir).add_all([*marks, *((name, fingerprint(beside[name])) for name in beside)])
+    return (str(file), *(str(file.parent / name) for name in sorted(beside)))
 
 
 def _content(parts: Parts, entry: Entry) -> tuple[Path, bytes]:

@@ -107,10 +107,14 @@ class Usages:
             raise UsageError("the note holds what looks like a secret, and notes are shared", hint="say it without")
         now = self._parts.options.now().astimezone(UTC)
         at, milliseconds = now.strftime("%Y-%m-%dT%H:%M:%SZ"), int(now.timestamp() * 1000)
-        session = self._parts.options.session or ""
+        session = secret_scan.masked(self._parts.options.session or "")
         lines = [
             events.line_of(
-                one._replace(id=events.event_id(milliseconds, os.urandom(10)), at=at, session=one.session or session)
+                one._replace(
+                    id=events.event_id(milliseconds, os.urandom(10)),
+                    at=at,
+                    session=secret_scan.masked(one.session) or session,
+                )
             )
             for one in new
         ]
@@ -149,7 +153,7 @@ class Usages:
         """Where commits are the user's to make, files that change by themselves would be in the way."""
         config = self._parts.reading_config
         if config.events_shared is None:
-            return self._parts.store.autocommit if config.autocommit is None else config.autocommit
+            return self._parts.store.commits(config.autocommit)
         return config.events_shared
 
     def of(self, light: Light) -> Usage:

@@ -28,6 +28,8 @@ def validate(parts: Parts, paths: Sequence[str], *, fix: bool, content: bool = F
     """See `Admin.validate`. Reads every file itself: rules of the working tree, too, which no other job shows."""
     wanted = [_inside(parts, path) for path in paths]
     report = _look(parts, wanted)
+    if not wanted:
+        report = replace(report, problems=(*report.problems, *_commit_problems(parts)))
     changes, fixed = _mends(parts, wanted) if fix else ([], [])
     if changes:
         parts.write(f"Mend {fixed[0]}" if len(fixed) == 1 else f"Mend {len(fixed)} files", changes)
@@ -59,6 +61,12 @@ def _look(parts: Parts, wanted: Sequence[str]) -> Report:
     shown = [problem for problem in problems if _concerns(problem.path, wanted)]
     shown.sort(key=lambda problem: (problem.path, problem.line, problem.message))
     return Report(tuple(shown), (), sum(_concerns(path, wanted) for path in files))
+
+
+def _commit_problems(parts: Parts) -> list[Problem]:
+    """Commits of the approval branch and of proposals that are not as git writes them, and so prove nothing."""
+    looks = parts.rules.looks()
+    return [Problem(f"commit {name[:10]}", what) for name, what in looks[-1].odd] if looks else []
 
 
 def _entry_problems(store: Store, entry: Entry) -> list[Problem]:

@@ -91,16 +91,25 @@ def open_library(root: Path, options: Options) -> Library:
 
 
 def init_repository(
-    path: Path, options: Options, *, from_url: str | None = None, hooks: bool = True, team: bool = False
+    path: Path,
+    options: Options,
+    *,
+    from_url: str | None = None,
+    hooks: bool = True,
+    team: bool = False,
+    starters: bool = False,
 ) -> Initialised:
     """Make a repository at `path` from the template, or clone `from_url` there. Doing it twice changes nothing.
 
+    `starters` brings the starter set, of which the rules wait as proposals.
+
     Raises:
+        UsageError: starters for a clone. Refused: starters for a folder of a bigger repository.
         StorageFailed: the place cannot be written; Unreachable: the URL does not answer.
     """
     from ai_lessons.library.initialising import init
 
-    return init(path, options, from_url=from_url, hooks=hooks, team=team)
+    return init(path, options, from_url=from_url, hooks=hooks, team=team, starters=starters)
 
 
 def tiers_here(root: Path, options: Options) -> tuple[TierState, ...]:

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dulwich.objects import ObjectID
-from dulwich.repo import Repo
 
 from ai_lessons.errors import AiLessonsError, Conflict
 from ai_lessons.repository import activity, branch_update, git_index, housekeeping, recover, ref_update
@@ -26,13 +25,15 @@ from ai_lessons.repository.commit_builder import NO_IDENTITY, People, make_commi
 from ai_lessons.repository.files import translated
 from ai_lessons.repository.journal import Record
 from ai_lessons.repository.locks import held
-from ai_lessons.repository.objects import Draft, contains, let_go, readable
+from ai_lessons.repository.objects import Draft, contains, let_go, open_repo, readable
 from ai_lessons.repository.store import Applied, Saved
 from ai_lessons.repository.worktree import read_head, read_settings
 from ai_lessons.repository.worktree_status import look
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    from dulwich.repo import Repo
 
     from ai_lessons.repository.git_index import Tracked
     from ai_lessons.repository.journal import Intent
@@ -190,7 +191,7 @@ class Committer:
         """The repository, open from the first batch on: where many write, it has many packs, and each is opened."""
         with readable(self._worktree):
             if self._repo is None:
-                self._repo = Repo(os.fspath(self._worktree.top))
+                self._repo = open_repo(self._worktree)
                 weakref.finalize(self, self._repo.close)
             try:
                 yield self._repo

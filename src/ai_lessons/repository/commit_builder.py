@@ -50,7 +50,7 @@ class People:
     def _asked(self) -> tuple[str | None, str | None, bool]:
         """A user whom git did not know may have told it meanwhile."""
         if None in self._known:
-            self._known = git.callers(self._worktree.top)
+            self._known = git.callers(self._worktree)
         return self._known
 
     def sign(
@@ -64,7 +64,7 @@ class People:
             )
             before = [parent.decode() for parent in parents]
             try:
-                done = git.signed_commit(self._worktree.top, tree.decode(), before, job.message.encode(), people)
+                done = git.signed_commit(self._worktree, tree.decode(), before, job.message.encode(), people)
                 fault = (done.err or "git said no") if done.code else ""
             except StorageFailed as error:
                 fault = error.message

@@ -1,8 +1,8 @@
 """The log of what policies of enterprises allowed and refused on this machine, one JSON object a line.
 
 It lies in the user's state folder and not in a clone: it outlives the clone, and it also tells of an enterprise that is
-not here. One process appends at a time. A log that is full is put aside, and only the last few are kept. What is read
-back is somebody's text like any other: a line that is none of ours is passed over and counted.
+not here. One process appends at a time. A log that is full is put aside, and one such is kept. What is read back is
+text like any other: a line that is none of ours is passed over and counted.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import json
 import os
 import re
 from dataclasses import asdict, dataclass, fields
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ai_lessons.errors import AiLessonsError, StorageFailed
@@ -19,19 +18,16 @@ from ai_lessons.repository.files import read_file, translated, write_all
 from ai_lessons.repository.locks import held
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
-FILE_BYTES: Final = 512 * 1024
-"""A log of this size is put aside."""
-
-FILES: Final = 5
-"""So many logs are kept, the one that is written to among them: some thousands of decisions."""
+FILE_BYTES: Final = 1024 * 1024
+"""A log of this size, some thousands of decisions, is put aside; the one that was put aside before goes."""
 
 PATIENCE: Final = 10.0
 """Seconds to wait for another process that appends."""
 
-_FOLDER, _LOG, _LOCK = "enforcement", "log.jsonl", "lock"
+_FOLDER, _LOG, _EARLIER, _LOCK = "enforcement", "log.jsonl", "log.1.jsonl", "lock"
 _LONGEST: Final = 500
 _UNPAIRED: Final = re.compile(r"[\ud800-\udfff]")
 
@@ -102,7 +98,7 @@ def read(state_dir: Path) -> Log:
     folder = state_dir / _FOLDER
     rows: list[Enforced] = []
     damaged = 0
-    for name in _names():
+    for name in (_LOG, _EARLIER):
         if not (folder / name).exists():
             continue
         data, _ = read_file(folder, name, FILE_BYTES * 4)
@@ -114,20 +110,11 @@ def read(state_dir: Path) -> Log:
     return Log(tuple(rows), damaged)
 
 
-def _names() -> Iterator[str]:
-    """The logs, newest first."""
-    yield _LOG
-    yield from (f"log.{number}.jsonl" for number in range(1, FILES))
-
-
 def _put_aside(folder: Path, more: int) -> None:
-    """Make room: each log takes the next name, and the last one goes."""
+    """Make room for so many bytes."""
     current = folder / _LOG
-    if not current.exists() or current.stat().st_size + more <= FILE_BYTES:
-        return
-    for old, new in reversed(list(pairwise(_names()))):
-        if (folder / old).exists():
-            os.replace(folder / old, folder / new)
+    if current.exists() and current.stat().st_size + more > FILE_BYTES:
+        os.replace(current, folder / _EARLIER)
 
 
 def _separator(fd: int) -> bytes:

@@ -46,8 +46,8 @@ def make_repository(root: Path) -> None:
     Raises:
         StorageFailed: git could not.
     """
-    _demand(git.run(root, "init", "--quiet"), f"made no repository at {root}")
-    _demand(git.run(root, "symbolic-ref", "HEAD", f"refs/heads/{BRANCH}"), f"made no branch at {root}")
+    _demand(git.run_outside("init", "--quiet", "--", os.path.abspath(root)), f"made no repository at {root}")
+    _demand(git.run(locate(root), "symbolic-ref", "HEAD", f"refs/heads/{BRANCH}"), f"made no branch at {root}")
 
 
 def take(root: Path, names: Iterable[str], *, only: Sequence[str] | None, unwanted: Unwanted | None) -> Taken:
@@ -93,7 +93,7 @@ def _demand(done: git.Done, otherwise: str) -> None:
 
 def _not_ignored(root: Path, names: Iterable[str]) -> list[str]:
     every = list(names)
-    ignored = git.ignored(root, every)
+    ignored = git.ignored(locate(root), every)
     return [name for name in every if name not in ignored]
 
 
@@ -101,9 +101,9 @@ def _stage(root: Path, names: Sequence[str]) -> frozenset[str]:
     """Put these files into git's index; the paths that are staged now."""
     if names:
         given = git.listed(names)
-        done = git.run(root, *_AS_THEY_ARE, "add", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=given)
+        done = git.run(locate(root), *_AS_THEY_ARE, "add", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=given)
         _demand(done, f"took not every file of {root}")
-    done = git.run(root, "ls-files", "-z")
+    done = git.run(locate(root), "ls-files", "-z")
     return frozenset(os.fsdecode(name) for name in done.out.split(b"\0") if name)
 
 
@@ -112,11 +112,11 @@ def _commit(root: Path, only: Sequence[str] | None) -> tuple[str | None, tuple[s
     command = f'git -C {root} commit -m "{SUBJECT}"' + (f" -- {' '.join(only)}" if only else "")
     if read_head(locate(root)).ref is None:
         return None, (f"not committed, because no branch is checked out; switch to one, then: {command}",)
-    if git.identity(root) is None:
+    if git.identity(locate(root)) is None:
         tell = 'git config --global user.name "…" and git config --global user.email "…"'
         return None, (f"not committed yet, because git does not know who you are: {tell}, then: {command}",)
     these = ("--pathspec-from-file=-", "--pathspec-file-nul") if only else ()
-    done = git.run(root, *_AS_THEY_ARE, "commit", "-q", "-m", SUBJECT, *these, stdin=git.listed(only or ()))
+    done = git.run(locate(root), *_AS_THEY_ARE, "commit", "-q", "-m", SUBJECT, *these, stdin=git.listed(only or ()))
     if done.code:
         why = last_line(done.err or done.text)
         return None, (f"not committed yet, because git refused: {why}; when that is mended: {command}",)

@@ -1,7 +1,9 @@
 """The git program, which is required: one function, one question.
 
-Every call has a time limit, no terminal to ask on, and an environment without the variables by which a surrounding
-git command (we may run inside its hook) would point us at its own repository and index.
+The only place that starts git. Every call names the repository that `worktree.locate` accepted, so git never looks for
+one itself: a pulled tree may hold what git takes for a repository, with settings that run programs. Every call has a
+time limit, no terminal to ask on, and an environment without the variables by which a surrounding git command (we may
+run inside its hook) would point us at its own repository and index. docs/security.md lists every call.
 """
 
 from __future__ import annotations
@@ -11,14 +13,17 @@ import shutil
 import subprocess
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import GitMissing, StorageFailed
 from ai_lessons.repository.running import programs
+from ai_lessons.repository.worktree import TRUE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ai_lessons.repository.worktree import Worktree
 
 TIMEOUT = 60.0
 SIGN_TIMEOUT = 15.0
@@ -47,6 +52,19 @@ _LOCAL = frozenset(
 )
 
 
+_NO_PROGRAMS = (
+    "--no-pager",
+    *("-c", "safe.bareRepository=explicit"),
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "log.showSignature=false"),
+    *("-c", "submodule.recurse=false"),
+    *("-c", "diff.ignoreSubmodules=all"),  # git would start itself in a submodule, with the settings of that one
+)
+_NO_HOOKS = ("-c", "core.hooksPath=/dev/null")
+_WITH_HOOKS = frozenset(("commit", "merge", "push"))
+"""What people see as theirs, so their hooks run; `config` is the other command without `_NO_HOOKS`: it tells them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Done:
     """How a git command ended."""
@@ -61,80 +79,128 @@ class Done:
         return self.out.decode(errors="replace").rstrip("\n")
 
 
-_TRUE = frozenset(("true", "yes", "on", "1"))
-"""What git takes for true; any other number but 0 is, too, and nobody writes it."""
-
-
 def program() -> str | None:
     """Where the git program is."""
     return shutil.which("git")
 
 
 def run(
-    cwd: Path,
+    worktree: Worktree,
     *arguments: str,
+    cwd: Path | None = None,
     stdin: bytes = b"",
     extra: Mapping[str, str] | None = None,
     timeout: float = TIMEOUT,
 ) -> Done:
-    """Run git in `cwd`. The exit code is the caller's business.
+    """Run git on an accepted repository, in its top folder or in `cwd`. The exit code is the caller's business.
 
     Raises:
         GitMissing: there is no git. StorageFailed: it did not end within `timeout` seconds, or could not be started.
     """
+    flags = fixed(worktree, arguments)
+    return _run((*flags, *arguments), cwd or worktree.top, stdin, environment(worktree, extra or {}), timeout)
+
+
+def run_outside(*arguments: str, timeout: float = TIMEOUT) -> Done:
+    """Run git on no repository, for `init`, `clone` and `--version`. Paths must be absolute: it runs in `/`.
+
+    Raises:
+        StorageFailed: it did not end within `timeout` seconds, or could not be started.
+    """
+    return _run((*_NO_PROGRAMS, *_NO_HOOKS, *arguments), Path("/"), b"", environment(None, {}), timeout)
+
+
+def _run(arguments: Sequence[str], cwd: Path, stdin: bytes, env: Mapping[str, str], timeout: float) -> Done:
     found = program()
     if found is None:
         raise GitMissing
     try:
-        done = programs.run([found, *arguments], cwd=cwd, stdin=stdin, env=environment(extra or {}), timeout=timeout)
+        done = programs.run([found, *arguments], cwd=cwd, stdin=stdin, env=env, timeout=timeout)
     except subprocess.TimeoutExpired as error:
-        raise StorageFailed(f"git {arguments[0]} did not end within {timeout:.0f} seconds") from error
+        raise StorageFailed(f"git {_command(arguments)} did not end within {timeout:.0f} seconds") from error
     except OSError as error:
         raise StorageFailed(f"git could not be started: {error.strerror}") from error
     return Done(done.returncode, done.stdout, done.stderr.decode(errors="replace").strip())
 
 
-def leave_running(cwd: Path, *arguments: str) -> None:
-    """Start git in `cwd` for something that nobody waits for or depends on; nothing where there is no git."""
+def leave_running(worktree: Worktree, *arguments: str) -> None:
+    """Start git for something that nobody waits for or depends on; nothing where there is no git."""
     found = program()
     if found is not None:
-        with suppress(OSError):  # no more processes: whoever asks for such a thing asks again
-            programs.leave_running([found, *arguments], env=environment({}), cwd=cwd)
+        argv = [found, *fixed(worktree, arguments), *arguments]
+        with suppress(OSError):  # no more processes: the next call asks again
+            programs.leave_running(argv, env=environment(worktree, {}), cwd=worktree.top)
 
 
-def environment(extra: Mapping[str, str]) -> dict[str, str]:
-    """What git is started with: the caller's environment without another repository in it, and `extra`."""
+def fixed(worktree: Worktree, arguments: Sequence[str]) -> tuple[str, ...]:
+    """The flags before a git command that keep it from starting programs which are not the user's choice."""
+    command = _command(arguments)
+    if command == "config" or (command in _WITH_HOOKS and not _hooks_are_pulled(worktree)):
+        return _NO_PROGRAMS
+    return (*_NO_PROGRAMS, *_NO_HOOKS)
+
+
+def _command(arguments: Sequence[str]) -> str:
+    """The name of the git command, which may stand behind flags."""
+    rest = iter(arguments)
+    for one in rest:
+        if one == "-c":
+            next(rest, None)
+        elif not one.startswith("-"):
+            return one
+    return arguments[0]
+
+
+def _hooks_are_pulled(worktree: Worktree) -> bool:
+    """Whether the hooks lie among the files of the repository, where the next pull may write them."""
+    own = worktree.common_dir / "hooks"
+    folder = (worktree.top / (setting(worktree, "core.hooksPath", kind="path") or own)).resolve()
+    inside_git = any(folder.is_relative_to(one) for one in (worktree.common_dir, worktree.git_dir))
+    return folder.is_relative_to(worktree.top.resolve()) and not inside_git
+
+
+def environment(worktree: Worktree | None, extra: Mapping[str, str]) -> dict[str, str]:
+    """What git is started with: the caller's environment with this repository, no other one in it, and `extra`."""
     kept = {name: value for name, value in os.environ.items() if name not in _LOCAL}
-    # messages are compared, so they must be English; a prompt nobody sees would hang us
+    # messages are compared, so they must be English; a question that no person sees would hang us
     kept |= {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+    kept |= {"GIT_PAGER": "cat", "GIT_EDITOR": ":", "GIT_SEQUENCE_EDITOR": ":"}
     # our own hooks are for what people do with git; what we do ourselves was checked before
-    return kept | {"AI_LESSONS_NO_HOOKS": "1", **extra}
+    kept |= {"AI_LESSONS_NO_HOOKS": "1"}
+    if worktree is not None:
+        kept["GIT_DIR"] = os.fspath(worktree.git_dir)
+        if worktree.top != worktree.git_dir:  # else a hub, which has no files
+            kept["GIT_WORK_TREE"] = os.fspath(worktree.top)
+    return {**kept, **extra}
 
 
 def trusts(top: Path) -> bool:
-    """True if git agrees to work on the repository there, which honours `safe.directory`."""
-    done = run(top, "rev-parse", "--git-dir")
+    """True if git agrees to work on the repository there, which honours `safe.directory`.
+
+    The one call that lets git look for the repository: it only checks the owner of one that it found itself.
+    """
+    done = _run((*_NO_PROGRAMS, *_NO_HOOKS, "rev-parse", "--git-dir"), top, b"", environment(None, {}), TIMEOUT)
     return done.code == 0
 
 
-def identity(cwd: Path, role: str = "COMMITTER") -> str | None:
+def identity(worktree: Worktree, role: str = "COMMITTER") -> str | None:
     """`Name <email>` by git's own rules (includeIf, environment, useConfigOnly); None where git would refuse."""
-    done = run(cwd, "var", f"GIT_{role}_IDENT")
+    done = run(worktree, "var", f"GIT_{role}_IDENT")
     if done.code:
         return None
     return done.text[: done.text.rindex(">") + 1]
 
 
-def callers(cwd: Path) -> tuple[str | None, str | None, bool]:
+def callers(worktree: Worktree) -> tuple[str | None, str | None, bool]:
     """Author, committer (as `identity` says) and whether commits shall be signed: one question where three would do.
 
     `git var -l` guesses a name where `git var GIT_AUTHOR_IDENT` refuses, so it is believed only where somebody stated
     name and address.
     """
-    done = run(cwd, "var", "-l")
+    done = run(worktree, "var", "-l")
     rows = [line.partition("=") for line in done.text.splitlines()] if not done.code else []
     said = {key.lower(): value if equals else "true" for key, equals, value in rows}
-    signs = said.get("commit.gpgsign", "") if rows else setting(cwd, "commit.gpgsign", kind="bool") or ""
+    signs = said.get("commit.gpgsign", "") if rows else setting(worktree, "commit.gpgsign", kind="bool") or ""
 
     def who(role: str) -> str | None:
         own = role.lower()
@@ -144,14 +210,14 @@ def callers(cwd: Path) -> tuple[str | None, str | None, bool]:
         )
         ident = said.get(f"git_{own}_ident", "")
         whole = ident[: ident.rfind(">") + 1]
-        return whole if stated and whole and not whole.startswith(" <") else identity(cwd, role)
+        return whole if stated and whole and not whole.startswith(" <") else identity(worktree, role)
 
-    return who("AUTHOR"), who("COMMITTER"), signs.lower() in _TRUE
+    return who("AUTHOR"), who("COMMITTER"), signs.lower() in TRUE
 
 
-def setting(cwd: Path, key: str, *, kind: str | None = None) -> str | None:
+def setting(worktree: Worktree, key: str, *, kind: str | None = None) -> str | None:
     """One setting with everything that applies here, None if unset; `kind` as in `git config --type`."""
-    done = run(cwd, "config", *([f"--type={kind}"] if kind else []), "--get", key)
+    done = run(worktree, "config", *([f"--type={kind}"] if kind else []), "--get", key)
     return done.text if done.code == 0 else None
 
 
@@ -160,18 +226,18 @@ def listed(paths: Iterable[str]) -> bytes:
     return b"".join(os.fsencode(path) + b"\0" for path in paths)
 
 
-def ignored(cwd: Path, paths: Iterable[str]) -> frozenset[str]:
-    """Those paths (relative to `cwd`) that somebody has told git to leave alone."""
+def ignored(worktree: Worktree, paths: Iterable[str]) -> frozenset[str]:
+    """Those paths (relative to `root`) that git is told to ignore."""
     asked = listed(paths)
-    out = run(cwd, "check-ignore", "--stdin", "-z", stdin=asked).out if asked else b""
+    out = run(worktree, "check-ignore", "--stdin", "-z", cwd=worktree.root, stdin=asked).out if asked else b""
     return frozenset(map(os.fsdecode, out.split(b"\0")[:-1]))
 
 
-def filtered(cwd: Path, paths: Iterable[str]) -> frozenset[str]:
+def filtered(worktree: Worktree, paths: Iterable[str]) -> frozenset[str]:
     """Those paths whose content git would change on its way in by an attribute other than line endings."""
     names = tuple(paths)
     asked = ("filter", "ident", "working-tree-encoding")
-    done = run(cwd, "check-attr", "-z", "--stdin", *asked, stdin=listed(names))
+    done = run(worktree, "check-attr", "-z", "--stdin", *asked, cwd=worktree.root, stdin=listed(names))
     if done.code:
         return frozenset()
     fields = done.out.split(b"\0")[:-1]
@@ -179,10 +245,17 @@ def filtered(cwd: Path, paths: Iterable[str]) -> frozenset[str]:
     return frozenset(os.fsdecode(path) for path, value in triples if value not in {b"unspecified", b"unset"})
 
 
-def blobs_of(cwd: Path, paths: Iterable[str]) -> dict[str, bytes]:
+def blobs_of(worktree: Worktree, paths: Iterable[str]) -> dict[str, bytes]:
     """Store files as git would on `git add` (line endings, filters); object ids by path, empty where git said no."""
     names = tuple(paths)
-    done = run(cwd, "hash-object", "-w", "--stdin-paths", stdin=b"".join(_quoted(name) + b"\n" for name in names))
+    done = run(
+        worktree,
+        "hash-object",
+        "-w",
+        "--stdin-paths",
+        cwd=worktree.root,
+        stdin=b"".join(_quoted(name) + b"\n" for name in names),
+    )
     ids = done.out.split() if not done.code else []
     return dict(zip(names, ids, strict=True)) if len(ids) == len(names) else {}
 
@@ -193,9 +266,9 @@ def _quoted(path: str) -> bytes:
     return b'"' + raw.replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"' if raw.startswith(b'"') else raw
 
 
-def unmerged(cwd: Path, paths: Iterable[str]) -> tuple[str, ...]:
-    """Those of the paths (relative to `cwd`) that are in conflict in git's index."""
-    done = run(cwd, "ls-files", "-u", "-z")
+def unmerged(worktree: Worktree, paths: Iterable[str]) -> tuple[str, ...]:
+    """Those of the paths (relative to `top`) that are in conflict in git's index."""
+    done = run(worktree, "ls-files", "-u", "-z")
     wanted = frozenset(paths)
     if not done.out:
         return ()
@@ -203,10 +276,10 @@ def unmerged(cwd: Path, paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(found & wanted))
 
 
-def staged(cwd: Path, paths: Iterable[str]) -> dict[str, tuple[int, str, int]]:
-    """Mode, blob id and stage of those paths (relative to `cwd`) that git's index holds; stage 0: not in conflict."""
+def staged(worktree: Worktree, paths: Iterable[str]) -> dict[str, tuple[int, str, int]]:
+    """Mode, blob id and stage of those paths (relative to `top`) that git's index holds; stage 0: not in conflict."""
     names = tuple(sorted(paths))
-    done = run(cwd, "ls-files", "-s", "-z", "--", *names, extra={"GIT_LITERAL_PATHSPECS": "1"})
+    done = run(worktree, "ls-files", "-s", "-z", "--", *names, extra={"GIT_LITERAL_PATHSPECS": "1"})
     found = {}
     for row in done.out.split(b"\0")[:-1]:
         entry, _, path = row.partition(b"\t")
@@ -215,28 +288,26 @@ def staged(cwd: Path, paths: Iterable[str]) -> dict[str, tuple[int, str, int]]:
     return {path: found[path] for path in names if path in found}
 
 
-def left_out(cwd: Path, paths: Iterable[str]) -> frozenset[str]:
-    """Those paths (relative to `cwd`) that a sparse checkout leaves out of the working tree."""
+def left_out(worktree: Worktree, paths: Iterable[str]) -> frozenset[str]:
+    """Those paths (relative to `root`) that a sparse checkout leaves out of the working tree."""
     names = tuple(sorted(paths))
     if not names:
         return frozenset()
-    done = run(cwd, "ls-files", "-t", "-z", "--", *names, extra={"GIT_LITERAL_PATHSPECS": "1"})
+    done = run(worktree, "ls-files", "-t", "-z", "--", *names, cwd=worktree.root, extra={"GIT_LITERAL_PATHSPECS": "1"})
     rows = done.out.split(b"\0")[:-1]
     return frozenset(os.fsdecode(row[2:]) for row in rows if row.startswith(b"S "))
 
 
-def checked_out(cwd: Path, path: str, blob: str) -> bytes | None:
+def checked_out(worktree: Worktree, path: str, blob: str) -> bytes | None:
     """A blob as git would write it to `path` (line endings, filters); None where git said no."""
-    done = run(cwd, "cat-file", "--filters", f"--path={path}", blob)
+    done = run(worktree, "cat-file", "--filters", f"--path={path}", blob)
     return done.out if not done.code else None
 
 
-def update_index(cwd: Path, index: Path, rows: bytes) -> Done:
+def update_index(worktree: Worktree, index: Path, rows: bytes) -> Done:
     """Apply `--index-info` rows to an index file that is not git's own (a copy)."""
     return run(
-        cwd,
-        "-c",
-        "core.fsmonitor=false",
+        worktree,
         "update-index",
         "--add",
         "--replace",
@@ -247,7 +318,9 @@ def update_index(cwd: Path, index: Path, rows: bytes) -> Done:
     )
 
 
-def signed_commit(cwd: Path, tree: str, parents: Iterable[str], message: bytes, people: Mapping[str, str]) -> Done:
+def signed_commit(
+    worktree: Worktree, tree: str, parents: Iterable[str], message: bytes, people: Mapping[str, str]
+) -> Done:
     """Make a commit object signed by whatever the user configured; `people` is GIT_AUTHOR_NAME and its like."""
     flags = [flag for parent in parents for flag in ("-p", parent)]
-    return run(cwd, "commit-tree", "-S", tree, *flags, stdin=message, extra=people, timeout=SIGN_TIMEOUT)
+    return run(worktree, "commit-tree", "-S", tree, *flags, stdin=message, extra=people, timeout=SIGN_TIMEOUT)

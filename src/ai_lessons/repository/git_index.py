@@ -57,7 +57,7 @@ def changed(worktree: Worktree, entries: Mapping[bytes, Tracked | None]) -> byte
             if original.exists():
                 shutil.copyfile(original, copy)
                 shutil.copystat(original, copy)  # git judges by its time which entries it must look at again
-            done = git.update_index(worktree.top, copy, b"".join(gone + here))
+            done = git.update_index(worktree, copy, b"".join(gone + here))
             if done.code:
                 raise StorageFailed(f"git could not update its index: {done.err}")
             return with_stats(copy.read_bytes(), entries)
@@ -100,7 +100,7 @@ def unmerged(worktree: Worktree, paths: Iterable[str]) -> frozenset[str]:
         return frozenset()
     if data[:8] == b"DIRC\0\0\0\2" and _SPLIT not in data and not any(_looks_unmerged(data, name) for name in names):
         return frozenset()
-    return frozenset(git.unmerged(worktree.top, map(os.fsdecode, names)))
+    return frozenset(git.unmerged(worktree, map(os.fsdecode, names)))
 
 
 def _looks_unmerged(data: bytes, path: bytes) -> bool:
@@ -125,7 +125,7 @@ def staged(worktree: Worktree, paths: Iterable[str]) -> dict[str, tuple[int, str
         Conflict: one of the paths is in conflict.
     """
     wanted = frozenset(paths)
-    held = git.staged(worktree.top, wanted) if wanted else {}
+    held = git.staged(worktree, wanted) if wanted else {}
     for path, (_, _, stage) in sorted(held.items()):
         if stage:
             raise Conflict(f"{path} is in conflict", hint=f"resolve it: git add {path}")

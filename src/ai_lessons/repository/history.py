@@ -1,24 +1,36 @@
-"""The past of files, asked of git: who changed them when, what they said then, what differs. Writes nothing."""
+"""The past of files: who changed them when, what they said then, what differs. Writes nothing.
+
+Asks the git program, which follows renames a hundred times faster than dulwich.
+"""
 
 from __future__ import annotations
 
 import difflib
+import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dulwich.objects import Blob, ObjectID
+
 from ai_lessons.errors import NotFound
 from ai_lessons.repository import files, git
+from ai_lessons.repository.objects import Draft, opened
 from ai_lessons.repository.worktree import read_head
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from ai_lessons.repository.worktree import Worktree
 
 # no message can hold the two NUL that every record begins with, so no message can pass for a record
 _FORMAT = "%x01%H%x00%x01%x00%an%x00%ae%x00%aI%x00%B%x00"
 _RECORD = re.compile("\x01([0-9a-f]{40})\0\x01\0")
+FIXED = ("--no-show-signature", "--no-mailmap", "--no-notes", "--no-color", "--no-ext-diff", "--no-relative")
+"""What settings of git's log could change about its output."""
+_WHO = "--format=%x01%H%x00%x01%x00%an%x00%ae%x00%cn%x00%ce%x00%B%x00"
+_AS_IT_IS = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_LITERAL_PATHSPECS": "0"}
 LITERAL = {"GIT_LITERAL_PATHSPECS": "1"}  # a file may be called `*.md` or `:(top)x.md`
 _TRAILER = re.compile(r"([A-Za-z][A-Za-z0-9-]*): (.+)")
 
@@ -36,6 +48,20 @@ class Revision:
     trailers: tuple[tuple[str, str], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Introduced:
+    """A commit, no merge, and what it made of files: (path, blob before, blob after), None where there is none.
+
+    `author` and `committer` are addresses, `who` names them as git does, `agent` is what a trailer says.
+    """
+
+    who: str
+    author: str
+    committer: str
+    agent: str
+    files: tuple[tuple[str, str | None, str | None], ...]
+
+
 class History:
     """The past of one knowledge repository. Paths are relative to its root, today's and yesterday's alike."""
 
@@ -48,8 +74,8 @@ class History:
         if read_head(self._worktree).commit is None:
             return ()
         count = [] if limit is None else [f"--max-count={limit}"]
-        flags = ["--follow", f"--format={_FORMAT}", "--name-status", "-z", "--no-color", "--no-ext-diff", *count]
-        done = git.run(self._worktree.root, "log", *flags, "--", path, extra=LITERAL)
+        flags = ["--follow", f"--format={_FORMAT}", "--name-status", "-z", *FIXED, *count]
+        done = git.run(self._worktree, "log", *flags, "--", path, cwd=self._worktree.root, extra=LITERAL)
         return () if done.code else tuple(self._revisions(done.out))
 
     def resolve(self, rev: str) -> str:
@@ -58,7 +84,7 @@ class History:
         Raises:
             NotFound: nothing, or nothing unambiguous, of that name.
         """
-        done = git.run(self._worktree.top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}")
+        done = git.run(self._worktree, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}")
         if done.code:
             raise NotFound("revision", rev)
         return done.text
@@ -72,7 +98,7 @@ class History:
         files.inside(path)
         commit = self.resolve(rev)
         # a partial clone fetches what is missing: only git can
-        done = git.run(self._worktree.top, "cat-file", "blob", f"{commit}:{self._worktree.prefix}{path}")
+        done = git.run(self._worktree, "cat-file", "blob", f"{commit}:{self._worktree.prefix}{path}")
         if done.code:
             raise NotFound(f"file in {rev}", path)
         return done.out
@@ -89,7 +115,70 @@ class History:
         """True if the file on disk is not what HEAD holds, as git judges it."""
         files.inside(path)
         flags = ("--porcelain", "-z", "-uall", "--ignored")
-        return bool(git.run(self._worktree.root, "status", *flags, "--", path, extra=LITERAL).out)
+        done = git.run(self._worktree, "status", *flags, "--", path, cwd=self._worktree.root, extra=LITERAL)
+        return bool(done.out)
+
+    def introduced(self, paths: Collection[str]) -> Iterator[Introduced]:
+        """Every commit that can be reached here and changed one of these files (none named: any), children first.
+
+        Each with all that it changed. Branches of others count, and what is being merged: they are how texts come in.
+        What the edge of a shallow clone brings is nobody's: its commits are left out.
+        """
+        asked = [f":(top,literal){self._worktree.prefix}{path}" for path in paths] or [f":(top){self._worktree.prefix}"]
+        # no setting of the user's decides what counts, nor a branch of the repository that is called like an option
+        flags = ["--topo-order", "--full-history", "--full-diff", "--raw", "-z", "--no-abbrev", "--no-renames"]
+        flags += ["--diff-merges=off", "--no-mailmap", "--no-show-signature", "--no-color", "--no-ext-diff", _WHO]
+        done = git.run(self._worktree, "log", *flags, "--all", *self._heads(), "--", *asked, extra=_AS_IT_IS)
+        if done.code:
+            return
+        edge = self._worktree.common_dir / "shallow"
+        unknown = frozenset(edge.read_text().split()) if edge.exists() else frozenset()
+        _, *parts = _RECORD.split(done.out.decode(errors="surrogateescape"))
+        for commit, rest in zip(parts[::2], parts[1::2], strict=True):
+            author, email, name, committer, message, *change = rest.split("\0")
+            if commit not in unknown:
+                agents = re.findall(r"(?mi)^agent:[ \t]*(.*)$", message)
+                files_of = tuple(self._changes([one.lstrip("\n") for one in change if one.strip("\n")]))
+                by = f", committed by {name} <{committer}>" if committer != email else ""
+                yield Introduced(f"{author} <{email}>{by}", email, committer, ", ".join(agents), files_of)
+
+    def _heads(self) -> list[str]:
+        """HEAD, and what a merge or a fetch is about to bring, as far as they are there."""
+        found = []
+        for name in ("HEAD", "MERGE_HEAD", "FETCH_HEAD", "CHERRY_PICK_HEAD"):
+            if (self._worktree.git_dir / name).exists():
+                with suppress(NotFound):
+                    found.append(self.resolve(name))
+        return found
+
+    def _changes(self, rows: Sequence[str]) -> Iterator[tuple[str, str | None, str | None]]:
+        for said, path in zip(rows[::2], rows[1::2], strict=False):
+            _, _, before, after, _ = said.split(" ")
+            if path.startswith(self._worktree.prefix):
+                ids = (None if set(one) == {"0"} else one for one in (before, after))
+                yield (path.removeprefix(self._worktree.prefix), *ids)  # type: ignore[misc]  # two of them
+
+    def in_head(self, paths: Iterable[str]) -> dict[str, str]:
+        """The blobs that HEAD has at these paths, by path; where it has none the path is left out."""
+        head = read_head(self._worktree).commit
+        if head is None:
+            return {}
+        with opened(self._worktree) as repo:
+            draft = Draft(repo)
+            tree = draft.tree_of(ObjectID(head.encode()))
+            found = {path: draft.lookup(tree, os.fsencode(self._worktree.prefix + path)) for path in paths}
+        return {path: one[1].decode() for path, one in found.items() if one}
+
+    def blobs(self, ids: Iterable[str]) -> dict[str, bytes]:
+        """What these blobs hold, by id; those that are missing here are left out."""
+        found = {}
+        with opened(self._worktree) as repo:
+            for one in ids:
+                with suppress(KeyError):
+                    blob = repo.object_store[ObjectID(one.encode())]
+                    if isinstance(blob, Blob):
+                        found[one] = blob.data
+        return found
 
     def _side(self, rev: str, path: str) -> bytes | None:
         try:

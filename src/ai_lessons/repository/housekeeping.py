@@ -39,7 +39,7 @@ def tidy(worktree: Worktree) -> None:
 
     Nobody waits for it, and it is never ended: killed, it would leave git's lock on branches.
     """
-    git.leave_running(worktree.top, "gc", "--auto", "--quiet")
+    git.leave_running(worktree, "gc", "--auto", "--quiet")
 
 
 def _sampled(folder: str) -> int:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import secrets
 import stat
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dulwich.errors import ChecksumMismatch, FileFormatException, NotGitRepository
 from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
@@ -53,8 +54,14 @@ def opened(worktree: Worktree) -> Iterator[Repo]:
     Raises:
         UnsupportedRepository: dulwich cannot read it, or an object is missing or damaged.
     """
-    with readable(worktree), Repo(os.fspath(worktree.top)) as repo:
+    with readable(worktree), open_repo(worktree) as repo:
         yield repo
+
+
+def open_repo(worktree: Worktree) -> Repo:
+    """The accepted repository, wherever dulwich itself would look for one. The caller closes it; see `readable`."""
+    tree = None if worktree.top == worktree.git_dir else os.fspath(worktree.top)
+    return Repo(os.fspath(worktree.top), controldir=os.fspath(worktree.git_dir), worktree=tree)
 
 
 @contextmanager
@@ -83,7 +90,53 @@ def contains(worktree: Worktree, repo: Repo, tip: str, commit: str) -> bool:
     if name not in repo.object_store:
         return False
     # not by dulwich, which trusts the times of commits: a slow clock may hide an ancestor from it
-    return not git.run(worktree.top, "merge-base", "--is-ancestor", commit, tip).code
+    return not git.run(worktree, "merge-base", "--is-ancestor", commit, tip).code
+
+
+class StoredCommit(NamedTuple):
+    """What stands in a commit, as far as it can be read: an odd one names nobody and no time, and stops no reader.
+
+    `time` is the committer's, in seconds since 1970.
+    """
+
+    id: str
+    tree: ObjectID
+    parents: tuple[ObjectID, ...]
+    author: bytes
+    committer: bytes
+    time: int
+    message: bytes
+
+
+LAST_SECOND: Final = 253_402_300_799
+"""Of the year 9999, which is as far as dates can be shown."""
+
+_COMMIT: Final = re.compile(rb"tree ([0-9a-f]{40})\n((?:parent [0-9a-f]{40}\n)*)")
+_MADE: Final = re.compile(rb"^(author|committer) ([^\n]*?>) (\d{1,12}) [+-]\d{4}$", re.MULTILINE)
+
+
+def read_commit(found: ShaFile) -> StoredCommit:
+    """A commit by its own lines: dulwich refuses whole commits over a time zone that git passes over.
+
+    Raises:
+        KeyError: it is no commit.
+    """
+    data = found.as_raw_string()
+    lines = _COMMIT.match(data) if isinstance(found, Commit) else None
+    if lines is None:
+        raise KeyError(found.id)
+    header, _, message = data.partition(b"\n\n")
+    made = {row[1]: row for row in reversed(list(_MADE.finditer(header)))}
+    author, committer = made.get(b"author"), made.get(b"committer")
+    return StoredCommit(
+        found.id.decode(),
+        ObjectID(lines[1]),
+        tuple(ObjectID(line[7:]) for line in lines[2].splitlines()),
+        author[2] if author else b"",
+        committer[2] if committer else b"",
+        time if (time := int(committer[3]) if committer else 0) <= LAST_SECOND else 0,
+        message,
+    )
 
 
 class Draft:
@@ -102,10 +155,7 @@ class Draft:
 
     def tree_of(self, commit: ObjectID) -> ObjectID:
         """The tree of a commit."""
-        found = self._get(commit)
-        if not isinstance(found, Commit):
-            raise KeyError(commit)
-        return ObjectID(found.tree)
+        return read_commit(self._get(commit)).tree
 
     def lookup(self, tree: ObjectID | None, path: bytes) -> tuple[int, ObjectID] | None:
         """Mode and id of what lies at `path` in a tree."""

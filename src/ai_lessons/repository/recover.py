@@ -74,8 +74,8 @@ def _was_committed(worktree: Worktree, job: Intent, head: str | None, name: byte
     if head is None or head == job.head:
         return False
     span = f"{job.head}..{head}" if job.head else head
-    shown = ("--format=", "--raw", "--no-abbrev", "-m", "-z")
-    done = git.run(worktree.top, "--literal-pathspecs", "log", *shown, span, "--", os.fsdecode(name))
+    shown = ("--format=", "--raw", "--no-abbrev", "--diff-merges=separate", "-z")
+    done = git.run(worktree, "--literal-pathspecs", "log", *shown, span, "--", os.fsdecode(name))
     return not done.code and blob.encode() in done.out
 
 
@@ -89,7 +89,7 @@ def dropped(worktree: Worktree, repo: Repo, head: str) -> list[Intent]:
     for record in islice(journal.records(), LOOKED_AT):
         if not record.head or contains(worktree, repo, head, record.head):
             break  # older batches are below it
-        refs = git.run(worktree.top, "for-each-ref", "--count=1", f"--contains={record.head}")
+        refs = git.run(worktree, "for-each-ref", "--count=1", f"--contains={record.head}")
         if not refs.code and not refs.out:
             for commit in filter(None, record.jobs.values()):
                 gone = _lost_of(worktree, repo, draft, ObjectID(commit.encode()), head)
@@ -105,13 +105,15 @@ def note_left_out(worktree: Worktree, repo: Repo, last: Record, head: str, when:
     """
     journal = Journal(worktree.state_dir)
     shown = ("--name-only", "--no-renames", "--diff-filter=D", "-z")
-    done = git.run(worktree.root, "diff", "--relative", *shown, last.head, head, "--", ".")
+    done = git.run(worktree, "diff", "--relative", *shown, last.head, head, "--", ".", cwd=worktree.root)
     gone = [] if done.code else [os.fsdecode(name) for name in done.out.split(b"\0")[:-1]]
     ours = {commit for record in journal.records() for commit in record.jobs.values()} if gone else set()
     draft, noted, data = Draft(repo), [], []
     tree = draft.tree_of(ObjectID(last.head.encode())) if gone else None
-    for path in sorted({*gone} - git.ignored(worktree.root, gone)):
-        by = git.run(worktree.root, "--literal-pathspecs", "log", "-1", "--format=%H", last.head, "--", path)
+    for path in sorted({*gone} - git.ignored(worktree, gone)):
+        by = git.run(
+            worktree, "--literal-pathspecs", "log", "-1", "--format=%H", last.head, "--", path, cwd=worktree.root
+        )
         there = draft.lookup(tree, os.fsencode(worktree.prefix + path))
         text = _read(worktree, path)
         if by.text in ours and there and text == checked_out(worktree, repo, path, there[1].decode()):
@@ -197,7 +199,7 @@ def _replaceable(store: Store, job: Intent, one: Noted, data: bytes) -> bool:
     now = store.read(one.path)
     if now == data or job.head is None:
         return now == data
-    done = git.run(store.worktree.top, "cat-file", "--filters", f"{job.head}:{store.prefix}{one.path}")
+    done = git.run(store.worktree, "cat-file", "--filters", f"{job.head}:{store.prefix}{one.path}")
     return not done.code and done.out == now
 
 

@@ -45,9 +45,9 @@ def find(worktree: Worktree, ref: str, tip: str) -> str:
 def _first(worktree: Worktree, tip: str) -> str:
     from ai_lessons.repository import git  # noqa: PLC0415  # it loads subprocess, which a read with nothing new spares
 
-    done = git.run(worktree.top, "rev-list", "--first-parent", "--max-parents=0", tip, "--")
-    if done.code:
-        raise UnsupportedRepository(f"the history of {worktree.top} cannot be read", hint=done.err)
+    done = git.run(worktree, "--no-replace-objects", "rev-list", "--first-parent", "--max-parents=0", tip, "--")
+    if done.code or not done.text:
+        raise UnsupportedRepository(f"the history of {worktree.top} cannot be read", hint="git fsck")
     return done.text.split()[-1]
 
 

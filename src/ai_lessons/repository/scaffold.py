@@ -1,8 +1,8 @@
 """Make a knowledge repository from the template: in an empty folder, in a full one, in a part of a bigger repository.
 
-Never overwrites, rewrites, moves or deletes a file that is there. Knows nothing of entries: what lies in the folder is
-committed as it is (`first_commit.py`). The rules of the template come by a commit of their own (`starters.py`), because
-a rule counts only by a merge.
+Never overwrites, rewrites, moves or deletes a file that is there. What lies in the folder is committed as it is
+(`first_commit.py`). The entries of the template come only if they are asked for, and its rules then as proposals
+(`starters.py`), because a rule counts only once a person has read and approved it.
 """
 
 from __future__ import annotations
@@ -13,27 +13,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import Conflict, NoRepository, Refused, StorageFailed, Unreachable
-from ai_lessons.knowledge.config import parse_config, set_value
+from ai_lessons.knowledge import layout
+from ai_lessons.knowledge.config import set_value
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.repository import first_commit, git, starters
 from ai_lessons.repository.approval.rule_files import is_rule
 from ai_lessons.repository.files import translated, write_file
 from ai_lessons.repository.first_commit import BRANCH, TEXT_SAMPLE, is_binary, last_line
-from ai_lessons.repository.worktree import Worktree, locate, read_head, read_ref
+from ai_lessons.repository.worktree import GIT_FOLDER, Worktree, locate, read_head, read_ref, refuse_linked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.repository.first_commit import Unwanted
 
 CLONE_SECONDS = 900.0
-GIT_FOLDER = ".git"
 _HEADS = "refs/heads/"
 
 _BASICS = (".gitattributes", ".gitignore")
 """What a folder that has content already gets besides the config."""
 
 _NORMALISE = b"* text=auto eol=lf\n"
+_STARTERS_HINT = "put it into a repository of its own: ai-lessons --tier user admin init --starters"
 _KEEP_BYTES = (
     b"# This folder had files with CRLF when it became a knowledge repository: line endings are kept as they are.\n"
     b"* -text\n"
@@ -88,45 +89,57 @@ def init(
     *,
     template: Path | None = None,
     team: bool = False,
-    person: bool = True,
+    with_starters: bool = False,
     unwanted: Unwanted | None = None,
 ) -> Scaffolded:
     """Make `path` a knowledge repository, whatever is there; doing it twice changes nothing.
 
-    An empty folder gets the whole template with its starter set; a folder with content, and one of a bigger
-    repository, gets only the settings that it lacks. What is in no git repository becomes one, with everything in it
-    in one commit. A folder of a bigger repository gets files and no commit. `team` asks for an approver other than
-    the proposer of a rule; then, and where an agent calls (`person` False), the starter rules are left as proposals.
-    A file of which `unwanted` says why is left out of the commit, as it is, and told.
+    An empty folder gets all of the template but its entries; a folder with content, and one of a bigger repository,
+    gets only the settings that it lacks. `with_starters` brings the entries, too, but the rules, which are proposed.
+    What is in no git repository becomes one, with everything in it in one commit. A folder of a bigger repository gets
+    files and no commit. `team` asks for an approver other than the proposer of a rule. A file of which `unwanted` says
+    why is left out of the commit, as it is, and told.
 
     Raises:
-        Conflict: `path` is a file. StorageFailed: the place cannot be written.
-        UnsupportedRepository: a bare repository, or an unknown format. Refused: git's own folder, or somebody else's.
+        Conflict: `path` is a file. StorageFailed: the place cannot be written. Refused: git's own folder, or somebody
+        else's; starters for a folder of a bigger repository. UnsupportedRepository: a bare repository, or an unknown
+        format.
     """
     root = _make_folder(path)
     around = _repository_around(root)
+    bigger = around is not None and bool(around.prefix)
+    if bigger and with_starters:
+        raise Refused(f"{root} is a folder of a bigger repository, which gets no starter set", hint=_STARTERS_HINT)
     present = frozenset(_files_below(root))
     everything = read_template(template or template_dir())
-    rules = {name: original.data for name, original in everything.items() if is_rule(name)}
-    originals = {name: original for name, original in everything.items() if name not in rules}
-    bigger = around is not None and bool(around.prefix)
-    known = (name in originals and _holds(root / name, originals[name].data) for name in present - {CONFIG_PATH})
-    fresh = not bigger and all(known)  # nobody wants our starter set in the middle of their code
-    if CONFIG_PATH in present:
-        hint = "this repository exists: for a team set approval.distinct to true with `ai-lessons admin config set`"
-        done = _finish(root, around, (), (hint,) if team else (), unwanted)
-        return _with_rules(done, rules, person=person) if fresh else done
-    settings = _settings(around, team=team)
-    wanted = wanted_files(originals, fresh=fresh, settings=settings)
-    if not fresh and _any_crlf(root, present):
-        wanted[".gitattributes"] = Original(wanted[".gitattributes"].data.replace(_NORMALISE, _KEEP_BYTES))
+    entries = {name: original for name, original in everything.items() if layout.place(name)}
+    originals = {name: original for name, original in everything.items() if name not in entries}
+    known = (name in everything and _holds(root / name, everything[name].data) for name in present - {CONFIG_PATH})
+    fresh = not bigger and all(known)  # the folder is empty, or holds what an interrupted call has written
+    wanted = {name: original for name, original in entries.items() if with_starters and not is_rule(name)}
+    notes: tuple[str, ...] = ()
+    if CONFIG_PATH not in present:
+        basic = wanted_files(originals, fresh=fresh, settings=_settings(around, team=team))
+        if not fresh and _any_crlf(root, present):
+            basic[".gitattributes"] = Original(basic[".gitattributes"].data.replace(_NORMALISE, _KEEP_BYTES))
+        wanted |= basic  # the config comes last: where it lies, nothing is missing any more
+    elif team:
+        notes = ("this repository exists: for a team set approval.distinct to true with `ai-lessons admin config set`",)
     added = tuple(name for name in wanted if name not in present)
     for name in added:
         write_file(root, name, wanted[name].data, executable=wanted[name].executable, durable=False)
-    here = "a folder of a bigger repository" if bigger else "a folder that has content"
-    note = f"added {', '.join(added)}; the starter set is not mixed into {here}"
-    done = _finish(root, around, added, () if fresh else (note,), unwanted)
-    return _with_rules(done, rules, person=person) if fresh else done
+    done = _finish(root, around, added, (*notes, *_told(added, entries, fresh=fresh)), unwanted)
+    rules = {name: original.data for name, original in entries.items() if is_rule(name) and name not in present}
+    return _with_rules(done, rules) if with_starters else done
+
+
+def _told(added: Sequence[str], entries: Mapping[str, Original], *, fresh: bool) -> Iterator[str]:
+    """What was brought, besides what an empty folder gets anyway."""
+    brought = [name for name in added if name in entries]
+    if brought:
+        yield f"{len(brought)} files of the starter set are there: keep what is useful to you, and delete the rest"
+    if len(added) > len(brought) and not fresh:
+        yield f"added {', '.join(name for name in added if name not in entries)}"
 
 
 def _settings(around: Worktree | None, *, team: bool) -> dict[str, object]:
@@ -134,37 +147,31 @@ def _settings(around: Worktree | None, *, team: bool) -> dict[str, object]:
     settings: dict[str, object] = {"approval.distinct": True} if team else {}
     if around is None:
         return settings
-    if around.prefix:
-        settings["git.autocommit"] = False
     ref = read_head(around).ref
     if ref is not None and read_ref(around, f"{_HEADS}{BRANCH}") is None:
         settings["approval.branch"] = ref.removeprefix(_HEADS)
     return settings
 
 
-def _with_rules(done: Scaffolded, rules: Mapping[str, bytes], *, person: bool) -> Scaffolded:
-    """The template's rules, on top of the first commit. Where there is none yet, they come when there is."""
-    if done.commit is None or not rules:
+def _with_rules(done: Scaffolded, rules: Mapping[str, bytes]) -> Scaffolded:
+    """The template's rules, proposed on top of what is checked out. Where nothing is, they come when something is."""
+    start = read_head(locate(done.root)).commit
+    if start is None or not rules:
         return done
-    config = parse_config((done.root / CONFIG_PATH).read_text(encoding="utf-8"))
     try:
-        if not person or config.approval_distinct:
-            starters.leave_as_proposals(locate(done.root), done.commit, rules)
-            note = f"{len(rules)} starter rules wait for somebody who approves them: ai-lessons admin review-rules"
-            return replace(done, notes=(*done.notes, note))
-        commit = starters.take(locate(done.root), done.commit, rules)
+        starters.propose(locate(done.root), start, rules)
     except StorageFailed as error:  # the repository is there, and works without them
         return replace(done, notes=(*done.notes, error.message))
-    note = f"{len(rules)} starter rules are in force, approved by you just now: read them, delete what you do not want"
-    return replace(done, commit=commit, added=(*done.added, *rules), notes=(*done.notes, note))
+    note = f"{len(rules)} starter rules wait for a person who reads and approves them: ai-lessons admin review-rules"
+    return replace(done, notes=(*done.notes, note))
 
 
 def wanted_files(
     originals: Mapping[str, Original], *, fresh: bool, settings: Mapping[str, object]
 ) -> dict[str, Original]:
-    """The template's files for such a folder. The config comes last: where it lies, nothing is missing any more.
+    """The template's files for such a folder, the config last.
 
-    `fresh`: the folder is empty, or holds only what an interrupted call has written. `settings` go into the config.
+    `fresh`: nothing of the user's is in the folder. `settings` go into the config.
     """
     wanted = {name: originals[name] for name in (originals if fresh else _BASICS) if name != CONFIG_PATH}
     text = originals[CONFIG_PATH].data.decode()
@@ -194,7 +201,7 @@ def clone(url: str, path: Path) -> Scaffolded:
     target = Path(os.path.abspath(path.expanduser()))
     if Path(url).exists():
         url = os.path.abspath(url)
-    if (target / GIT_FOLDER).exists() and git.setting(target, "remote.origin.url") == url:
+    if (target / GIT_FOLDER).exists() and git.setting(locate(target), "remote.origin.url") == url:
         return Scaffolded(target.resolve(), created=False)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise Conflict(f"{target} is there and is not a clone of {url}", hint="name a folder that does not exist yet")
@@ -204,7 +211,7 @@ def clone(url: str, path: Path) -> Scaffolded:
     try:
         # a pulled tree is untrusted: git refuses names and objects that no honest client writes
         checked = ("-c", "transfer.fsckObjects=true", "clone", "--quiet", "--", url, str(target))
-        done = git.run(target.parent, *checked, timeout=CLONE_SECONDS)
+        done = git.run_outside(*checked, timeout=CLONE_SECONDS)
     except StorageFailed as error:
         raise Unreachable(f"{url} was not cloned: {error.message}", hint=hint) from error
     if done.code:
@@ -215,6 +222,7 @@ def clone(url: str, path: Path) -> Scaffolded:
 
 def _make_folder(path: Path) -> Path:
     full = Path(os.path.abspath(path.expanduser()))
+    refuse_linked(full)
     if GIT_FOLDER in full.parts:
         raise Refused(f"{full} is inside git's own folder")
     if full.exists() and not full.is_dir():

@@ -56,7 +56,7 @@ def take(worktree: Worktree, name: str, commit: str, message: str) -> Snapshot:
         raise UsageError(f"a tag cannot be called {name!r}", hint="letters, digits, - and / will do: before-cleanup")
     if not _run(worktree, "rev-parse", "--verify", "--quiet", f"refs/tags/{name}").code:
         raise Conflict(f"there is a tag {name} already", hint="choose another name, or see: git tag -n")
-    if git.identity(worktree.top) is None:
+    if git.identity(worktree) is None:
         words, _, hint = NO_IDENTITY.partition("; ")
         raise Refused(words, hint=hint)
     # a signature would ask for a passphrase, and a snapshot proves nothing
@@ -74,7 +74,7 @@ def listed(worktree: Worktree) -> tuple[Snapshot, ...]:
 
 
 def _run(worktree: Worktree, *arguments: str) -> git.Done:
-    return git.run(worktree.top, *arguments)
+    return git.run(worktree, *arguments)
 
 
 def commit_at(worktree: Worktree, said: str) -> str:

@@ -117,7 +117,7 @@ def _open(top: Path) -> _Origin | None:
     except KeyError:
         repository.close()
         return None
-    if not isinstance(head, Commit):
+    if repository.bare or not isinstance(head, Commit):  # bare: `.git` is empty, and the files look like a repository
         repository.close()
         return None
     return _Origin(top, repository, head)

@@ -19,7 +19,7 @@ from ai_lessons.repository.files import READ_LIMIT, Row, Staging
 from ai_lessons.repository.folders import Folders
 from ai_lessons.repository.journal import Intent, Journal, Noted, new_name
 from ai_lessons.repository.locks import held
-from ai_lessons.repository.worktree import Head, Worktree, locate, read_head
+from ai_lessons.repository.worktree import TRUE, Head, Worktree, locate, read_head, read_settings, refuse_layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 WRITE_PATIENCE = 60.0
 """Seconds to wait for another process of ours that is putting files in place."""
+
+AUTOCOMMIT: Final = "ai-lessons.autocommit"
 
 TRIES = 20
 """How often files are written anew because `git clean` or `git stash -u` removed them, or an empty folder."""
@@ -87,8 +89,7 @@ class Job(NamedTuple):
 class Applied(NamedTuple):
     """How a job ended. The files are in place in every case.
 
-    `commit` is None if there is none (yet): `waiting` then says why, or is empty where nothing was to be committed
-    (no change, or a repository that does not commit by itself). `notes` is what the user should know.
+    `commit` is None if there is none (yet): `waiting` then says why, or is empty where nothing was to be committed.
     """
 
     commit: str | None
@@ -97,7 +98,7 @@ class Applied(NamedTuple):
 
 
 class Saved(NamedTuple):
-    """What `save` did: new commits, oldest first, and why any job still waits."""
+    """New commits, oldest first, and why any job still waits."""
 
     commits: tuple[str, ...]
     waiting: str = ""
@@ -105,13 +106,10 @@ class Saved(NamedTuple):
 
 
 class Committing(Protocol):
-    """The half that makes commits of what the journal notes."""
+    """Makes commits of what the journal notes: `commit` says how the named job ended, `save` commits them all."""
 
-    def commit(self, name: str) -> Applied:
-        """Commit every noted job, and say how the named one ended."""
-
-    def save(self) -> Saved:
-        """Commit every noted job."""
+    def commit(self, name: str) -> Applied: ...  # noqa: D102
+    def save(self) -> Saved: ...  # noqa: D102
 
 
 class Store:
@@ -130,7 +128,7 @@ class Store:
     ) -> None:
         self.worktree = worktree
         self.journal = Journal(worktree.state_dir)
-        self.autocommit = not self.is_folder_of_bigger_repo if autocommit is None else autocommit
+        self.autocommit = self.commits(None) if autocommit is None else autocommit
         self._connect = committing
         self._committer: Committing | None = None
         self._clock = clock
@@ -190,6 +188,16 @@ class Store:
     def is_folder_of_bigger_repo(self) -> bool:
         """True where git's worktree begins above our root."""
         return bool(self.worktree.prefix)
+
+    def commits(self, stated: bool | None) -> bool:
+        """Whether every job is committed, where the repository's own settings say `stated` (None: nothing).
+
+        They count for nothing in a folder of a bigger repository, because they come with the code of others. There the
+        user says so in git's settings, which no pull writes: `AUTOCOMMIT`.
+        """
+        if self.is_folder_of_bigger_repo:
+            return read_settings(self.worktree.common_dir / "config").get(AUTOCOMMIT, "").lower() in TRUE
+        return stated is not False
 
     def now(self) -> float:
         """Seconds since 1970 by the store's clock."""
@@ -329,12 +337,13 @@ class Store:
                 self._expect(change, there=there is not None)
 
     def _refuse_nested(self, path: str, known: set[str]) -> None:
-        """A submodule's files belong to the submodule; `known` are folders that were looked at already."""
+        """A submodule's files belong to the submodule, and git's to git; `known` are folders seen already."""
         folder = path.rpartition("/")[0]
         while folder and folder not in known:
             known.add(folder)
             if os.path.lexists(self.root / folder / ".git"):
                 raise Refused(f"{folder} is a repository of its own; nothing is written into it")
+            refuse_layout(self.root / folder)
             folder = folder.rpartition("/")[0]
 
     def _expect(self, change: Change, *, there: bool) -> None:

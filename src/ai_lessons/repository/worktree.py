@@ -10,16 +10,18 @@ from __future__ import annotations
 import os
 import re
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import NoRepository, Refused, StorageFailed, UnsupportedRepository
 from ai_lessons.repository.files import translated
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping
 
 STATE_FOLDER = "ai-lessons"
+TRUE = frozenset(("true", "yes", "on", "1"))
+"""What git takes for true; any other number but 0 is, too, and nobody writes it."""
 
 _EXTENSIONS = frozenset(("noop", "preciousobjects", "partialclone", "worktreeconfig", "relativeworktrees"))
 _COMMIT = re.compile("[0-9a-f]{40}")
@@ -47,7 +49,13 @@ class Worktree(NamedTuple):
         return base / sha256(os.fsencode(self.prefix)).hexdigest()[:12] if self.prefix else base
 
 
+GIT_FOLDER = ".git"
 _GIT_PARTS = ("HEAD", "objects", "refs")
+
+
+def as_hub(git_dir: Path) -> Worktree:
+    """A repository that people push to: only its git directory counts, it has no files."""
+    return Worktree(root=git_dir, top=git_dir, git_dir=git_dir, common_dir=git_dir, prefix="")
 
 
 class Head(NamedTuple):
@@ -61,7 +69,8 @@ def locate(path: Path) -> Worktree:
     """The worktree around `path`, which need not be its top.
 
     Raises:
-        NoRepository: no such folder, or no git repository around it. Refused: somebody else's repository.
+        NoRepository: no such folder, or no git repository around it. Refused: another user's repository, or one whose
+        git folder or settings lie among pulled files.
         UnsupportedRepository: bare, SHA-256, reftable, a separate worktree setting or an unknown extension.
         StorageFailed: a folder on the way cannot be read, or git's own folder is damaged.
     """
@@ -70,6 +79,7 @@ def locate(path: Path) -> Worktree:
 
 
 def _locate(path: Path) -> Worktree:
+    refuse_linked(path)
     try:
         root = path.expanduser().resolve(strict=True)
     except (FileNotFoundError, NotADirectoryError, RuntimeError):
@@ -82,15 +92,77 @@ def _locate(path: Path) -> Worktree:
             hint="clone it: ai-lessons admin init --from " + str(root),
         )
     for top in (root, *root.parents):
+        refuse_layout(top)
         git_dir = _git_dir_of(top)
         if git_dir is not None:
             prefix = "" if root == top else root.relative_to(top).as_posix() + "/"
             found = Worktree(root, top, git_dir, _common_dir(git_dir), prefix)
+            _refuse_pulled(found)
             _refuse_strangers(found)
             _refuse_formats(found)
             return found
     _refuse_damage(root)
     raise NoRepository(str(path))
+
+
+def refuse_linked(path: Path) -> None:
+    """The knowledge folder of a code project comes with its code, so a link in its place was not made by the user.
+
+    The home folder's own may be a link: no project brings it.
+
+    Raises:
+        Refused: `.ai` or `.ai/reference` is a link.
+    """
+    place = Path(os.path.abspath(path.expanduser()))
+    if place.parts[-2:] != (".ai", "reference") or place.parent.parent == Path.home():
+        return
+    for one in (place.parent, place):
+        if one.is_symlink():
+            raise Refused(
+                f"{one} is a link to {os.readlink(one)}: the knowledge folder of a project must lie in the project",
+                hint="--tier user leaves the project out; to work on what the link leads to, name that folder: --repo",
+            )
+
+
+def refuse_layout(folder: Path) -> None:
+    """A folder in which git, started there, would see a repository of its own: its settings would run programs.
+
+    Links count, also those that lead nowhere, because git takes such a HEAD for a branch without commits.
+
+    Raises:
+        Refused: it is one.
+    """
+    there = [os.path.lexists(folder / name) for name in ("HEAD", "commondir", "objects", "refs")]
+    if there[0] and (there[1] or (there[2] and there[3])):
+        raise Refused(
+            f"{folder} holds the files of a git directory, whose settings could run programs here",
+            hint=f"if they are not meant to be there, remove them: {folder / 'HEAD'} is the first",
+        )
+
+
+def _refuse_pulled(found: Worktree) -> None:
+    """What lies among the files of a repository a pull may write: neither git's folder nor its settings may."""
+    own = {found.git_dir, found.common_dir}
+    for git_dir in {one.resolve() for one in own}:
+        for top in git_dir.parents:
+            if GIT_FOLDER in git_dir.relative_to(top).parts:
+                break
+            if top == found.top or (os.path.lexists(top / GIT_FOLDER) and _git_dir_of(top) not in own):
+                raise Refused(
+                    f"{found.top / GIT_FOLDER} leads to {git_dir}, which lies among the files of {top}",
+                    hint="a pull could write it: clone the repository anew, git keeps its folder elsewhere",
+                )
+    trees = (found.top, *([found.common_dir.parent] if found.common_dir.name == GIT_FOLDER else []))
+    for config in (found.common_dir / "config", found.git_dir / "config.worktree"):
+        for key, value in _rows(config):
+            if key not in {"include.path", "includeif.path"}:
+                continue
+            file = (config.parent / os.path.expanduser(value)).resolve()
+            if any(file.is_relative_to(one) for one in trees) and not file.is_relative_to(found.common_dir):
+                raise Refused(
+                    f"the git settings of {found.top} include {value}, one of its files, which a pull may write",
+                    hint=f"copy what you want of it into {config}, and take the include out of there",
+                )
 
 
 def _refuse_damage(root: Path) -> None:
@@ -163,7 +235,7 @@ def format_fault(settings: Mapping[str, str], *, linked: bool = False) -> str:
 
     A bare repository's linked worktree is fine: `core.bare` says nothing about it.
     """
-    if settings.get("core.bare", "false").lower() in {"true", "yes", "on", "1"} and not linked:
+    if settings.get("core.bare", "false").lower() in TRUE and not linked:
         return "it is bare"
     if settings.get("core.repositoryformatversion", "0") not in {"0", "1"}:
         return f"its format version {settings['core.repositoryformatversion']} is unknown"
@@ -178,22 +250,26 @@ def format_fault(settings: Mapping[str, str], *, linked: bool = False) -> str:
 
 def read_settings(config: Path) -> dict[str, str]:
     """The plain settings of one git config file, `section.key` in lower case. Subsections and includes are left out."""
+    return {key: value for key, value in _rows(config) if not key.startswith("includeif.")}
+
+
+def _rows(config: Path) -> Iterator[tuple[str, str]]:
+    """The settings of `read_settings`, and of includes with a condition, as often as they are stated."""
     try:
         lines = config.read_text(errors="surrogateescape").splitlines()
     except FileNotFoundError:
-        return {}
-    settings: dict[str, str] = {}
+        return
     section: str | None = None
     for line in lines:
         text = line.strip()
         if heading := _SECTION.match(text):
-            section = heading[1].lower() if heading[2] is None else None
+            name = heading[1].lower()
+            section = name if heading[2] is None or name == "includeif" else None
             text = text[heading.end() :].strip()
         if section is None or not text or text[0] in "#;":
             continue
         key, equals, value = text.partition("=")
-        settings[f"{section}.{key.strip().lower()}"] = _plain(value) if equals else "true"
-    return settings
+        yield f"{section}.{key.strip().lower()}", _plain(value) if equals else "true"
 
 
 def _plain(value: str) -> str:

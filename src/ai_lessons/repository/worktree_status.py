@@ -147,8 +147,8 @@ def _mode(status: os.stat_result, noted: Noted, *, file_modes: bool) -> int:
 def blobs(worktree: Worktree, draft: Draft, contents: Mapping[str, bytes]) -> dict[str, ObjectID]:
     """Blob ids by path. What a filter or a line-ending rule of the user's would change goes through git itself."""
     changed_by_git = {path for path, data in contents.items() if b"\r\n" in data}
-    changed_by_git |= git.filtered(worktree.root, contents) if contents else set()
-    through_git = git.blobs_of(worktree.root, sorted(changed_by_git)) if changed_by_git else {}
+    changed_by_git |= git.filtered(worktree, contents) if contents else set()
+    through_git = git.blobs_of(worktree, sorted(changed_by_git)) if changed_by_git else {}
     return {
         path: ObjectID(through_git[path]) if path in through_git else draft.blob(data)
         for path, data in contents.items()
@@ -157,5 +157,5 @@ def blobs(worktree: Worktree, draft: Draft, contents: Mapping[str, bytes]) -> di
 
 def checked_out(worktree: Worktree, repo: Repo, path: str, blob: str) -> bytes:
     """A blob as it shall be on disk: with the line ends and filters that git would apply."""
-    made = git.checked_out(worktree.top, worktree.prefix + path, blob)
+    made = git.checked_out(worktree, worktree.prefix + path, blob)
     return bytes(repo.object_store[ObjectID(blob.encode())].as_raw_string()) if made is None else made

@@ -30,13 +30,14 @@ def admin() -> None:
 @click.option("--from", "from_url", metavar="URL", help="Clone this repository instead.")
 @click.option("--no-hooks", is_flag=True, help="Install no git hooks.")
 @click.option("--team", is_flag=True, help="Ask for an approver other than the proposer.")
+@click.option("--starters", is_flag=True, help="Bring the starter set; its rules wait as proposals.")
 @pass_call
-def init(call: Call, path: str | None, from_url: str | None, no_hooks: bool, team: bool) -> None:
+def init(call: Call, path: str | None, from_url: str | None, no_hooks: bool, team: bool, starters: bool) -> None:
     """Make a knowledge repository, or complete one. A folder that is full already is taken as it is."""
     from ai_lessons.library.wiring import init_repository
 
     place = call.settings.cwd / path if path else call.root
-    done = init_repository(place, call.options(), from_url=from_url, hooks=not no_hooks, team=team)
+    done = init_repository(place, call.options(), from_url=from_url, hooks=not no_hooks, team=team, starters=starters)
     call.answer(done, render_jobs.initialised, as_json.initialised)
 
 
@@ -101,12 +102,12 @@ def adopt(call: Call, paths: tuple[str, ...]) -> None:
 @id_argument
 @pass_call
 def trust_script(call: Call, ref: str) -> None:
-    """Trust a script as it stands now, on this machine; any change of it asks again."""
+    """Trust a script, and files beside it that it names, as they stand now on this machine; any change asks again."""
 
-    def text(path: str, view: View) -> str:
-        return f"Trusted as it stands: {view.place(path)}"
+    def text(paths: tuple[str, ...], view: View) -> str:
+        return "\n".join(f"Trusted as it stands: {view.place(path)}" for path in paths)
 
-    call.answer(call.library.admin.trust_script(ref), text, lambda path: {"path": path})
+    call.answer(call.library.admin.trust_script(ref), text, lambda paths: {"path": paths[0], "beside": paths[1:]})
 
 
 @admin.group("config")

@@ -41,6 +41,14 @@ def ask_keys(question: str, keys: list[str]) -> bool:
     return click.confirm(line(question), default=False, err=True)
 
 
+def ask_source(doc: str, path: str, file: str) -> bool:
+    """Name the file that a doc would be read from, which this machine never added it from, and ask whether it may."""
+    leads = f", which leads to {line(file)}," if file != os.path.expanduser(path) else ""
+    click.echo(f"{line(doc)} would be read from {line(path)}{leads} and was not added from there here.", err=True)
+    click.echo("What that file holds is then committed, and shared by the next sync.", err=True)
+    return click.confirm("Read it, also from now on?", default=False, err=True)
+
+
 def ask_about_alarms(alarms: str) -> bool:
     """Show what raises an alarm and ask whether it is meant to be so."""
     click.echo(clean(alarms), err=True)

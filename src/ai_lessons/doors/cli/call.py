@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from ai_lessons.doors.opening import whereabouts
 from ai_lessons.doors.terminal import View, is_terminal, line
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Call:
 
     def options(self) -> Options:
         """What the library needs to know of this terminal and this user."""
-        from ai_lessons.doors.cli.asking import ask_keys, ask_trust
+        from ai_lessons.doors.cli.asking import ask_keys, ask_source, ask_trust
         from ai_lessons.doors.opening import options
 
         progress = None
@@ -63,9 +64,9 @@ class Call:
             self.bars = Bars()
             click.get_current_context().find_root().call_on_close(self.bars.finish)
             progress = self.bars.show
-        if not self.can_ask:
+        if not self.can_ask or self.settings.agent:
             return options(self.settings, progress=progress)
-        return options(self.settings, progress=progress, ask_trust=ask_trust, ask_keys=ask_keys)
+        return options(self.settings, progress=progress, ask_trust=ask_trust, ask_keys=ask_keys, ask_source=ask_source)
 
     @cached_property
     def library(self) -> Library:
@@ -103,9 +104,18 @@ class Call:
         return {tier.name: str(tier.path) for tier in (*self.settings.known, *self.settings.reads)}
 
     def answer(
-        self, value: T, text: Callable[[T, View], str], data: Callable[[T], object], *, paged: bool = False
+        self,
+        value: T,
+        text: Callable[[T, View], str],
+        data: Callable[[T], object],
+        *,
+        paged: bool = False,
+        framed: Callable[[T, str], str] | None = None,
     ) -> None:
-        """Print a value as text or, with `--json`, as data; what the user should know besides goes to stderr."""
+        """Print a value as text or, with `--json`, as data; what the user should know besides goes to stderr.
+
+        An agent gets it `framed`: as text that tells what is data, and from which repository it comes.
+        """
         if self.bars:
             self.bars.finish()
         if self.json:
@@ -113,7 +123,11 @@ class Call:
 
             click.echo(as_json.dump(data(value)))
             return
-        self.say(text(value, self.view), paged=paged)
+        if framed and self.settings.agent:
+            bare = value._replace(notes=()) if hasattr(value, "_replace") and hasattr(value, "notes") else value
+            click.echo(framed(bare, whereabouts(self.settings)))
+        else:
+            self.say(text(value, self.view), paged=paged)
         self.note(_notes(value))
 
     def say(self, text: str, *, paged: bool = False) -> None:

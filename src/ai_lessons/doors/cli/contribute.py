@@ -164,7 +164,7 @@ def edit(call: Call, ref: str) -> None:
 
 @contribute.command("delete", examples=["ai-lessons contribute delete L-8F3K2A --yes"])
 @ids_argument
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal.")
 @pass_call
 def delete(call: Call, refs: tuple[str, ...], yes: bool) -> None:
     """Delete entries. Git keeps their history."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from ai_lessons.doors.cli.call import Call
 from ai_lessons.doors.cli.completion import offer
 from ai_lessons.doors.cli.parsing import ContextTags, OneOf, Versions, Words
 from ai_lessons.knowledge import scopes
@@ -31,8 +32,11 @@ project_option = click.option(
 )
 
 
-def _reasons(_ctx: click.Context, _option: click.Parameter, given: tuple[str, ...]) -> list[tuple[str, str]]:
-    """`MARK=REASON` as pairs; what is missing is the library's to name."""
+def _reasons(ctx: click.Context, _option: click.Parameter, given: tuple[str, ...]) -> list[tuple[str, str]]:
+    """`MARK=REASON` as pairs; what is missing is the library's to name, which also looks at what files allow."""
+    if given:
+        call = ctx.find_object(Call) or Call()
+        call.options().refuse_agents("allow a secret", "the same command with --allow-secret")
     return [(mark, reason) for mark, _, reason in (one.partition("=") for one in given)]
 
 

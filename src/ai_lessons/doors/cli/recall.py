@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ from ai_lessons.doors.cli.options import (
     version_option,
 )
 from ai_lessons.doors.cli.parsing import flat, kinds
+from ai_lessons.doors.mcp import framing
 from ai_lessons.doors.terminal import is_terminal
 from ai_lessons.errors import UsageError
 from ai_lessons.knowledge.entries import Kind, Status
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 
     from ai_lessons.doors.terminal import View
     from ai_lessons.library.answers import Answer, Context
+
+    Framed = Callable[[Answer, str], str]
 
 RESOURCE_KINDS = frozenset(kind for kind in Kind if kind.is_resource)
 SORTS = ("newest", "title", "path", "created")
@@ -51,13 +55,15 @@ def recall() -> None:
     """Find, read and run what is known."""
 
 
-def find(call: Call, words: tuple[str, ...], text: Callable[[Answer, View], str], given: Mapping[str, Any]) -> None:
+def find(
+    call: Call, words: tuple[str, ...], text: Callable[[Answer, View], str], given: Mapping[str, Any], framed: Framed
+) -> None:
     """Search, and answer in the given form of text."""
     query = Query(text=" ".join(words), **given)
     if not query.text.strip():
         raise UsageError("the search has no words", hint='for example: ai-lessons recall search "undo a commit"')
     found = call.library.recall.search(query)
-    call.answer(found, text, lambda answer: as_json.answer(answer, explain=query.explain))
+    call.answer(found, text, lambda answer: as_json.answer(answer, explain=query.explain), framed=framed)
 
 
 @recall.command(
@@ -86,7 +92,7 @@ def search(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
     In the query, "quotes" ask for a phrase, and tag:T, project:P, kind:K and version:V filter.
     """
     given |= {"kinds": kinds(given["kinds"]), "versions": flat(given["versions"])}
-    find(call, words, render.answer, given)
+    find(call, words, render.answer, given, framing.search)
 
 
 @recall.command(
@@ -108,7 +114,7 @@ def search(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
 def search_resources(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
     """Search docs and scripts only."""
     given |= {"kinds": kinds(given["kinds"]) or RESOURCE_KINDS, "versions": flat(given["versions"])}
-    find(call, words, render.resources, given)
+    find(call, words, render.resources, given, partial(framing.search, only_resources=True))
 
 
 section_option = click.option(
@@ -124,7 +130,13 @@ def read(call: Call, ref: str, section: int | None, heading: str | None, raw: bo
         raise UsageError("--section and --heading exclude each other", hint="give one of them")
     shown = call.library.recall.show(ref, section=section, heading=heading)
     if not raw or call.json:
-        call.answer(shown, lambda value, view: render.shown(value, view, command=command), as_json.shown, paged=True)
+        call.answer(
+            shown,
+            lambda value, view: render.shown(value, view, command=command),
+            as_json.shown,
+            paged=True,
+            framed=lambda value, root: framing.shown(value, root, call=f"ai-lessons recall {command} {{}} --section "),
+        )
     elif is_terminal(sys.stdout):
         call.say(render.harmless(shown.raw), paged=True)
     else:
@@ -221,11 +233,18 @@ def context(call: Call, /, explain: bool, **given: Any) -> None:
     from ai_lessons.doors import render_rules, render_usage, rules_json
 
     def text(found: Context, view: View) -> str:
-        shown = render_rules.context(found, view)
+        return explained(render_rules.context(found, view), view)
+
+    def explained(shown: str, view: View) -> str:
         return f"{shown}\n\n{render_usage.left_out(found.left_out, view)}" if explain else shown
 
     found = call.library.recall.context(ContextQuery(**given))
-    call.answer(found, text, lambda value: rules_json.context(value, explain=explain))
+    call.answer(
+        found,
+        text,
+        lambda value: rules_json.context(value, explain=explain),
+        framed=lambda value, root: explained(framing.context(value, root), framing.BARE),
+    )
 
 
 def counting(name: str, what: str, text: str) -> None:

@@ -22,7 +22,7 @@ from ai_lessons.doors.cli.options import (
     version_option,
 )
 from ai_lessons.doors.cli.parsing import changes, flat
-from ai_lessons.errors import UsageError
+from ai_lessons.errors import Refused, UsageError
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.writes import ResourceDraft
 
@@ -123,14 +123,21 @@ def refresh_resource(call: Call, refs: tuple[str, ...], every: bool, allow_secre
 def update_resource(call: Call, /, ref: str, **given: Any) -> None:
     """Change what is stated about a doc or a script."""
     given |= {"versions": flat(given["versions"])}
-    call.answer(call.library.contribute.update(ref, **changes(given)), render_jobs.written, as_json.written)
+    done = call.library.contribute.update(ref, **changes(given), only_resources=True)
+    call.answer(done, render_jobs.written, as_json.written)
 
 
-def remove(call: Call, refs: Sequence[str], *, yes: bool) -> None:
-    """Delete entries, after asking where somebody can answer."""
-    if not yes and call.can_ask and not asking.confirm(f"Delete {', '.join(refs)}? (git keeps the history)"):
+def remove(call: Call, refs: Sequence[str], *, yes: bool, only_resources: bool = False) -> None:
+    """Delete entries, after asking on the terminal.
+
+    Raises:
+        Refused: there is no terminal to ask on, and `yes` was not said.
+    """
+    if not yes and not call.can_ask:
+        raise Refused("a delete is confirmed on a terminal; nothing was deleted", hint="or say --yes")
+    if not yes and not asking.confirm(f"Delete {', '.join(refs)}? (git keeps the history)"):
         raise click.Abort
-    gone = call.library.contribute.delete(refs)
+    gone = call.library.contribute.delete(refs, only_resources=only_resources)
     if len(refs) == 1 and len(gone) == 1:
         call.answer(gone[0], lambda one, view: render_jobs.deleted([one], view), as_json.written)
     else:
@@ -139,8 +146,8 @@ def remove(call: Call, refs: Sequence[str], *, yes: bool) -> None:
 
 @click.command("delete-resource", cls=Command, examples=["ai-lessons contribute delete-resource D-4T7QZM --yes"])
 @ids_argument
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal.")
 @pass_call
 def delete_resource(call: Call, refs: tuple[str, ...], yes: bool) -> None:
     """Delete docs or scripts. Git keeps their history."""
-    remove(call, refs, yes=yes)
+    remove(call, refs, yes=yes, only_resources=True)

@@ -28,15 +28,12 @@ NO_TERMINAL = "use pending-rules, then approve-rule ID --yes or reject-rule ID"
 
 
 def refuse_agents(call: Call) -> None:
-    """The library refuses too; here it is said before anybody is asked anything.
+    """The library refuses too; here it is said before a person is asked anything.
 
     Raises:
         Refused: an agent is calling.
     """
-    if call.settings.agent:
-        raise Refused(
-            "an agent cannot decide about proposals: a person does", hint=f"ask the user: {render_rules.REVIEW}"
-        )
+    call.options().refuse_agents("decide about proposals", render_rules.REVIEW)
 
 
 def _has_reader(call: Call) -> bool:
@@ -68,7 +65,7 @@ def run(call: Call, *, sign: bool) -> None:
         done[outcome] += 1
     left = len(waiting) - done.total()
     told = [f"{done[word]} {past}" for word, past in TOLD.items() if done[word]] + ([f"{left} left"] if left else [])
-    click.echo("\n" + ", ".join(told))
+    click.echo("\n".join(["", ", ".join(told), *render_rules.left_out(waiting)]))
 
 
 def _decide(call: Call, one: Pending, *, sign: bool) -> str:

@@ -18,6 +18,7 @@ from ai_lessons.doors.cli.options import (
     project_option,
     tags_option,
 )
+from ai_lessons.doors.mcp import framing
 from ai_lessons.doors.terminal import line
 from ai_lessons.errors import AiLessonsError, Refused, UsageError
 
@@ -104,7 +105,7 @@ def pending_rules(call: Call, only_count: bool) -> None:
     if only_count:
         call.answer(admin.pending_count(), render_rules.number_pending, rules_json.number_pending)
     else:
-        call.answer(admin.pending_rules(), render_rules.pending, rules_json.pending, paged=True)
+        call.answer(admin.pending_rules(), render_rules.pending, rules_json.pending, paged=True, framed=framing.pending)
 
 
 @click.command("review-rules", cls=Command, examples=["ai-lessons admin review-rules"])

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ai_lessons.doors.opening import options
 from ai_lessons.errors import AiLessonsError, StorageFailed
+from ai_lessons.library.options import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from ai_lessons.settings import Settings
 
 T = TypeVar("T")
+
+NO_LIMITS = Limits()
 
 WAITING = 0.1
 """Seconds between two looks whether a call that waits for its turn is still wanted."""
@@ -36,10 +39,11 @@ class Desk:
     """Libraries on the repository that the settings name. Safe for use from many threads.
 
     `session` names the agent's session where the settings do not: what was told and how it did belong together.
+    `limits` says which files of this machine callers may name.
     """
 
-    def __init__(self, load: Callable[[], Settings], *, session: str | None = None) -> None:
-        self._load, self._session = load, session
+    def __init__(self, load: Callable[[], Settings], *, session: str | None = None, limits: Limits = NO_LIMITS) -> None:
+        self._load, self._session, self._limits = load, session, limits
         self._settings: Settings | None = None
         self._kept: Library | None = None
         self._reading, self._writing = threading.Lock(), threading.Lock()
@@ -76,16 +80,12 @@ class Desk:
         *,
         agent: str,
         progress: Progress,
-        ask_model: Callable[[str], str] | None = None,
     ) -> T:
-        """Do a job that writes, in the name of `agent` unless the user's settings name one. One at a time.
-
-        `ask_model` asks the client's own model, for a job that wants to know what it thinks.
-        """
+        """Do a job that writes, in the name of `agent` unless the user's settings name one. One at a time."""
         with (
             self._at_work(),
             _turn(self._writing, lambda: self.still(wanted)),
-            self._fresh(agent, progress, ask_model) as library,
+            self._fresh(agent, progress) as library,
         ):
             return job(library)
 
@@ -140,18 +140,14 @@ class Desk:
 
     def _options(self, progress: Progress | None = None) -> Options:
         given = options(self.settings, progress=progress)
-        return given._replace(session=given.session or self._session)
+        return given._replace(session=given.session or self._session, limits=self._limits)
 
     @contextmanager
-    def _fresh(
-        self, agent: str, progress: Progress | None = None, ask_model: Callable[[str], str] | None = None
-    ) -> Iterator[Library]:
+    def _fresh(self, agent: str, progress: Progress | None = None) -> Iterator[Library]:
         from ai_lessons.library.wiring import open_library
 
         given = self._options(progress)
-        with open_library(
-            self.settings.repo, given._replace(agent=given.agent or agent, ask_model=ask_model)
-        ) as library:
+        with open_library(self.settings.repo, given._replace(agent=given.agent or agent)) as library:
             yield library
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from ai_lessons.doors import render, render_rules
+from ai_lessons.doors import render, render_lessons, render_rules
 from ai_lessons.doors.terminal import View, clean, line
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.answers import Answer, Hit
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.answers import Approval, Context, Shown
+    from ai_lessons.library.lessons.lesson_answers import Loaded
     from ai_lessons.library.rules.rule_answers import Pending
     from ai_lessons.library.running import Ran
 
@@ -63,15 +64,23 @@ def context(found: Context, root: str) -> str:
     return told(render.answer(answer, BARE, lambda hit: origin(hit.entry, found.approvals)), root, found.notes)
 
 
-def shown(value: Shown, root: str) -> str:
-    """One entry in full, each of its texts between marks; a change that nobody approved, too."""
+def shown(value: Shown, root: str, call: str = SECTION_CALL) -> str:
+    """One entry in full, each of its texts between marks; a change that nobody approved, too.
+
+    `call` is that of `render.shown`.
+    """
     change = value.approval.unapproved_change if value.approval and value.section is None else ""
     if value.approval and change:
         value = value._replace(approval=replace(value.approval, unapproved_change=""))
-    text = render.shown(value, BARE, call=SECTION_CALL, frame=_frame(value))
+    text = render.shown(value, BARE, call=call, frame=_frame(value))
     if change:
         text += "\n\n" + marked(UNAPPROVED, cut(clean(change).strip("\n"), line(value.entry.path)))
     return told(text, root, value.notes)
+
+
+def loaded(value: Loaded, root: str) -> str:
+    """The lessons that a session begins with."""
+    return told(render_lessons.loaded(value, BARE), root, value.notes)
 
 
 def pending(values: Sequence[Pending], root: str) -> str:
@@ -109,7 +118,8 @@ def origin(entry: Light, approvals: Mapping[str, Approval]) -> list[str]:
     path = "" if entry.kind is Kind.SCRIPT else f"path: {line(entry.path)}"
     if entry.kind is Kind.RULE:
         return [approved(approvals.get(entry.id)), path]
-    said = f"from: {line(str(entry.details['from']))}" if entry.details.get("from") else ""
+    by, claim = entry.details.get("stated_by"), entry.details.get("from")
+    said = f"stated by {line(str(by))}" if by else f"its file says from: {line(str(claim))}" if claim else ""
     return [" | ".join(filter(None, (said, path)))] if said or path else []
 
 

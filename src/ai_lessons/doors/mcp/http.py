@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import json
 import os
 import socket
 import stat
@@ -27,13 +28,14 @@ from starlette.responses import PlainTextResponse
 from ai_lessons.doors.mcp import lines, pace
 from ai_lessons.doors.mcp.serving import until_told
 from ai_lessons.errors import AiLessonsError, Refused, StorageFailed, UsageError
+from ai_lessons.library.options import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from mcp.server.mcpserver import MCPServer
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from ai_lessons.doors.mcp.desk import Desk
 
@@ -126,6 +128,78 @@ def token_of(file: Path | None, where: Place) -> str | None:
     return text
 
 
+def limits(root: Path | None, token_file: Path | None, token: str | None) -> Limits:
+    """Which files callers may name: those below `root`, and never the token, in its own file or copied elsewhere."""
+    if token_file is None or token is None:
+        return Limits(root)
+    status = token_file.stat()
+    return Limits(root, token.encode(), (status.st_dev, status.st_ino))
+
+
+def refuse_shared(token_file: Path, desk: Desk) -> None:
+    """Refuse a token that lies where callers may read everything.
+
+    Raises:
+        Refused: it lies in a repository that is served.
+    """
+    file = os.path.realpath(token_file)
+    for tier in desk.settings.reads:
+        if os.path.commonpath([file, os.path.realpath(tier.path)]) == os.path.realpath(tier.path):
+            raise Refused(f"{token_file} lies in {tier.path}, which callers read", hint="keep the token elsewhere")
+
+
+class InTurn:
+    """Lets the requests of a session that have one id in one after the other.
+
+    The SDK knows an answer by its session and its id: of two at once only the one that came last would get one.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._busy: dict[tuple[bytes, str], tuple[anyio.Lock, list[None]]] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on what has no session or no id at once."""
+        session = next((value for name, value in scope.get("headers", ()) if name == b"mcp-session-id"), b"")
+        if scope["type"] != "http" or scope["method"] != "POST" or not session:
+            await self._app(scope, receive, send)
+            return
+        parts, told = [], await receive()
+        size = len(told.get("body", b""))
+        parts.append(told)
+        while told.get("more_body") and size <= BODY_BYTES:
+            told = await receive()
+            size += len(told.get("body", b""))
+            parts.append(told)
+
+        async def again() -> Message:
+            return parts.pop(0) if parts else await receive()
+
+        name = _id_of(b"".join(part.get("body", b"") for part in parts))
+        if name is None:
+            await self._app(scope, again, send)
+            return
+        lock, users = self._busy.setdefault((session, name), (anyio.Lock(), []))
+        users.append(None)
+        try:
+            async with lock:
+                await self._app(scope, again, send)
+        finally:
+            users.pop()
+            if not users:
+                del self._busy[session, name]
+
+
+def _id_of(body: bytes) -> str | None:
+    """The id of a request as the SDK keeps it; None for what is no request."""
+    try:
+        said = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    asks = isinstance(said, dict) and "method" in said and isinstance(said.get("id"), str | int)
+    return str(said["id"]) if asks else None
+
+
 class Gate:
     """Lets through only requests that carry the token."""
 
@@ -203,7 +277,7 @@ def serve(server: MCPServer[Any], desk: Desk, where: Place, *, token: str | None
         max_sessions=SESSIONS,
         transport_security=known,
     )
-    app = Named(pace.Pace(app, pace.KNOWN), known)
+    app = Named(pace.Pace(InTurn(app), pace.KNOWN), known)
     if token is not None:
         app = Gate(app, token)
     listening = _listen(where)

@@ -36,14 +36,17 @@ PATIENCE = 5.0
 """Seconds that what is being written gets when the server is told to end."""
 
 
-def build(desk: Desk, log: Path, chosen: str = "default") -> MCPServer[Any]:
-    """A server with the tools of a set. Opens nothing: a repository that is broken is told of when it is asked for."""
+def build(desk: Desk, log: Path, chosen: str = "default", *, read_only: bool = False) -> MCPServer[Any]:
+    """A server with the tools of a set, or with those of them that only read.
+
+    Opens nothing: a repository that is broken is told of when it is asked for.
+    """
     server: MCPServer[Any] = MCPServer(
         NAME,
         title="AI Lessons",
         instructions=protocol.INSTRUCTIONS,
         version=version(),
-        tools=list(tools(desk, log, chosen)),
+        tools=list(tools(desk, log, chosen, read_only=read_only)),
         subscriptions=False,
     )
     _offer_resources(server, desk, log)

@@ -12,7 +12,7 @@ from mcp.types import CallToolResult, TextContent
 from pydantic import BeforeValidator, Field
 
 from ai_lessons.doors import render, render_jobs, render_lessons, render_promoting, render_rules, render_usage
-from ai_lessons.doors.mcp import calls, framing, sampling, shapes
+from ai_lessons.doors.mcp import calls, framing, shapes
 from ai_lessons.doors.mcp.desk import Desk
 from ai_lessons.doors.opening import whereabouts
 from ai_lessons.doors.terminal import View, line
@@ -125,7 +125,7 @@ class Tools:
     ) -> CallToolResult:
         """The lessons that hold everywhere and those of one scope (a project), for the start of a session."""
         found = self._read(lambda library: library.lessons.load(scope, limit=limit))
-        text = framing.told(render_lessons.loaded(found, self._view), self._root, found.notes)
+        text = framing.loaded(found, self._root)
         return answer(text, shapes.loaded(found))
 
     def list_pending(self) -> CallToolResult:
@@ -259,9 +259,7 @@ class Tools:
         With dry_run only the evaluation. Copies between the user's and the project's tier are for people.
         """
         wanted = Wanted(reason=reason, dry_run=dry_run, person=False)
-        done = self._write(
-            ctx, lambda library: library.contribute.promote(id, to, wanted), ask_model=sampling.model_of(ctx)
-        )
+        done = self._write(ctx, lambda library: library.contribute.promote(id, to, wanted))
         return answer(told(render_promoting.promoted(done, self._view), done.notes), shapes.promoted(done))
 
     def run_script(
@@ -292,9 +290,9 @@ class Tools:
     def _read(self, job: Callable[[Library], T]) -> T:
         return self._desk.read(job, calls.wanted)
 
-    def _write(self, ctx: Ctx, job: Callable[[Library], T], *, ask_model: Callable[[str], str] | None = None) -> T:
+    def _write(self, ctx: Ctx, job: Callable[[Library], T]) -> T:
         progress = calls.Reported(ctx).show
-        return self._desk.write(job, calls.wanted, agent=calls.agent(ctx), progress=progress, ask_model=ask_model)
+        return self._desk.write(job, calls.wanted, agent=calls.agent(ctx), progress=progress)
 
 
 def answer(text: str, data: dict[str, Any]) -> CallToolResult:

@@ -99,10 +99,11 @@ def _wrong_arguments(tool: str, error: ValidationError) -> str:
     return told(f"wrong arguments for {tool}: " + "; ".join(rows), "")
 
 
-def tools(desk: Desk, log: Path, chosen: str = "default") -> list[Tool]:
-    """The tools of a set, ready to be served; `log` is where reports of bugs are."""
+def tools(desk: Desk, log: Path, chosen: str = "default", *, read_only: bool = False) -> list[Tool]:
+    """The tools of a set, or those of them that only read, ready to be served; `log` is where reports of bugs are."""
     every = Tools(desk)
-    return [_tool(getattr(every, name), served, log) for name, served in SETS[chosen].items()]
+    wanted = {name: served for name, served in SETS[chosen].items() if served.reads or not read_only}
+    return [_tool(getattr(every, name), served, log) for name, served in wanted.items()]
 
 
 def _tool(function: Any, served: Served, log: Path) -> Tool:

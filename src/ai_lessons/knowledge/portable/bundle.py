@@ -23,17 +23,13 @@ EPOCH = "1970-01-01T00:00:00Z"
 
 
 class Item(NamedTuple):
-    """One entry that comes in: the bytes of its file, and of a script's side file. `where` names it in its source.
-
-    `fixed`: it is what it is only at this path, so that no other will do where that one is taken.
-    """
+    """One entry that comes in: the bytes of its file, and of a script's side file. `where` names it in its source."""
 
     where: str
     path: str
     data: bytes
     side: bytes | None = None
     executable: bool = False
-    fixed: bool = False
 
 
 class Moved(NamedTuple):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64decode, b64encode
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from ulid import ULID
@@ -20,11 +20,12 @@ from ai_lessons.knowledge.entries import Category, Relation
 from ai_lessons.knowledge.portable.bundle import EPOCH, Bundle, Item, Moved, moment, one_line, word_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from ai_lessons.knowledge.entries import Entry
 
 VERSION = 1
+T = TypeVar("T")
 
 RELATIONS = {
     Relation.SUPERSEDES: "Supersedes",
@@ -37,8 +38,8 @@ RELATIONS = {
 
 COUNTS = ("injected", "helpful", "ignored", "contradicted")
 _NAMES = {name: relation.value for relation, name in RELATIONS.items()} | {r.value: r.value for r in RELATIONS}
-_CATEGORIES = {"".join(w.title() for w in one.split("_")): one for one in map(str, Category)}
-_NAMED = {word: name for name, word in _CATEGORIES.items()}
+_NAMED = {str(one): "".join(word.title() for word in one.split("_")) for one in Category}
+_CATEGORIES = {name: word for word, name in _NAMED.items()} | {word: word for word in _NAMED}
 _NUMBER_LIMIT = 1_000_000_000
 
 
@@ -180,13 +181,27 @@ class _Reading:
         self._tallies: dict[str, Mapping[str, Any]] = {}
 
     def bundle(self) -> Bundle:
-        self._read_relations()
-        items = [item for n, raw in enumerate(self._list("learnings"), 1) if (item := self._learning(raw, n))]
-        items += [item for n, raw in enumerate(self._list("files"), 1) if (item := self._file(raw, f"file {n}"))]
-        moved = [one for n, raw in enumerate(self._list("params"), 1) if (one := self._param(raw, n))]
+        self._each("relations", "relation", self._relation)
+        items = [*self._each("learnings", "learning", self._learning), *self._each("files", "file", _item)]
+        moved = self._each("params", "parameter", _param)
         events = [one for one in self._list("events") if isinstance(one, dict)]
-        tallies = {} if "events" in self._document else self._tallies
-        return Bundle(items, self._damaged, tallies, events, [] if "events" in self._document else moved)
+        if "events" in self._document:  # they say the same, more exactly
+            return Bundle(items, self._damaged, events=events)
+        return Bundle(items, self._damaged, self._tallies, moved=moved)
+
+    def _each(self, key: str, called: str, read: Callable[[Mapping[str, Any], str], T]) -> list[T]:
+        """What each part of a list of the document says."""
+        found = []
+        for number, raw in enumerate(self._list(key), 1):
+            where = f"{called} {number}"
+            try:
+                if not isinstance(raw, dict):
+                    raise _Damaged("not an object")
+                where += f" ({str(raw['id'])[:40]})" if "id" in raw else ""
+                found.append(read(raw, where))
+            except (_Damaged, AiLessonsError) as error:
+                self._damaged.append((where, getattr(error, "message", str(error))))
+        return found
 
     def _list(self, key: str) -> list[Any]:
         found = self._document.get(key, [])
@@ -195,37 +210,22 @@ class _Reading:
         self._damaged.append((key, "not a list"))
         return []
 
-    def _read_relations(self) -> None:
-        for number, raw in enumerate(self._list("relations"), 1):
-            try:
-                if not isinstance(raw, dict) or raw.get("relation_type") not in _NAMES:
-                    raise _Damaged("no relation that we know")
-                source, target = (_ulid(raw.get(key)) for key in ("from_id", "to_id"))
-                weight = raw.get("weight", 1.0)
-                if not isinstance(weight, int | float) or isinstance(weight, bool) or not 0 <= weight < _NUMBER_LIMIT:
-                    raise _Damaged(f"weight {weight!r} is not a number from 0 up")
-            except _Damaged as error:
-                self._damaged.append((f"relation {number}", str(error)))
-                continue
-            link = {_NAMES[raw["relation_type"]]: target} | ({"weight": weight} if weight != 1.0 else {})
-            if source != target and link not in self._links.setdefault(source, []):
-                self._links[source].append(link)
+    def _relation(self, raw: Mapping[str, Any], _where: str) -> None:
+        if raw.get("relation_type") not in _NAMES:
+            raise _Damaged("no relation that we know")
+        source, target = (_ulid(raw.get(key)) for key in ("from_id", "to_id"))
+        weight = raw.get("weight", 1.0)
+        if not isinstance(weight, int | float) or isinstance(weight, bool) or not 0 <= weight < _NUMBER_LIMIT:
+            raise _Damaged(f"weight {weight!r} is not a number from 0 up")
+        link = {_NAMES[raw["relation_type"]]: target} | ({"weight": weight} if weight != 1.0 else {})
+        if source != target and link not in self._links.setdefault(source, []):
+            self._links[source].append(link)
 
-    def _learning(self, raw: Any, number: int) -> Item | None:
-        where = f"learning {number}"
-        try:
-            if not isinstance(raw, dict):
-                raise _Damaged("not an object")
-            entry_id = _ulid(raw.get("id"))
-            where = f"{where} ({raw['id']})"
-            if isinstance(raw.get("usage_stats"), dict):
-                self._tallies[entry_id] = _tallies(raw["usage_stats"], raw)
-            if "file" in raw:
-                return _item(raw["file"], where)
-            return self._made(raw, entry_id, where)
-        except (_Damaged, AiLessonsError) as error:
-            self._damaged.append((where, getattr(error, "message", str(error))))
-            return None
+    def _learning(self, raw: Mapping[str, Any], where: str) -> Item:
+        entry_id = _ulid(raw.get("id"))
+        if isinstance(raw.get("usage_stats"), dict):
+            self._tallies[entry_id] = _tallies(raw["usage_stats"], raw)
+        return _item(raw["file"], where) if "file" in raw else self._made(raw, entry_id, where)
 
     def _made(self, raw: Mapping[str, Any], entry_id: str, where: str) -> Item:
         """A lesson from the parts of the format alone."""
@@ -244,32 +244,24 @@ class _Reading:
         fields = drafts.lesson_fields(
             entry_id, drafts.stamp(created), title=title, confidence=word_of(raw.get("confidence")),
             origin="user" if raw.get("source") == "UserCreated" else "ai",
-            category=_category(raw.get("category")), **pattern,
+            category=_CATEGORIES.get(str(raw.get("category"))), **pattern,
         )  # fmt: skip
         block, scope = _block(raw.get("source")), scopes.read(raw.get("scope"))
         fields |= {"source": block} if block else {}
         fields |= {"scope": str(scope)} if scope != scopes.of_entry(scope.project) else {}
-        if self._links.get(entry_id):
-            fields["links"] = self._links[entry_id]
+        fields |= {"links": self._links[entry_id]} if self._links.get(entry_id) else {}
         path = layout.lesson_path(scope.project, title, entry_id, fields["created"])
         return Item(where, path, markdown.render(fields, drafts.body_of("\n\n".join(body))).encode())
 
-    def _file(self, raw: Any, where: str) -> Item | None:
-        try:
-            return _item(raw, where)
-        except _Damaged as error:
-            self._damaged.append((where, str(error)))
-            return None
 
-    def _param(self, raw: Any, number: int) -> Moved | None:
-        param = raw.get("param") if isinstance(raw, dict) else None
-        value, seen = (param.get(key) for key in ("value", "observations")) if isinstance(param, dict) else (None, 0)
-        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:
-            self._damaged.append((f"parameter {number}", "it has no value from 0 to 1"))
-            return None
-        at = moment(raw.get("updated_at"))
-        count = seen if isinstance(seen, int) and not isinstance(seen, bool) and seen > 0 else 0
-        return Moved(str(raw.get("name")), float(value), count, drafts.stamp(at) if at else EPOCH)
+def _param(raw: Mapping[str, Any], _where: str) -> Moved:
+    param = raw.get("param")
+    value, seen = (param.get("value"), param.get("observations")) if isinstance(param, dict) else (None, 0)
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:
+        raise _Damaged("it has no value from 0 to 1")
+    at = moment(raw.get("updated_at"))
+    count = seen if isinstance(seen, int) and not isinstance(seen, bool) and seen > 0 else 0
+    return Moved(str(raw.get("name")), float(value), count, drafts.stamp(at) if at else EPOCH)
 
 
 def _ulid(said: Any) -> str:
@@ -304,7 +296,6 @@ def _item(raw: Any, where: str) -> Item:
         _bytes(raw),
         _encoded(side) if side is not None else None,
         executable=raw.get("executable") is True,
-        fixed=True,
     )
 
 
@@ -333,11 +324,6 @@ def _pattern(said: Any) -> tuple[dict[str, Any], str]:
         if set(said) == set(parts) in ({"when", "do", "because"}, {"when", "dont", "because"}) and all(parts.values()):
             return parts, ""
     return {}, "```json\n" + json.dumps(said, indent=2, ensure_ascii=False) + "\n```"
-
-
-def _category(said: Any) -> str | None:
-    known = frozenset(map(str, Category))
-    return _CATEGORIES.get(str(said)) or (str(said) if str(said) in known else None)
 
 
 def _block(said: Any) -> dict[str, Any] | None:

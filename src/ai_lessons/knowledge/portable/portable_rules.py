@@ -1,6 +1,6 @@
 """Rules in force as text for agents that have no program of ours: a part of AGENTS.md, files of `.claude/rules`.
 
-Texts in, texts out. What stands outside of our part is somebody's, and comes out byte for byte.
+Texts in, texts out. What stands outside of our part is the user's, and comes out byte for byte.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, HANDLE_LENGTH
 from ai_lessons.knowledge.layout import slug
+from ai_lessons.knowledge.texts import escaped
 from ai_lessons.knowledge.yaml_text import mapping_lines
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ _PART = re.compile(
     + rb"\n",
     re.DOTALL,
 )
+_FENCE = re.compile(r"( {0,3})(`{3,}(?=[^`]*$)|~{3,})(.*)")
+_HEADING = re.compile(r" {0,3}(#{1,6})(?=[ \t]|$)")
+_UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*")
 _MARKER = re.compile(r"<!--(?= (?:>>>|<<<) ai-lessons)")
 
 
@@ -57,7 +61,7 @@ def claude_rule(handle: str, rule: Entry) -> str:
 def refreshed(there: bytes | None, part: str | None) -> bytes | None:
     """A file of a folder of rules with our part as it is now (None: it goes). None: there shall be no such file.
 
-    A file that does not begin with a part of ours is somebody's, and stays as it is.
+    A file that does not begin with a part of ours is the user's, and stays as it is.
     """
     found = _PART.match(there) if there is not None else None
     if there is None or found is None:
@@ -73,16 +77,16 @@ def is_ours(there: bytes) -> bool:
 
 def _section(handle: str, rule: Entry, level: int) -> str:
     lines = [
-        f"{'#' * level} {_safe(rule.title)} ({handle})",
-        f"Because: {_safe(' '.join(str(rule.fields.get('rationale', '')).split()))}",
+        f"{'#' * level} {_line(rule.title)} ({handle})",
+        f"Because: {_line(str(rule.fields.get('rationale', '')))}",
     ]
-    globs = ", ".join(f"`{glob}`" for glob in _globs(rule))
+    globs = ", ".join(f"`{_line(glob).replace('`', '?')}`" for glob in _globs(rule))
     about = [
-        *([f"in the project {rule.project}"] if rule.project != EVERYWHERE else []),
+        *([f"in the project {_line(rule.project)}"] if rule.project != EVERYWHERE else []),
         *([f"for {globs}"] if globs else []),
     ]
     lines += [f"Applies {' '.join(about)}."] if about else []
-    body = _safe(rule.body).strip("\n")
+    body = _below(level, _safe(rule.body).strip("\n"))
     return "\n\n".join([*lines, *([body] if body else [])])
 
 
@@ -92,5 +96,28 @@ def _globs(rule: Entry) -> list[str]:
 
 
 def _safe(text: str) -> str:
-    """Without anything that would pass for a marker of ours."""
-    return _MARKER.sub("<! --", text.replace("\r\n", "\n"))
+    """Without anything that would pass for a marker of ours, and with signs that nobody sees as escapes."""
+    return _MARKER.sub("<! --", escaped(text.replace("\r\n", "\n")))
+
+
+def _line(text: str) -> str:
+    return " ".join(_safe(text).split())
+
+
+def _below(level: int, text: str) -> str:
+    """A text whose headings stand below one of that level, and which leaves no fence or comment open behind it."""
+    rows: list[str] = []
+    fence = ""
+    for row in text.split("\n"):
+        mark = _FENCE.match(row)
+        if mark and (not fence or (mark[2].startswith(fence) and not mark[3].strip())):
+            fence = "" if fence else mark[2]
+        elif not fence and (heading := _HEADING.match(row)):
+            rows.append(f"{'#' * min(len(heading[1]) + level, 6)}{row[heading.end(1) :]}")
+            continue
+        elif not fence and _UNDERLINE.fullmatch(row) and rows and rows[-1].strip():
+            rows.append("\\" + row.strip())
+            continue
+        rows.append(row)
+    opened = text.rfind("<!--") > text.rfind("-->")
+    return "\n".join([*rows, *([fence] if fence else []), *(["-->"] if opened else [])])

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ai_lessons.errors import Refused, UsageError
+from ai_lessons.errors import UsageError
 from ai_lessons.knowledge.governance import GROUP
 from ai_lessons.library.options import ENTERPRISE
 from ai_lessons.repository import enforcement
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from ai_lessons.library.options import Options
 
 __all__ = ["Enforced", "Enforcement", "enforced", "refuse_agents"]
+
+_POLICIES = frozenset(("approval", "git", "events", "format", GROUP))
+"""Groups of settings that an agent does not change; the others say how a search works."""
 
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d)?Z?)?")
 
@@ -40,12 +43,10 @@ def enforced(options: Options, since: str | None = None) -> Enforcement:
 
 
 def refuse_agents(options: Options, key: str) -> None:
-    """What an enterprise lets go is for its people to say.
+    """What counts as approved, what an enterprise lets go and what is committed is for people to say.
 
     Raises:
         Refused: an agent would change the setting `key`, and it states a policy.
     """
-    if options.agent and key.startswith(f"{GROUP}."):
-        raise Refused(
-            f"an agent cannot change {key}: a person does", hint=f"ask the user: ai-lessons admin config set {key} …"
-        )
+    if key.partition(".")[0] in _POLICIES:
+        options.refuse_agents(f"change {key}", f"ai-lessons admin config set {key} …")

@@ -53,7 +53,7 @@ ALLOWED, REFUSED, ASKED, RELEASED = "allowed", "refused", "asked", "released"
 
 
 class Say(NamedTuple):
-    """What one policy says of a move. `released`: it asks for more than this, and somebody let this text go."""
+    """What one policy says of a move. `released`: it asks for more than this, and a person let this text go."""
 
     question: Question
     governed: Governed

@@ -81,7 +81,7 @@ def ask(parts: Parts, move: Move, by: str, policy: str, reason: str) -> Suggeste
         raise UsageError(f"{move.entry.title!r} holds something that no text file can, so it cannot be released")
     path = releases.place(drafts.new_id(now), title, int(stamp[:4]))
     report = (
-        f"{by or 'Somebody'} asks to let {move.entry.kind} {move.entry.id} go from {move.source} to {move.target},\n"
-        f"exactly as the record has it. {reason}.\n\nWhoever takes this lets everybody here do so with this text."
+        f"{by or 'A person'} asks to let {move.entry.kind} {move.entry.id} go from {move.source} to {move.target},\n"
+        f"exactly as the record has it. {reason}.\n\nWho takes this lets all people here do so with this text."
     )
     return propose_release(parts, path, data, f"Ask for release: {title}", report=report)

@@ -149,7 +149,7 @@ def _harmful(reading: Reading) -> frozenset[str]:
     from ai_lessons.learning.choosing import harmful
 
     found = reading.catalog.many(entry for entry, one in had.items() if harmful(one))
-    return frozenset(entry for entry, light in found.items() if light.details.get("from") != "user")
+    return frozenset(entry for entry, light in found.items() if not is_firm(light))
 
 
 def lesson(parts: Parts, ref: str) -> Light:
@@ -167,8 +167,8 @@ def lesson(parts: Parts, ref: str) -> Light:
 
 
 def is_firm(light: Light) -> bool:
-    """Whether a person stated it."""
-    return light.details.get("from") == "user"
+    """Whether the user stated it in person, as far as this machine and git's history tell; see `statements`."""
+    return bool(light.details.get("firm"))
 
 
 def _later(light: Light) -> bool:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ai_lessons.errors import Refused
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import drafts, markdown
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Status
 from ai_lessons.knowledge.patterns import title_of
 from ai_lessons.library.checking import checked, project_name
 from ai_lessons.library.contribute import Contribute
+from ai_lessons.library.lessons import statements
 from ai_lessons.library.lessons.jobs import is_firm, lesson
 from ai_lessons.library.lessons.lesson_answers import LessonChange
 from ai_lessons.library.writes import LessonDraft
@@ -27,15 +27,15 @@ CONFIDENCE = {"ai": "medium", "user": "high"}
 
 
 def add(parts: Parts, pattern: Pattern, scope: str, by: str) -> LessonChange:
-    """See `Lessons.add`."""
+    """See `Lessons.add`. An agent that says it speaks for the user does not become a person by that."""
+    by = "ai" if parts.options.agent else by
     project = project_name(scope) if scope else GLOBAL_PROJECT
     same = _same(parts, pattern, project)
     active = [one for one in same if one.details.get("status") == Status.ACTIVE]
     if active and (by != "user" or any(map(is_firm, active))):
         return told(active[0], "unchanged", by)
     if active:
-        changes = {"from": "user", "confidence": CONFIDENCE["user"]}
-        return change(parts, active[0], changes, "confirmed", f"Confirm lesson: {active[0].title}")
+        return _confirm(parts, active[0])
     draft = LessonDraft(
         title_of(pattern),
         project=project,
@@ -51,6 +51,15 @@ def add(parts: Parts, pattern: Pattern, scope: str, by: str) -> LessonChange:
     return LessonChange(
         done.id, done.handle, done.title, done.path, done.commit, "added", by, notes=notes, tier=done.tier
     )
+
+
+def _confirm(parts: Parts, light: Light) -> LessonChange:
+    """A person states what is written already, whoever wrote it: it is firm here from now on."""
+    entry = parts.load(light.id)[0]
+    changes = {"from": statements.USER, "confidence": CONFIDENCE["user"]}
+    statements.confirm(parts, entry._replace(fields={**entry.fields, **changes}))
+    done = change(parts, light, changes, "confirmed", f"Confirm lesson: {light.title}")
+    return done._replace(change="confirmed")
 
 
 def _same(parts: Parts, pattern: Pattern, project: str) -> list[Light]:
@@ -73,11 +82,9 @@ def wrong(parts: Parts, ref: str, reason: str, by: str) -> LessonChange:
     parts.current()
     light = lesson(parts, ref)
     settled = light.details.get("status") == Status.WRONG and not reason.strip()
-    if is_firm(light) and by != "user" and not settled:
-        raise Refused(
-            f"{light.handle} is firm: a person stated it, and an agent cannot mark it wrong",
-            hint=f"ask the user, who may run: lesson wrong {light.handle} --from user",
-        )
+    if is_firm(light) and (by != "user" or parts.options.agent) and not settled:
+        why = f" ({' '.join(reason.split())})" if reason.strip() else ""
+        statements.refuse(parts, light, f"mark it wrong{why}", f"lesson wrong {light.handle} --from user")
     reason = " ".join(reason.split())
     changes: dict[str, Any] = {"status": Status.WRONG.value} | ({"reason": reason} if reason else {})
     left = promoted_to(parts.catalog.fields(light.id))

@@ -32,7 +32,7 @@ FORMS = (GROOVE, AGENTS, CLAUDE)
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What was given away. `files` are (path, what was done); `document` is the export itself where nobody wrote it.
+    """What was given away. `files` are (path, what was done); `document` is the export itself where no file was named.
 
     `skipped` names entries that cannot be read, with the reason.
     """
@@ -179,8 +179,8 @@ def _rules(parts: Parts, project: str | None) -> list[tuple[str, Entry]]:
 
 
 def _agents_md(file: Path, rules: Sequence[tuple[str, Entry]]) -> tuple[tuple[str, str], ...]:
-    text = portable_rules.agents_md(rules) if rules else None
-    return ((str(file), agent_files.put(file, portable_rules.NAME, text)),)
+    job, text = ("install", portable_rules.agents_md(rules)) if rules else ("uninstall", "")
+    return ((str(file), agent_files.carry_out(file, job, text, agent_files.marks(portable_rules.NAME))),)
 
 
 def _claude_rules(folder: Path, rules: Sequence[tuple[str, Entry]]) -> tuple[tuple[str, str], ...]:

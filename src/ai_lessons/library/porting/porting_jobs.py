@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.library.migrating import Migrated
     from ai_lessons.library.parts import Parts
-    from ai_lessons.library.porting.bringing import Ported
+    from ai_lessons.library.porting.import_bundle import Ported
     from ai_lessons.library.porting.porting_export import Exported
     from ai_lessons.library.restoring import Restored, Snapshot, Taken
 
@@ -42,7 +42,7 @@ class PortingJobs:
             NotFound: nothing there. InvalidEntry: not of that form, or nothing of it can be read. UsageError: no such
             form, or a project for one that says it itself. UnsupportedRepository: of a newer version.
         """
-        from ai_lessons.library.porting.bringing import import_file
+        from ai_lessons.library.porting.import_bundle import import_file
 
         return import_file(self._parts, file, form, project=project, dry_run=dry_run)
 

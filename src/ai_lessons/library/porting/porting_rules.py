@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.knowledge import layout
 from ai_lessons.knowledge.entries import Kind, handle
-from ai_lessons.library.rules.proposing import actor
 from ai_lessons.library.rules.rule_answers import Suggested
 from ai_lessons.library.rules.rule_desk import desk
 from ai_lessons.library.secrets import secret_gate
+from ai_lessons.library.secrets.secret_scan import masked
 from ai_lessons.repository.approval.merges import RULE_TRAILER
 from ai_lessons.repository.proposal import proposing
 from ai_lessons.repository.proposal.proposals import text_of
@@ -26,18 +26,20 @@ if TYPE_CHECKING:
     from ai_lessons.library.rules.rule_desk import Desk
 
 
-class RuleThatCame(Protocol):
-    """A rule and its file."""
+class Arrival(NamedTuple):
+    """An item that was found to be this entry."""
+
+    item: Item
+    entry: Entry
 
     @property
-    def item(self) -> Item:
-        """The file."""
-        ...
-
-    @property
-    def entry(self) -> Entry:
-        """What it says."""
-        ...
+    def changes(self) -> list[Change]:
+        """What puts it in place."""
+        item = self.item
+        changes = [Change(item.path, item.data, executable=item.executable or None, expect=None)]
+        if item.side is not None:
+            changes.append(Change(layout.side_of(item.path), item.side, expect=None))
+        return changes
 
 
 class Proposed(NamedTuple):
@@ -48,7 +50,7 @@ class Proposed(NamedTuple):
     skipped: tuple[tuple[str, str], ...] = ()
 
 
-def propose_rules(parts: Parts, rules: Sequence[RuleThatCame], name: str, *, dry_run: bool) -> Proposed:
+def propose_rules(parts: Parts, rules: Sequence[Arrival], name: str, *, dry_run: bool) -> Proposed:
     """A proposal for each rule that is neither on the approval branch, nor proposed, nor turned down already.
 
     `dry_run`: what would be proposed.
@@ -63,8 +65,9 @@ def propose_rules(parts: Parts, rules: Sequence[RuleThatCame], name: str, *, dry
     made: list[Suggested] = []
     skipped = []
     with desk(parts) as at:
-        known = {one.entry for one in at.waiting} | {one.entry for one in at.rejections}
-        new = [one for one in rules if one.entry.id not in known and not at.trunk.places(one.entry.id)]
+        rejected = {one.entry for one in at.rejections}
+        unknown = [one for one in rules if one.entry.id not in rejected and not at.trunk.places(one.entry.id)]
+        new = [one for one in unknown if not at.about(one.entry.id)]
         for number, one in enumerate(new):
             parts.options.progress("proposing", number, len(new))
             subject, files = f"Propose rule: {one.entry.title}", {one.item.path: one.item.data}
@@ -89,21 +92,21 @@ def propose_files(
         Refused: git has no name for the user. InvalidEntry: a file would bring a secret into git.
     """
     called = at.handle(rule.id)
-    for one in at.waiting:
+    for one in at.about(rule.id):
         said = {p.path: text_of(at.repo, p.new) if p.new else None for p in one.pieces}
-        if one.entry == rule.id and said == dict(files):
+        if said == dict(files):
             return Suggested(rule.id, called, rule.title, rule.path, one.branch, one.commit, ("proposed already",))
     if dry_run:
         return _would_be(rule)
     at.parts.guard([Change(path, data) for path, data in files.items()])
-    secret_gate.refuse(at.parts, files)
+    allowed = secret_gate.refuse(at.parts, files)
     wish = Wish(
         entry=rule.id,
         stem=f"{called}-{layout.slug(rule.title)}",
         subject=subject,
         files=files,
-        trailers=[(RULE_TRAILER, rule.id), ("Imported-from", origin)],
-        actor=actor(at.parts),
+        trailers=[*allowed, (RULE_TRAILER, rule.id), ("Imported-from", masked(origin))],
+        actor=secret_gate.actor(at.parts),
     )
     made = proposing.propose(at.parts.store, at.repo, at.trunk, wish)
     return Suggested(rule.id, called, rule.title, rule.path, made.branch, made.commit, made.notes)

@@ -1,7 +1,7 @@
 """Promotion: an entry goes to another tier, as a copy at once or as a proposal for the people there.
 
 Whether it may leave is asked of the enterprises concerned, see `governing`; what it is worth there is evaluated; rules
-are in force nowhere but where somebody approved them, so they always become proposals.
+are in force only where a person approved them, so they always become proposals.
 """
 
 from __future__ import annotations
@@ -12,20 +12,18 @@ from typing import TYPE_CHECKING
 from ai_lessons.errors import Conflict, Refused, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.entries import Kind, Status
-from ai_lessons.knowledge.evaluation.examining import Facts, Similar, examine
-from ai_lessons.knowledge.evaluation.generic import diff
-from ai_lessons.knowledge.evaluation.report import Report, plain, render
+from ai_lessons.knowledge.evaluation import Facts, Report, Similar, examine, plain, render
+from ai_lessons.knowledge.generic import diff
 from ai_lessons.knowledge.origins import original_of
 from ai_lessons.learning import folding
 from ai_lessons.library.checking import checked
 from ai_lessons.library.governance import governing
 from ai_lessons.library.governance.governing import Move, Verdict
 from ai_lessons.library.options import ENTERPRISE
-from ai_lessons.library.promotion.carrying import Carried, Coming, Placed, carried, placed, scope_of, stripped
-from ai_lessons.library.promotion.evaluating import evaluate
+from ai_lessons.library.promotion.evaluating import copies, evaluate, says_the_same
+from ai_lessons.library.promotion.known_names import names_of, place_of
+from ai_lessons.library.promotion.promotion_copy import Carried, Coming, Placed, carried, placed, scope_of, stripped
 from ai_lessons.library.promotion.promotions import ASKED, COPIED, PRESENT, PROPOSED, REFUSED, Promoted, Wanted
-from ai_lessons.library.promotion.resembling import copies, says_the_same
-from ai_lessons.library.promotion.whose import names_of, place_of
 from ai_lessons.library.rules.proposing import propose_entry, rejected_before
 from ai_lessons.library.rules.rule_desk import desk
 from ai_lessons.library.rules.rule_warnings import said
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.knowledge.evaluation.specifics import Names
+    from ai_lessons.knowledge.specifics import Names
     from ai_lessons.library.parts import Parts
     from ai_lessons.library.tiers.opened import Tiers
 
@@ -49,8 +47,9 @@ def promote(tiers: Tiers, ref: str, to: str, wanted: Wanted) -> Promoted:
 
     Raises:
         UsageError: it is there, or that is no tier. NotFound: no such entry or tier, or nothing to propose on.
-        Conflict: it is marked wrong. Refused: a policy forbids it; an agent would copy; nobody looked at its generic
-        form; a script has none; git has no name for the user. InvalidEntry: it breaks the format or holds a secret.
+        Conflict: it is marked wrong. Refused: a policy forbids it; an agent would copy; no person looked at its
+        generic form; a script has none; git has no name for the user. InvalidEntry: it breaks the format, or holds a
+        secret.
     """
     if "/" in to:
         raise UsageError(f"{to!r} is no tier", hint="skills and tools are for: lesson promote ID --to=" + to)
@@ -102,7 +101,7 @@ class _Way:
         if plan.generic and not wanted.yes and not (wanted.ask and wanted.ask(plan)):
             why = f" ({plan.policy})" if plan.policy else ""
             raise Refused(
-                f"{self._light.handle} goes to {self._to} in its generic form only, and nobody looked at it{why}",
+                f"{self._light.handle} goes to {self._to} in its generic form only, and no person looked at it{why}",
                 hint=f"ai-lessons contribute promote {self._light.handle} --to {self._to} --generic --dry-run shows it,"
                 " --yes takes it",
             )

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.knowledge.evaluation.report import Report
+    from ai_lessons.knowledge.evaluation import Report
     from ai_lessons.library.rules.rule_answers import Suggested
     from ai_lessons.library.writes import Written
 
@@ -19,10 +19,10 @@ COPIED, PROPOSED, ASKED, PRESENT, REFUSED = "copied", "proposed", "asked", "pres
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """How to promote. `generic`: without code and names; `names` are some that nobody else knows.
+    """How to promote. `generic`: without code and names; `names` are some that only the caller knows.
 
-    `yes`: take the generic form unseen, else `ask` is shown what would be done and says. `reason` is for whoever
-    decides. `person`: who asks may copy at once, and take an entry out of an enterprise; others only propose.
+    `yes`: take the generic form unseen, else `ask` is shown what would be done and says. `reason` is for those who
+    decide. `person`: who asks may copy at once, and take an entry out of an enterprise; others only propose.
     """
 
     generic: bool = False
@@ -42,7 +42,7 @@ class Promoted:
     `entry` is the original, `source` and `target` are tiers. `written` is the copy, `suggested` the proposal (of the
     entry, or with `asked` of its release). In its `generic` form `replaced` says what made way, and `diff` shows it.
     `dropped` are links that lead nowhere in the target. `policy` says whose policy has a say, and what it says.
-    `decided_in` is the tier whose people decide about the proposal; empty where nobody has to.
+    `decided_in` is the tier whose people decide about the proposal; empty where no decision is needed.
     """
 
     entry: Light

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, StorageFailed
+from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.repository.approval import approval_branch, approval_stamp
@@ -153,10 +153,7 @@ class RulesInForce:
     def _look(self, ref: str) -> View:
         from ai_lessons.repository.approval import approved
 
-        try:
-            found = approved.look(self.worktree, ref)
-        except StorageFailed:
-            found = None  # a state that cannot be opened does not hinder judging without one
+        found = approved.look(self.worktree, ref)
         if found is None:
             from ai_lessons.repository.approval.derivation import derive
 
@@ -198,14 +195,9 @@ class RulesInForce:
 
     def _read(self, blobs: Iterable[str]) -> dict[str, bytes]:
         """Contents of blobs, as far as they are there and are what their names say."""
-        from ai_lessons.repository.approval.rule_history import read_blobs_with_git
+        from ai_lessons.repository.approval.rule_history import read_blobs
 
-        wanted = set(blobs)
-        found = read_blobs_with_git(self.worktree, wanted)
-        if found is None:  # no git program
-            from ai_lessons.repository.approval.derivation import Reading
-
-            found = Reading(self.worktree).texts(wanted)
+        found = read_blobs(self.worktree, blobs)
         return {blob: data for blob, data in found.items() if blob_id(data) == blob}
 
     def _alarms(self, view: View | None) -> Iterator[str]:

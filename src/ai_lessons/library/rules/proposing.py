@@ -23,7 +23,7 @@ from ai_lessons.repository.proposal.proposal_pieces import RELEASE
 from ai_lessons.repository.proposal.proposal_refs import OTHERS, PROPOSALS
 from ai_lessons.repository.proposal.proposals import text_of
 from ai_lessons.repository.proposal.proposing import Wish
-from ai_lessons.repository.store import Actor, Change
+from ai_lessons.repository.store import Change
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -90,7 +90,7 @@ def make(
     """Make the proposal; `entry` is the entry as it shall be, or as it was for a removal."""
     at.parts.refuse_other_formats()
     at.parts.guard([Change(path, data) for path, data in files.items()])
-    secret_gate.refuse(at.parts, files)
+    allowed = secret_gate.refuse(at.parts, files)
     secret_gate.refuse(at.parts, {entry.path: report.encode()})
     is_rule = entry.kind is Kind.RULE
     handle = at.handle(entry.id, _letter(entry))
@@ -100,8 +100,8 @@ def make(
         stem=f"{handle}-{layout.slug(entry.title)}",
         subject=subject,
         files=files,
-        trailers=[*trailers, (RULE_TRAILER if is_rule else ENTRY_TRAILER, entry.id)],
-        actor=actor(at.parts),
+        trailers=[*trailers, *allowed, (RULE_TRAILER if is_rule else ENTRY_TRAILER, entry.id)],
+        actor=secret_gate.actor(at.parts),
         family=PROPOSALS if is_rule else OTHERS,
         report=report,
         executable=executable,
@@ -116,16 +116,11 @@ def _letter(entry: Entry) -> str:
 
 def proposed_already(at: Desk, entry: Entry, files: Mapping[str, bytes | None]) -> Suggested | None:
     """The open proposal that says the same about this entry."""
-    for one in at.waiting:
+    for one in at.about(entry.id):
         here = {piece.path: text_of(at.repo, piece.new) if piece.new else None for piece in one.pieces}
-        if one.entry == entry.id and here == dict(files):
+        if here == dict(files):
             return Suggested(entry.id, at.called(one), entry.title, entry.path, one.branch, one.commit)
     return None
-
-
-def actor(parts: Parts) -> Actor:
-    """Who is working here, for the trailers."""
-    return Actor(agent=parts.options.agent, session=parts.options.session)
 
 
 def warnings_about(at: Desk, entry: Entry, handle: str) -> tuple[str, ...]:

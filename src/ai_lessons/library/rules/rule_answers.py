@@ -55,7 +55,8 @@ class Pending:
     branch; else against nothing). `conflicts` say why it cannot be taken as it is, or what it contradicts; `similar`
     name entries that say much the same; `rejected_before` is empty, or when and why the same text was turned down.
     `body` is the text below the frontmatter; `evidence` the entries that it links. `report` is what the proposer, or
-    a program of theirs, has to say to whoever decides, in Markdown.
+    a program of theirs, has to say to whoever decides, in Markdown. `left_out`, on the last one that is listed, says
+    how many branches of whom are not listed, because there are too many.
     """
 
     id: str
@@ -80,6 +81,7 @@ class Pending:
     evidence: tuple[Light, ...]
     path: str = ""
     report: str = ""
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ def audit(parts: Parts) -> Audit:
     parts.rules.expect(blob for one in verdicts if (blob := _blob(one)))
     rows = sorted((_row(parts, view, one) for one in verdicts), key=lambda row: (row.path, row.id))
     alarms = tuple(f"{alarm.message} ({alarm.hint})" if alarm.hint else alarm.message for alarm in view.alarms)
+    alarms += tuple(f"commit {commit[:10]} proves nothing: {what} (look: git fsck)" for commit, what in view.odd)
     ok = not alarms and not any(row.problem for row in rows)
     return Audit(tuple(rows), alarms, ok, tuple(_taken_row(parts, one) for one in taken(parts)))
 

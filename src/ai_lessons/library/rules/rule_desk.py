@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, Refused
+from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import markdown
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, Entry, Kind, id_end, shared_tail
@@ -19,23 +19,31 @@ from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library.rules.rule_warnings import Said, said
 from ai_lessons.repository.approval import trunk as trunks
+from ai_lessons.repository.approval.merges import entry_end, rule_end
 from ai_lessons.repository.approval.rule_files import is_release
 from ai_lessons.repository.objects import opened
 from ai_lessons.repository.proposal import deciding, proposals
 from ai_lessons.repository.proposal.proposal_pieces import RELEASE, blob_at, release_id
-from ai_lessons.repository.proposal.proposal_refs import PROPOSALS
+from ai_lessons.repository.proposal.proposal_refs import PROPOSALS, branch_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections import Counter
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.parts import Parts
     from ai_lessons.repository.approval.trunk import Trunk
     from ai_lessons.repository.approval.verdicts import Person
-    from ai_lessons.repository.proposal.proposals import Repository, Waiting
+    from ai_lessons.repository.proposal.proposals import Repository, Some, Waiting
     from ai_lessons.repository.proposal.rejections import Rejection
 
 IN_FORCE, PENDING = "in force", "proposed"
+
+SHOWN = 50
+"""So many proposals are listed, compared and reviewed at a time."""
+
+SHORTEST_END = 4
+"""An end of an id has so many characters at least."""
 
 
 class Desk:
@@ -52,9 +60,54 @@ class Desk:
         return deciding.rejected(self.trunk)
 
     @cached_property
+    def _refs(self) -> dict[str, str]:
+        """The branches of proposals that may be open."""
+        return proposals.unmerged(self.trunk, {one.commit for one in self.rejections})
+
+    @cached_property
+    def _some(self) -> Some:
+        return proposals.some(self.repo, self.trunk, self._refs, SHOWN)
+
+    @property
     def waiting(self) -> list[Waiting]:
-        """Every open proposal, oldest first."""
-        return proposals.waiting(self.repo, self.trunk, {one.commit for one in self.rejections})
+        """Open proposals, oldest first: all, or `SHOWN` of them where there are more."""
+        return self._some.found
+
+    @property
+    def left_out(self) -> Counter[str]:
+        """How many more branches there are, by who wrote on them last."""
+        return self._some.left_out
+
+    def count(self) -> int:
+        """How many proposals wait; branches beyond those that can be looked at are taken for open ones."""
+        found, left_out = proposals.some(self.repo, self.trunk, self._refs, len(self._refs))
+        return len(found) + left_out.total()
+
+    def own(self) -> list[Waiting]:
+        """Every open proposal that has a branch here."""
+        here = {ref: commit for ref, commit in self._refs.items() if ref.startswith("refs/heads/")}
+        return proposals.waiting(self.repo, self.trunk, refs=here)
+
+    def about(self, entry: str) -> list[Waiting]:
+        """Open proposals about the entry with this id."""
+        return [one for one in self._near(entry) if one.entry == entry]
+
+    def _near(self, end: str, names: Collection[str] = ()) -> list[Waiting]:
+        """Proposals whose branches have one of these names or name an entry with that end; then those that are shown.
+
+        At least all of these names, however many there are of the others.
+        """
+        ends = {ref: _end_of(branch_of(ref)) for ref in self._refs}
+        exact = [ref for ref in self._refs if {branch_of(ref), _short(ref)} & set(names)]
+        ends_meant = {ends[ref] for ref in exact} | ({end.upper()} if len(end) >= SHORTEST_END else set())
+        meant = {
+            ref: commit
+            for ref, commit in self._refs.items()
+            if ref in exact or any(_same_end(ends[ref], one) for one in ends_meant)
+        }
+        near = proposals.some(self.repo, self.trunk, meant, max(SHOWN, len(exact)), exact).found
+        known = {one.ref for one in near}
+        return [*near, *(one for one in self.waiting if one.ref not in known)]
 
     def find(self, ref: str) -> Waiting:
         """The open proposal that a branch, handle, id, end of an id or path names.
@@ -63,9 +116,10 @@ class Desk:
             NotFound: none. AmbiguousName: several are about that entry.
         """
         wanted = ref.strip()
-        by_branch = [one for one in self.waiting if wanted == one.branch]
-        by_name = [one for one in self.waiting if wanted == one.name]
-        found = by_branch or by_name or self._by_entry(wanted)
+        near = self._near(id_end(wanted), {wanted})
+        by_branch = [one for one in near if wanted == one.branch]
+        by_name = [one for one in near if wanted == one.name]
+        found = by_branch or by_name or self._by_entry(wanted, near)
         if len(found) > 1:
             raise AmbiguousName(wanted, [one.branch for one in found])
         if not found:
@@ -74,11 +128,11 @@ class Desk:
             raise NotFound("open proposal", ref, suggestions=known[:5], hint=hint)
         return found[0]
 
-    def _by_entry(self, wanted: str) -> list[Waiting]:
+    def _by_entry(self, wanted: str, near: Sequence[Waiting]) -> list[Waiting]:
         end = id_end(wanted)
         path = self.parts.inside(wanted) or wanted
-        by_path = [one for one in self.waiting if any(path == piece.path for piece in one.pieces)]
-        return by_path or [one for one in self.waiting if len(end) >= 4 and one.entry.endswith(end)]
+        by_path = [one for one in near if any(path == piece.path for piece in one.pieces)]
+        return by_path or [one for one in near if len(end) >= SHORTEST_END and one.entry.endswith(end)]
 
     def what(self, one: Waiting) -> str:
         """What a proposal is about: a kind of entry, or `release`."""
@@ -215,10 +269,21 @@ def refuse_agents(parts: Parts, what: str) -> None:
     Raises:
         Refused: an agent is calling.
     """
-    if parts.options.agent:
-        raise Refused(
-            f"an agent cannot {what} a proposal: a person does", hint="ask the user: ai-lessons admin review-rules"
-        )
+    parts.options.refuse_agents(f"{what} a proposal", "ai-lessons admin review-rules")
+
+
+def _short(ref: str) -> str:
+    """The name of a branch as git takes it."""
+    return ref.removeprefix("refs/heads/").removeprefix("refs/remotes/")
+
+
+def _end_of(branch: str) -> str:
+    return rule_end(branch) or entry_end(branch) or ""
+
+
+def _same_end(one: str, other: str) -> bool:
+    """Whether two ends may be of one id."""
+    return bool(one and other) and (one.endswith(other) or other.endswith(one))
 
 
 def _by_title(light: Light) -> Said:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, Problem, UsageError
@@ -10,9 +11,9 @@ from ai_lessons.knowledge import drafts
 from ai_lessons.knowledge.layout import side_of
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library.checking import checked
+from ai_lessons.library.relating import refuse_wrong_kinds
 from ai_lessons.library.rules.proposing import (
     ALIKE_TOLD,
-    actor,
     compared,
     contradicted,
     rejected_before,
@@ -31,6 +32,7 @@ from ai_lessons.repository.proposal.rejections import Rejection
 from ai_lessons.repository.store import Change
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Entry
@@ -40,10 +42,26 @@ if TYPE_CHECKING:
     from ai_lessons.repository.proposal.proposals import Waiting
 
 
+WRITERS_NAMED = 5
+"""Of so many people it is told how many of their proposals are not listed."""
+
+
 def pending(parts: Parts) -> tuple[Pending, ...]:
     """See `Admin.pending_rules`."""
     with desk(parts) as at:
-        return tuple(_pending(at, one) for one in at.waiting)
+        found = [_pending(at, one) for one in at.waiting]
+        if found and at.left_out:
+            found[-1] = replace(found[-1], left_out=tuple(_left_out(at.left_out)))
+        return tuple(found)
+
+
+def _left_out(many: Counter[str]) -> Iterator[str]:
+    """Sentences about branches for which there was no room, grouped by who wrote on them last."""
+    for writer, number in many.most_common(WRITERS_NAMED):
+        yield f"{number} more of {writer}"
+    others = many.total() - sum(number for _, number in many.most_common(WRITERS_NAMED))
+    if others:
+        yield f"{others} more of {len(many) - WRITERS_NAMED} other people"
 
 
 def _pending(at: Desk, one: Waiting) -> Pending:
@@ -115,7 +133,7 @@ def _conflicts(at: Desk, one: Waiting, entry: Entry | None, others: Sequence[Sai
 def count(parts: Parts) -> int:
     """How many proposals wait, worked out anew; see `pending_count` for the cheap way."""
     with desk(parts) as at:
-        return len(at.waiting)
+        return at.count()
 
 
 def approve(parts: Parts, ref: str, *, sign: bool, expect: str | None) -> Approved:
@@ -153,12 +171,13 @@ def _refuse_unfit(at: Desk, one: Waiting) -> None:
     """What breaks the format must not get in force, nor on the approval branch.
 
     Raises:
-        InvalidEntry: it does. Conflict: the entry stands elsewhere already, or would become a rule.
+        InvalidEntry: it does. UsageError: a link joins wrong kinds. Conflict: the entry stands elsewhere already, or
+        would become a rule.
     """
     if one.sort == "removal":
         return
     if one.is_rule:
-        checked(one.piece.path, at.text(one))
+        _refuse_wrong_kinds(at, checked(one.piece.path, at.text(one)))
         return
     new = [fault for fault in at.faults(one) if fault not in one.faults]
     if new:
@@ -168,7 +187,7 @@ def _refuse_unfit(at: Desk, one: Waiting) -> None:
         if at.entry(one) is None:
             raise InvalidEntry([Problem(one.path, "cannot be read")])
     else:
-        _checked(at, one, {})
+        _refuse_wrong_kinds(at, _checked(at, one, {}))
 
 
 def _notes_on(at: Desk, *, sign: bool) -> Iterator[str]:
@@ -185,6 +204,10 @@ def _checked(at: Desk, one: Waiting, changed: Mapping[str, bytes], was: Entry | 
     if one.path not in files:
         raise InvalidEntry([Problem(one.path, "is not there, so its description describes nothing")])
     return checked(one.path, files[one.path], files.get(side_of(one.path)), was=was)
+
+
+def _refuse_wrong_kinds(at: Desk, entry: Entry) -> None:
+    refuse_wrong_kinds(at.parts, entry.kind, (link[:2] for link in entry.links))
 
 
 def _open(at: Desk, ref: str, *, sign: bool) -> Waiting | None:
@@ -262,16 +285,17 @@ def edit_proposal(parts: Parts, ref: str, editor: Callable[[str, str], str | Non
         entry = (
             checked(path, data, was=at.entry(one)) if one.is_rule else _checked(at, one, {path: data}, at.entry(one))
         )
+        _refuse_wrong_kinds(at, entry)
         parts.guard([Change(path, data)])
-        secret_gate.refuse(parts, {path: data}, old)
+        allowed = secret_gate.refuse(parts, {path: data}, old)
         warnings = warnings_about(at, entry, handle)
         wish = Wish(
             entry=one.entry,
             stem="",
             subject=f"Edit proposal: {entry.title}",
             files={path: data},
-            trailers=[(RULE_TRAILER if one.is_rule else ENTRY_TRAILER, one.entry)],
-            actor=actor(parts),
+            trailers=[*allowed, (RULE_TRAILER if one.is_rule else ENTRY_TRAILER, one.entry)],
+            actor=secret_gate.actor(parts),
         )
         made = proposing.amend(parts.store, at.repo, one, wish)
     return Suggested(one.entry, handle, entry.title, path, made.branch, made.commit, (*warnings, *made.notes))

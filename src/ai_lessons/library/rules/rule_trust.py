@@ -10,7 +10,6 @@ from ai_lessons.library.rules.rule_answers import Audit, TrustedKeys
 from ai_lessons.library.rules.rule_audit import audit
 from ai_lessons.library.rules.signatures import described
 from ai_lessons.repository.approval import approval_memory, approved
-from ai_lessons.repository.approval.approval_state import ApprovalState
 from ai_lessons.repository.approval.rule_files import SIGNERS
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 def trust_keys(parts: Parts, ask: Callable[[str, list[str]], bool] | None) -> TrustedKeys:
     """See `Admin.trust_keys`."""
-    _refuse_agents(parts)
+    parts.options.refuse_agents("say whom to trust", "ai-lessons admin trust-keys")
     looks = parts.rules.looks()
     if not looks or looks[-1].tip is None:
         raise NotFound("approval branch in", str(parts.store.root), hint="commit something on a branch called main")
@@ -49,7 +48,7 @@ def _question(where: str, gone: list[str]) -> str:
 
 def acknowledge(parts: Parts, ask: Callable[[str], bool] | None) -> Audit:
     """See `Admin.acknowledge`."""
-    _refuse_agents(parts)
+    parts.options.refuse_agents("acknowledge alarms", "ai-lessons admin audit --acknowledge")
     found = audit(parts)
     if not found.alarms:
         return found
@@ -63,12 +62,5 @@ def acknowledge(parts: Parts, ask: Callable[[str], bool] | None) -> Audit:
     # what is gone is forgotten; the next look remembers what is there
     approval_memory.save(worktree.state_dir, replace(memory, records={}))
     for view in looks:
-        with ApprovalState(approved.state_file(worktree, view.ref)) as state:
-            said = approved.stated(state)
-        approved.acknowledge(worktree, view, said)
+        approved.acknowledge(worktree, view, view.said)
     return audit(parts)
-
-
-def _refuse_agents(parts: Parts) -> None:
-    if parts.options.agent:
-        raise Refused("an agent cannot say whom to trust: a person does", hint="ask the user to do it")

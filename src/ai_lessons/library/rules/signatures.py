@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.repository import repository_name
 from ai_lessons.repository.signature.pinned_keys import PinnedKeys
+from ai_lessons.repository.store import blob_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -91,6 +92,7 @@ class Signatures:
     def trusted(self, view: View) -> Trusted:
         """The keys that count now for this branch. Asks nobody."""
         from ai_lessons.repository.approval.rule_files import SIGNERS
+        from ai_lessons.repository.approval.rule_history import read_blobs
         from ai_lessons.repository.signature.records import trusted_signers
         from ai_lessons.repository.signature.signers import parse_signers
 
@@ -99,13 +101,22 @@ class Signatures:
         if data is None:
             return Trusted(name, pinned=False, signers=())
         pinned, _ = parse_signers(data.decode("utf-8", "replace"))
-        text, signature = self._texts(view, (SIGNERS, SIGNERS + ".sig"))
-        if text is None or text == data:
-            return Trusted(name, True, pinned)  # noqa: FBT003
-        listed, _ = parse_signers(text.decode("utf-8", "replace"))
-        armoured = signature.decode("utf-8", "replace") if signature is not None else None
-        signers, reason = trusted_signers(pinned, listed, text, armoured, at=self._options.now().timestamp())
-        return Trusted(name, True, signers, reason)  # noqa: FBT003
+        lists, signatures = view.signer_lists
+        if SIGNERS not in view.files or view.files[SIGNERS] == blob_id(data):
+            return Trusted(name, pinned=True, signers=pinned)
+        texts = read_blobs(self._worktree, {*lists, *signatures})
+        # an older list that is put back was replaced by a newer one, so the newest that is signed counts
+        reason = "the list of signers in the repository is not signed"
+        for text in (texts[blob] for blob in reversed(lists) if blob in texts):
+            listed, _ = parse_signers(text.decode("utf-8", "replace"))
+            for armoured in (texts[blob].decode("utf-8", "replace") for blob in signatures if blob in texts):
+                at = self._options.now().timestamp()
+                signers, reason = trusted_signers(pinned, listed, text, armoured, at=at)
+                if not reason:
+                    is_tip = view.files[SIGNERS] == blob_id(text)
+                    late = "" if is_tip else "the list of signers on the branch is not the newest that is signed"
+                    return Trusted(name, pinned=True, signers=signers, reason=late)
+        return Trusted(name, pinned=True, signers=pinned, reason=reason)
 
     def proposed(self, view: View) -> tuple[bytes, tuple[Signer, ...]]:
         """The list inside the repository, as text and as far as it can be read; empty if there is none."""
@@ -146,10 +157,10 @@ class Signatures:
             yield f"{trusted.reason}, so only the keys count that you trusted before ({COMMAND})"
 
     def _texts(self, view: View, paths: Sequence[str]) -> list[bytes | None]:
-        from ai_lessons.repository.approval.derivation import Reading
+        from ai_lessons.repository.approval.rule_history import read_blobs
 
         blobs = [view.files.get(path) for path in paths]
-        found = Reading(self._worktree).texts({blob for blob in blobs if blob})
+        found = read_blobs(self._worktree, {blob for blob in blobs if blob})
         if any(blob and blob not in found for blob in blobs):
             raise AiLessonsError(f"{paths[0]} is missing in git", hint="git fsck")
         return [found[blob] if blob else None for blob in blobs]

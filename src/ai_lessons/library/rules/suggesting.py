@@ -9,6 +9,7 @@ from ai_lessons.knowledge import drafts, layout, markdown
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind
 from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.library.checking import checked, project_name
+from ai_lessons.library.relating import refuse_wrong_kinds
 from ai_lessons.library.rules.proposing import make, proposed_already
 from ai_lessons.library.rules.rule_answers import RuleDraft, Suggested
 from ai_lessons.library.rules.rule_desk import Desk, desk
@@ -35,6 +36,8 @@ def suggest(parts: Parts, draft: RuleDraft) -> Suggested:
     with desk(parts) as at:
         created = parts.options.now()
         entry_id = drafts.new_id(created)
+        links = drafts.resolved(draft.links, parts.resolve)
+        refuse_wrong_kinds(parts, Kind.RULE, links)
         fields = drafts.rule_fields(
             entry_id,
             drafts.stamp(created),
@@ -42,7 +45,7 @@ def suggest(parts: Parts, draft: RuleDraft) -> Suggested:
             rationale=draft.rationale,
             tags=draft.tags,
             applies_to=draft.applies_to,
-            links=drafts.resolved(draft.links, parts.resolve),
+            links=links,
         )
         fields |= secret_scan.fields(draft.allow_secrets)
         project = project_name(draft.project) if draft.project else GLOBAL_PROJECT
@@ -72,6 +75,7 @@ def propose_text(parts: Parts, entry: Entry, path: str, text: str) -> Written:
     with desk(parts) as at:
         old = {one: None for one in at.trunk.places(entry.id) if one != path}
         new = checked(path, data, was=entry)
+        refuse_wrong_kinds(parts, Kind.RULE, (link[:2] for link in new.links if link not in entry.links))
         made = make(at, new, {**old, path: data}, f"Propose edit: {new.title}")
     return told(made)
 
@@ -118,7 +122,9 @@ def _text_of(at: Desk, one: Edited) -> tuple[Entry, Mapping[str, bytes | None]]:
     entry = read_entry(path, data)
     if entry.derived:
         data = markdown.edit(data.decode(), drafts.identity(entry)).encode()
-    return checked(path, data), {**one.files, path: data}
+    said = checked(path, data)
+    refuse_wrong_kinds(at.parts, Kind.RULE, (link[:2] for link in said.links))
+    return said, {**one.files, path: data}
 
 
 def _propose_edit(at: Desk, entry: Entry, files: Mapping[str, bytes | None]) -> Suggested:

@@ -2,7 +2,8 @@
 
 Loading it takes longer than adding a lesson does, so `secret_scan` asks for it only where a text holds the beginning of
 a token. Nothing is ever looked up anywhere: the package can ask the vendors whether a token works, and is not asked to.
-Left out are the detectors that guess: by entropy, by words such as `password`, addresses, user and password in a URL.
+Left out are the detectors that guess: by entropy, by words such as `password`, addresses. The password in a URL is
+found by a shape of our own, which passes over names of passwords.
 """
 
 from __future__ import annotations
@@ -85,6 +86,9 @@ def detected(text: str) -> Iterator[tuple[int, str, str]]:
                         yield number, detector.secret_type, f"{value} {block}"
                 elif not _is_example(value):
                     yield number, detector.secret_type, value
+        for found in _URL.finditer(line):
+            if not _is_placeholder(found["password"], found["user"]):
+                yield number, "URL with a password", found.group()
 
 
 def _values(detector: RegexBasedDetector, line: str) -> set[str]:
@@ -94,8 +98,20 @@ def _values(detector: RegexBasedDetector, line: str) -> set[str]:
     return {value for value in whole if any(part in value for part in found)}
 
 
+_URL = re.compile(r"://(?P<user>[^\s/?#:@'\"`<>]{0,100}):(?P<password>[^\s/?#@'\"`<>]{4,200})@(?=[\w\[])")
+_NAMES = frozenset(("password", "passwd", "passphrase", "pass", "secret", "token", "changeme", "api_key", "apikey"))
+"""Words that stand for a password."""
+
 _LONGEST_LINE = 100_000
 """Characters of a line that is still looked at: some patterns take time that grows with the square of it."""
+
+
+def _is_placeholder(password: str, user: str) -> bool:
+    """`$TOKEN`, `{token}`, `your-token`, `YOUR_TOKEN`, the user's name again."""
+    word = password.lower()
+    named = word in _NAMES or word == user.lower() or word.startswith(("your", "my-", "my_"))
+    in_capitals = password.replace("_", "").isalpha() and password.isupper()
+    return named or in_capitals or password[0] in "$%{[*" or "${" in password or _is_example(password)
 
 
 def _is_example(value: str) -> bool:

@@ -13,8 +13,10 @@ from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound
 from ai_lessons.knowledge import layout, markdown
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.secrets import secret_scan
+from ai_lessons.repository.commit_builder import author_here
 from ai_lessons.repository.files import read_file
 from ai_lessons.repository.sharing import unshared
+from ai_lessons.repository.store import Actor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,22 +29,52 @@ if TYPE_CHECKING:
     Read = Callable[[str], bytes | None]
 
 
-def refuse(parts: Parts, files: Mapping[str, bytes | None], known: str = "") -> None:
+ALLOWED = "Allowed-secret"
+"""The trailer that tells who allowed a secret to stay, by its mark."""
+
+
+def refuse(parts: Parts, files: Mapping[str, bytes | None], known: str = "") -> list[tuple[str, str]]:
     """Called before anything is written. `files` are what shall be at their paths, None where nothing shall be.
 
-    What HEAD holds at one of these paths, or `known`, is no news.
+    What HEAD holds at one of these paths, or `known`, is no news. Trailers that tell who allows what is news.
 
     Raises:
-        InvalidEntry: with the line and the mark of every secret that no frontmatter allows.
+        InvalidEntry: with the line and the mark of every secret that no frontmatter allows. Refused: an agent allows
+            one that HEAD does not allow.
     """
-    problems = [
-        found
-        for path, data in files.items()
-        if data is not None
-        for found in _news(parts, path, data.decode("utf-8", "replace"), files, known)
-    ]
+    texts = {path: data.decode("utf-8", "replace") for path, data in files.items() if data is not None}
+    problems = [found for path, text in texts.items() for found in _news(parts, path, text, files, known)]
     if problems:
         raise InvalidEntry(problems, hint="nothing was written")
+    marks = [mark for mark in _newly_allowed(parts, files) if mark not in known]
+    if marks:
+        parts.options.refuse_agents(
+            f"allow what looks like a secret ({', '.join(marks)})", "the same command with --allow-secret"
+        )
+    by = author_here(parts.store.worktree) if marks else ""
+    return [(ALLOWED, f"{mark} by {by or 'a person whom git does not know'}") for mark in marks]
+
+
+def _newly_allowed(parts: Parts, files: Mapping[str, bytes | None]) -> list[str]:
+    """Marks of secrets that these files allow, and that no file did at these paths."""
+    new = {mark for path, data in files.items() if data and layout.is_markdown(path) for mark in _allowed_in(data)}
+    old = {mark for path in files if new for mark in _allowed_in(_committed(parts, path).encode())}
+    return sorted(new - old)
+
+
+def _allowed_in(data: bytes) -> frozenset[str]:
+    if secret_scan.KEY.encode() not in data:
+        return frozenset()
+    try:
+        return secret_scan.allowed(markdown.parse(data.decode("utf-8", "replace")).fields)
+    except InvalidEntry:
+        return frozenset()
+
+
+def actor(parts: Parts) -> Actor:
+    """Who is working here, for the trailers."""
+    agent, session = (name and secret_scan.masked(name) for name in (parts.options.agent, parts.options.session))
+    return Actor(agent=agent, session=session)
 
 
 def refuse_waiting(parts: Parts) -> None:
@@ -95,17 +127,19 @@ def why_not(root: Path, path: str, data: bytes) -> str:
 
 def unallowed(path: str, text: str, read: Read) -> list[Secret]:
     """The secrets in a file that no frontmatter allows; `read` gives what else is there, None where nothing is."""
-    secrets = secret_scan.secrets_in(text)
+    secrets = secret_scan.secrets_of(path, text)
     may_stay = secret_scan.allowed(_frontmatter(path, text, read)) if secrets else frozenset()
     return [one for one in secrets if one.fingerprint not in may_stay]
 
 
 def _news(parts: Parts, path: str, text: str, files: Mapping[str, bytes | None], known: str) -> list[Problem]:
+    """The secrets in a text that git does not have yet; without `allowed` also those that a frontmatter allows."""
+
     def read(beside: str) -> bytes | None:
         return files[beside] if beside in files else on_disk(parts.store.root, beside)
 
     rest = [one for one in unallowed(path, text, read) if one.value not in known]
-    before = "\n".join(_committed(parts, one) for one in (path, *_gone(files))) if rest else ""
+    before = "\n".join(f"{one}\n{text}" for one in (path, *_gone(files)) if rest and (text := _committed(parts, one)))
     return [secret_scan.problem(path, one) for one in rest if one.value not in before]
 
 

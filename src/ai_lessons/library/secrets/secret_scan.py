@@ -36,6 +36,7 @@ _SHAPES = tuple(
         r"AC[a-z0-9]{32}",
         r"SK[a-z0-9]{32}",
         r"-us[0-9]",
+        r"://[^\s/?#:@]{0,100}:[^\s/?#@]{4,200}@",
     )
 )
 # one id in ten thousand holds what a key of AWS is made of, and many that are made in the same second do
@@ -46,7 +47,7 @@ _AWS = re.compile(r"aws.{0,60}['\"][0-9a-z/+]{40}", re.IGNORECASE)
 
 
 class Secret(NamedTuple):
-    """Something in a text that looks like a secret: its line (from 1), what sort, and what it is called."""
+    """Something that looks like a secret: its line in a text (from 1; 0: in a path), what sort, its mark."""
 
     line: int
     sort: str
@@ -79,6 +80,18 @@ def secrets_in(text: str) -> list[Secret]:
     return sorted(made, key=lambda one: (one.line, one.sort))
 
 
+def secrets_of(path: str, text: str) -> list[Secret]:
+    """What in the path of a file, or in its text, looks like a secret."""
+    return [*(one._replace(line=0) for one in secrets_in(path)), *secrets_in(text)]
+
+
+def masked(text: str) -> str:
+    """A text for the log of git, without what looks like a secret."""
+    for one in secrets_in(text):
+        text = text.replace(one.value, "…")
+    return text
+
+
 def fingerprint(value: str) -> str:
     """What a secret is called where it must not be written down."""
     return sha256(value.encode("utf-8", "replace")).hexdigest()[:_FINGERPRINT]
@@ -93,7 +106,7 @@ def problems(fields: Mapping[str, Any], texts: Iterable[tuple[str, str]], known:
     return [
         problem(path, secret)
         for path, text in texts
-        for secret in secrets_in(text)
+        for secret in secrets_of(path, text)
         if secret.fingerprint not in may_stay and secret.value not in known
     ]
 
@@ -102,8 +115,9 @@ def problem(path: str, secret: Secret) -> Problem:
     """What is wrong with a file that holds this."""
     what = "an" if secret.sort[0] in "AEIO" else "a"
     return Problem(
-        path,
-        f"holds what looks like {what} {secret.sort}: take it out, or say in the frontmatter why it may"
+        masked(path),
+        f"{'holds' if secret.line else 'has in its path'} what looks like {what} {secret.sort}: take it out, or say in"
+        " the frontmatter why it may"
         f" stay: `{KEY}: [{secret.fingerprint}: REASON]`",
         secret.line,
     )

@@ -15,6 +15,7 @@ from ai_lessons.knowledge.texts import decode
 from ai_lessons.repository import outside
 
 if TYPE_CHECKING:
+    from ai_lessons.library.options import Limits
     from ai_lessons.repository.outside import Outside
     from ai_lessons.repository.sources import Sources
 
@@ -35,13 +36,15 @@ class Incoming:
         return f"sha256:{sha256(self.data).hexdigest()}"
 
 
-def take(file: Outside, sources: Sources, source_path: str | None = None) -> Incoming:
+def take(file: Outside, sources: Sources, limits: Limits, source_path: str | None = None) -> Incoming:
     """Read a file of the caller's. `source_path` is how its snapshot names it, if it does already.
 
     Raises:
-        InvalidEntry, NotFound, StorageFailed: see `outside.read`.
+        InvalidEntry, NotFound, StorageFailed: see `outside.read`. Refused: the caller may not name this file.
     """
+    limits.refuse_place(file.path)
     data, executable = outside.read(file.path)
+    limits.refuse_content(file.path, data)
     return Incoming(file, data, executable, source_path or _portable(file.path), sources.ref(file.path))
 
 

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from ai_lessons.repository.sharing.sync_bring import Sides
 
 TAKES = ("ours", "theirs", "edit")
+ARRIVED_NAMED = 10
+"""So many proposals that a sync brought are named."""
+
 CUT = "# ------------------------ >8 ------------------------"
 _EXPLAINED = (
     f"{CUT}\n# Above is your version; what you leave there is kept. Below is theirs, to copy from; it is left out.\n"
@@ -109,6 +112,8 @@ def sync(parts: Parts, remote: str | None, *, ask: bool) -> Synced:
     done = syncing.sync(parts.store, remote=remote, ask=ask, proposals=lambda: _own_proposals(parts))
     parts.current()
     torn = sync_bring.torn_now(parts.store, done.place) if done.torn else ()
+    more = len(done.arrived) - ARRIVED_NAMED
+    arrived = (f"{more} more proposals arrived: ai-lessons admin pending-rules",) if more > 0 else ()
     return Synced(
         done.place.remote,
         done.place.branch,
@@ -116,11 +121,11 @@ def sync(parts: Parts, remote: str | None, *, ask: bool) -> Synced:
         done.sent,
         done.merged,
         done.proposals,
-        done.arrived,
+        done.arrived[:ARRIVED_NAMED],
         done.head,
         tuple(map(_entry, torn)),
         done.kept,
-        (*said, *done.notes, *parts.notes()),
+        (*said, *arrived, *done.notes, *parts.notes()),
     )
 
 
@@ -140,7 +145,7 @@ def _own_proposals(parts: Parts) -> dict[str, str]:
     """The open proposals that have a branch here."""
     try:
         with desk(parts) as at:
-            return {one.name: one.commit for one in at.waiting if not one.remote}
+            return {one.name: one.commit for one in at.own()}
     except NotFound:
         return {}  # no approval branch yet, so nothing is proposed
 

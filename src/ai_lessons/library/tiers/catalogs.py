@@ -105,7 +105,7 @@ def _created(light: Light) -> tuple[object, ...]:
 
 
 def _firm(light: Light) -> tuple[object, ...]:
-    return (light.details.get("from") == "user",)
+    return (bool(light.details.get("firm")),)
 
 
 _ORDERS: Mapping[str, tuple[tuple[Key, bool], ...]] = {

@@ -1,6 +1,6 @@
 """Our paragraph in the files of instructions that agents read (AGENTS.md, CLAUDE.md), between two markers.
 
-Everything else in such a file is somebody's text and comes out byte for byte. A link is left alone.
+Everything else in such a file is the user's text and comes out byte for byte. A link is left alone.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Marks(NamedTuple):
 
 
 def marks(name: str) -> Marks:
-    """The lines around the part of that name; parts of other names are somebody's text to it."""
+    """The lines around the part of that name; parts of other names are the user's text to it."""
     begin, new, end = f"<!-- >>> {name} >>> -->", f"<!-- >>> {name}, new file >>> -->", f"<!-- <<< {name} <<< -->"
 
     def between(line_end: str) -> str:
@@ -111,8 +111,8 @@ def files_in(top: Path, *, every: bool = False) -> tuple[Path, ...]:
     return tuple(there) or (agents,)
 
 
-def carry_out(file: Path, job: str, text: str) -> str:
-    """Install, uninstall or look at (`status`) our paragraph in one file; what was done, in a few words.
+def carry_out(file: Path, job: str, text: str, ours: Marks = _OURS) -> str:
+    """Install, uninstall or look at (`status`) a part of ours in one file; what was done, in a few words.
 
     Raises:
         StorageFailed: it cannot be read or written.
@@ -123,29 +123,12 @@ def carry_out(file: Path, job: str, text: str) -> str:
         there = file.read_bytes() if file.exists() else None
         if job == "status":
             return plan_status(there, text).says
-        return _done(file, plan_install(there, text) if job == "install" else plan_uninstall(there))
-
-
-def put(file: Path, name: str, text: str | None) -> str:
-    """Put the part of that name into a file, or bring it up to date; None takes it out. What was done, in a few words.
-
-    Raises:
-        StorageFailed: it cannot be read or written.
-    """
-    ours = marks(name)
-    with translated(str(file), writing=True):
-        if file.is_symlink():
-            return "left alone, it is a link: name the file that it leads to"
-        there = file.read_bytes() if file.exists() else None
-        return _done(file, plan_uninstall(there, ours) if text is None else plan_install(there, text, ours))
-
-
-def _done(file: Path, plan: Plan) -> str:
-    if plan.remove:
-        file.unlink()
-    elif plan.data is not None:
-        replace(file, plan.data)
-    return plan.says
+        plan = plan_install(there, text, ours) if job == "install" else plan_uninstall(there, ours)
+        if plan.remove:
+            file.unlink()
+        elif plan.data is not None:
+            replace(file, plan.data)
+        return plan.says
 
 
 def replace(file: Path, data: bytes) -> None:

@@ -1,109 +1,78 @@
 """Our hooks and our server in the settings of Claude Code in one project: `.claude/settings.json` and `.mcp.json`.
 
-Only entries of ours are added and removed. What we changed is noted in the user's state folder, so that a file that
-nobody else has touched since gets back its bytes; one that was touched loses our entries and keeps its indentation.
+Only entries of ours are added and removed. What a file held before is kept in the user's state folder, so that a file
+that was not touched since gets back its bytes; one that was touched loses our entries and keeps its indentation.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from base64 import b64decode, b64encode
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ai_lessons.repository.agents.agent_files import replace
 from ai_lessons.repository.files import translated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
-SETTINGS, SERVERS = ".claude/settings.json", ".mcp.json"
+HOOKS, SERVERS = "hooks", "mcpServers"
+FILES = {".claude/settings.json": ("hooks/hooks.json", HOOKS), ".mcp.json": (".mcp.json", SERVERS)}
+"""The files of a project: for each the file of the plugin that says what goes into it, and the key of the table."""
+
 FOLDER = "agent-settings"
 MARK = "ai-lessons admin agent-hook"
 """What a command of ours holds, in every version."""
 
 SERVER = "ai-lessons"
 _INDENT = re.compile(rb"\n([ \t]+)\"")
+_NO_FILE, _FILE = b"-", b"+"
 
 Json = dict[str, Any]
 
 
-class Wanted(NamedTuple):
-    """What goes into the two files: groups of hooks by event, and servers by name, as the plugin has them."""
-
-    hooks: Mapping[str, list[Json]]
-    servers: Mapping[str, Json]
-
-
-def wanted(plugin: Path) -> Wanted:
-    """What the plugin folder says.
-
-    Raises:
-        StorageFailed: it cannot be read.
-    """
-    with translated(str(plugin)):
-        hooks = json.loads((plugin / "hooks/hooks.json").read_bytes())["hooks"]
-        servers = json.loads((plugin / ".mcp.json").read_bytes())["mcpServers"]
-    return Wanted(hooks, servers)
-
-
-def with_hooks(settings: Json, hooks: Mapping[str, list[Json]]) -> Json:
-    """Settings with our hooks behind those that are there, and no older ones of ours."""
-    clean = without_hooks(settings)
-    groups = dict(_table(clean.get("hooks")))
-    for event, ours in hooks.items():
-        groups[event] = [*_list(groups.get(event)), *ours]
-    return clean | {"hooks": groups}
-
-
-def without_hooks(settings: Json) -> Json:
-    """Settings without our hooks; what was empty before stays, what is empty only now goes."""
-    if not _ours_in(_table(settings.get("hooks"))):
+def added(settings: Json, key: str, ours: Json) -> Json:
+    """Settings with our groups of hooks behind those that are there, or our server, and none of another version."""
+    if _ours(key, settings.get(key)) == _ours(key, ours):
         return settings
-    groups: Json = {}
-    for event, there in _table(settings.get("hooks")).items():
-        left = [group for group in map(_without_calls, _list(there)) if group is not None]
-        if left or not _list(there):
-            groups[event] = left if isinstance(there, list) else there
-    return _with(settings, "hooks", groups)
+    clean = taken_out(settings, key)
+    table = dict(_table(clean.get(key)))
+    for name, mine in ours.items():
+        table[name] = [*_list(table.get(name)), *mine] if key == HOOKS else mine
+    return clean | {key: table}
+
+
+def taken_out(settings: Json, key: str) -> Json:
+    """Settings without what is ours; what was empty before stays, what is empty only now goes."""
+    if not _ours(key, settings.get(key)):
+        return settings
+    left: Json = {}
+    for name, there in _table(settings.get(key)).items():
+        kept = [group for one in there if (group := _without_calls(one))] if _ours(HOOKS, {name: there}) else there
+        if not (key == SERVERS and name == SERVER) and (kept or kept == there):
+            left[name] = kept
+    return settings | {key: left} if left else {name: one for name, one in settings.items() if name != key}
+
+
+def _ours(key: str, table: Any) -> list[Any]:
+    """What in a table is ours, by name."""
+    if key == SERVERS:
+        return [one for name, one in _table(table).items() if name == SERVER]
+    found = [(event, group) for event, groups in _table(table).items() for group in _list(groups)]
+    return sorted((one for one in found if any(map(_is_ours, _calls(one[1])))), key=lambda one: one[0])
 
 
 def _without_calls(group: Any) -> Any:
-    """A group without our calls, or None where it had only those."""
-    calls = _list(_table(group).get("hooks"))
+    """A group without our calls, or nothing where it had only those."""
+    calls = _calls(group)
     left = [call for call in calls if not _is_ours(call)]
     return group if len(left) == len(calls) else group | {"hooks": left} if left else None
 
 
-def is_current(settings: Json, hooks: Mapping[str, list[Json]]) -> bool:
-    """Whether our hooks are there as this version has them, and nothing else of ours, wherever they stand."""
-    groups = _table(settings.get("hooks"))
-    there = all(group in _list(groups.get(event)) for event, ours in hooks.items() for group in ours)
-    return there and _ours_in(groups) == _ours_in(hooks)
-
-
-def _ours_in(groups: Mapping[str, Any]) -> int:
-    every = [group for there in groups.values() for group in _list(there)]
-    return sum(_is_ours(call) for group in every for call in _list(_table(group).get("hooks")))
-
-
-def with_servers(settings: Json, servers: Mapping[str, Json]) -> Json:
-    """The same for `.mcp.json`."""
-    return settings | {"mcpServers": _table(settings.get("mcpServers")) | dict(servers)}
-
-
-def without_servers(settings: Json) -> Json:
-    """The same for `.mcp.json`."""
-    there = _table(settings.get("mcpServers"))
-    if SERVER not in there:
-        return settings
-    return _with(settings, "mcpServers", {name: one for name, one in there.items() if name != SERVER})
-
-
-def _with(settings: Json, key: str, value: Json) -> Json:
-    return settings | {key: value} if value else {name: one for name, one in settings.items() if name != key}
+def _calls(group: Any) -> list[Any]:
+    return _list(_table(group).get("hooks"))
 
 
 def _is_ours(call: Any) -> bool:
@@ -124,38 +93,44 @@ def carry_out(top: Path, plugin: Path, state_dir: Path, job: str) -> tuple[str, 
     Raises:
         StorageFailed: a file cannot be read or written.
     """
-    ours = wanted(plugin)
-    return tuple(f"{name}: {_one(top / name, name, ours, state_dir, job)}" for name in (SETTINGS, SERVERS))
+    lines = []
+    for name, (source, key) in FILES.items():
+        with translated(str(plugin)):
+            ours = json.loads((plugin / source).read_bytes())[key]
+        with translated(str(top / name), writing=True):
+            lines.append(f"{name}: {_one(top / name, key, ours, state_dir / FOLDER, job)}")
+    return tuple(lines)
 
 
-def _one(file: Path, name: str, ours: Wanted, state_dir: Path, job: str) -> str:
-    with translated(str(file), writing=True):
-        if file.is_symlink():
-            return "left alone, it is a link"
-        there = file.read_bytes() if file.exists() else None
+def _one(file: Path, key: str, ours: Json, kept: Path, job: str) -> str:
+    if file.is_symlink():
+        return "left alone, it is a link"
+    there = file.read_bytes() if file.exists() else None
     settings = parsed(there)
     if settings is None:
         return "left alone, it is no JSON object: mend it first"
-    if name == SETTINGS:
-        install = settings if is_current(settings, ours.hooks) else with_hooks(settings, ours.hooks)
-    else:
-        install = with_servers(settings, ours.servers)
-    remove = without_hooks(settings) if name == SETTINGS else without_servers(settings)
+    with_ours, without = added(settings, key, ours), taken_out(settings, key)
     if job == "status":
-        return "not there" if remove == settings else "there" if install == settings else "there, of another version"
+        return "not there" if without == settings else "there" if with_ours == settings else "there, of another version"
+    before = _before(kept, file, there)
     if job == "install":
-        if install == settings:
+        if with_ours == settings:
             return "already there"
-        new = _rendered(install, there)
-        _note(_noted(state_dir, file), there, remove == settings, new)
-        replace_or_remove(file, new)
-        return "written" if there is None else "added" if remove == settings else "brought up to date"
-    if remove == settings:
+        new = _rendered(with_ours, there)
+        if without == settings:
+            _keep(kept, file, new, _NO_FILE if there is None else _FILE + there)
+        elif before:
+            _keep(kept, file, new, before)
+        _put(file, new)
+        return "written" if there is None else "added" if without == settings else "brought up to date"
+    if without == settings:
         return "not there"
-    before = _before(_noted(state_dir, file), there)
-    data = before[0] if before else _rendered(remove, there) if remove else None
-    replace_or_remove(file, data)
-    _noted(state_dir, file).unlink(missing_ok=True)
+    if before:
+        data = None if before == _NO_FILE else before[len(_FILE) :]
+    else:
+        data = _rendered(without, there) if without else None
+    _put(file, data)
+    _note(kept, file, there or b"").unlink(missing_ok=True)
     return "removed" if data is None else "taken out"
 
 
@@ -170,56 +145,33 @@ def parsed(data: bytes | None) -> Json | None:
     return found if isinstance(found, dict) else None
 
 
-def _rendered(settings: Json, there: bytes | None) -> bytes:
+def _rendered(settings: Mapping[str, Any], there: bytes | None) -> bytes:
     indent = _INDENT.search(there or b"")
     text = json.dumps(settings, indent=indent[1].decode() if indent else 2, ensure_ascii=False) + "\n"
     return text.encode("utf-8", "surrogatepass")
 
 
-def replace_or_remove(file: Path, data: bytes | None) -> None:
+def _put(file: Path, data: bytes | None) -> None:
     """The file with this content, or none; a folder of ours that is empty then goes too."""
-    with translated(str(file), writing=True):
-        if data is not None:
-            replace(file, data)
-            return
-        file.unlink(missing_ok=True)
-        if file.parent.name == ".claude" and not any(file.parent.iterdir()):
-            file.parent.rmdir()
-
-
-def _noted(state_dir: Path, file: Path) -> Path:
-    return state_dir / FOLDER / f"{sha256(str(file).encode('utf-8', 'surrogateescape')).hexdigest()[:32]}.json"
-
-
-def _note(place: Path, there: bytes | None, first: bool, new: bytes) -> None:
-    """Keep what the file held before our first entry, and how it looks with it."""
-    earlier = None if first else _before(place, there)
-    before = earlier[0] if earlier else there if first else None
-    if not first and earlier is None:
-        place.unlink(missing_ok=True)  # somebody else changed it: its bytes before us are not to be had
+    if data is not None:
+        replace(file, data)
         return
-    kept = None if before is None else b64encode(before).decode()
-    with translated(str(place), writing=True):
-        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        place.write_text(json.dumps({"before": kept, "after": sha256(new).hexdigest()}))
+    file.unlink(missing_ok=True)
+    if file.parent.name == ".claude" and not any(file.parent.iterdir()):
+        file.parent.rmdir()
 
 
-def _before(place: Path, there: bytes | None) -> tuple[bytes | None] | None:
-    """What the file held before us (None inside: it was not there), if it is still as we left it."""
-    try:
-        noted = json.loads(place.read_bytes())
-        if there is None or noted["after"] != sha256(there).hexdigest():
-            return None
-        return (None if noted["before"] is None else b64decode(noted["before"]),)
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-    ):  # never noted here, or damaged
-        return None
+def _note(kept: Path, file: Path, data: bytes) -> Path:
+    """Where it is kept what a file held before us, by what it held when we had written it."""
+    return kept / sha256(str(file).encode("utf-8", "surrogateescape") + b"\0" + data).hexdigest()[:32]
 
 
-def configured_events(settings: Json) -> Iterable[str]:
-    """Events for which any hook is configured."""
-    return [event for event, there in _table(settings.get("hooks")).items() if there]
+def _keep(kept: Path, file: Path, new: bytes, before: bytes) -> None:
+    kept.mkdir(parents=True, exist_ok=True, mode=0o700)
+    replace(_note(kept, file, new), before)
+
+
+def _before(kept: Path, file: Path, there: bytes | None) -> bytes | None:
+    """What the file held before us, behind a sign that says whether there was one, if it is still as we left it."""
+    note = _note(kept, file, there or b"")
+    return note.read_bytes() if there is not None and note.is_file() else None

@@ -23,6 +23,7 @@ class Ancestry:
             trunk.append(tip)
             tip = parents[tip][0] if parents[tip] else -1
         trunk.reverse()
+        self._trunk = trunk
         self._entered = self._entering(trunk)
         self._below = self._belows({node: place for place, node in enumerate(trunk)})
 
@@ -35,6 +36,21 @@ class Ancestry:
         if self._entered[one] <= self._below[other]:
             return True
         return self._reaches(other, one)
+
+    def arrival(self, node: int) -> int:
+        """The commit of the trunk with which a commit came to it: the first that contains it, or is it."""
+        return self._trunk[self._entered[node]]
+
+    def between(self, before: int, after: int) -> list[int]:
+        """Every commit that `after` contains and `before` does not, newest first."""
+        found, waiting, met = [], [after], set()
+        while waiting:
+            at = waiting.pop()
+            if at >= 0 and at not in met and not self.is_ancestor(at, before):
+                met.add(at)
+                found.append(at)
+                waiting.extend(self._parents[at])
+        return sorted(found, reverse=True)
 
     def _entering(self, trunk: Sequence[int]) -> list[int]:
         never = len(self._parents) + 1

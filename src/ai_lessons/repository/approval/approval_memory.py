@@ -52,11 +52,19 @@ def save(state_dir: Path, remembered: Remembered) -> None:
     Raises:
         StorageFailed: the folder cannot be written.
     """
-    place = folder(state_dir) / REMEMBERED
+    replace_file(folder(state_dir) / REMEMBERED, json.dumps(asdict(remembered), sort_keys=True, indent=1))
+
+
+def replace_file(place: Path, text: str) -> None:
+    """Write a file of ours, whole or not at all.
+
+    Raises:
+        StorageFailed: its folder cannot be written.
+    """
     temporary = place.with_name(f"{place.name}.{os.getpid()}")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(json.dumps(asdict(remembered), sort_keys=True, indent=1))
+        temporary.write_text(text, encoding="utf-8")
         temporary.replace(place)
     except OSError as error:
         with suppress(OSError):

@@ -1,105 +1,122 @@
-"""The verdicts on rules as they were worked out last, if nothing has changed since.
+"""The approval branch as it was judged last, if nothing has changed since.
 
-Starts no program and reads no git object: two refs and one small database. Where something is new, `approval.derive`
-has to look.
+Starts no program and reads no git object: two refs and one small file. Where something is new, `approval.derive` has
+to look.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+import os
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from ai_lessons.errors import StorageFailed
 from ai_lessons.repository.approval import approval_memory as memory
 from ai_lessons.repository.approval.approval_branch import branch_name
 from ai_lessons.repository.approval.approval_stamp import cut_off, folder, key_of
-from ai_lessons.repository.approval.approval_state import ApprovalState
-from ai_lessons.repository.approval.verdicts import Alarm, Policy, View
+from ai_lessons.repository.approval.verdicts import (
+    Alarm,
+    Arrival,
+    Evidence,
+    Person,
+    Policy,
+    RecordFile,
+    Verdict,
+    View,
+)
 from ai_lessons.repository.worktree import read_ref
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from ai_lessons.repository.approval.approval_memory import Remembered
     from ai_lessons.repository.worktree import Worktree
 
-_STRENGTH = {"merge": 0, "forge": 1, "signed": 2}
+_FORMAT: Final = 2
+"""Raise it when the same history would be judged differently."""
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """What one look found, as `View` has it, and what it depends on.
+
+    `key` is `key_of` at `tip`. `said` is the policy that the branch states (None: it cannot be read), `judged_by` the
+    one that counted. `checked` is the tip that this clone had seen before, `missing` that the history no longer has it.
+    """
+
+    tip: str
+    key: str
+    said: Policy | None
+    judged_by: Policy
+    checked: str
+    missing: bool
+    verdicts: Mapping[str, Verdict]
+    files: Mapping[str, str]
+    here: Mapping[str, tuple[tuple[str, str], ...]]
+    texts: Mapping[str, tuple[str, ...]]
+    records: tuple[RecordFile, ...]
+    signer_lists: tuple[tuple[str, ...], tuple[str, ...]]
+    odd: tuple[tuple[str, str], ...]
 
 
 def look(worktree: Worktree, ref: str) -> View | None:
-    """The approval branch as it was judged, or None if it, a proposal branch or the memory changed since.
-
-    Raises:
-        StorageFailed: the state cannot be opened.
-    """
-    file = state_file(worktree, ref)
+    """The approval branch as it was judged, or None if it, a proposal branch or the memory changed since."""
     tip = read_ref(worktree, ref)
     if tip is None:
         return View(ref, None, Policy(), {}, {})
-    if not file.exists():
-        return None
-    with ApprovalState(file) as state:
-        return stored(worktree, ref, tip, state)
+    found = noted(worktree, ref)
+    return viewed(worktree, ref, tip, found) if found is not None else None
 
 
-def stored(worktree: Worktree, ref: str, tip: str, state: ApprovalState) -> View | None:
-    """The view in an open state if it is about this tip."""
+def viewed(worktree: Worktree, ref: str, tip: str, found: Noted) -> View | None:
+    """What was noted as a view, if it is about this tip and nothing else has changed."""
     remembered = memory.load(worktree.state_dir)
-    if state.get("view") != key_of(worktree, tip):
+    policy, alarms = policy_in_force(ref, found.said, remembered)
+    before = remembered.tips.get(ref, "")
+    if found.key != key_of(worktree, tip) or found.judged_by != policy or before not in {"", tip, found.checked}:
         return None
-    policy, alarms = policy_in_force(ref, stated(state), remembered)
-    if state.get("judged by") != judged_by(policy):
-        return None
-    alarms += _history_alarms(worktree, ref, state, remembered)
-    return View(ref, tip, policy, state.verdicts(), state.files(), alarms)
-
-
-def judged_by(policy: Policy) -> str:
-    """A policy as the state notes it."""
-    return json.dumps(asdict(policy))
-
-
-def stated(state: ApprovalState) -> Policy | None:
-    """The policy as the branch states it; None if its settings cannot be read."""
-    noted = state.get("policy")
-    return Policy(**json.loads(noted)) if noted else None
+    if found.missing and before == found.checked:
+        message = f"{branch_name(ref)} was rewritten: commit {before[:10]}, seen here before, is not in it any more"
+        hint = f"look at what is gone: git log {branch_name(ref)}..{before[:10]}"
+        alarms += (Alarm("rewritten", message, hint),)
+    if cut_off(worktree):
+        message = "the history is cut off (a shallow clone): rules whose approval lies before the cut are not in force"
+        alarms += (Alarm("shallow", message, "git fetch --unshallow, or git fetch --deepen=100"),)
+    return View(
+        ref, tip, policy, found.verdicts, found.files, alarms, found.said, found.here, found.texts, found.records,
+        found.signer_lists, found.odd,
+    )  # fmt: skip
 
 
 def policy_in_force(ref: str, said: Policy | None, remembered: Remembered) -> tuple[Policy, tuple[Alarm, ...]]:
-    """The policy to judge by: the branch's own, but never a weaker one than this clone has seen there."""
+    """The policy to judge by: the branch's own where this clone knew none, or where it only asks for more.
+
+    Policies are no ladder: `forge` is neither more nor less than `merge`. What a clone has seen holds until a person
+    acknowledges the change here, unless it is one to signatures, to another approver or to more of them.
+    """
     known = remembered.policies.get(ref)
     if said is None:
         message = "the settings on the approval branch cannot be read"
         return known or Policy("signed", distinct=True), (Alarm("settings", message, "ai-lessons admin validate"),)
     if known is None:
         return said, ()
-    stricter = max(said.require, known.require, key=_STRENGTH.__getitem__)
-    policy = Policy(stricter, said.distinct or known.distinct, max(said.threshold, known.threshold))
+    require = "signed" if "signed" in {said.require, known.require} else known.require
+    policy = Policy(require, said.distinct or known.distinct, max(said.threshold, known.threshold))
     if policy == said:
         return said, ()
-    message = f"the approval branch asks for less than before: {_words(known)} became {_words(said)}"
+    message = f"the policy on the approval branch was changed: {_words(known)} became {_words(said)}; here it stays"
     return policy, (
-        Alarm("weakened", message, "if that was meant, acknowledge it: ai-lessons admin audit --acknowledge"),
+        Alarm("weakened", f"{message} {_words(policy)}", "if it was meant: ai-lessons admin audit --acknowledge"),
     )
 
 
 def _words(policy: Policy) -> str:
     people = f" by {policy.threshold} people" if policy.threshold > 1 else ""
-    return policy.require + people + (" by somebody else" if policy.distinct else "")
-
-
-def _history_alarms(worktree: Worktree, ref: str, state: ApprovalState, remembered: Remembered) -> tuple[Alarm, ...]:
-    alarms = []
-    before = remembered.tips.get(ref)
-    if before and not state.nodes_of([before]):
-        message = f"{branch_name(ref)} was rewritten: commit {before[:10]}, seen here before, is not in it any more"
-        alarms.append(Alarm("rewritten", message, f"look at what is gone: git log {branch_name(ref)}..{before[:10]}"))
-    if cut_off(worktree):
-        message = "the history is cut off (a shallow clone), so older approvals cannot be found"
-        alarms.append(Alarm("shallow", message, "git fetch --unshallow"))
-    return tuple(alarms)
+    return policy.require + people + (" by another person" if policy.distinct else "")
 
 
 def acknowledge(worktree: Worktree, view: View, said: Policy | None = None) -> None:
@@ -126,12 +143,74 @@ def advance(worktree: Worktree, view: View) -> None:
     remembered = memory.load(worktree.state_dir)
     if remembered.tips.get(view.ref) == view.tip and remembered.policies.get(view.ref) == view.policy:
         return
-    try:
+    with suppress(StorageFailed):
         memory.save(worktree.state_dir, remembered.with_branch(view.ref, view.tip, view.policy))
-    except StorageFailed:
-        return
 
 
-def state_file(worktree: Worktree, ref: str) -> Path:
-    """The state of one approval branch."""
-    return folder(worktree.state_dir) / f"{sha256(ref.encode()).hexdigest()[:12]}.sqlite"
+def note(worktree: Worktree, ref: str, found: Noted) -> None:
+    """Keep what a look found.
+
+    Raises:
+        StorageFailed: the folder cannot be written.
+    """
+    data = {name: getattr(found, name) for name in Noted.__slots__}
+    data["verdicts"] = {rule: pack(one) for rule, one in found.verdicts.items()}
+    data["records"] = [[one.path, one.blob, one.came, one.before] for one in found.records]
+    data["said"] = asdict(found.said) if found.said else None
+    data["judged_by"] = asdict(found.judged_by)
+    memory.replace_file(note_file(worktree, ref), json.dumps({"format": _FORMAT, **data}, separators=(",", ":")))
+
+
+def noted(worktree: Worktree, ref: str) -> Noted | None:
+    """What was kept last; None if there is nothing that can be used."""
+    try:
+        raw = json.loads(note_file(worktree, ref).read_bytes())
+        if raw.pop("format") != _FORMAT:
+            return None
+        return Noted(
+            tip=raw["tip"],
+            key=raw["key"],
+            said=Policy(**raw["said"]) if raw["said"] else None,
+            judged_by=Policy(**raw["judged_by"]),
+            checked=raw["checked"],
+            missing=raw["missing"],
+            verdicts={rule: unpack(rule, one) for rule, one in raw["verdicts"].items()},
+            files=raw["files"],
+            here={rule: tuple((path, blob) for path, blob in several) for rule, several in raw["here"].items()},
+            texts={rule: tuple(blobs) for rule, blobs in raw["texts"].items()},
+            records=tuple(RecordFile(*one) for one in raw["records"]),
+            signer_lists=(tuple(raw["signer_lists"][0]), tuple(raw["signer_lists"][1])),
+            odd=tuple((commit, what) for commit, what in raw["odd"]),
+        )
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, IndexError):
+        return None  # never looked, or a file that cannot be read: it is only a memory
+
+
+def note_file(worktree: Worktree, ref: str) -> Path:
+    """Where the view of one approval branch is kept."""
+    return folder(worktree.state_dir) / f"{sha256(os.fsencode(ref)).hexdigest()[:12]}.json"
+
+
+def pack(verdict: Verdict) -> list[object]:
+    """A verdict as JSON holds it: positions in place of names, because every read takes a thousand apart."""
+    rest = [[one.path, one.blob, _packed_evidence(one.evidence)] for one in verdict.unapproved]
+    return [verdict.in_force, verdict.path, verdict.blob, _packed_evidence(verdict.evidence), rest]
+
+
+def _packed_evidence(one: Evidence) -> list[object]:
+    by = [one.by.name, one.by.email] if one.by else None
+    suggested = [[person.name, person.email] for person in one.suggested_by]
+    return [one.level, one.how, by, one.at, suggested, one.commit, one.reason]
+
+
+def unpack(rule: str, raw: Any) -> Verdict:
+    """The verdict that `pack` made this of."""
+    in_force, path, blob, evidence, rest = raw
+    unapproved = tuple(Arrival(one[0], one[1], _evidence(one[2])) for one in rest)
+    return Verdict(rule, in_force, path, blob, _evidence(evidence), unapproved)
+
+
+def _evidence(raw: Any) -> Evidence:
+    level, how, by, at, suggested, commit, reason = raw
+    people = tuple(Person(*one) for one in suggested)
+    return Evidence(level, how, Person(*by) if by else None, at, people, commit, reason)

@@ -1,71 +1,43 @@
-"""Approval of every rule on the approval branch, derived from history and kept up to date.
+"""Approval of every rule on the approval branch, derived from its whole history.
 
-Reads (git, or objects where there is no git program), remembers how far it read, and hands what it found to
-`standing.decide`. Only new commits are looked at, and only the rules that they or new proposals are about are judged
-again. Signatures are judged on top of this in `signed.py`. Loads slow packages; a read with nothing new needs none of
-it (`approved.py`).
+Reads the history (`rule_history.py`), hands the steps of each rule to `standing.decide`, and notes the view in one
+file, so that a read with nothing new needs no git (`approved.py`). Commits that touch no rule, no setting and no
+proposal only move the tip of what is noted; anything else is judged anew from nothing. Signatures are judged on top of
+this (`signed.py`).
 """
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 from ai_lessons.errors import AiLessonsError, StorageFailed, UnsupportedRepository
 from ai_lessons.knowledge.config import parse_config
 from ai_lessons.knowledge.layout import CONFIG_PATH, derived_id
 from ai_lessons.repository.approval import approval_memory as memory
-from ai_lessons.repository.approval import approval_stamp, approved
+from ai_lessons.repository.approval import approval_stamp, approved, rule_history
 from ai_lessons.repository.approval.ancestry import Ancestry
 from ai_lessons.repository.approval.approval_branch import branch_name, short_name
-from ai_lessons.repository.approval.approval_state import ApprovalState
+from ai_lessons.repository.approval.approved import Noted
+from ai_lessons.repository.approval.evidence import Past
 from ai_lessons.repository.approval.merges import merged_branches
-from ai_lessons.repository.approval.rule_files import is_rule, stated_id
-from ai_lessons.repository.approval.rule_growth import Growth, grow
-from ai_lessons.repository.approval.rule_history import read_blobs_with_git, read_with_git
-from ai_lessons.repository.approval.rule_history_alone import read_alone, read_blobs_alone
+from ai_lessons.repository.approval.rule_files import APPROVALS, SIGNERS, is_rule, stated_id
 from ai_lessons.repository.approval.standing import decide, on_protected_branch, unsigned
-from ai_lessons.repository.approval.verdicts import Change, Commit, Known, Person, Policy, Step, View
-from ai_lessons.repository.objects import opened
+from ai_lessons.repository.approval.verdicts import Change, Commit, Policy, RecordFile, Step, View
 from ai_lessons.repository.proposal.proposal_refs import branch_of, rule_refs
 from ai_lessons.repository.proposal.proposals_seen import proposed
 from ai_lessons.repository.worktree import read_ref
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from ai_lessons.repository.approval.approval_state import StoredStep
-    from ai_lessons.repository.approval.rule_history import RawCommit
-    from ai_lessons.repository.approval.verdicts import Proposal, Verdict
+    from ai_lessons.repository.approval.rule_history import FileChange, RawCommit
+    from ai_lessons.repository.approval.verdicts import Known, Verdict
     from ai_lessons.repository.worktree import Worktree
 
-
-class Reading:
-    """How history and texts are read: one way in, whichever engine is there."""
-
-    def __init__(self, worktree: Worktree) -> None:
-        self._worktree = worktree
-
-    def commits(self, tips: Sequence[str], without: Sequence[str]) -> list[RawCommit]:
-        """Commits reachable from `tips` and not from `without`, parents first.
-
-        Raises:
-            UnsupportedRepository: a commit is missing.
-        """
-        found = read_with_git(self._worktree, tips, without)
-        if found is not None:
-            return list(found)
-        with opened(self._worktree) as repo:
-            return list(read_alone(repo, self._worktree.prefix, tips, without))
-
-    def texts(self, blobs: Collection[str]) -> dict[str, bytes]:
-        """Contents of blobs, as far as they are there and not too long."""
-        found = read_blobs_with_git(self._worktree, blobs)
-        if found is not None:
-            return found
-        with opened(self._worktree) as repo:
-            return read_blobs_alone(repo, blobs)
+_TRIES: Final = 3
+"""Looks at branches that move meanwhile."""
 
 
 def derive(worktree: Worktree, ref: str) -> View:
@@ -77,214 +49,236 @@ def derive(worktree: Worktree, ref: str) -> View:
     Raises:
         UnsupportedRepository: the history cannot be read.
     """
-    tip = read_ref(worktree, ref)
-    if tip is None:
-        return View(ref, None, Policy(), {}, {})
-    with _open_state(worktree, ref) as state:
-        with state.writing():
-            found = approved.stored(worktree, ref, tip, state)
-            if found is None:
-                _Update(worktree, ref, tip, state).run()
-        found = found or approved.stored(worktree, ref, tip, state)
-    if found is None:
-        raise UnsupportedRepository(f"branches of {worktree.top} moved while they were read", hint="try again")
-    approved.advance(worktree, found)
-    return found
+    for _ in range(_TRIES):
+        tip = read_ref(worktree, ref)
+        if tip is None:
+            return View(ref, None, Policy(), {}, {})
+        noted = _advanced(worktree, ref, tip) or _Derivation(worktree, ref, tip).run()
+        with suppress(StorageFailed):  # a repository that cannot be written can still be read, only never faster
+            approved.note(worktree, ref, noted)
+        found = approved.viewed(worktree, ref, tip, noted)
+        if found is not None:
+            approved.advance(worktree, found)
+            return found
+    raise UnsupportedRepository(f"branches of {worktree.top} moved while they were read", hint="try again")
 
 
-def _open_state(worktree: Worktree, ref: str) -> ApprovalState:
+def _advanced(worktree: Worktree, ref: str, tip: str) -> Noted | None:
+    """What was noted with its tip moved, if nothing that came since concerns approval; None to judge anew."""
+    noted = approved.noted(worktree, ref)
+    if noted is None or noted.key != approval_stamp.key_of(worktree, noted.tip) or noted.missing:
+        return None
     try:
-        return ApprovalState(approved.state_file(worktree, ref))
-    except StorageFailed:
-        return ApprovalState(None)  # a repository that cannot be written can still be read, only never faster
+        fresh = rule_history.read(worktree, [tip], [noted.tip])
+    except UnsupportedRepository:
+        return None  # the old tip was collected as garbage
+    # every way from the new tip back to the old one begins at a child of the old one
+    if not any(noted.tip in commit.parents for commit in fresh):
+        return None
+    if any(commit.odd or commit.cut or any(commit.changes) for commit in fresh):
+        return None
+    return replace(noted, tip=tip, key=approval_stamp.key_of(worktree, tip))
 
 
-class _Update:
-    """One walk over what is new, inside one transaction of the state."""
+class _Derivation:
+    """One look at the whole history."""
 
-    def __init__(self, worktree: Worktree, ref: str, tip: str, state: ApprovalState) -> None:
-        self._worktree, self._ref, self._tip, self._state = worktree, ref, tip, state
-        self._reading = Reading(worktree)
+    def __init__(self, worktree: Worktree, ref: str, tip: str) -> None:
+        self._worktree, self._ref, self._tip = worktree, ref, tip
         self._remembered = memory.load(worktree.state_dir)
-        self._texts: dict[str, str | None] = {}
+        self._rules: dict[str, str | None] = {}
+        self._odd: list[tuple[str, str]] = []
 
-    def run(self) -> None:
-        """Read, note, judge."""
-        key = approval_stamp.key_of(self._worktree, self._tip)
-        ground = approval_stamp.ground(self._worktree)
-        commits, full = self._new_commits(ground)
-        if full:
-            self._state.clear()
+    def run(self) -> Noted:
+        """Read, judge, and give what is to be noted."""
+        commits = rule_history.read(self._worktree, [self._tip])
         self._learn(commits)
-        growth = grow(commits, self._tip, self._state, self.rule_of)
-        self._state.add_history(growth.commits, growth.nodes, growth.steps)
-        # a merge may drop or bring back a text by taking its other side as it is, which changes the rule in no commit
-        touched = growth.rules | self._state.rules_at(growth.files)
-        self._state.set_files(growth.files)
-        touched |= self._state.rules_at(growth.files)
-        seen = self._new_proposals()
-        if seen:
-            key = approval_stamp.key_of(self._worktree, self._tip)
-        changed = self._policy_changed(growth)
-        if full:
-            self._judge(None, growth.steps)
-        else:
-            rules = None if changed else touched | {proposal.rule for proposal in seen}
-            self._judge(rules, self._state.steps(rules))
-        self._state.put("tip", self._tip)
-        self._state.put("ground", ground)
-        self._state.put("view", key)
+        self._odd = [(commit.id, commit.odd) for commit in commits if commit.odd]
+        place = {commit.id: number for number, commit in enumerate(commits)}
+        files = _files(commits, place)
+        said = self._stated_policy(files)
+        policy, _ = approved.policy_in_force(self._ref, said, self._remembered)
+        known = self._known_proposals()
+        parents = [tuple(place.get(parent, -1) for parent in commit.parents) for commit in commits]
+        ancestry = Ancestry(parents, len(commits) - 1)
+        here = self._here(files)
+        steps = self._steps(commits, parents, known)
+        judge = _Judging(policy, ancestry, commits, known, branch_name(self._ref))
+        verdicts = {rule: judge.verdict(rule, steps.get(rule, ()), here.get(rule, ())) for rule in {*steps, *here}}
+        before = self._remembered.tips.get(self._ref, "")
+        return Noted(
+            tip=self._tip,
+            key=approval_stamp.key_of(self._worktree, self._tip),
+            said=said,
+            judged_by=policy,
+            checked=before,
+            missing=bool(before) and before not in place,
+            verdicts={rule: one for rule, one in verdicts.items() if one},
+            files=files,
+            here=here,
+            texts=_texts(steps),
+            records=tuple(_records(commits, parents, ancestry)),
+            signer_lists=_signer_lists(commits),
+            odd=tuple(self._odd),
+        )
 
     def rule_of(self, path: str, blob: str) -> str:
         """Whose text this is: the id it states, else the one that follows from where it lies."""
-        return self._texts.get(blob) or derived_id(path)
-
-    def _new_commits(self, ground: str) -> tuple[list[RawCommit], bool]:
-        """What the state does not have, and whether that is everything because the state is of no use."""
-        old = self._state.get("tip")
-        useful = ground == self._state.get("ground")
-        if old == self._tip and useful:
-            return [], False
-        if old is not None and useful:
-            try:
-                fresh = self._reading.commits([self._tip], [old])
-            except UnsupportedRepository:
-                fresh = []  # the old tip was collected as garbage
-            # every way from the new tip back to the old one begins at a child of the old one
-            if any(old in commit.parents for commit in fresh):
-                return fresh, False
-        return self._reading.commits([self._tip], []), True
+        return self._rules.get(blob) or derived_id(path)
 
     def _learn(self, commits: Iterable[RawCommit]) -> None:
-        blobs = {
-            blob
-            for commit in commits
-            if commit.details
-            for changes in commit.details.changes
-            for change in changes
-            if is_rule(change.path)
-            for blob in (change.old, change.new)
-            if blob and blob not in self._texts
-        }
-        self._texts |= self._state.stated_ids(blobs)
-        unknown = blobs - self._texts.keys()
-        contents = self._reading.texts(unknown) if unknown else {}
-        fresh = {blob: stated_id(contents[blob]) if blob in contents else None for blob in unknown}
-        self._texts |= fresh
-        self._state.add_texts(fresh)
+        every = (change for commit in commits for side in commit.changes for change in side if is_rule(change.path))
+        blobs = {blob for change in every for blob in (change.old, change.new) if blob} - self._rules.keys()
+        texts = rule_history.read_blobs(self._worktree, blobs)
+        self._rules |= {blob: stated_id(texts[blob]) if blob in texts else None for blob in blobs}
 
-    def _new_proposals(self) -> list[Proposal]:
-        """Remember what branches propose that were not looked at before."""
-        done = {tuple(pair) for pair in json.loads(self._state.get("looked at") or "[]")}
-        # by name too: it says whose proposal it is, and one commit may come to stand under another name
-        here = {(commit, branch_of(ref)) for ref, commit in rule_refs(self._worktree).items()}
-        tips = sorted(here - done)
-        if not tips:
-            return []
-        self._state.put("looked at", json.dumps(sorted(here)))
-        commits = self._reading.commits(list(dict.fromkeys(commit for commit, _ in tips)), [self._tip])
+    def _known_proposals(self) -> Known:
+        """Every proposal that this clone has seen; notes those that nobody looked at before."""
+        here = sorted({(commit, branch_of(ref)) for ref, commit in rule_refs(self._worktree).items()})
+        known = memory.proposals(self._worktree.state_dir)
+        fresh = [pair for pair in here if known.tips.get(pair[0]) != pair[1]]
+        if not fresh:
+            return known
+        commits = rule_history.read(self._worktree, list(dict.fromkeys(commit for commit, _ in fresh)), [self._tip])
         self._learn(commits)
-        known = {one for several in memory.proposals(self._worktree.state_dir).texts.values() for one in several}
-        found = [one for one in proposed(tips, commits, self.rule_of) if one not in known]
-        memory.add_proposals(self._worktree.state_dir, found)
-        return found
+        self._odd += [(commit.id, commit.odd) for commit in commits if commit.odd]
+        noted = dict.fromkeys(one for several in known.texts.values() for one in several)
+        found = [one for one in proposed(fresh, commits, self.rule_of) if one not in noted]
+        with suppress(StorageFailed):  # then they are known this once
+            memory.add_proposals(self._worktree.state_dir, found)
+        return memory.known_from([*noted, *found])
 
-    def _policy_changed(self, growth: Growth) -> bool:
-        """Note the policy on the branch; True if rules have to be judged by another one than before."""
-        before = self._state.get("judged by")
-        if CONFIG_PATH in growth.files or self._state.get("policy") is None:
-            said = self._stated_policy()
-            self._state.put("policy", json.dumps(asdict(said)) if said else "")
-        policy, _ = approved.policy_in_force(self._ref, approved.stated(self._state), self._remembered)
-        self._state.put("judged by", approved.judged_by(policy))
-        return before != approved.judged_by(policy)
-
-    def _stated_policy(self) -> Policy | None:
-        blob = self._state.blob_at(CONFIG_PATH)
+    def _stated_policy(self, files: Mapping[str, str]) -> Policy | None:
+        blob = files.get(CONFIG_PATH)
         if blob is None:
             return Policy()
-        data = self._reading.texts([blob]).get(blob)
-        if data is None:
-            return None
         try:
-            config = parse_config(data.decode("utf-8", "replace"))
-        except AiLessonsError:
+            config = parse_config(rule_history.read_blobs(self._worktree, [blob])[blob].decode("utf-8", "replace"))
+        except (AiLessonsError, KeyError):
             return None
         said = config.approval_require, config.approval_distinct, config.approval_threshold
         return Policy(*said)  # type: ignore[arg-type]  # checked there
 
-    def _judge(self, rules: Collection[str] | None, steps: Iterable[StoredStep]) -> None:
-        """Judge these rules (None: all) by their steps and note the verdicts."""
-        if rules is not None and not rules:
-            return
-        policy, _ = approved.policy_in_force(self._ref, approved.stated(self._state), self._remembered)
-        known = memory.proposals(self._worktree.state_dir)
-        by_rule = _steps_by_rule(steps, short_name(self._ref), known)
-        now = self._state.texts_of(rules)
-        ancestry = _Lazy(self._state, self._tip)
-        verdicts: dict[str, Verdict | None] = {}
-        for rule in by_rule if rules is None else rules:
-            here = tuple(now.get(rule, ()))
-            verdict = decide(
-                rule,
-                by_rule.get(rule, ()),
-                here,
-                is_ancestor=ancestry.is_ancestor,
-                known=known,
-                distinct=policy.distinct,
-            )
-            verdicts[rule] = self._by_policy(verdict, here, policy) if verdict else None
-        self._state.set_verdicts(verdicts)
+    def _here(self, files: Mapping[str, str]) -> dict[str, tuple[tuple[str, str], ...]]:
+        found: dict[str, list[tuple[str, str]]] = {}
+        for path, blob in sorted(files.items()):
+            if is_rule(path):
+                found.setdefault(self.rule_of(path, blob), []).append((path, blob))
+        return {rule: tuple(several) for rule, several in found.items()}
 
-    def _by_policy(self, verdict: Verdict, now: tuple[tuple[str, str], ...], policy: Policy) -> Verdict:
-        if policy.require == "forge":
-            return on_protected_branch(verdict, now, branch_name(self._ref))
-        return unsigned(verdict, now) if policy.require == "signed" else verdict
+    def _steps(
+        self, commits: Sequence[RawCommit], parents: Sequence[tuple[int, ...]], known: Known
+    ) -> dict[str, list[Step]]:
+        found: dict[str, list[Step]] = {}
+        branch = short_name(self._ref)
+        for node, commit in enumerate(commits):
+            by_rule = self._by_rule(commit)
+            if by_rule:
+                made = _commit(commit, node, parents, frozenset(by_rule), branch, known)
+                for rule, changes in by_rule.items():
+                    found.setdefault(rule, []).append(Step(made, tuple(map(tuple, changes))))
+        return found
 
+    def _by_rule(self, commit: RawCommit) -> dict[str, list[list[Change]]]:
+        """The changes by rule. Against the merged sides only those of a rule that changed against the first parent.
 
-class _Lazy:
-    """The ancestry, built when the first question comes: most new rules need none."""
+        A proposal that waited long differs from the branch in all that was approved meanwhile, which says nothing.
+        """
+        found: dict[str, list[list[Change]]] = {}
+        for side, changes in enumerate(commit.changes):
+            for rule, change in self._changes(changes):
+                if side == 0 or rule in found:
+                    found.setdefault(rule, [[] for _ in commit.changes])[side].append(change)
+            if not found:
+                break
+        return found
 
-    def __init__(self, state: ApprovalState, tip: str) -> None:
-        self._state, self._tip = state, tip
-        self._built: Ancestry | None = None
-
-    def is_ancestor(self, one: int, other: int) -> bool:
-        """See `Ancestry.is_ancestor`."""
-        if self._built is None:
-            self._built = Ancestry(self._state.parents(), self._state.nodes_of([self._tip])[self._tip])
-        return self._built.is_ancestor(one, other)
-
-
-def _steps_by_rule(stored: Iterable[StoredStep], branch: str, known: Known) -> dict[str, list[Step]]:
-    found: dict[str, list[Step]] = {}
-    for one in stored:
-        commit = _commit(one, branch, known)
-        sides = max(len(commit.parents), 1)
-        by_rule: dict[str, list[list[Change]]] = {}
-        for rule, side, path, old, new in one.changes:
-            by_rule.setdefault(rule, [[] for _ in range(sides)])[side].append(Change(path, old, new))
-        for rule, changes in by_rule.items():
-            found.setdefault(rule, []).append(Step(commit, tuple(map(tuple, changes))))
-    return found
+    def _changes(self, changes: Iterable[FileChange]) -> Iterator[tuple[str, Change]]:
+        for change in changes:
+            if is_rule(change.path):
+                old = self.rule_of(change.path, change.old) if change.old else None
+                new = self.rule_of(change.path, change.new) if change.new else None
+                if old is not None:
+                    yield old, Change(change.path, change.old, change.new if new == old else None)
+                if new is not None and new != old:
+                    yield new, Change(change.path, None, change.new)
 
 
-def _commit(stored: StoredStep, branch: str, known: Known) -> Commit:
-    raw = stored.details
-    commit = Commit(
-        raw["id"],
-        stored.node,
-        tuple(raw["parents"]),
-        Person(*raw["author"]),
-        Person(*raw["committer"]),
-        raw["at"],
-        raw["message"],
-        rules=frozenset(raw["rules"]),
-        cut=raw["cut"],
-    )
-    if len(commit.parents) < 2:
-        return commit
-    said = merged_branches(commit.message, branch)
-    if said is None:  # somebody's own words: then the merged tips tell, where they are known
-        said = tuple(known.tips.get(side, "") for side in raw["sides"][1:])
-    return replace(commit, branches=said)
+class _Judging:
+    """Judges one rule after the other by one policy."""
+
+    def __init__(
+        self, policy: Policy, ancestry: Ancestry, commits: Sequence[RawCommit], known: Known, where: str
+    ) -> None:
+        self._policy, self._where = policy, where
+        self._past = Past(ancestry, commits, known, distinct=policy.distinct)
+
+    def verdict(self, rule: str, steps: Sequence[Step], here: tuple[tuple[str, str], ...]) -> Verdict | None:
+        """The verdict, less what signatures say."""
+        found = decide(rule, steps, here, self._past)
+        if found is None or self._policy.require == "merge":
+            return found
+        return (
+            unsigned(found, here) if self._policy.require == "signed" else on_protected_branch(found, here, self._where)
+        )
+
+
+def _commit(
+    raw: RawCommit, node: int, parents: Sequence[tuple[int, ...]], rules: frozenset[str], branch: str, known: Known
+) -> Commit:
+    said: tuple[str, ...] | None = None
+    if len(raw.parents) > 1 and not raw.odd:
+        said = merged_branches(raw.message, branch)
+        if said is None:  # somebody's own words: then the merged tips tell, where they are known
+            said = tuple(known.tips.get(side, "") for side in raw.parents[1:])
+    return Commit(
+        raw.id, node, parents[node], raw.author, raw.committer, raw.committed, raw.message,
+        branches=said, rules=rules, cut=raw.cut, odd=raw.odd,
+    )  # fmt: skip
+
+
+def _files(commits: Sequence[RawCommit], place: Mapping[str, int]) -> dict[str, str]:
+    """Rule files and watched files of the tip: what the commits on the line of first parents changed, in order."""
+    line, at = [], len(commits) - 1
+    while at >= 0:
+        line.append(commits[at])
+        at = place.get(commits[at].parents[0], -1) if commits[at].parents else -1
+    files: dict[str, str | None] = {}
+    for commit in reversed(line):
+        files |= {change.path: change.new for change in commit.changes[0]}
+    return {path: blob for path, blob in files.items() if blob is not None}
+
+
+def _texts(steps: Mapping[str, Sequence[Step]]) -> dict[str, tuple[str, ...]]:
+    """Every text that each rule ever had."""
+    return {
+        rule: tuple(
+            sorted({blob for step in several for side in step.changes for c in side for blob in (c.old, c.new) if blob})
+        )
+        for rule, several in steps.items()
+    }
+
+
+def _records(
+    commits: Sequence[RawCommit], parents: Sequence[tuple[int, ...]], ancestry: Ancestry
+) -> Iterator[RecordFile]:
+    """Every signed decision that the history ever had, deleted or not, with when it came to the branch."""
+    seen: set[tuple[str, str]] = set()
+    for node, commit in enumerate(commits):
+        for change in (change for side in commit.changes for change in side):
+            if change.path.startswith(APPROVALS) and change.new and (change.path, change.new) not in seen:
+                seen.add((change.path, change.new))
+                came = ancestry.arrival(node)
+                first = parents[came][0] if parents[came] else -1
+                before = commits[first].committed if first >= 0 else 0
+                yield RecordFile(change.path, change.new, commits[came].committed, before)
+
+
+def _signer_lists(commits: Sequence[RawCommit]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Every list of signers that the history ever had, the oldest first, and every signature of one."""
+    found: dict[str, dict[str, None]] = {SIGNERS: {}, SIGNERS + ".sig": {}}
+    for commit in commits:
+        for change in (change for side in commit.changes for change in side):
+            if change.path in found and change.new:
+                found[change.path][change.new] = None
+    return tuple(found[SIGNERS]), tuple(found[SIGNERS + ".sig"])

@@ -7,28 +7,47 @@ proposal that it took. Values in, values out: reads no git, no files, no clock. 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ai_lessons.repository.approval.merges import FORGES, copied_from, made_by_agent, names_pull_request, rule_end
 from ai_lessons.repository.approval.verdicts import MERGED, ON_BRANCH, Evidence, Person, project_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
+    from ai_lessons.repository.approval.ancestry import Ancestry
+    from ai_lessons.repository.approval.rule_history import RawCommit
     from ai_lessons.repository.approval.verdicts import Change, Commit, How, Known, Step
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What the steps of every rule are judged by: the whole history by node, the proposals known, and the policy.
+
+    With `distinct` only a merge of the proposal by a person who made none of its commits approves: neither a squash, a
+    rebase nor a cherry-pick proves who took the text.
+    """
+
+    ancestry: Ancestry
+    commits: Sequence[RawCommit]
+    known: Known
+    distinct: bool = False
 
 
 class Witness:
     """Judges the steps of one rule, one at a time."""
 
-    def __init__(
-        self, rule: str, steps: Sequence[Step], is_ancestor: Callable[[int, int], bool], known: Known, *, distinct: bool
-    ) -> None:
-        self._rule, self._steps, self._is_ancestor = rule, steps, is_ancestor
-        self._known, self._distinct = known, distinct
+    def __init__(self, rule: str, steps: Sequence[Step], past: Past) -> None:
+        self._rule, self._steps, self._past = rule, steps, past
+        self._known, self._distinct = past.known, past.distinct
 
     def evidence(self, step: Step, path: str, blob: str | None) -> Evidence | None:
         """How this step brought the text (None: the removal); None if it only passes on what happened inside a side."""
+        if step.commit.odd:
+            return _seen(step.commit, "direct", f"the commit proves nothing: {step.commit.odd}")
+        if step.commit.cut:
+            return _seen(step.commit, "direct", "the history is cut off here (a shallow clone)")
         if len(step.commit.parents) > 1:
             return self._merge_evidence(step, path, blob)
         if (
@@ -70,24 +89,45 @@ class Witness:
         writers = self._writers(commit, side)
         if made_by_agent(commit.message):
             return _by(commit, ON_BRANCH, "self-merge", merger, writers, "an agent made this merge")
-        if any(merger.same(writer) for writer in writers):
+        if any(merger.same(writer) for writer in writers) or (self._distinct and not self._by_another(commit, side)):
             return self._own(commit, merger, writers)
         return _by(commit, MERGED, "merge", merger, writers, _subject(commit))
 
+    def _by_another(self, commit: Commit, side: int) -> bool:
+        """True if whoever made this merge made none of the commits that it brought, and it brought some.
+
+        Author and committer of each count, of merges too: a text may be born inside one, and an amended commit keeps
+        its author.
+        """
+        nodes = self._past.ancestry.between(commit.parents[0], commit.parents[side])
+        brought = [self._past.commits[node] for node in nodes]
+        if not brought or any(one.odd or one.cut for one in brought):
+            return False
+        mergers = [one for one in (commit.author, commit.committer) if one.email not in FORGES]
+        people = {person for one in brought for person in (one.author, one.committer)}
+        return bool(mergers) and not any(one.same(other) for one in mergers for other in people)
+
     def _own(self, commit: Commit, person: Person, writers: tuple[Person, ...]) -> Evidence:
         if self._distinct:
-            return _by(commit, ON_BRANCH, "self-merge", person, writers, "taken by the person who proposed it")
+            return _by(
+                commit,
+                ON_BRANCH,
+                "self-merge",
+                person,
+                writers,
+                "taken by a person who worked on the proposal, as far as the history tells",
+            )
         return _by(commit, MERGED, "self-merge", person, writers, _subject(commit))
 
     def _writers(self, commit: Commit, side: int) -> tuple[Person, ...]:
         """Who wrote on the proposal's side: authors of its commits on this rule, the last one first."""
-        mine, before = commit.parents[side], commit.parents[0]
+        mine, before, is_ancestor = commit.parents[side], commit.parents[0], self._past.ancestry.is_ancestor
         found = [
             step.commit
             for step in self._steps
             if len(step.commit.parents) < 2
-            and self._is_ancestor(step.commit.node, mine)
-            and not self._is_ancestor(step.commit.node, before)
+            and is_ancestor(step.commit.node, mine)
+            and not is_ancestor(step.commit.node, before)
         ]
         found.sort(key=lambda one: (one.committed, one.id), reverse=True)
         return tuple(dict.fromkeys(one.author for one in found))
@@ -98,9 +138,14 @@ class Witness:
         if commit.committer.email in FORGES:
             return self._forge_evidence(commit, writers)
         if not proposals:
-            cut = "the history is cut off here (a shallow clone)" if commit.cut else "committed without a proposal"
-            return _seen(commit, "direct", cut)
-        if not any(commit.committer.same(writer) for writer in writers):
+            return _seen(commit, "direct", "committed without a proposal")
+        # a rebase keeps the author and the words of the proposal, so a trailer there is the proposer's own
+        if made_by_agent(commit.message) and not any(commit.author.same(writer) for writer in writers):
+            return _seen(commit, "direct", "an agent made this commit")
+        taken = not any(commit.committer.same(writer) for writer in writers)
+        if taken and self._distinct:
+            return _seen(commit, "direct", f"not merged: only a merge of {proposals[0].branch} tells who took it")
+        if taken:
             how: How = "squash" if commit.author.same(commit.committer) else "rebase"
             return _by(commit, MERGED, how, commit.committer, writers, f"the text of {proposals[0].branch}")
         if copied_from(commit.message) & {proposal.commit for proposal in proposals}:

@@ -107,7 +107,7 @@ def with_report(message: str, said: str) -> str:
 
 def made_by_agent(message: str) -> bool:
     """True if the commit itself says that an agent made it."""
-    return any(key == AGENT_TRAILER for key, _ in trailers(message))
+    return any(key.casefold() == AGENT_TRAILER.casefold() for key, _ in trailers(message))
 
 
 def names_pull_request(message: str) -> bool:

@@ -107,7 +107,7 @@ def _differing(store: Store, repo: Repo, was: Mapping[str, str]) -> dict[str, st
     stored = {path: blob.decode() for path, blob in blobs(store.worktree, draft, contents).items()}
     draft.save()
     gone = was.keys() - there
-    gone -= git.left_out(store.root, gone)
+    gone -= git.left_out(store.worktree, gone)
     return {path: blob for path, blob in stored.items() if blob != was.get(path)} | dict.fromkeys(gone)
 
 

@@ -1,11 +1,13 @@
-"""The history of rules as git has it: which commits changed which rule files, against each of their parents.
+"""The history that approval is judged by: every commit read strictly, and what it changed of the files that matter.
 
-Gives every commit of the history, most of them with nothing in it but their parents, because only the whole shape
-tells what came before what. One `git log` where there is a git program; `rule_history_alone` is the other way.
+Two plumbing programs of git, whose output no setting changes: `rev-list` gives the commits with git's own idea of
+their parents, `diff-tree` compares the trees that are named to it. What a commit says of itself counts only where it
+has the form that git writes; anything else is kept as an odd commit, which proves nothing and stops no reader.
 """
 
 from __future__ import annotations
 
+import codecs
 import re
 import zlib
 from functools import lru_cache
@@ -17,40 +19,46 @@ from ai_lessons.repository.approval.rule_files import TEXT_LIMIT, is_rule, is_wa
 from ai_lessons.repository.approval.verdicts import Person
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from ai_lessons.repository.worktree import Worktree
 
 PATIENCE: Final = 600.0
 """Seconds for the first look at a long history."""
 
-_FEW: Final = 64
-"""So many new texts are first looked for as loose objects."""
+MESSAGE_LIMIT: Final = 64 * 1024
+"""Bytes of a commit message that are read: trailers stand at the end, so longer ones have none."""
 
-# everything a user's configuration could change about what is printed
-_LOG: Final = (
-    *("--no-replace-objects", "-c", "core.quotePath=false", "-c", "log.showRoot=true", "-c", "diff.renames=false"),
-    *(
-        "log",
-        "--topo-order",
-        "--reverse",
-        "-m",
-        "--raw",
-        "--no-abbrev",
-        "--no-renames",
-        "--format=raw",
-        "--encoding=UTF-8",
-    ),
-    *("--no-color", "--no-decorate", "--no-notes", "--no-show-signature", "--no-mailmap", "--no-ext-diff"),
-    *("--no-relative", "--no-follow", "--ignore-submodules=none"),
+UNKNOWN: Final = Person("", "")
+"""Who made an odd commit."""
+
+_FEW: Final = 64
+"""So many texts are first looked for as loose objects."""
+
+_EMPTY: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+_LAST_SECOND: Final = 253_402_300_799
+"""Of the year 9999, which is as far as dates can be shown; `objects.LAST_SECOND` without loading dulwich."""
+
+_LITERAL: Final = {
+    "GIT_LITERAL_PATHSPECS": "1",
+    "GIT_GRAFT_FILE": "/dev/null",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_FLUSH": "0",
+}
+_PERSON: Final = rb"([^<>\n]*?) ?<([^<>\n]+)> (\d{1,12}) [+-]\d{4}"
+_HEADER: Final = re.compile(
+    rb"tree ([0-9a-f]{40})\n((?:parent [0-9a-f]{40}\n)*)author " + _PERSON + rb"\ncommitter " + _PERSON + rb"(\n.*)?",
+    re.DOTALL,
 )
-_RAW: Final = re.compile(rb":(\d{6}) (\d{6}) ([0-9a-f]{40}) ([0-9a-f]{40}) [A-Z]\t(.+)")
+_REST: Final = re.compile(rb"(?:\n(?:gpgsig|gpgsig-sha256|mergetag|change-id|encoding) [^\n]*(?:\n [^\n]*)*)*")
+_ENCODING: Final = re.compile(rb"^encoding (.*)$", re.MULTILINE)
+_ENCODINGS: Final = re.compile(
+    r"utf-?8|us-ascii|iso-?8859-\d{1,2}|latin-?1|(?:windows-|cp)125\d|koi8-[ru]", re.IGNORECASE
+)
+_CHANGE: Final = re.compile(
+    rb"([0-9a-f]{40}) ([0-9a-f]{40})\n|:(\d{6}) (\d{6}) ([0-9a-f]{40}) ([0-9a-f]{40}) [A-Z]\0([^\0]*)\0"
+)
 _FILES: Final = frozenset((b"100644", b"100755"))
-_PLAIN: Final = re.compile(rb"([0-9a-f]{40})\ntree [0-9a-f]{40}\n(?:parent ([0-9a-f]{40})\n)?author ")
-_PARENT: Final = re.compile(rb"^parent ([0-9a-f]{40})$", re.MULTILINE)
-_PEOPLE: Final = re.compile(rb"^author (.*)\ncommitter (.*)$", re.MULTILINE)
-_PERSON: Final = re.compile(r"(.*?) ?<([^<>]*)>")
-_NOBODY: Final = Person("", "")
 
 
 class FileChange(NamedTuple):
@@ -61,143 +69,202 @@ class FileChange(NamedTuple):
     new: str | None
 
 
-class Details(NamedTuple):
-    """Who made a commit, when (seconds since 1970), and what it changed against each parent."""
-
-    author: Person
-    committer: Person
-    committed: int
-    message: str
-    changes: tuple[tuple[FileChange, ...], ...]
-
-
 class RawCommit(NamedTuple):
-    """One commit. `details` is None for a commit with at most one parent that changed none of our files.
+    """One commit as it stands in git. Plain tuples, because a history has tens of thousands of them.
 
-    These three are plain tuples because a history has tens of thousands of them.
+    `parents` are those that git follows here; `cut` says that the commit states others (a shallow clone). `changes`
+    are against each parent, against the empty tree for a commit without one. `committed` is in seconds since 1970.
+    `odd` says what is wrong with a commit that git would not have written; empty for all others.
     """
 
     id: str
     parents: tuple[str, ...]
-    details: Details | None
+    author: Person
+    committer: Person
+    committed: int
+    message: str
+    cut: bool
+    odd: str
+    changes: tuple[tuple[FileChange, ...], ...] = ()
 
 
-def read_with_git(worktree: Worktree, tips: Sequence[str], without: Sequence[str]) -> Iterator[RawCommit] | None:
-    """The commits reachable from `tips` and not from `without`, parents first; None if there is no git program.
+def read(worktree: Worktree, tips: Sequence[str], without: Sequence[str] = ()) -> list[RawCommit]:
+    """Commits reachable from `tips` and not from `without`, parents first.
 
     Raises:
-        UnsupportedRepository: git cannot walk there: a commit is missing.
+        UnsupportedRepository: a commit or a tree is missing.
     """
-    only = ("--full-history", "--sparse", "--", worktree.prefix) if worktree.prefix else ("--",)
-    done = git.run(
-        worktree.top,
-        *_LOG,
-        *tips,
-        *(f"^{commit}" for commit in without),
-        *only,
-        # without GIT_FLUSH git hands over every commit by itself, and half the time goes into that
-        extra={"GIT_LITERAL_PATHSPECS": "1", "GIT_GRAFT_FILE": "/dev/null", "GIT_FLUSH": "0"},
-        timeout=PATIENCE,
-    )
-    if done is None:
-        return None
-    if done.code:
-        raise UnsupportedRepository(
-            f"the history of {worktree.top} cannot be read: {done.err.strip() or 'git log failed'}"
-        )
-    return parse_log(done.out, worktree.prefix)
+    rows = _rows(worktree, tips, without)
+    trees = {row.commit.id: row.tree for row in rows}
+    trees |= _trees(worktree, {parent for row in rows for parent in row.commit.parents} - trees.keys())
+    pairs = [[(trees[p], row.tree) for p in row.commit.parents] or [(_EMPTY, row.tree)] for row in rows]
+    changed = _changes(worktree, {pair for several in pairs for pair in several if pair[0] != pair[1]})
+    return [
+        row.commit._replace(changes=tuple(changed.get(pair, ()) for pair in several))
+        for row, several in zip(rows, pairs, strict=True)
+    ]
 
 
-def parse_log(out: bytes, prefix: str = "") -> Iterator[RawCommit]:
-    """Take the output of `git log --raw --format=raw -m` apart: one part of a merge for each parent it differs from."""
-    start = prefix.encode()
-    name, parts = b"", list[bytes]()
-    # messages are indented and header lines have names of their own, so only a record can begin like this
-    for record in (b"\n" + out).split(b"\ncommit ")[1:]:
-        if record[:40] != name and parts:
-            yield _commit(name, parts, start)
-            parts = []
-        name = record[:40]
-        plain = None if parts or b"rules/" in record or b".ai-lessons/" in record else _PLAIN.match(record)
-        if plain is None:
-            parts.append(record)
-        else:
-            yield RawCommit(plain[1].decode(), (plain[2].decode(),) if plain[2] else (), None)
-    if parts:
-        yield _commit(name, parts, start)
+def commits(worktree: Worktree, tips: Sequence[str], without: Sequence[str] = ()) -> list[RawCommit]:
+    """The same without what they changed.
+
+    Raises:
+        UnsupportedRepository: a commit is missing.
+    """
+    return [row.commit for row in _rows(worktree, tips, without)]
 
 
-def _commit(name: bytes, parts: Sequence[bytes], prefix: bytes) -> RawCommit:
-    header, _, rest = parts[0].partition(b"\n\n")
-    parents = tuple(parent.decode() for parent in _PARENT.findall(header))
-    changes = _changes(parts, parents, prefix)
-    if len(parents) < 2 and not any(changes):
-        return RawCommit(name.decode(), parents, None)
-    people = _PEOPLE.search(header)
-    author, _ = person(people[1]) if people else (_NOBODY, 0)
-    committer, committed = person(people[2]) if people else (_NOBODY, 0)
-    words, _, _ = rest.partition(b"\n:")
-    message = b"\n".join(line[4:] for line in words.split(b"\n") if line.startswith(b"    "))
-    text = message.decode(errors="replace").strip()
-    return RawCommit(name.decode(), parents, Details(author, committer, committed, text, changes))
+def contained(worktree: Worktree, tip: str, commits: Collection[str]) -> set[str]:
+    """Those of the commits that are `tip` or come before it. Commits that are not there are not in it."""
+    known = [commit for commit in dict.fromkeys(commits) if commit]
+    if not known:
+        return set()
+    types = _git(worktree, "cat-file", "--batch-check", "--buffer", stdin="\n".join(known).encode() + b"\n")
+    there = [line.split()[0].decode() for line in types.splitlines() if line.split()[1:2] == [b"commit"]]
+    if not there:
+        return set()
+    outside = _git(worktree, "rev-list", "--stdin", stdin="\n".join([*there, f"^{tip}"]).encode() + b"\n")
+    return set(there) - set(outside.decode().split())
 
 
-def _changes(parts: Sequence[bytes], parents: Sequence[str], prefix: bytes) -> tuple[tuple[FileChange, ...], ...]:
-    against: list[tuple[FileChange, ...]] = [()] * max(len(parents), 1)
-    for part in parts:
-        first, _, rest = part.partition(b"\n")
-        found = tuple(_lines(rest, prefix))
-        if len(first) > 40 and len(parents) > 1:
-            # the same parent twice is the same difference twice
-            for number, parent in enumerate(parents):
-                if parent.encode() == first[47:87]:
-                    against[number] = found
-        else:
-            against[0] = found
-    return tuple(against)
-
-
-def _lines(record: bytes, prefix: bytes) -> Iterator[FileChange]:
-    for line in record.split(b"\n:")[1:]:
-        found = _RAW.match(b":" + line)
-        # a name that git puts in quotes holds characters that none of our files has
-        if found is None or found[5].startswith(b'"') or not found[5].startswith(prefix):
-            continue
-        path = found[5].removeprefix(prefix).decode(errors="replace")
-        if is_rule(path) or is_watched(path):
-            old = found[3].decode() if found[1] in _FILES else None
-            new = found[4].decode() if found[2] in _FILES else None
-            if old != new:
-                yield FileChange(path, old, new)
-
-
-def person(raw: bytes) -> tuple[Person, int]:
-    """`Name <email> seconds zone`, as commits have it; what is damaged becomes nobody, or time 0."""
-    who, _, when = raw.rpartition(b"> ")
-    seconds, _, _ = when.partition(b" ")
-    return _who(who + b">"), int(seconds) if seconds.removeprefix(b"-").isdigit() else 0
-
-
-@lru_cache(maxsize=4096)
-def _who(raw: bytes) -> Person:
-    found = _PERSON.fullmatch(raw.decode(errors="replace"))
-    return Person(found[1], found[2]) if found else _NOBODY
-
-
-def read_blobs_with_git(worktree: Worktree, blobs: Iterable[str]) -> dict[str, bytes] | None:
-    """The contents of blobs up to `TEXT_LIMIT` bytes; longer and missing ones are left out. None without git."""
+def read_blobs(worktree: Worktree, blobs: Iterable[str]) -> dict[str, bytes]:
+    """The contents of blobs up to `TEXT_LIMIT` bytes; longer and missing ones are left out."""
     wanted = set(blobs)
     found = _read_loose(worktree, wanted) if len(wanted) <= _FEW else {}
     packed = sorted(wanted - found.keys())
     if not packed:
         return found
-    sizes = git.run(worktree.top, "cat-file", "--batch-check", "--buffer", stdin="\n".join(packed).encode() + b"\n")
-    if sizes is None:
-        return None
-    rows = [line.split() for line in sizes.out.splitlines()]
+    sizes = _git(worktree, "cat-file", "--batch-check", "--buffer", stdin="\n".join(packed).encode() + b"\n")
+    rows = [line.split() for line in sizes.splitlines()]
     small = [row[0] for row in rows if len(row) == 3 and row[1] == b"blob" and int(row[2]) <= TEXT_LIMIT]
-    done = git.run(worktree.top, "cat-file", "--batch", "--buffer", stdin=b"\n".join(small) + b"\n") if small else None
-    return found | _batch(done.out) if done is not None else found
+    return found | _batch(_git(worktree, "cat-file", "--batch", "--buffer", stdin=b"\n".join(small) + b"\n"))
+
+
+def _git(worktree: Worktree, *arguments: str, stdin: bytes) -> bytes:
+    done = git.run(worktree, "--no-replace-objects", *arguments, stdin=stdin, extra=_LITERAL, timeout=PATIENCE)
+    if done is None:
+        raise UnsupportedRepository("there is no git program", hint="install git: everything here is kept by it")
+    if done.code:
+        what = done.err or f"git {arguments[0]} failed"
+        raise UnsupportedRepository(
+            f"the history of {worktree.top} cannot be read: {what}",
+            hint="a partial clone lacks what rules are judged by: git fetch --refetch --no-filter; else: git fsck",
+        )
+    return done.out
+
+
+def person(raw: bytes) -> Person:
+    """`Name <email>`, as git objects have it; what cannot be read is nobody."""
+    found = re.fullmatch(r"(.*?) ?<([^<>]*)>", raw.decode(errors="replace"), re.DOTALL)
+    return Person(found[1], found[2]) if found else UNKNOWN
+
+
+class _Row(NamedTuple):
+    commit: RawCommit
+    tree: str
+
+
+def _rows(worktree: Worktree, tips: Sequence[str], without: Sequence[str]) -> list[_Row]:
+    asked = ("rev-list", "--header", "--parents", "--topo-order", "--reverse", "--encoding=none", "--stdin")
+    wanted = "".join(f"{commit}\n" for commit in tips) + "".join(f"^{commit}\n" for commit in without)
+    return [_row(record) for record in _git(worktree, *asked, stdin=wanted.encode()).split(b"\0") if record]
+
+
+def commit_of(record: bytes) -> RawCommit:
+    """One record of `rev-list --header --parents`, whatever stands in it."""
+    return _row(record).commit
+
+
+def _row(record: bytes) -> _Row:
+    """One record of `rev-list --header --parents`: the commit and its parents as git follows them, then its text."""
+    names, _, rest = record.partition(b"\n")
+    name, *parents = names.decode().split()
+    header, _, body = rest.partition(b"\n\n")
+    tree = header[5:45].decode("ascii", "replace")
+    found = _HEADER.fullmatch(header)
+    if found is None or not _REST.fullmatch(found[9] or b""):
+        odd = "its header is not one that git writes"
+        return _Row(RawCommit(name, tuple(parents), UNKNOWN, UNKNOWN, 0, "", False, odd), tree)  # noqa: FBT003
+    stated = [line[7:].decode() for line in found[2].splitlines()]
+    try:
+        author, committer, message = _words(found, body)
+    except ValueError as error:
+        return _Row(RawCommit(name, tuple(parents), UNKNOWN, UNKNOWN, 0, "", stated != parents, str(error)), tree)
+    made = int(found[8])
+    return _Row(RawCommit(name, tuple(parents), author, committer, made, message, stated != parents, ""), tree)
+
+
+def _words(found: re.Match[bytes], body: bytes) -> tuple[Person, Person, str]:
+    """Author, committer and message; ValueError says why they cannot be believed."""
+    encodings = _ENCODING.findall(found[9] or b"")
+    encoding = encodings[0].decode("ascii", "replace") if encodings else "utf-8"
+    if len(encodings) > 1 or not _ENCODINGS.fullmatch(encoding):
+        raise ValueError("it is in an encoding that is not known")
+    if int(found[5]) > _LAST_SECOND or int(found[8]) > _LAST_SECOND:
+        raise ValueError("its time is not one that a calendar has")
+    try:
+        codec = codecs.lookup(encoding).name
+        # git shows every line of a message with four blanks before it
+        lines = body.decode(codec)[: 2 * MESSAGE_LIMIT].split("\n")
+        message = "\n".join(line[4:] for line in lines)[:MESSAGE_LIMIT].strip()
+        return _person(found[3], found[4], codec), _person(found[6], found[7], codec), message
+    except (UnicodeDecodeError, LookupError) as error:
+        raise ValueError("it holds bytes that are no text in its encoding") from error
+
+
+@lru_cache(maxsize=4096)
+def _person(name: bytes, email: bytes, codec: str) -> Person:
+    found = Person(name.decode(codec).strip(), email.decode(codec).strip())
+    if not found.email or not found.email.isprintable() or any(ord(c) < 32 for c in found.name):
+        raise ValueError("it does not say in plain text who made it")
+    return found
+
+
+def _trees(worktree: Worktree, commits: Collection[str]) -> dict[str, str]:
+    """The trees of commits."""
+    if not commits:
+        return {}
+    names = "".join(f"{commit}^{{tree}}\n" for commit in commits).encode()
+    found = _git(worktree, "cat-file", "--batch-check=%(objectname)", "--buffer", stdin=names).decode().splitlines()
+    return {commit: line.partition(" ")[0] for commit, line in zip(commits, found, strict=True)}
+
+
+def _changes(worktree: Worktree, pairs: Collection[tuple[str, str]]) -> dict[tuple[str, str], tuple[FileChange, ...]]:
+    """What differs between trees, of the files that matter."""
+    if not pairs:
+        return {}
+    only = ("--", worktree.prefix) if worktree.prefix else ()
+    out = _git(worktree, "diff-tree", "--stdin", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-relative",
+               *only, stdin="".join(f"{old} {new}\n" for old, new in pairs).encode())  # fmt: skip
+    start, at = worktree.prefix.encode(), 0
+    found: dict[tuple[str, str], tuple[FileChange, ...]] = {}
+    files: list[FileChange] = []
+    pair = ("", "")
+    for row in _CHANGE.finditer(out):
+        if row.start() != at:
+            break
+        at = row.end()
+        if row[1]:
+            found[pair], files = tuple(files), []
+            pair = (row[1].decode(), row[2].decode())
+        elif (b"rules/" in row[7] or b".ai-lessons/" in row[7]) and row[7].startswith(start):
+            files += _change(row, row[7].removeprefix(start))
+    if at != len(out):
+        raise UnsupportedRepository(f"git tells of changes in {worktree.top} in words that are not known")
+    found[pair] = tuple(files)
+    return found
+
+
+def _change(row: re.Match[bytes], name: bytes) -> Iterator[FileChange]:
+    try:
+        path = name.decode()
+    except UnicodeDecodeError:
+        return  # none of our files has such a name
+    if is_rule(path) or is_watched(path):
+        old = row[5].decode() if row[3] in _FILES else None
+        new = row[6].decode() if row[4] in _FILES else None
+        if old != new:
+            yield FileChange(path, old, new)
 
 
 def _read_loose(worktree: Worktree, blobs: Iterable[str]) -> dict[str, bytes]:

@@ -13,9 +13,10 @@ from ai_lessons.repository.approval.evidence import Witness
 from ai_lessons.repository.approval.verdicts import MERGED, ON_BRANCH, Arrival, Evidence, Verdict, project_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from ai_lessons.repository.approval.verdicts import Known, Step
+    from ai_lessons.repository.approval.evidence import Past
+    from ai_lessons.repository.approval.verdicts import Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,24 +29,15 @@ class _Event:
     evidence: Evidence
 
 
-def decide(
-    rule: str,
-    steps: Iterable[Step],
-    now: Sequence[tuple[str, str]],
-    *,
-    is_ancestor: Callable[[int, int], bool],
-    known: Known,
-    distinct: bool = False,
-) -> Verdict | None:
+def decide(rule: str, steps: Iterable[Step], now: Sequence[tuple[str, str]], past: Past) -> Verdict | None:
     """The verdict on one rule under the policy `merge`; None if the branch never had such a rule.
 
-    `now` are its texts on the branch, (path, blob). `is_ancestor(a, b)` of nodes holds for a == b. With `distinct`
-    the approver must be somebody else than the people who wrote the proposal.
+    `now` are its texts on the branch, (path, blob).
 
     Moving an approved text inside its project keeps it in force: the id is the identity, and the text that people
     follow is the same. Moving it to another project does not: that changes for whom it holds.
     """
-    judge = _Judge(rule, tuple(sorted(steps, key=lambda step: step.commit.node)), is_ancestor, known, distinct=distinct)
+    judge = _Judge(rule, tuple(sorted(steps, key=lambda step: step.commit.node)), past)
     judge.run()
     return judge.verdict(tuple(now))
 
@@ -69,11 +61,9 @@ def unsigned(verdict: Verdict, now: Sequence[tuple[str, str]]) -> Verdict:
 class _Judge:
     """One rule's way through its history."""
 
-    def __init__(
-        self, rule: str, steps: Sequence[Step], is_ancestor: Callable[[int, int], bool], known: Known, *, distinct: bool
-    ) -> None:
-        self._rule, self._steps, self._is_ancestor = rule, steps, is_ancestor
-        self._witness = Witness(rule, steps, is_ancestor, known, distinct=distinct)
+    def __init__(self, rule: str, steps: Sequence[Step], past: Past) -> None:
+        self._rule, self._steps, self._is_ancestor = rule, steps, past.ancestry.is_ancestor
+        self._witness = Witness(rule, steps, past)
         self._events: list[_Event] = []
         self._arrivals: list[tuple[int, Arrival]] = []
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ai_lessons.errors import NotFound, StorageFailed
-from ai_lessons.repository.approval import approved
+from ai_lessons.errors import NotFound
+from ai_lessons.repository.approval import approved, rule_history
 from ai_lessons.repository.approval.approval_branch import branch_name
-from ai_lessons.repository.approval.approval_state import ApprovalState
-from ai_lessons.repository.approval.derivation import Reading, derive
+from ai_lessons.repository.approval.derivation import derive
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -25,7 +24,6 @@ class Trunk:
             raise NotFound("commit on the approval branch", branch_name(view.ref), hint="commit something first")
         self.worktree, self.view, self.tip = worktree, view, view.tip
         self._has: dict[str, bool] = {}
-        self._everything: frozenset[str] | None = None
 
     @property
     def ref(self) -> str:
@@ -41,22 +39,9 @@ class Trunk:
         """Those commits that the branch has."""
         unknown = [commit for commit in commits if commit not in self._has]
         if unknown:
-            inside = self._inside(unknown)
+            inside = rule_history.contained(self.worktree, self.tip, unknown)
             self._has |= {commit: commit in inside for commit in unknown}
         return {commit for commit in commits if self._has[commit]}
-
-    def _inside(self, commits: Collection[str]) -> Collection[str]:
-        if self._everything is None:
-            try:
-                with ApprovalState(approved.state_file(self.worktree, self.ref)) as state:
-                    # what is not about this tip (somebody was faster, nothing could be written) would answer wrongly
-                    if state.get("tip") == self.tip:
-                        return state.nodes_of(commits)
-            except StorageFailed:
-                pass  # a repository that cannot be written: its history is read once more, below
-            commits_of_branch = Reading(self.worktree).commits([self.tip], [])
-            self._everything = frozenset(commit.id for commit in commits_of_branch)
-        return self._everything
 
     def newest(self, commits: Iterable[str]) -> str | None:
         """One of these commits that no other of them has among its ancestors; the first of several, None of none.
@@ -65,7 +50,7 @@ class Trunk:
         """
         best: str | None = None
         for commit in commits:
-            if best is None or not Reading(self.worktree).commits([best], [commit]):
+            if best is None or rule_history.contained(self.worktree, commit, [best]):
                 best = commit
         return best
 

@@ -40,7 +40,7 @@ class Commit:
 
     `committed` is in seconds since 1970. `branches` is what it says it merged (`merges.merged_branches`, completed from
     known tips), None if it says nothing; `rules` are all rules that it changed against its first parent; `cut` says
-    that parents are missing (a shallow clone).
+    that parents are missing (a shallow clone), `odd` what is wrong with a commit that proves nothing.
     """
 
     id: str
@@ -53,6 +53,7 @@ class Commit:
     branches: tuple[str, ...] | None = None
     rules: frozenset[str] = frozenset()
     cut: bool = False
+    odd: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +142,10 @@ class Policy:
 class Alarm:
     """Something about the approval branch as a whole that a person has to look at; it stays until acknowledged.
 
-    `rewritten`: the branch no longer holds the commit that this clone saw last. `weakened`: its policy asks for less
-    than this clone has seen. `shallow`: the history is cut off, so older approvals cannot be found. `settings`: the
-    settings on the branch cannot be read, and the strictest policy is assumed. `rolled-back`: signed records that were
-    there are gone.
+    `rewritten`: the branch no longer holds the commit that this clone saw last. `weakened`: its policy asks for less,
+    or for other evidence, than this clone has seen. `shallow`: the history is cut off, so older approvals cannot be
+    found. `settings`: the settings on the branch cannot be read, and the strictest policy is assumed. `rolled-back`:
+    signed records that were there are gone.
     """
 
     kind: Literal["rewritten", "weakened", "shallow", "settings", "rolled-back"]
@@ -153,11 +154,26 @@ class Alarm:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordFile:
+    """A signed decision, or a signature of one, that the branch has or once had.
+
+    `came` is when it came to the branch, `before` when the commit before that was made, in seconds since 1970.
+    """
+
+    path: str
+    blob: str
+    came: int
+    before: int
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     """The approval branch as judged: its tip (None: no such branch), the policy there, and the verdict on every rule.
 
     `files` are the rule files and the files of approval itself (settings, records, signers) on the branch, by path,
-    with their blob ids. `fresh` says that it was worked out now and not merely remembered.
+    with their blob ids. `here` are the texts of each rule (path, blob), `texts` every blob that it ever had; `records`
+    and `signer_lists` (lists, signatures; the oldest first) are all of the history. `odd` names commits that prove
+    nothing, with the reason.
     """
 
     ref: str
@@ -166,7 +182,12 @@ class View:
     verdicts: Mapping[str, Verdict]
     files: Mapping[str, str]
     alarms: tuple[Alarm, ...] = ()
-    fresh: bool = False
+    said: Policy | None = None
+    here: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    records: tuple[RecordFile, ...] = ()
+    signer_lists: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    odd: tuple[tuple[str, str], ...] = ()
 
 
 def project_of(path: str) -> str:

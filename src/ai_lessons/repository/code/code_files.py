@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from ai_lessons.errors import AiLessonsError
 from ai_lessons.repository import git
 from ai_lessons.repository.code import code_folder
+from ai_lessons.repository.worktree import locate
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,13 +28,17 @@ class Code(NamedTuple):
 def around(cwd: Path, worktree: Path, knowledge: Path) -> Code | None:
     """The code that entries are about: the repository that the knowledge is a folder of, else the one around `cwd`.
 
-    None where there is neither, or git does not tell its files. Files that git ignores do not count.
+    None where there is neither, we do not accept the repository, or git does not tell. Ignored files do not count.
     """
     inside = worktree != knowledge
     top = worktree if inside else code_folder.top_of(cwd)
     if top is None or top == knowledge:
         return None
-    done = git.run(top, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    try:
+        place = locate(top)
+    except AiLessonsError:
+        return None
+    done = git.run(place, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     if done.code:
         return None
     paths = dict.fromkeys(done.out.decode("utf-8", "surrogateescape").split("\0"))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.repository import git
 from ai_lessons.repository.files import translated
-from ai_lessons.repository.worktree import locate
+from ai_lessons.repository.worktree import as_hub, locate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -161,7 +161,7 @@ def _client(root: Path) -> _Place:
 
 def _server(git_dir: Path) -> _Place:
     """A hub's hooks. One that runs the hooks of all repositories of a machine from elsewhere is left alone."""
-    where = git.setting(git_dir, "core.hooksPath", kind="path")
+    where = git.setting(as_hub(git_dir), "core.hooksPath", kind="path")
     own = git_dir / "hooks"
     if where is None or Path(os.path.abspath(git_dir / where)).resolve() == own.resolve():
         return _Place(SERVER_NAMES, own, "", _SERVER_ADVICE)
@@ -177,7 +177,7 @@ def _hooks_folder(root: Path) -> tuple[Path | None, str]:
             f"its pre-commit hook can run: ai-lessons --repo {worktree.prefix.rstrip('/')} admin validate"
         )
     own = worktree.common_dir / "hooks"
-    where = git.run(root, "config", "--show-scope", "--type=path", "--get", "core.hooksPath")
+    where = git.run(worktree, "config", "--show-scope", "--type=path", "--get", "core.hooksPath")
     if where.code:
         return own, ""
     scope, _, value = where.text.partition("\t")

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import os
 import shutil
-import sqlite3
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,10 +24,10 @@ from ai_lessons.repository.approval import approval_branch, approval_stamp, appr
 from ai_lessons.repository.approval import approval_memory as memory
 from ai_lessons.repository.approval.derivation import derive
 from ai_lessons.repository.approval.rule_files import is_rule, stated_id
-from ai_lessons.repository.approval.rule_history import read_blobs_with_git
+from ai_lessons.repository.approval.rule_history import read_blobs
 from ai_lessons.repository.githooks import server_hook
 from ai_lessons.repository.githooks.server_hook import Added, Update
-from ai_lessons.repository.worktree import Worktree, read_ref
+from ai_lessons.repository.worktree import Worktree, as_hub, read_ref
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -69,7 +68,7 @@ def check(hub: Path, updates: Sequence[Update]) -> Checked:
         NoRepository: no repository there. UnsupportedRepository: objects other than SHA-1,
         or a history that cannot be read. The hook refuses the push then, too.
     """
-    now = _bare(git_dir_of(hub))
+    now = as_hub(git_dir_of(hub))
     if any(len(commit) != 40 for update in updates for commit in (update.old, update.new) if commit):
         raise UnsupportedRepository(f"{hub} has other object ids than SHA-1")
     with _as_asked_for(now, updates) as then:
@@ -83,7 +82,7 @@ class _Push:
     def __init__(self, now: Worktree, then: Worktree, updates: Sequence[Update]) -> None:
         self._now, self._then, self._updates = now, then, updates
         self._ref = _approval_ref(now, then)
-        self._allowed = git.setting(now.top, server_hook.ALLOW, kind="bool") == "true"
+        self._allowed = git.setting(now, server_hook.ALLOW, kind="bool") == "true"
 
     def refusals(self) -> Iterator[str]:
         """Every reason to refuse it."""
@@ -95,7 +94,7 @@ class _Push:
         before = self._before()
         if read_ref(self._then, self._ref) is None or self._ref in rewritten:
             return
-        _copy_memory(self._now, self._then, self._ref, policies=not self._allowed)
+        _copy_memory(self._now, self._then, policies=not self._allowed)
         after = derive(self._then, self._ref)
         refused = list(self._judged(before, after))
         yield from refused
@@ -114,7 +113,7 @@ class _Push:
             return derive(self._now, self._ref)
         except StorageFailed:
             with _as_asked_for(self._now, ()) as copy:
-                _copy_memory(self._now, copy, self._ref, policies=True)
+                _copy_memory(self._now, copy, policies=True)
                 return derive(copy, self._ref)
 
     def _is_rewritten(self, update: Update) -> bool:
@@ -152,7 +151,7 @@ class _Push:
             return {}
         moved = {*before.files.items()} ^ {*after.files.items()}
         paths = {blob: path for path, blob in moved if is_rule(path)}
-        texts = read_blobs_with_git(self._then, paths) or {}
+        texts = read_blobs(self._then, paths)
         return {blob: stated_id(texts.get(blob, b"")) or derived_id(path) for blob, path in paths.items()}
 
     def _git(self, *arguments: str) -> git.Done:
@@ -166,11 +165,7 @@ class _Push:
 
 
 def _run(repository: Worktree, *arguments: str) -> git.Done:
-    return git.run(repository.top, "--no-replace-objects", *arguments)
-
-
-def _bare(folder: Path) -> Worktree:
-    return Worktree(root=folder, top=folder, git_dir=folder, common_dir=folder, prefix="")
+    return git.run(repository, "--no-replace-objects", *arguments)
 
 
 @contextmanager
@@ -192,7 +187,7 @@ def _as_asked_for(now: Worktree, updates: Sequence[Update]) -> Iterator[Worktree
         (folder / "packed-refs").write_text(rows, encoding="utf-8", errors="surrogateescape")
         with suppress(FileNotFoundError):
             shutil.copyfile(now.common_dir / "shallow", folder / "shallow")
-        yield _bare(folder)
+        yield as_hub(folder)
 
 
 def _stores(now: Worktree) -> list[str]:
@@ -209,7 +204,7 @@ def _refs(now: Worktree) -> dict[str, str]:
     return {ref: commit for commit, _, ref in rows}
 
 
-def _copy_memory(now: Worktree, then: Worktree, ref: str, *, policies: bool) -> None:
+def _copy_memory(now: Worktree, then: Worktree, *, policies: bool) -> None:
     """What the judge remembers of the hub; without `policies` it does not miss a stricter policy than it finds."""
     source, target = approval_stamp.folder(now.state_dir), approval_stamp.folder(then.state_dir)
     target.mkdir(parents=True, exist_ok=True)
@@ -217,14 +212,6 @@ def _copy_memory(now: Worktree, then: Worktree, ref: str, *, policies: bool) -> 
         shutil.copyfile(source / "proposals.jsonl", target / "proposals.jsonl")
     remembered = memory.load(now.state_dir)
     memory.save(then.state_dir, remembered if policies else replace(remembered, policies={}))
-    state = approved.state_file(now, ref)
-    if state.exists():
-        with (
-            suppress(sqlite3.Error),  # without it everything is read again
-            closing(sqlite3.connect(f"file:{state}?mode=ro", uri=True)) as read,
-            closing(sqlite3.connect(approved.state_file(then, ref))) as written,
-        ):
-            read.backup(written)
 
 
 def _approval_ref(now: Worktree, then: Worktree) -> str:

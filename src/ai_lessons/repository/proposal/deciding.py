@@ -15,9 +15,9 @@ from ai_lessons.errors import Conflict, Refused
 from ai_lessons.repository import git
 from ai_lessons.repository.approval import approval_memory
 from ai_lessons.repository.approval import trunk as trunks
-from ai_lessons.repository.approval.derivation import Reading
 from ai_lessons.repository.approval.merges import APPROVE, ENTRY_TRAILER, PROPOSAL_TRAILER, RULE_TRAILER
 from ai_lessons.repository.approval.rule_files import APPROVALS, REJECTED
+from ai_lessons.repository.approval.rule_history import read_blobs
 from ai_lessons.repository.branch_update import Landing, land
 from ai_lessons.repository.commit_builder import People, make_commit
 from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft
@@ -158,7 +158,7 @@ def _about(trunk: Trunk, rule: str) -> dict[str, str]:
 def rejected(trunk: Trunk) -> list[Rejection]:
     """Every record of a rejection on the approval branch; files that are none are passed over."""
     blobs = [blob for path, blob in sorted(trunk.view.files.items()) if path.startswith(REJECTED)]
-    contents = Reading(trunk.worktree).texts(set(blobs)) if blobs else {}
+    contents = read_blobs(trunk.worktree, set(blobs)) if blobs else {}
     found = (rejections.read(contents[blob]) for blob in blobs if blob in contents)
     return [one for one in found if one is not None]
 
@@ -244,5 +244,4 @@ def _drop_branches(store: Store, proposal: Waiting) -> list[str]:
 
 def delete_branch(store: Store, ref: str, commit: str) -> bool:
     """Delete a branch if it still is at this commit."""
-    done = git.run(store.worktree.top, "update-ref", "--no-deref", "-d", ref, commit)
-    return done.code == 0
+    return git.run(store.worktree, "update-ref", "--no-deref", "-d", ref, commit).code == 0

@@ -55,12 +55,14 @@ def signature(refs: Mapping[str, str]) -> str:
 
 
 def _loose(common_dir: Path, place: Path) -> Iterator[tuple[str, str]]:
+    above = len(os.fspath(common_dir)) + 1
     for folder, _, names in os.walk(place):
         for name in names:
-            file = os.path.join(folder, name)
-            with suppress(OSError), open(file, encoding="utf-8", errors="replace") as opened:
-                text = opened.read(100).strip()
-                ref = os.path.relpath(file, common_dir)
+            file = f"{folder}/{name}"
+            ref = file[above:]
+            # thousands may have been pushed, and they are read more than once: no text layer, no paths worked out
+            with suppress(OSError, UnicodeDecodeError), open(file, "rb", buffering=0) as opened:
+                text = opened.read(100).decode("ascii").strip()
                 if _COMMIT.fullmatch(text) and _REF.fullmatch(ref):
                     yield ref, text
 

@@ -6,30 +6,31 @@ Reads refs and objects; writes nothing. Making, changing and ending proposals is
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Literal
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from dulwich.objects import Commit, ObjectID
+from dulwich.objects import ObjectID
 from dulwich.repo import Repo
 
 from ai_lessons.repository.approval.merges import report
 from ai_lessons.repository.approval.rule_files import is_release
 from ai_lessons.repository.approval.rule_history import person
 from ai_lessons.repository.history import trailers_of
-from ai_lessons.repository.objects import Draft
+from ai_lessons.repository.objects import Draft, StoredCommit, read_commit
 from ai_lessons.repository.proposal import proposal_pieces
 from ai_lessons.repository.proposal.proposal_pieces import Piece, Sides, main_path, owners, rule_of, subject_of, text_of
 from ai_lessons.repository.proposal.proposal_refs import OTHERS, PROPOSALS, branch_of, proposal_refs
 from ai_lessons.repository.proposal.proposals_taken import stood
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.repository.approval.trunk import Trunk
     from ai_lessons.repository.approval.verdicts import Person
 
-__all__ = ["Piece", "Repository", "Waiting", "look", "rule_of", "text_of", "waiting"]
+__all__ = ["Piece", "Repository", "Waiting", "look", "rule_of", "some", "text_of", "unmerged", "waiting"]
 
 Repository = Repo
 """An open repository, for those who only hand it on."""
@@ -38,6 +39,12 @@ Sort = Literal["new", "edit", "removal"]
 
 OWN_COMMITS: Final = 1000
 """A branch with more commits of its own is no proposal."""
+
+LOOKED_AT: Final = 500
+"""So many branches are looked at in one go; a look takes about a millisecond."""
+
+RIVALS_NAMED: Final = 3
+"""So many other proposals about the same entry are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,24 +110,66 @@ class Waiting:
 class _Line:
     """The commits that a branch has and the approval branch has not, newest first, and where it left that."""
 
-    commits: tuple[Commit, ...]
+    commits: tuple[StoredCommit, ...]
     base: ObjectID | None
 
 
-def waiting(repo: Repo, trunk: Trunk, rejected: Collection[str] = ()) -> list[Waiting]:
-    """Every open proposal, oldest first; those in `rejected` (commits) are left out.
+def unmerged(trunk: Trunk, rejected: Collection[str] = ()) -> dict[str, str]:
+    """The refs of proposals, with commits that the approval branch lacks; those in `rejected` are left out.
 
-    Closed are those whose commits or texts the approval branch has by now. Of a branch that is the same here and on
-    a remote only the one here is told.
+    Of a branch that is the same here and on a remote only the one here is told. No object is read.
     """
     refs = _distinct(proposal_refs(trunk.worktree))
     merged = trunk.contains(set(refs.values()))
-    found = []
+    return {ref: commit for ref, commit in refs.items() if commit not in merged and commit not in rejected}
+
+
+def waiting(
+    repo: Repo, trunk: Trunk, rejected: Collection[str] = (), refs: Mapping[str, str] | None = None
+) -> list[Waiting]:
+    """Every open proposal, oldest first, or those of `refs`. Closed are those that `look` says nothing of."""
+    wanted = unmerged(trunk, rejected) if refs is None else refs
+    found = (look(repo, trunk, ref, commit) for ref, commit in wanted.items())
+    return _sorted([one for one in found if one is not None])
+
+
+class Some(NamedTuple):
+    """Open proposals, oldest first, and how many branches of whom were not looked at, because there are too many."""
+
+    found: list[Waiting]
+    left_out: Counter[str]
+
+
+def some(repo: Repo, trunk: Trunk, refs: Mapping[str, str], most: int, first: Collection[str] = ()) -> Some:
+    """At most so many open proposals of `refs`, those of `first` and then those of every writer in turn.
+
+    Whoever may push must not be able to stop the review of everything else: neither by many branches under one name,
+    nor by so many that looking at them takes long.
+    """
+    found: list[Waiting] = []
+    left: Counter[str] = Counter()
+    for number, (ref, writer) in enumerate(_in_turn(repo, refs, first)):
+        if len(found) == most or number >= LOOKED_AT:
+            left[writer] += 1
+        elif (one := look(repo, trunk, ref, refs[ref])) is not None:
+            found.append(one)
+    return Some(_sorted(found), left)
+
+
+def _in_turn(repo: Repo, refs: Mapping[str, str], first: Collection[str]) -> Iterator[tuple[str, str]]:
+    """The refs with who wrote them last: `first`, then one of each writer, the newest first. Ours are one writer's."""
+    by_writer: dict[str, list[tuple[int, str, str]]] = defaultdict(list)
     for ref, commit in refs.items():
-        if commit not in merged and commit not in rejected:
-            one = look(repo, trunk, ref, commit)
-            if one is not None:
-                found.append(one)
+        tip = _commit(repo, commit)
+        who = _author(tip)
+        key = "" if ref.startswith("refs/heads/") else who.email
+        by_writer[key].append((-tip.time, ref, f"{who.name} <{who.email}>"))
+    yield from ((ref, writer) for rows in by_writer.values() for _, ref, writer in rows if ref in first)
+    rounds = zip_longest(*(sorted(by_writer[key]) for key in sorted(by_writer)))
+    yield from ((row[1], row[2]) for each in rounds for row in each if row is not None and row[1] not in first)
+
+
+def _sorted(found: list[Waiting]) -> list[Waiting]:
     return sorted(_rivals(found), key=lambda one: (one.at, one.branch))
 
 
@@ -136,14 +185,17 @@ def _distinct(refs: dict[str, str]) -> dict[str, str]:
 
 
 def _rivals(found: list[Waiting]) -> Iterator[Waiting]:
-    """Each with a fault for every other proposal about the same entry."""
+    """Each with a fault that names other proposals about the same entry."""
     by_entry: dict[str, list[Waiting]] = defaultdict(list)
     for one in found:
         by_entry[one.entry].append(one)
     for one in found:
-        others = [other.branch for other in by_entry[one.entry] if other is not one]
-        what = "rule" if one.is_rule else "entry"
-        yield replace(one, faults=(*one.faults, *(f"{o} proposes something else for this {what}" for o in others)))
+        rivals = by_entry[one.entry]
+        others = [other.branch for other in rivals[: RIVALS_NAMED + 1] if other is not one][:RIVALS_NAMED]
+        what, more = "rule" if one.is_rule else "entry", len(rivals) - 1 - len(others)
+        faults = [f"{other} proposes something else for this {what}" for other in others]
+        faults += [f"and so do {more} more branches"] if more else []
+        yield replace(one, faults=(*one.faults, *faults))
 
 
 def look(repo: Repo, trunk: Trunk, ref: str, commit: str) -> Waiting | None:
@@ -174,7 +226,7 @@ def look(repo: Repo, trunk: Trunk, ref: str, commit: str) -> Waiting | None:
         sort=_sort(mine),
         pieces=mine,
         suggested_by=tuple(dict.fromkeys(writers)),
-        at=int(line.commits[0].author_time),
+        at=line.commits[0].time,
         trailers=trailers_of(messages[0]),
         foreign=tuple(foreign),
         faults=tuple(filter(None, [fault, *_faults(sides, trunk, line, name, entry, mine)])),
@@ -203,7 +255,7 @@ def _taken(trunk: Trunk, line: _Line, name: str, mine: Sequence[Piece]) -> bool:
 
 
 def _line(repo: Repo, trunk: Trunk, tip: str) -> _Line | None:
-    own: dict[str, Commit] = {}
+    own: dict[str, StoredCommit] = {}
     edges: list[str] = []
     ahead = [tip]
     while ahead:
@@ -219,11 +271,8 @@ def _line(repo: Repo, trunk: Trunk, tip: str) -> _Line | None:
     return _Line(tuple(own.values()), ObjectID(base.encode()) if base else None)
 
 
-def _commit(repo: Repo, name: str) -> Commit:
-    found = repo.object_store[ObjectID(name.encode())]
-    if not isinstance(found, Commit):
-        raise KeyError(name)
-    return found
+def _commit(repo: Repo, name: str) -> StoredCommit:
+    return read_commit(repo.object_store[ObjectID(name.encode())])
 
 
 def _sort(pieces: Iterable[Piece]) -> Sort:
@@ -233,8 +282,8 @@ def _sort(pieces: Iterable[Piece]) -> Sort:
     return "edit" if any(piece.old for piece in several) else "new"
 
 
-def _author(commit: Commit) -> Person:
-    return person(commit.author + b" 0 +0000")[0]
+def _author(commit: StoredCommit) -> Person:
+    return person(commit.author)
 
 
 def _faults(sides: Sides, trunk: Trunk, line: _Line, name: str, entry: str, pieces: Sequence[Piece]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from ai_lessons.repository.approval.verdicts import Proposal
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from ai_lessons.repository.approval.rule_history import Details, FileChange, RawCommit
+    from ai_lessons.repository.approval.rule_history import FileChange, RawCommit
 
 
 def proposed(
@@ -29,21 +29,21 @@ def proposed(
             yield from _of_branch(branch, end, _line(tip, by_id), rule_of)
 
 
-def _line(tip: str, commits: Mapping[str, RawCommit]) -> Iterator[tuple[str, Details]]:
-    """The proposer's own commits, newest first."""
+def _line(tip: str, commits: Mapping[str, RawCommit]) -> Iterator[RawCommit]:
+    """The proposer's own commits, newest first. An odd one proposes nothing."""
     at: str | None = tip
     while at is not None and (commit := commits.get(at)) is not None:
-        if commit.details is not None and len(commit.parents) < 2:
-            yield commit.id, commit.details
+        if len(commit.parents) < 2 and not commit.odd:
+            yield commit
         at = commit.parents[0] if commit.parents else None
 
 
 def _of_branch(
-    branch: str, end: str, line: Iterable[tuple[str, Details]], rule_of: Callable[[str, str], str]
+    branch: str, end: str, line: Iterable[RawCommit], rule_of: Callable[[str, str], str]
 ) -> Iterator[Proposal]:
     final: tuple[str, str, str | None] | None = None
-    for commit, details in line:
-        mine = [(rule, change) for rule, change in _rules(details.changes[0], rule_of) if rule.endswith(end)]
+    for commit in line:
+        mine = [(rule, change) for rule, change in _rules(commit.changes[0], rule_of) if rule.endswith(end)]
         if not mine:
             continue
         if final is None:
@@ -52,7 +52,7 @@ def _of_branch(
             rule, change = next((pair for pair in mine if pair[1].new), mine[0])
             final = (rule, change.path, change.new if change.new and rule_of(change.path, change.new) == rule else None)
         rule, path, blob = final
-        yield Proposal(branch, commit, rule, path, blob, details.author, details.committed)
+        yield Proposal(branch, commit.id, rule, path, blob, commit.author, commit.committed)
 
 
 def _rules(changes: Iterable[FileChange], rule_of: Callable[[str, str], str]) -> Iterator[tuple[str, FileChange]]:

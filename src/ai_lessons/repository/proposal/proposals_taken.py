@@ -18,33 +18,21 @@ from ai_lessons.repository.approval.merges import (
     merged_branches,
     trailers,
 )
-from ai_lessons.repository.approval.rule_history import person
-from ai_lessons.repository.history import LITERAL
+from ai_lessons.repository.approval.rule_history import commits
+from ai_lessons.repository.history import FIXED, LITERAL
 from ai_lessons.repository.proposal.proposal_refs import OTHERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from ai_lessons.repository.approval.rule_history import RawCommit
     from ai_lessons.repository.approval.verdicts import Person
     from ai_lessons.repository.worktree import Worktree
 
 OWN_COMMITS: Final = 100
 """So many commits of a proposal are looked at behind its merge."""
 
-_FORMAT: Final = "%H%x00%P%x00%an <%ae> %at +0000%x00%cn <%ce> %ct +0000%x00%B%x00"
-
 How = Literal["merge", "commit"]
-
-
-class Raw(NamedTuple):
-    """One commit; people as commits have them."""
-
-    id: str
-    parents: tuple[str, ...]
-    author: Person
-    committer: Person
-    at: int
-    message: str
 
 
 class Taken(NamedTuple):
@@ -69,12 +57,12 @@ def taken(worktree: Worktree, tip: str, branch: str) -> list[Taken]:
     Raises:
         UnsupportedRepository: the history cannot be read.
     """
-    return list(told(_history(worktree, tip), branch))
+    return list(told(reversed(commits(worktree, [tip])), branch))
 
 
-def told(commits: Iterable[Raw], branch: str) -> Iterator[Taken]:
+def told(history: Iterable[RawCommit], branch: str) -> Iterator[Taken]:
     """The same from the commits themselves, newest first. Pure."""
-    known = {commit.id: commit for commit in commits}
+    known = {commit.id: commit for commit in history}
     singles = {one.id: name for one in known.values() if len(one.parents) < 2 and (name := _proposed_as(one))}
     brought: set[str] = set()
     for commit in known.values():
@@ -90,17 +78,17 @@ def told(commits: Iterable[Raw], branch: str) -> Iterator[Taken]:
             yield _taken(name, known[commit_id], known[commit_id], "commit")
 
 
-def _proposed_as(commit: Raw) -> str:
+def _proposed_as(commit: RawCommit) -> str:
     return next((value for key, value in trailers(commit.message) if key == PROPOSED_TRAILER), "")
 
 
-def _names(commit: Raw, branch: str, singles: Mapping[str, str]) -> tuple[str, ...]:
+def _names(commit: RawCommit, branch: str, singles: Mapping[str, str]) -> tuple[str, ...]:
     """What a merge brought, by its own words, else by those of what it brought."""
     said = merged_branches(commit.message, branch)
     return tuple(singles.get(side, "") for side in commit.parents[1:]) if said is None else said
 
 
-def _line(known: Mapping[str, Raw], tip: str) -> Iterator[Raw]:
+def _line(known: Mapping[str, RawCommit], tip: str) -> Iterator[RawCommit]:
     """The commits behind a merged one, newest first; merges of the approval branch into it are nobody's proposal."""
     at = known.get(tip)
     for _ in range(OWN_COMMITS):
@@ -111,7 +99,7 @@ def _line(known: Mapping[str, Raw], tip: str) -> Iterator[Raw]:
         at = known.get(at.parents[0]) if at.parents else None
 
 
-def _taken(name: str, commit: Raw, source: Raw, how: How) -> Taken:
+def _taken(name: str, commit: RawCommit, source: RawCommit, how: How) -> Taken:
     said = {key: value for one in (source, commit) for key, value in trailers(one.message)}
     subject = commit.message.partition("\n")[0].strip()
     title = subject.partition(": ")[2] if subject.startswith(f"{APPROVE} ") else ""
@@ -119,28 +107,13 @@ def _taken(name: str, commit: Raw, source: Raw, how: How) -> Taken:
     if commit.committer.email in FORGES:  # whoever pressed the button is the author of a merge, and of nothing else
         by = commit.author if how == "merge" else None
     entry = said.get(ENTRY_TRAILER) or entry_end(name) or ""
-    return Taken(name, entry, title, how, commit.id, by, commit.at, source.author)
-
-
-def _history(worktree: Worktree, tip: str) -> Iterator[Raw]:
-    done = git.run(worktree.top, "log", "--no-show-signature", f"--format=tformat:{_FORMAT}", tip)
-    if done.code:
-        raise UnsupportedRepository(f"the history of {worktree.top} cannot be read", hint=done.err)
-    # no field can hold a NUL; the line end after each record begins the next
-    fields = done.out.decode(errors="replace").split("\0")
-    for start in range(0, len(fields) - 5, 5):
-        name, parents, author, committer, message = fields[start : start + 5]
-        yield _raw(name.strip(), tuple(parents.split()), author, committer, message)
-
-
-def _raw(name: str, parents: tuple[str, ...], author: str, committer: str, message: str) -> Raw:
-    by, at = person(committer.encode())
-    return Raw(name, parents, person(author.encode())[0], by, at, message)
+    return Taken(name, entry, title, how, commit.id, by, commit.committed, source.author)
 
 
 def stood(worktree: Worktree, base: str, tip: str, path: str, blob: str) -> bool:
     """Whether any commit of `tip` that `base` lacks gave or took the file at `path` this content."""
-    full = worktree.prefix + path
-    flags = ("--format=", "--raw", "--no-abbrev", "--no-renames", "--full-history", "-m")
-    done = git.run(worktree.top, "log", *flags, f"{base}..{tip}", "--", full, extra=LITERAL)
+    flags = ("--format=", "--raw", "--no-abbrev", "--no-renames", "--full-history", "--diff-merges=separate", *FIXED)
+    done = git.run(worktree, "log", *flags, f"{base}..{tip}", "--", worktree.prefix + path, extra=LITERAL)
+    if done.code:
+        raise UnsupportedRepository(f"the history of {worktree.top} cannot be read")
     return any(blob in line.split()[2:4] for line in done.text.splitlines() if line.startswith(":"))

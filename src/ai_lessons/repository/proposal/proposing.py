@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from dulwich.objects import Commit, ObjectID
+from dulwich.objects import ObjectID
 
 from ai_lessons.errors import Conflict, Refused
 from ai_lessons.knowledge.layout import check_path
@@ -24,7 +24,7 @@ from ai_lessons.repository.approval.verdicts import Proposal
 from ai_lessons.repository.branch_update import committing
 from ai_lessons.repository.commit_builder import NO_IDENTITY, People, make_commit, zone
 from ai_lessons.repository.journal import Intent, new_name
-from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft
+from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft, read_commit
 from ai_lessons.repository.proposal.proposal_refs import PROPOSALS, branch_of, proposal_refs
 from ai_lessons.repository.store import Actor, blob_id, message_of
 from ai_lessons.repository.worktree import checked_out_at, read_ref
@@ -185,8 +185,7 @@ def _base(repo: Repo, draft: Draft, tip: ObjectID, names: Iterable[bytes]) -> tu
     """A commit just behind the tip in which the files are what they are at the tip; else the tip itself."""
     paths = list(names)
     here = draft.tree_of(tip)
-    commit = repo.object_store[tip]
-    for parent in commit.parents if isinstance(commit, Commit) else ():
+    for parent in read_commit(repo.object_store[tip]).parents:
         if parent not in repo.object_store:
             continue  # a shallow clone ends here
         before = draft.tree_of(ObjectID(parent))
@@ -222,7 +221,7 @@ def _remember(store: Store, branch: str, made: _Commit, wish: Wish) -> None:
     if not branch.startswith(PROPOSALS):
         return
     path, data = next((pair for pair in wish.files.items() if pair[1] is not None), next(iter(wish.files.items())))
-    author, _ = person(made.who.author.encode() + b" 0 +0000")
+    author = person(made.who.author.encode())
     blob = None if data is None else blob_id(data)
     known = Proposal(branch, made.commit, wish.entry, path, blob, author, made.who.when)
     approval_memory.add_proposals(store.state_dir, [known])

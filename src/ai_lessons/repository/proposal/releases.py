@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
-from dulwich.objects import Blob, Commit, ObjectID, Tree
+from dulwich.objects import Blob, ObjectID, Tree
 
 from ai_lessons.errors import InvalidEntry
 from ai_lessons.knowledge import layout, markdown
@@ -27,7 +27,7 @@ from ai_lessons.repository.approval.merges import (
 )
 from ai_lessons.repository.approval.rule_files import TEXT_LIMIT
 from ai_lessons.repository.approval.rule_history import person
-from ai_lessons.repository.objects import Draft, opened
+from ai_lessons.repository.objects import Draft, StoredCommit, opened, read_commit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -164,7 +164,7 @@ def taken(worktree: Worktree, tip: str, path: str, branch: str, policy: Policy) 
         merge, origin = _follow(repo, tip, os.fsencode(worktree.prefix + path))
         made = _Made(origin, entry_end_of(path))
         if policy.require == "forge":
-            return _told(_person(merge.committer if merge else origin.committer))
+            return _told(person(merge.committer if merge else origin.committer))
         by_merge = _merged(merge, made, branch, policy) if merge else ""
         return by_merge or _plain(made, policy)  # what was squashed may come here by a merge of something else
 
@@ -178,7 +178,7 @@ def entry_end_of(path: str) -> str:
 class _Made:
     """The commit that a record was made in, and the record's name."""
 
-    commit: Commit
+    commit: StoredCommit
     name: str
 
     def is_proposed_on(self, branch: str) -> bool:
@@ -190,17 +190,17 @@ class _Made:
         return any(self.is_proposed_on(value) for _, value in trailers(_message(self.commit)))
 
 
-def _follow(repo: Repo, tip: str, name: bytes) -> tuple[Commit | None, Commit]:
+def _follow(repo: Repo, tip: str, name: bytes) -> tuple[StoredCommit | None, StoredCommit]:
     """The way of a file back to where it was made: the merge that took it from another side, and the first commit.
 
     Of several merges the oldest counts: after a plain `git pull` the newest names whoever pulled.
     """
     draft = Draft(repo)
     at = _commit(repo, ObjectID(tip.encode()))
-    here = draft.lookup(ObjectID(at.tree), name)
+    here = draft.lookup(at.tree, name)
     merge = None
     while True:
-        known = [ObjectID(parent) for parent in at.parents if parent in repo.object_store]  # else: a shallow clone
+        known = [parent for parent in at.parents if parent in repo.object_store]  # else: a shallow clone
         same = [parent for parent in known if draft.lookup(draft.tree_of(parent), name) == here]
         if not same:
             return merge, at
@@ -209,19 +209,16 @@ def _follow(repo: Repo, tip: str, name: bytes) -> tuple[Commit | None, Commit]:
         at = _commit(repo, same[0])
 
 
-def _commit(repo: Repo, name: ObjectID) -> Commit:
-    found = repo.object_store[name]
-    if not isinstance(found, Commit):
-        raise KeyError(name)
-    return found
+def _commit(repo: Repo, name: ObjectID) -> StoredCommit:
+    return read_commit(repo.object_store[name])
 
 
-def _merged(merge: Commit, made: _Made, branch: str, policy: Policy) -> str:
+def _merged(merge: StoredCommit, made: _Made, branch: str, policy: Policy) -> str:
     message = _message(merge)
     branches = merged_branches(message, branch)
     named = made.names_its_proposal if branches is None else any(map(made.is_proposed_on, branches))
-    committer, author = _person(merge.committer), _person(made.commit.author)
-    by = _person(merge.author) if committer.email in FORGES else committer
+    committer, author = person(merge.committer), person(made.commit.author)
+    by = person(merge.author) if committer.email in FORGES else committer
     if not named or made_by_agent(message) or (policy.distinct and by.same(author)):
         return ""
     return _told(by)
@@ -230,7 +227,7 @@ def _merged(merge: Commit, made: _Made, branch: str, policy: Policy) -> str:
 def _plain(made: _Made, policy: Policy) -> str:
     """A record that came without a merge: squashed or rebased by somebody else than its author, or by a forge."""
     message = _message(made.commit)
-    committer, author = _person(made.commit.committer), _person(made.commit.author)
+    committer, author = person(made.commit.committer), person(made.commit.author)
     if committer.email in FORGES:
         # a squashed pull request does not say who took it
         return "" if policy.distinct or not names_pull_request(message) else _told(committer)
@@ -239,12 +236,8 @@ def _plain(made: _Made, policy: Policy) -> str:
     return _told(committer)
 
 
-def _message(commit: Commit) -> str:
-    return bytes(commit.message).decode(errors="replace")
-
-
-def _person(raw: bytes) -> Person:
-    return person(raw + b" 0 +0000")[0]
+def _message(commit: StoredCommit) -> str:
+    return commit.message.decode(errors="replace")
 
 
 def _told(who: Person) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import selectors
 import subprocess
-import tempfile
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,7 +16,7 @@ from ai_lessons.errors import NotFound, StorageFailed
 from ai_lessons.repository.running import scripts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
     from typing import IO
 
@@ -75,13 +74,13 @@ def run(
     *,
     cwd: Path | None = None,
     timeout: float | None = None,
+    env: Mapping[str, str] | None = None,
     interrupted: Callable[[], None] = lambda: None,
     kept: int = KEPT,
-    given: bytes = b"",
 ) -> Captured:
     """Run a command in a process group of its own; its exit code (128 + n where signal n ended it) and output.
 
-    It reads `given`, and then the end of its input.
+    It reads the end of its input at once.
 
     After `timeout` seconds the whole group is ended and the code is 124, as with `scripts.run`. `interrupted` is
     called again and again and may raise: then the group is ended, too. Waits for the command itself, not for what it
@@ -93,26 +92,21 @@ def run(
     if cwd is not None and not cwd.is_dir():
         raise NotFound("folder", str(cwd))
     try:
-        with _to_read(given) as source:
-            child = subprocess.Popen(
-                argv, cwd=cwd, process_group=0, stdin=source, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-            )
+        child = subprocess.Popen(
+            argv,
+            cwd=cwd,
+            env=env,
+            process_group=0,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
     except FileNotFoundError as error:
         raise NotFound("program", argv[0]) from error
     except OSError as error:
         raise StorageFailed(f"{argv[0]} could not be started: {error.strerror}") from error
     with child:
         return _watched(child, timeout, interrupted, kept)
-
-
-def _to_read(given: bytes) -> IO[bytes]:
-    """A file that is gone when it is closed: a command that does not read it keeps nobody waiting, as a pipe would."""
-    if not given:
-        return open(os.devnull, "rb")
-    source = tempfile.TemporaryFile()  # noqa: SIM115  # closed by the caller
-    source.write(given)
-    source.seek(0)
-    return source
 
 
 def _watched(

@@ -1,7 +1,7 @@
 """Runs a script with the caller's terminal, and ends all of it when its time is over.
 
-Decides how to start a file (its shebang, its suffix, a named interpreter), nothing else: whether it may run at all
-is for `trust` and the caller to say. Does not capture output.
+Decides how to start a file (its shebang, its suffix, a named interpreter) and what it is started with, nothing else:
+whether it may run at all is for `trust` and the caller to say. Does not capture output.
 """
 
 from __future__ import annotations
@@ -10,16 +10,19 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import NotFound, Refused, StorageFailed
+from ai_lessons.repository.files import translated
+from ai_lessons.repository.running.trust import HERE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import FrameType
 
 TIMED_OUT = 124
@@ -37,31 +40,85 @@ _BY_SUFFIX = {
     ".pl": "perl",
     ".js": "node",
 }
+_SEARCHED = (
+    "PATH", "PYTHONPATH", "PERL5LIB", "PERLLIB", "RUBYLIB", "NODE_PATH", "LD_LIBRARY_PATH", "LD_PRELOAD",
+    "BASH_ENV", "ENV", "ZDOTDIR", "PYTHONHOME", "PYTHONUSERBASE",
+)  # fmt: skip
+"""Variables that name folders or files of which programs run something: paths with `:` between them."""
+
+_SWITCHES = ("PERL5OPT", "RUBYOPT", "NODE_OPTIONS")
 _SHEBANG_BYTES = 256
 _POLL = 0.02
 _STDIN, _STDOUT = 0, 1
 _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
-def command(file: Path, arguments: Sequence[str] = (), *, interpreter: str = "") -> list[str]:
+def environment(root: Path) -> dict[str, str]:
+    """The caller's environment, in which no search path names a folder of `root`, or one relative to where we stand."""
+    kept = dict(os.environ)
+    for name in kept.keys() & set(_SEARCHED):
+        kept[name] = ":".join(one for one in kept[name].split(":") if os.path.isabs(one) and not _inside(one, root))
+    for name in kept.keys() & set(_SWITCHES):
+        if HERE.search(kept[name]) or str(root) in kept[name]:
+            kept[name] = ""
+    return {name: value for name, value in kept.items() if value or name not in {*_SEARCHED, *_SWITCHES}}
+
+
+def _inside(path: str, root: Path) -> bool:
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
+
+
+@contextmanager
+def copied(script: Path, files: Mapping[str, bytes], place: Path) -> Iterator[Path]:
+    """A copy of the script in a folder of its own below `place`, gone in the end; nothing is there but `files`.
+
+    They are given by their paths below the folder of the script, itself among them, and keep their mode bits.
+
+    Raises:
+        StorageFailed: the copy cannot be written.
+    """
+    with translated(str(place), writing=True):
+        place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        made = tempfile.TemporaryDirectory(prefix="run-", dir=place, ignore_cleanup_errors=True)
+    with made as folder:
+        for name, data in files.items():
+            file = Path(folder, name)
+            with translated(str(file), writing=True):
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(data)
+                file.chmod(0o700 if os.access(script.parent / name, os.X_OK) else 0o600)
+        yield Path(folder, script.name)
+
+
+def command(
+    file: Path,
+    arguments: Sequence[str] = (),
+    *,
+    interpreter: str = "",
+    copy: Path | None = None,
+    root: Path | None = None,
+    env: Mapping[str, str] | None = None,
+) -> list[str]:
     """The argument vector that runs `file`: by `interpreter`, else its shebang, else its suffix, else by itself.
 
     A shebang is followed even where the file is not executable, as after a checkout on a system without that bit.
+    What runs is its `copy`, where there is one. The interpreter is looked for in the PATH of `env`, never below `root`.
 
     Raises:
-        NotFound: no such file, or its interpreter is not installed. Refused: nothing says how to run it.
+        NotFound: no such file, or its interpreter is not installed. Refused: nothing says how to run it, or the
+            interpreter is a file of the repository or of the folder in which one stands.
     """
     if not file.is_file():
         raise NotFound("script", str(file))
     by = interpreter.split() or shebang(_first_line(file)) or _BY_SUFFIX.get(file.suffix.lower(), "").split()
     if by:
-        _demand_interpreter(by, file)
+        _demand_interpreter(by, file, root, env)
     elif not os.access(file, os.X_OK):
         raise Refused(
             f"nothing says how to run {file}",
             hint="give it a shebang line, or name an `interpreter` in the Markdown file beside it",
         )
-    return [*by, str(file), *arguments]
+    return [*by, str(copy or file), *arguments]
 
 
 def shebang(line: bytes) -> list[str]:
@@ -79,19 +136,31 @@ def _first_line(file: Path) -> bytes:
         raise StorageFailed(f"{file} cannot be read: {error.strerror}") from error
 
 
-def _demand_interpreter(by: Sequence[str], file: Path) -> None:
+def _demand_interpreter(by: Sequence[str], file: Path, root: Path | None, env: Mapping[str, str] | None) -> None:
     words = " ".join(by).split()
     if os.path.basename(words[0]) == "env":
         program = next((word for word in words[1:] if not word.startswith("-") and "=" not in word), "env")
     else:
         program = words[0]
-    if shutil.which(program) is None:
+    paths = [word for word in words if "/" in word and not word.startswith("-")]
+    if any(not os.path.isabs(word) or (root and _inside(word, root)) for word in paths):
+        raise Refused(
+            f"{file.name} names an interpreter that a pull can bring: {' '.join(words)}",
+            hint="name a program by its name alone, or by its full path outside the repository",
+        )
+    if shutil.which(program, path=(env or os.environ).get("PATH")) is None:
         raise NotFound(
             "interpreter", program, hint=f"{file.name} needs it: install {program}, or change its first line"
         )
 
 
-def run(argv: Sequence[str], *, cwd: Path | None = None, timeout: float | None = None) -> int:
+def run(
+    argv: Sequence[str],
+    *,
+    cwd: Path | None = None,
+    timeout: float | None = None,
+    env: Mapping[str, str] | None = None,
+) -> int:
     """Run a command in a process group of its own and wait for it; its exit code, 128 + n where signal n ended it.
 
     Standard input, output and error are the caller's. On a terminal the command is in the foreground: Ctrl-C and
@@ -105,7 +174,7 @@ def run(argv: Sequence[str], *, cwd: Path | None = None, timeout: float | None =
         raise NotFound("folder", str(cwd))
     with _forwarding() as forward_to:
         try:
-            child = subprocess.Popen(argv, cwd=cwd, process_group=0)
+            child = subprocess.Popen(argv, cwd=cwd, env=env, process_group=0)
         except FileNotFoundError as error:
             raise NotFound("program", argv[0]) from error
         except OSError as error:

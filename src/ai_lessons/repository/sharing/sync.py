@@ -149,7 +149,7 @@ def _own_proposals(store: Store, remote: str, own: Mapping[str, str]) -> tuple[l
         elif there != commit and not is_ancestor(store.worktree, commit, there):
             notes.append(f"{name} says something else here than on {remote}")
         elif there != commit and not checked_out_at(store.worktree, HEADS + name):
-            git.run(store.worktree.top, "update-ref", "-m", "sync", HEADS + name, there, commit)
+            git.run(store.worktree, "update-ref", "-m", "sync", HEADS + name, there, commit)
     return wishes, notes
 
 
@@ -162,9 +162,9 @@ def _arrived(store: Store, before: Mapping[str, str]) -> tuple[str, ...]:
 def _follow(store: Store, place: Place) -> None:
     """Let plain `git pull` and `git push` know the place, if they know none."""
     name = branch(store)
-    if git.setting(store.worktree.top, f"branch.{name}.remote") is None:
-        git.run(store.worktree.top, "config", f"branch.{name}.remote", place.remote)
-        git.run(store.worktree.top, "config", f"branch.{name}.merge", HEADS + place.branch)
+    if git.setting(store.worktree, f"branch.{name}.remote") is None:
+        git.run(store.worktree, "config", f"branch.{name}.remote", place.remote)
+        git.run(store.worktree, "config", f"branch.{name}.merge", HEADS + place.branch)
 
 
 def _clear(store: Store, network: Network, place: Place) -> tuple[str, ...]:
@@ -197,7 +197,7 @@ def others_conflicts(store: Store, place: Place) -> tuple[str, ...]:
 
 def _unsaved(store: Store) -> list[str]:
     """A sentence about files that are in no commit, and so are not shared."""
-    done = git.run(store.worktree.top, "status", "--porcelain")
+    done = git.run(store.worktree, "status", "--porcelain")
     many = len(done.out.splitlines())
     what = "1 change of yours is" if many == 1 else f"{many} changes of yours are"
     return [f"{what} in no commit, so nobody else has it: git status"] if many else []

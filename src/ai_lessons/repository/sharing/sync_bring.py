@@ -165,7 +165,7 @@ def _plan(store: Store, repo: Repo, draft: Draft, place: Place, head: str, tip: 
 
 
 def _bases(store: Store, one: str, other: str) -> list[ObjectID]:
-    done = git.run(store.worktree.top, "merge-base", "--all", one, other)
+    done = git.run(store.worktree, "merge-base", "--all", one, other)
     return [ObjectID(commit) for commit in done.out.split()] if not done.code else []
 
 
@@ -198,7 +198,7 @@ def _commit(store: Store, made: _Made, place: Place) -> str:
 
 def count(store: Store, tip: str, without: str | None) -> int:
     """How many commits `tip` has that `without` has not."""
-    done = git.run(store.worktree.top, "rev-list", "--count", tip, *([f"^{without}"] if without else []))
+    done = git.run(store.worktree, "rev-list", "--count", tip, *([f"^{without}"] if without else []))
     return int(done.text) if done.text.isdigit() else 0
 
 
@@ -208,7 +208,7 @@ def _forward(store: Store, place: Place, target: str) -> None:
     deadline = time.monotonic() + LOCK_SECONDS
     while True:
         done = git.run(
-            store.worktree.top,
+            store.worktree,
             "merge",
             *flags,
             target,

@@ -105,7 +105,7 @@ def _point(worktree: Worktree, name: str, old: str | None, new: str, who: Signat
 def kept(worktree: Worktree, remote: str | None = None) -> dict[str, str]:
     """Branches that keep a side of a conflict, here or as far as is known on a remote, with their commits."""
     start = f"refs/remotes/{remote}/" if remote else HEADS
-    done = git.run(worktree.top, "for-each-ref", "--format=%(refname) %(objectname)", start + CONFLICTS)
+    done = git.run(worktree, "for-each-ref", "--format=%(refname) %(objectname)", start + CONFLICTS)
     rows = [line.split(" ") for line in done.text.splitlines()]
     return {ref.removeprefix(start): commit for ref, commit in rows}
 
@@ -114,10 +114,10 @@ def drop(worktree: Worktree, name: str, commit: str) -> None:
     """Delete a branch that kept a side of a conflict, if it is still at `commit` and nobody stands on it."""
     if not checked_out_at(worktree, HEADS + name) and read_ref(worktree, HEADS + name) == commit:
         with suppress(Conflict):
-            git.run(worktree.top, "update-ref", "-d", HEADS + name, commit)
+            git.run(worktree, "update-ref", "-d", HEADS + name, commit)
 
 
 def is_ancestor(worktree: Worktree, one: str, other: str) -> bool:
     """True if `other` has the commit `one`."""
-    done = git.run(worktree.top, "merge-base", "--is-ancestor", one, other)
+    done = git.run(worktree, "merge-base", "--is-ancestor", one, other)
     return done.code == 0

@@ -22,7 +22,7 @@ def files(worktree: Worktree, remote: str, wanted: Callable[[str], bool]) -> Ite
 
     Versions larger than what we read are left out.
     """
-    found = git.run(worktree.top, "rev-list", "--objects", "HEAD", "--not", f"--remotes={remote}")
+    found = git.run(worktree, "rev-list", "--objects", "HEAD", "--not", f"--remotes={remote}")
     rows = (line.partition(b" ") for line in found.out.splitlines()) if not found.code else ()
     paths: dict[bytes, str] = {}
     for blob, _, name in rows:
@@ -36,12 +36,12 @@ def files(worktree: Worktree, remote: str, wanted: Callable[[str], bool]) -> Ite
 
 
 def _contents(worktree: Worktree, blobs: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
-    told = git.run(worktree.top, "cat-file", "--batch-check", stdin=b"\n".join(blobs) + b"\n")
+    told = git.run(worktree, "cat-file", "--batch-check", stdin=b"\n".join(blobs) + b"\n")
     rows = [line.split() for line in told.out.splitlines()]
     small = [row[0] for row in rows if len(row) == 3 and row[1] == b"blob" and int(row[2]) <= READ_LIMIT]
     if not small:
         return
-    out, at = git.run(worktree.top, "cat-file", "--batch", stdin=b"\n".join(small) + b"\n").out, 0
+    out, at = git.run(worktree, "cat-file", "--batch", stdin=b"\n".join(small) + b"\n").out, 0
     while at < len(out):
         end = out.index(b"\n", at)
         blob, _, size = out[at:end].split()

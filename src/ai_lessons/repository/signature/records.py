@@ -25,6 +25,8 @@ SIGNERS_NAMESPACE: Final = "ai-lessons-signers@v1"
 FORMAT: Final = 1
 RECORD_LIMIT: Final = 4096
 SIGNATURES_LIMIT: Final = 64
+DAY: Final = 86_400.0
+"""Seconds that a signer's clock may be behind the history."""
 
 Decision = Literal["approve", "revoke", "reject"]
 State = Literal["approved", "unapproved", "stale", "moved", "duplicate", "revoked", "conflict", "rolled-back"]
@@ -34,7 +36,10 @@ _DECISIONS: Final = frozenset({"approve", "revoke", "reject"})
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One decision. `sha256` is `text_digest` of the rule's file, `previous` the digest of the record before, or None.
+    """One decision.
+
+    `sha256` is `text_digest` of the rule's file. `previous` is the digest of the record before, or None; several with
+    commas between them, where this decision settles those that were made side by side.
 
     `at` is ISO 8601 in UTC to the second, `2026-11-21T20:14:00Z`: what the signer says, checked against the key's
     validity and against the record before, and proof of nothing else.
@@ -57,6 +62,10 @@ class Record:
         """The name by which the next record points here."""
         return sha256(self.canonical()).hexdigest()
 
+    def follows(self) -> tuple[str, ...]:
+        """The digests of the records before: several where this one settles what was decided side by side."""
+        return tuple(one for one in (self.previous or "").split(",") if one)
+
     @property
     def seconds(self) -> float:
         """`at` in seconds since 1970."""
@@ -64,11 +73,27 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
+class Signature:
+    """An armoured signature: when it came to the branch, and when the commit before that was made (since 1970)."""
+
+    armoured: str
+    came: float
+    before: float
+
+    def made(self, at: float) -> float:
+        """When it was made: `at`, as the signer says, where the history around it agrees; else when it came.
+
+        Otherwise a key that has expired could go on signing in the past.
+        """
+        return at if self.before - DAY <= at <= self.came else max(self.came, self.before)
+
+
+@dataclass(frozen=True, slots=True)
 class SignedRecord:
-    """A record's file as it stands, and the armoured signatures beside it."""
+    """A record's file as it stands, and the signatures beside it."""
 
     data: bytes
-    signatures: tuple[str, ...]
+    signatures: tuple[Signature, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +129,7 @@ class Chain:
 
     def ends(self) -> tuple[str, ...]:
         """Digests of the records that no other record follows."""
-        followed = {record.previous for record in self.records.values()}
+        followed = {one for record in self.records.values() for one in record.follows()}
         return tuple(sorted(set(self.records) - followed))
 
 
@@ -178,13 +203,13 @@ def _signed_by(
     if record.repository != repository:
         return (), "a record is about another repository"
     people, reason = set(), "a record has no signature"
-    for armoured in signed.signatures[:SIGNATURES_LIMIT]:
+    for signature in signed.signatures[:SIGNATURES_LIMIT]:
         try:
-            key = verify(signed.data, armoured, NAMESPACE)
+            key = verify(signed.data, signature.armoured, NAMESPACE)
         except NotVerified as error:
             reason = str(error)
             continue
-        name = principal(signers, key, NAMESPACE, record.seconds)
+        name = principal(signers, key, NAMESPACE, signature.made(record.seconds))
         if name is None:
             reason = "a record is signed with a key that is not trusted for this at that time"
         else:
@@ -194,11 +219,16 @@ def _signed_by(
     return (), f"{len(people)} of {threshold} people have signed" if people else reason
 
 
+def joined(ends: Sequence[str]) -> str | None:
+    """What a record that follows all of these calls the one before."""
+    return ",".join(sorted(ends)) or None
+
+
 def _in_order(records: Mapping[str, Record]) -> dict[str, Record]:
     return {
         digest: record
         for digest, record in records.items()
-        if (before := records.get(record.previous or "")) is None or before.at <= record.at
+        if all(one not in records or records[one].at <= record.at for one in record.follows())
     }
 
 
@@ -244,7 +274,7 @@ def _standing(chain: Chain, end: str) -> str | None:
     while at is not None and (record := chain.records.get(at)) is not None:
         if record.decision != "reject":
             return at
-        at = record.previous
+        at = next(iter(record.follows()), None)
     return None
 
 
@@ -284,8 +314,7 @@ def trusted_signers(
     """The keys that count, and why the list in the repository does not, if it does not.
 
     `pinned` comes from outside the repository. `listed` is the list inside it, read from `listed_text`, and counts
-    only if a pinned key signed that text; `at` (seconds since 1970) is when the pinned key must be valid: now. An
-    older list with an older signature passes: to take a person's key back for good, remove it from what is pinned.
+    only if a pinned key signed that text; `at` (seconds since 1970) is when the pinned key must be valid: now.
     """
     if signature is None:
         return tuple(pinned), "the list of signers in the repository is not signed" if listed else ""

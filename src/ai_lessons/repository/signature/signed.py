@@ -10,22 +10,31 @@ import json
 from contextlib import suppress
 from dataclasses import astuple, dataclass, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ai_lessons.errors import StorageFailed
 from ai_lessons.repository.approval import approval_memory as memory
 from ai_lessons.repository.approval import approved
-from ai_lessons.repository.approval.approval_state import ApprovalState, pack, unpack
-from ai_lessons.repository.approval.derivation import Reading
 from ai_lessons.repository.approval.rule_files import APPROVALS
+from ai_lessons.repository.approval.rule_history import read_blobs
 from ai_lessons.repository.approval.verdicts import ON_BRANCH, SIGNED, Alarm, Arrival, Evidence, Person, Verdict
-from ai_lessons.repository.signature.records import SignedRecord, Text, chains, judge, remember, seconds_of, text_digest
+from ai_lessons.repository.signature.records import (
+    Signature,
+    SignedRecord,
+    Text,
+    chains,
+    judge,
+    remember,
+    seconds_of,
+    text_digest,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from ai_lessons.repository.approval.approval_memory import Remembered
-    from ai_lessons.repository.approval.verdicts import View
+    from ai_lessons.repository.approval.verdicts import RecordFile, View
     from ai_lessons.repository.signature.records import Finding
     from ai_lessons.repository.signature.signers import Signer
     from ai_lessons.repository.worktree import Worktree
@@ -55,30 +64,42 @@ def with_signatures(
     """
     remembered = memory.load(worktree.state_dir)
     key = _key(view, signers, repository, threshold, remembered)
-    with ApprovalState(approved.state_file(worktree, view.ref)) as state:
-        noted = json.loads(state.get("signed") or "{}")
-        if noted.get("key") != key:
-            policy = _Signatures(signers, repository, threshold)
-            verdicts, gone, records = policy.judge(worktree, view, state, remembered.records)
-            remembered = _remember(worktree, remembered, records)
-            key = _key(view, signers, repository, threshold, remembered)
-            noted = {"key": key, "gone": gone, "verdicts": {rule: pack(one) for rule, one in verdicts.items()}}
-            with state.writing():
-                state.put("signed", json.dumps(noted))
+    noted = _noted(worktree, view.ref)
+    if noted.get("key") != key:
+        policy = _Signatures(signers, repository, threshold)
+        verdicts, gone, records = policy.judge(worktree, view, remembered.records)
+        remembered = _remember(worktree, remembered, records)
+        key = _key(view, signers, repository, threshold, remembered)
+        noted = {"key": key, "gone": gone, "verdicts": {rule: approved.pack(one) for rule, one in verdicts.items()}}
+        with suppress(StorageFailed):  # where nothing can be written, they are judged every time
+            memory.replace_file(_note_file(worktree, view.ref), json.dumps(noted))
     alarms = view.alarms
     if noted["gone"]:
         message = f"signed decisions seen here before are gone, about {', '.join(noted['gone'])}"
-        alarms += (
-            Alarm("rolled-back", message, "look for them in the history: git log --diff-filter=D -- " + APPROVALS),
-        )
-    verdicts = {rule: unpack(rule, raw) for rule, raw in noted["verdicts"].items()}
+        alarms += (Alarm("rolled-back", message, "ask the others for the history as they have it: git log"),)
+    verdicts = {rule: approved.unpack(rule, raw) for rule, raw in noted["verdicts"].items()}
     return replace(view, verdicts=verdicts, alarms=alarms)
 
 
+def _note_file(worktree: Worktree, ref: str) -> Path:
+    return approved.note_file(worktree, ref).with_suffix(".signed.json")
+
+
+def _noted(worktree: Worktree, ref: str) -> dict[str, Any]:
+    try:
+        raw = json.loads(_note_file(worktree, ref).read_bytes())
+        return raw if {"key", "gone", "verdicts"} == raw.keys() else {}
+    except (OSError, ValueError, AttributeError):
+        return {}
+
+
 def _key(view: View, signers: Sequence[Signer], repository: str, threshold: int, remembered: Remembered) -> str:
+    """Everything that the verdicts depend on: not the tip, which moves with every lesson."""
     keys = [[repr(part) for part in astuple(signer)] for signer in signers]
-    parts = (view.tip, keys, repository, threshold, dict(remembered.records))
-    return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+    known = {rule: approved.pack(one) for rule, one in view.verdicts.items()}
+    parts = (keys, repository, threshold, dict(remembered.records), dict(view.here), known)
+    records = [astuple(one) for one in view.records]
+    return sha256(json.dumps((parts, records), sort_keys=True).encode()).hexdigest()
 
 
 def _remember(worktree: Worktree, remembered: Remembered, records: Mapping[str, str]) -> Remembered:
@@ -97,18 +118,16 @@ class _Signatures:
     threshold: int
 
     def judge(
-        self, worktree: Worktree, view: View, state: ApprovalState, remembered: Mapping[str, str]
+        self, worktree: Worktree, view: View, remembered: Mapping[str, str]
     ) -> tuple[dict[str, Verdict], list[str], Mapping[str, str]]:
         """The verdicts, the rules whose decisions are gone, and what to remember."""
-        reading = Reading(worktree)
-        here = state.texts_of(None)
-        decisions = {path: blob for path, blob in view.files.items() if path.startswith(APPROVALS)}
+        here = view.here
         blobs = {blob for texts in here.values() for _, blob in texts}
-        contents = reading.texts({*blobs, *decisions.values()})
-        records = signed_records(decisions, contents)
+        contents = read_blobs(worktree, blobs | {one.blob for one in view.records})
+        records = signed_records(view.records, contents)
         judged = chains(records, self.signers, repository=self.repository, threshold=self.threshold)
         findings = judge(_texts(here, contents), judged, remembered=remembered)
-        archive = _Archive(reading, state, contents)
+        archive = _Archive(worktree, view, contents)
         verdicts = {rule: _verdict(rule, found, here.get(rule, ()), archive, view) for rule, found in findings.items()}
         gone = sorted(rule for rule, found in findings.items() if found.state == "rolled-back")
         return verdicts, gone, remember(remembered, judged)
@@ -123,32 +142,34 @@ def _texts(here: Mapping[str, Sequence[tuple[str, str]]], contents: Mapping[str,
     }
 
 
-def signed_records(decisions: Mapping[str, str], contents: Mapping[str, bytes]) -> list[SignedRecord]:
-    """Records with the signatures whose names begin like theirs, from files by path and contents by blob."""
-    signatures: dict[str, list[str]] = {}
-    for path, blob in sorted(decisions.items()):
-        if path.endswith(SIGNATURE_SUFFIX) and blob in contents:
-            stem = path.rpartition("/")[0] + "/" + path.rpartition("/")[2].partition(".")[0]
-            signatures.setdefault(stem, []).append(contents[blob].decode("utf-8", "replace"))
+def signed_records(files: Iterable[RecordFile], contents: Mapping[str, bytes]) -> list[SignedRecord]:
+    """Records with the signatures whose names begin like theirs, from files and contents by blob."""
+    there = [one for one in sorted(files, key=lambda one: one.path) if one.blob in contents]
+    signatures: dict[str, list[Signature]] = {}
+    for one in there:
+        if one.path.endswith(SIGNATURE_SUFFIX):
+            stem = one.path.rpartition("/")[0] + "/" + one.path.rpartition("/")[2].partition(".")[0]
+            armoured = contents[one.blob].decode("utf-8", "replace")
+            signatures.setdefault(stem, []).append(Signature(armoured, one.came, one.before))
     return [
-        SignedRecord(contents[blob], tuple(signatures.get(path.removesuffix(RECORD_SUFFIX), ())))
-        for path, blob in sorted(decisions.items())
-        if path.endswith(RECORD_SUFFIX) and blob in contents
+        SignedRecord(contents[one.blob], tuple(signatures.get(one.path.removesuffix(RECORD_SUFFIX), ())))
+        for one in there
+        if one.path.endswith(RECORD_SUFFIX)
     ]
 
 
 class _Archive:
     """Finds a text by its digest among those that a rule has or once had."""
 
-    def __init__(self, reading: Reading, state: ApprovalState, contents: Mapping[str, bytes]) -> None:
-        self._reading, self._state, self._contents = reading, state, contents
+    def __init__(self, worktree: Worktree, view: View, contents: Mapping[str, bytes]) -> None:
+        self._worktree, self._view, self._contents = worktree, view, contents
 
     def find(self, rule: str, here: Collection[str], digest: str) -> str | None:
         """Its blob id; None if the text is nowhere in the history."""
         for blob in sorted(here):
             if blob in self._contents and text_digest(self._contents[blob]) == digest:
                 return blob
-        past = self._reading.texts(self._state.blobs_of(rule))
+        past = read_blobs(self._worktree, self._view.texts.get(rule, ()))
         return min((blob for blob, data in past.items() if text_digest(data) == digest), default=None)
 
 

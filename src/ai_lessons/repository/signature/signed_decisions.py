@@ -6,12 +6,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ai_lessons.errors import Conflict, Refused
+from ai_lessons.errors import Refused
 from ai_lessons.knowledge.layout import slug
 from ai_lessons.repository import git
-from ai_lessons.repository.approval.derivation import Reading
 from ai_lessons.repository.approval.rule_files import APPROVALS
-from ai_lessons.repository.signature.records import NAMESPACE, Chain, Record, chains, parse_record, text_digest
+from ai_lessons.repository.approval.rule_history import read_blobs
+from ai_lessons.repository.signature.records import NAMESPACE, Chain, Record, chains, joined, parse_record, text_digest
 from ai_lessons.repository.signature.signed import RECORD_SUFFIX, record_paths, signed_records
 from ai_lessons.repository.signature.signing import sign
 from ai_lessons.repository.signature.sshsig import NotVerified
@@ -52,10 +52,9 @@ def decide(
     `signers` are the keys that are trusted; without any, whatever the branch has counts as decided.
 
     Raises:
-        Refused: no key, one that did not sign (see `signing.sign`), or nothing is left to sign. Conflict: decisions
-        were made side by side.
+        Refused: no key, one that did not sign (see `signing.sign`), or nothing is left to sign.
     """
-    key = git.setting(trunk.worktree.top, KEY_SETTING)
+    key = git.setting(trunk.worktree, KEY_SETTING)
     if not key:
         raise Refused(
             "git does not know which key signs for you",
@@ -64,7 +63,7 @@ def decide(
     before = _Before(trunk, wanted.rule, repository, signers)
     record, path = before.fitting(wanted) or (wanted.record(repository, before.end()), "")
     name = path.rpartition("/")[2].removesuffix(RECORD_SUFFIX) or wanted.name
-    email = git.setting(trunk.worktree.top, "user.email") or "signer"
+    email = git.setting(trunk.worktree, "user.email") or "signer"
     record_path, signature_path = record_paths(wanted.rule, name, slug(email))
     if signature_path in trunk.view.files:
         raise Refused(
@@ -79,10 +78,10 @@ class _Before:
 
     def __init__(self, trunk: Trunk, rule: str, repository: str, signers: Sequence[Signer]) -> None:
         folder = f"{APPROVALS}{rule}/"
-        files = {path: blob for path, blob in trunk.view.files.items() if path.startswith(folder)}
-        contents = Reading(trunk.worktree).texts(set(files.values()))
+        files = [one for one in trunk.view.records if one.path.startswith(folder)]
+        contents = read_blobs(trunk.worktree, {one.blob for one in files})
         found = signed_records(files, contents)
-        self._paths = {contents[blob]: path for path, blob in sorted(files.items(), reverse=True) if blob in contents}
+        self._paths = {contents[one.blob]: one.path for one in files if one.blob in contents}
         self._rule, self._repository = rule, repository
         people = trunk.view.policy.threshold
         if signers:
@@ -97,24 +96,14 @@ class _Before:
         return judged.get(self._rule) or Chain()
 
     def end(self) -> str | None:
-        """The decision that no other follows; None if there is none.
-
-        Raises:
-            Conflict: there are several.
-        """
-        ends = self._valid.ends()
-        if len(ends) > 1:
-            raise Conflict(
-                f"{len(ends)} decisions about rule {self._rule} were made side by side",
-                hint=f"look at them in {APPROVALS}{self._rule}, and remove those that do not hold",
-            )
-        return ends[0] if ends else None
+        """The decision that no other follows; what is signed next settles several that were made side by side."""
+        return joined(self._valid.ends())
 
     def fitting(self, wanted: Wanted) -> tuple[Record, str] | None:
         """The same decision as others made it, to be signed by one more, and its path.
 
         Raises:
-            Refused: enough people have signed it. Conflict: decisions were made side by side.
+            Refused: enough people have signed it.
         """
         end = self.end()
         last = self._valid.records.get(end or "")

@@ -6,20 +6,21 @@ What a format says is read elsewhere (`portable_…`); here it is checked, compa
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, Problem, UsageError
 from ai_lessons.knowledge import drafts, layout, markdown
 from ai_lessons.knowledge.entries import Kind, handle
 from ai_lessons.knowledge.portable.bundle import beside
 from ai_lessons.knowledge.reading import stated_id
+from ai_lessons.knowledge.relations import wrong_kinds
 from ai_lessons.library.checking import checked
 from ai_lessons.library.importing import told_of
 from ai_lessons.library.porting.porting_events import bring_events
-from ai_lessons.library.porting.porting_rules import propose_rules
+from ai_lessons.library.porting.porting_rules import Arrival, propose_rules
 from ai_lessons.library.porting.porting_sources import read_source
 from ai_lessons.library.writes import Written
-from ai_lessons.repository.store import Applied, Change
+from ai_lessons.repository.store import Applied
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,22 +58,6 @@ class Ported:
         return len(self.written)
 
 
-class Arrival(NamedTuple):
-    """An item that was found to be this entry."""
-
-    item: Item
-    entry: Entry
-
-    @property
-    def changes(self) -> list[Change]:
-        """What puts it in place."""
-        item = self.item
-        changes = [Change(item.path, item.data, executable=item.executable or None, expect=None)]
-        if item.side is not None:
-            changes.append(Change(layout.side_of(item.path), item.side, expect=None))
-        return changes
-
-
 def import_file(parts: Parts, file: Path, form: str, *, project: str | None, dry_run: bool) -> Ported:
     """See `Porting.import_file`."""
     parts.refuse_other_formats()
@@ -91,6 +76,7 @@ def bring_in(parts: Parts, bundle: Bundle, name: str, *, dry_run: bool) -> Porte
         parts.options.progress("reading", number, len(bundle.items))
         sorting.take(item)
     parts.options.progress("reading", len(bundle.items), len(bundle.items))
+    sorting.skip_wrong_links()
     skipped = [*bundle.damaged, *sorting.skipped]
     if skipped and not bundle.items:
         raise InvalidEntry([Problem(name, f"{where}: {reason}") for where, reason in skipped[:20]])
@@ -132,6 +118,19 @@ class _Sorting:
             self._take(item)
         except AiLessonsError as error:
             self.skipped.append((item.where, error.message))
+
+    def skip_wrong_links(self) -> None:
+        """Skip every entry with a link between kinds that its relation does not join, once all kinds are known."""
+        arrived = [*self.fresh, *self.rules]
+        targets = {link.target for one in arrived for link in one.entry.links}
+        kinds = {light.id: light.kind for light in self._parts.catalog.many(targets).values()}
+        kinds |= {one.entry.id: one.entry.kind for one in arrived}
+        for one in arrived:
+            links = [link for link in one.entry.links if link.target in kinds]
+            wrong = [wrong_kinds(link.relation, one.entry.kind, kinds[link.target]) for link in links]
+            if any(wrong):
+                (self.rules if one.entry.kind is Kind.RULE else self.fresh).remove(one)
+                self.skipped.append((one.item.where, next(filter(None, wrong))))
 
     def _take(self, item: Item) -> None:
         layout.check_path(item.path)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ai_lessons.errors import Refused
 from ai_lessons.knowledge import drafts, layout, markdown, scopes
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind, Link, Relation
-from ai_lessons.knowledge.evaluation.generic import generic, generic_words
+from ai_lessons.knowledge.generic import generic, generic_words
 from ai_lessons.knowledge.origins import promoted
 from ai_lessons.knowledge.portable.bundle import beside
 from ai_lessons.knowledge.reading import read_entry
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.knowledge.evaluation.specifics import Names
+    from ai_lessons.knowledge.specifics import Names
     from ai_lessons.library.parts import Parts
 
 _STAYS = frozenset(
@@ -32,7 +32,7 @@ _STAYS = frozenset(
         "contexts", "applies_to", "pattern", "rationale", "links", "proves", "source_ref", "review_by", "allow_secrets",
     )
 )  # fmt: skip
-"""Keys that the generic form keeps: what else a frontmatter says, and its comments, nobody has looked at."""
+"""Keys that the generic form keeps: what else a frontmatter says, and its comments, no check looks at."""
 
 _LEFT_BEHIND = ("promoted_to", "reason", "reviewed", "scope", "proves", "path")
 """What is said of the original and not of its copy."""
@@ -51,7 +51,7 @@ class Carried(NamedTuple):
 
     @property
     def whole(self) -> str:
-        """All its files as one text: what a policy looks at, and what somebody releases."""
+        """All its files as one text: what a policy looks at, and what a person releases."""
         return self.text if self.code is None else f"{self.text}\n{self.code.decode('utf-8', 'replace')}"
 
 
@@ -65,7 +65,7 @@ class Placed(NamedTuple):
 
     @property
     def texts(self) -> dict[str, str]:
-        """What the files say, with empty lines for what we wrote of where it comes from: nobody is to revise that."""
+        """What the files say, with empty lines for what we wrote of where it comes from: no author can revise it."""
         file = self.entry.side_path or self.entry.path
         texts = {path: data.decode("utf-8", "replace") for path, data in self.files.items()}
         texts[file] = _SOURCE.sub(lambda found: "\n" * found[0].count("\n"), texts[file], count=1)

@@ -1,4 +1,4 @@
-"""What is known to be somebody's where an entry comes from: people, projects, hosts."""
+"""The names of people, projects and hosts that belong to where an entry comes from."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT
-from ai_lessons.knowledge.evaluation.specifics import Names
+from ai_lessons.knowledge.specifics import Names
 from ai_lessons.library.options import ENTERPRISE, PROJECT
 from ai_lessons.repository.commit_builder import author_here
 
@@ -37,9 +37,9 @@ def place_of(parts: Parts) -> str:
 
 
 def names_of(parts: Parts, target: Parts, entry: Entry, more: Sequence[str] = (), *, strict: bool = False) -> Names:
-    """Whoever wrote the entry and works here, their hosts, and the code project or enterprise that it comes from.
+    """Who wrote the entry and works here, their hosts, and the code project or enterprise that it comes from.
 
-    `strict`, for a text that is to name nobody: also the project of the entry, unless the target knows one of that
+    `strict`, for a text without names: also the project of the entry, unless the target knows one of that
     name. `more` are names that the caller knows.
     """
     tier = parts.options.tier

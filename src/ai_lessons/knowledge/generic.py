@@ -1,7 +1,7 @@
 """The generic form of a text: without code, and without what ties it to one place. Pure.
 
-Code blocks go as a whole, inline code where it carries a name or is more than a word or two; names, addresses, hosts,
-paths and tickets make way for a word in capitals that says what stood there. Of the frontmatter only what people read
+Code blocks go as a whole, inline code where it carries a name or is more than a word or two; names, addresses, hosts
+and paths make way for a word in capitals that says what stood there. Of the frontmatter only what people read
 as sentences is touched: title, pattern, rationale. Doing it again changes nothing.
 """
 
@@ -10,16 +10,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from difflib import unified_diff
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.knowledge import markdown
-from ai_lessons.knowledge.evaluation.specifics import NOBODY, PLACEHOLDER, TOLD, Names, Sort, specifics
 from ai_lessons.knowledge.passages import code_lines, lines_of
 from ai_lessons.knowledge.portable.bundle import one_line
+from ai_lessons.knowledge.specifics import NO_NAMES, PLACEHOLDER, TOLD, Names, Sort, specifics
 from ai_lessons.knowledge.texts import cut
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 BLOCK, INLINE = "(code left out)", "CODE"
 """What stands in the place of code."""
@@ -27,15 +27,13 @@ BLOCK, INLINE = "(code left out)", "CODE"
 SHORT = 40
 """Characters of inline code that may be a word, a key or the name of a command."""
 
-_TITLE = "title"
-_SENTENCES = ("rationale",)
 _PARTS = ("when", "do", "dont", "because")
 _FENCED = re.compile(r"((?:[ \t]*>)*[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*)(?:`{3}|~{3})")
 _QUOTED = re.compile(r"(?:[ \t]{0,3}>)*[ \t]*")
 _HTML = re.compile(r"<(pre|code|script|style)\b[^>]{0,200}>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 _FOUND = 40
-"""Names of a sort that a text itself shows and that are looked for as bare words: each costs a pass."""
+"""Hosts that a text itself shows and that are looked for as bare words: each costs a pass."""
 
 _ROUNDS = 100
 """Passes until nothing changes; what is left after one is a name that its neighbours hid."""
@@ -48,7 +46,7 @@ class Generic(NamedTuple):
     replaced: tuple[str, ...] = ()
 
 
-def generic(text: str, names: Names = NOBODY) -> Generic:
+def generic(text: str, names: Names = NO_NAMES) -> Generic:
     """The generic form of the text of a file, with frontmatter or without.
 
     Raises:
@@ -62,14 +60,12 @@ def generic(text: str, names: Names = NOBODY) -> Generic:
 
 
 def _with_found(text: str, names: Names) -> Names:
-    """With what the text itself shows to be a host or a person: elsewhere it may stand as a bare word."""
-    found = specifics(text, names)
-    people = dict.fromkeys(one.value for one in found if one.sort is Sort.PERSON)
-    hosts = dict.fromkeys(one.value for one in found if one.sort is Sort.HOST and one.value != PLACEHOLDER[Sort.HOST])
-    return Names((*names.people, *list(people)[:_FOUND]), names.projects, (*names.hosts, *list(hosts)[:_FOUND]))
+    """With the hosts that the text itself shows: elsewhere they may stand as bare words."""
+    hosts = dict.fromkeys(one.value for one in specifics(text, names) if one.sort is Sort.HOST)
+    return names._replace(hosts=(*names.hosts, *list(hosts)[:_FOUND]))
 
 
-def generic_words(text: str, names: Names = NOBODY) -> Generic:
+def generic_words(text: str, names: Names = NO_NAMES) -> Generic:
     """The generic form of a sentence, or of a text of several lines."""
     said: Counter[str] = Counter()
     return Generic(_settled(text, names, said, _any), _told(said))
@@ -95,26 +91,18 @@ def _settled(text: str, names: Names, said: Counter[str], change: Callable[[str,
 
 
 def _matter(text: str, names: Names, said: Counter[str]) -> str:
-    fields = markdown.parse(text).fields
-    changes: dict[str, str] = {}
-    for key in (_TITLE, *_SENTENCES):
-        if isinstance(fields.get(key), str):
-            changes[key] = _settled(fields[key], names, said, _any)
-    stated = fields.get("pattern")
-    pattern = stated if isinstance(stated, dict) else {}
-    for part in _PARTS:
-        if isinstance(pattern.get(part), str):
-            changes[f"pattern.{part}"] = _settled(pattern[part], names, said, _any)
-    if _TITLE in changes and changes[_TITLE] != fields[_TITLE]:
-        changes[_TITLE] = one_line(changes[_TITLE])
-    flat = {key: value for key, value in changes.items() if value != _at(fields, key)}
-    return markdown.edit(text, flat) if flat else text
+    old = _sentences(markdown.parse(text).fields)
+    new = {key: _settled(value, names, said, _any) for key, value in old.items()}
+    changes = {key: one_line(value) if key == "title" else value for key, value in new.items() if value != old[key]}
+    return markdown.edit(text, dict(changes)) if changes else text
 
 
-def _at(fields: dict[str, object], key: str) -> object:
-    head, _, rest = key.partition(".")
-    below = fields.get(head)
-    return below.get(rest) if rest and isinstance(below, dict) else below
+def _sentences(fields: Mapping[str, Any]) -> dict[str, str]:
+    """What of the frontmatter people read as sentences, by its key."""
+    pattern = fields.get("pattern")
+    parts = {f"pattern.{part}": pattern.get(part) for part in _PARTS} if isinstance(pattern, dict) else {}
+    stated = {key: fields.get(key) for key in ("title", "rationale")} | parts
+    return {key: value for key, value in stated.items() if isinstance(value, str)}
 
 
 def _body(text: str, names: Names, said: Counter[str]) -> str:

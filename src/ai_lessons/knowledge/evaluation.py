@@ -1,0 +1,163 @@
+"""What is said of an entry before it goes to another tier: findings and a recommendation. Pure values.
+
+A report decides nothing. The recommendation is `reject` where a finding stops it, `revise` where one warns, else
+`approve`.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import defaultdict
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ai_lessons.knowledge.entries import Status
+from ai_lessons.knowledge.specifics import NO_NAMES, TOLD, Names, Sort, specifics
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from ai_lessons.knowledge.entries import Entry
+
+LONGEST = 300
+"""Characters of a line of what others wrote and we repeat."""
+
+_NAMED = 6
+"""Values of one sort that are named; of more the number is told."""
+
+
+class Check(StrEnum):
+    """What was looked at, in the order in which it is told."""
+
+    SECRETS = "secrets"
+    DUPLICATES = "duplicates"
+    CONTRADICTIONS = "contradictions"
+    SPECIFICITY = "specificity"
+    STATUS = "status"
+
+
+class Severity(StrEnum):
+    """A `note` is to be known, a `warning` asks for a revision, a `stop` speaks against it."""
+
+    NOTE = "note"
+    WARNING = "warning"
+    STOP = "stop"
+
+
+class Recommendation(StrEnum):
+    """What to do with it, the laxest first."""
+
+    APPROVE = "approve"
+    REVISE = "revise"
+    REJECT = "reject"
+
+
+class Finding(NamedTuple):
+    """One thing that was found, as a sentence without its end. `where` is `path:line`, or empty."""
+
+    check: Check
+    severity: Severity
+    message: str
+    where: str = ""
+
+
+class Secret(NamedTuple):
+    """What looks like a secret: where, of what sort, and whether its file gives a reason for which it may stay."""
+
+    path: str
+    line: int
+    sort: str
+    allowed: bool = False
+
+
+class Similar(NamedTuple):
+    """An entry of the target that says much the same (`likeness` 0 to 1), or word for word the same."""
+
+    name: str
+    likeness: float
+    same: bool = False
+
+
+class Facts(NamedTuple):
+    """What the text alone does not tell. `contradictions` are sentences."""
+
+    names: Names = NO_NAMES
+    secrets: Sequence[Secret] = ()
+    similar: Sequence[Similar] = ()
+    contradictions: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """An entry as it was found to be."""
+
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def recommendation(self) -> Recommendation:
+        """What follows from the gravest finding."""
+        severities = {one.severity for one in self.findings}
+        if Severity.STOP in severities:
+            return Recommendation.REJECT
+        return Recommendation.REVISE if Severity.WARNING in severities else Recommendation.APPROVE
+
+
+def examine(entry: Entry, files: Mapping[str, str], facts: Facts = Facts()) -> Report:  # noqa: B008 - frozen
+    """The report on an entry whose files hold these texts, by path. Never raises, whatever they hold."""
+    found = [*_known(facts), *_specific(files, facts.names)]
+    if entry.status is Status.WRONG:
+        found.append(Finding(Check.STATUS, Severity.STOP, "it is marked wrong"))
+    return Report(tuple(found))
+
+
+def _known(facts: Facts) -> Iterator[Finding]:
+    for secret in facts.secrets:
+        severity = Severity.NOTE if secret.allowed else Severity.STOP
+        said = f"holds what looks like a secret ({secret.sort})" + (", which its file allows" if secret.allowed else "")
+        yield Finding(Check.SECRETS, severity, said, f"{secret.path}:{secret.line}")
+    for one in sorted(facts.similar, key=lambda one: not one.same):
+        if one.same:
+            yield Finding(Check.DUPLICATES, Severity.STOP, f"the same is there already: {one.name}")
+        else:
+            yield Finding(Check.DUPLICATES, Severity.WARNING, f"much like {one.name} ({one.likeness:.2f})")
+    for message in facts.contradictions:
+        yield Finding(Check.CONTRADICTIONS, Severity.WARNING, message)
+
+
+def _specific(files: Mapping[str, str], names: Names) -> Iterator[Finding]:
+    """A finding for each sort of thing that ties the texts to one place; where the first of them is."""
+    values: defaultdict[Sort, dict[str, str]] = defaultdict(dict)
+    for path, text in files.items():
+        for one in specifics(text, names):
+            values[one.sort].setdefault(one.value, f"{path}:{text.count(chr(10), 0, one.start) + 1}")
+    for sort, found in values.items():
+        named = ", ".join(plain(value, 80) for value in list(found)[:_NAMED])
+        more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+        what = TOLD[sort] + (":" if len(found) == 1 else f" ({len(found)}):")
+        yield Finding(Check.SPECIFICITY, Severity.WARNING, f"{what} {named}{more}", next(iter(found.values())))
+
+
+def render(report: Report) -> str:
+    """Short Markdown, for the message of a commit: a line that says it, and a line for each finding."""
+    found = [f"- {told(one)}" for one in report.findings] or ["- nothing was found that speaks against it"]
+    return "\n".join([f"Evaluation: {report.recommendation.value}", "", *found]) + "\n"
+
+
+def told(one: Finding) -> str:
+    """A finding in one line: `warning, specificity: … (path:line)`."""
+    severity = "" if one.severity is Severity.NOTE else f"{one.severity.value}, "
+    return f"{severity}{one.check.value}: {plain(one.message)}" + (f" ({plain(one.where)})" if one.where else "")
+
+
+def as_data(report: Report) -> dict[str, Any]:
+    """The report as plain data."""
+    found = [one._replace(message=plain(one.message))._asdict() for one in report.findings]
+    return {"recommendation": report.recommendation.value, "findings": found}
+
+
+def plain(text: object, longest: int = LONGEST) -> str:
+    """One short line of printable characters: what others wrote must not draw, or pass for lines of ours."""
+    words = "".join(" " if unicodedata.category(c)[0] in "CZ" else c for c in str(text)[: 4 * longest]).split()
+    line = " ".join(words)
+    return line if len(line) <= longest else line[: longest - 1].rstrip() + "\u2026"

@@ -1,0 +1,315 @@
+"""Who stated a lesson: evidence from git's history and from this machine, never from what a file says of itself.
+
+A lesson that says `from: user` is firm where the user said so here in person, where it lies uncommitted in the working
+tree, or where the user's own identity committed these words, as author and committer and with no agent named in the
+commit. What others committed is theirs, and is told under their name. A commit is a claim, too: whoever forges author
+and committer of one passes, see docs/threat-model.md.
+"""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ai_lessons.errors import AiLessonsError, Refused
+from ai_lessons.index.catalog_writing import Attested
+from ai_lessons.knowledge.entries import Kind, Relation, Status
+from ai_lessons.knowledge.layout import place
+from ai_lessons.repository.running.trust import Trust
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from ai_lessons.knowledge.entries import Entry, Light
+    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.tiers.opened import Reading
+    from ai_lessons.repository.history import Introduced
+    from ai_lessons.repository.store import Change
+
+AI, USER, AGENT = "ai", "user", "agent"
+SILENCING = frozenset((Relation.SUPERSEDES, Relation.CONTRADICTS, Relation.SPECIALIZES))
+"""Relations that may keep the entry that they point to from being shown."""
+
+MOST_PATHS = 200
+"""Of so many lessons the history is asked apart; of more in one walk over all of it."""
+
+
+class _Me(NamedTuple):
+    """The user as git has it: `who` with name, and the addresses that authors and committers have."""
+
+    who: str
+    author: str
+    committer: str
+
+    def is_behind(self, one: Introduced) -> bool:
+        return bool(self.author) and (one.author, one.committer) == (self.author, self.committer)
+
+
+def digest(entry: Entry) -> str:
+    """What a lesson says, where, for whom and with what standing: another text of it has to be stated anew."""
+    said: list[Any] = [entry.title, str(entry.pattern or ""), entry.body.strip(), entry.project]
+    said += [entry.fields.get("from"), entry.fields.get("applies_to")]
+    block = entry.fields.get("source")
+    text = json.dumps([*said, block if isinstance(block, dict) else None], default=str)
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def remember(parts: Parts, who: str, entry: Entry) -> None:
+    """Note on this machine that the user in person, or an agent, has just stated a lesson.
+
+    Raises:
+        StorageFailed: the state folder cannot be written.
+    """
+    _marks(parts).add_all([(entry.path, f"{who} {digest(entry)}")])
+
+
+def confirm(parts: Parts, entry: Entry) -> None:
+    """Note that the user in person states what is written already, whoever wrote it.
+
+    Raises:
+        StorageFailed: the state folder cannot be written.
+    """
+    from ai_lessons.repository import git
+
+    remember(parts, USER, entry)
+    parts.catalog.attest({entry.id: Attested(git.identity(parts.store.worktree) or "", firm=True, start=True)})
+
+
+def _marks(parts: Parts) -> Trust:
+    return Trust(parts.store.state_dir, "statement")
+
+
+def attest(parts: Parts) -> None:
+    """Look after claims that the catalog has met since the last look. Stops no reader: without evidence none holds."""
+    wanted = parts.catalog.unattested()
+    if wanted:
+        entries = {light.id: entry for light in parts.catalog.many(wanted).values() if (entry := _read(parts, light))}
+        try:
+            found = _attested(parts, entries)
+        except AiLessonsError:
+            found = {}
+        nothing = Attested("", firm=False, start=False)
+        parts.catalog.attest({one: found.get(one, nothing) for one in wanted})
+        parts.catalog.unattested()  # that nothing is left is written down
+
+
+def _read(parts: Parts, light: Light) -> Entry | None:
+    try:
+        return parts.load(light.id)[0]
+    except AiLessonsError:
+        return None
+
+
+def _attested(parts: Parts, entries: Mapping[str, Entry]) -> dict[str, Attested]:
+    from ai_lessons.repository import git  # starts programs, which a load that has nothing to look at need not pay
+
+    author, committer, _ = git.callers(parts.store.worktree)
+    me = _Me(author or "", _address(author), _address(committer))
+    marks = _marks(parts).marks()
+    found: dict[str, Attested] = {}
+    rest: dict[str, Entry] = {}
+    for entry_id, entry in entries.items():
+        said = digest(entry)
+        if f"{USER} {said}" in marks:
+            found[entry_id] = Attested(me.who, _is_users(entry), start=True)
+        elif f"{AGENT} {said}" in marks:
+            found[entry_id] = Attested(f"an agent for {me.who}", firm=False, start=True)
+        else:
+            rest[entry_id] = entry
+    if rest:
+        found |= _by_history(parts, rest, me)
+    return found
+
+
+def _by_history(parts: Parts, entries: Mapping[str, Entry], me: _Me) -> dict[str, Attested]:
+    origins = _Origins(parts, entries)
+    committed = parts.history.in_head({one.path for one in entries.values() if digest(one) not in origins.found})
+    found = {}
+    for entry_id, entry in entries.items():
+        by, there = origins.found.get(digest(entry), []), committed.get(entry.path)
+        mine = [one for one in by if me.is_behind(one)]
+        own = [one for one in mine if not one.agent]
+        edited = not by and (there is None or origins.digest_of(entry.path, there) != digest(entry))
+        if own or edited:
+            found[entry_id] = Attested(me.who, _is_users(entry), start=True)
+        else:
+            found[entry_id] = Attested(_named(by[-1]) if by else "", firm=False, start=bool(mine))
+    return found
+
+
+def _named(one: Introduced) -> str:
+    return f"{one.who}, agent {one.agent}" if one.agent else one.who
+
+
+def _is_users(entry: Entry) -> bool:
+    return entry.fields.get("from") == USER
+
+
+def _address(ident: str | None) -> str:
+    return (ident or "").rpartition("<")[2].rstrip(">")
+
+
+class _Origins:
+    """The commits that first said what these lessons say, by digest; a file that only moved says nothing new."""
+
+    def __init__(self, parts: Parts, entries: Mapping[str, Entry]) -> None:
+        self._parts = parts
+        self._wanted: dict[str, set[str]] = {}
+        self._digests: dict[tuple[str, str], str] = {}
+        self.found: dict[str, list[Introduced]] = {}
+        for entry in entries.values():
+            self._wanted.setdefault(entry.path, set()).add(digest(entry))
+        for one in parts.catalog.locations(entries):
+            if one.hash:
+                self._digests[one.path, one.hash] = digest(entries[one.id])
+        asked: set[str] = set()
+        while len(self._wanted) > len(asked):  # files that were moved here had other names before
+            new = set(self._wanted) - asked
+            asked |= new
+            self._look(new)
+            if len(new) > MOST_PATHS:
+                break  # that was all of the history, and every name was met on the way
+
+    def _look(self, paths: set[str]) -> None:
+        few = len(paths) <= MOST_PATHS
+        for one in self._parts.history.introduced(sorted(paths) if few else ()):
+            for path, before, after in one.files:
+                if after and path in self._wanted and (path in paths or not few):
+                    self._weigh(one, path, before, after)
+
+    def _weigh(self, one: Introduced, path: str, before: str | None, after: str) -> None:
+        said = self.digest_of(path, after)
+        if said not in self._wanted[path] or (before and self.digest_of(path, before) == said):
+            return
+        from_where = [old for old, was, now in one.files if was and now != was and self.digest_of(old, was) == said]
+        for old in from_where:
+            self._wanted.setdefault(old, set()).add(said)
+        if not from_where and one not in self.found.setdefault(said, []):
+            self.found[said].append(one)
+
+    def digest_of(self, path: str, blob: str) -> str:
+        """What a file said in a commit; empty for what is no lesson."""
+        if (path, blob) not in self._digests:
+            where = place(path)
+            is_lesson = where is not None and where.kind is Kind.LESSON
+            data = self._parts.history.blobs([blob]).get(blob, b"") if is_lesson else b""
+            entry = _parsed(path, data)
+            self._digests[path, blob] = digest(entry) if entry else ""
+        return self._digests[path, blob]
+
+
+def _parsed(path: str, data: bytes | None) -> Entry | None:
+    from ai_lessons.knowledge.reading import read_entry  # YAML, which a load that has nothing to look at need not pay
+
+    where = place(path)
+    if not data or where is None or where.kind is not Kind.LESSON:
+        return None
+    try:
+        return read_entry(path, data, None)
+    except AiLessonsError:
+        return None
+
+
+def guard(parts: Parts, changes: Sequence[Change]) -> None:
+    """Called before an agent's job is written: it silences no lesson that a person marked firm, and speaks for nobody.
+
+    Raises:
+        Refused: it would; the question is kept for a person.
+    """
+    if not parts.options.agent:
+        return
+    new = [entry for one in changes if isinstance(one.data, bytes) and (entry := _parsed(one.path, one.data))]
+    kept = {(entry.id, digest(entry)) for entry in new if entry.status is Status.ACTIVE}
+    for light, old in _firm(parts, {one.path for one in changes}):
+        if (light.id, digest(old)) not in kept and old.status is Status.ACTIVE:
+            refuse(parts, light, "change it, take it away or mark it wrong")
+    for entry in new:
+        if _is_users(entry) and not _known(parts, entry):
+            remember(parts, AGENT, entry)
+        _refuse_links(parts, entry)
+
+
+def _known(parts: Parts, entry: Entry) -> bool:
+    light = parts.catalog.many([entry.id]).get(entry.id)
+    old = _read(parts, light) if light else None
+    return old is not None and digest(old) == digest(entry)
+
+
+def _firm(parts: Parts, paths: Iterable[str]) -> Iterator[tuple[Light, Entry]]:
+    """The firm lessons at these paths."""
+    for path in paths:
+        where = place(path)
+        if where is None or where.kind is not Kind.LESSON or not parts.store.exists(path):
+            continue
+        try:
+            light = parts.catalog.resolve(path)
+        except AiLessonsError:
+            continue
+        old = _read(parts, light) if light.details.get("firm") else None
+        if old:
+            yield light, old
+
+
+def _refuse_links(parts: Parts, entry: Entry) -> None:
+    ends = {link.target for link in entry.links if link.relation in SILENCING}
+    ends -= {edge.target for edge in parts.catalog.edges(entry.id) if edge.relation in SILENCING} if ends else set()
+    for light in parts.catalog.many(ends).values() if ends else ():
+        if light.details.get("firm"):
+            refuse(parts, light, f"let {entry.title!r} take its place")
+
+
+def refuse(parts: Parts, light: Light, what: str, person: str = "repeats the command") -> None:
+    """Keep what an agent would do to a firm lesson as a question, and refuse it; `person` is what a person does.
+
+    Raises:
+        Refused: always.
+    """
+    ask(parts, light, f"would {what}")
+    raise Refused(
+        f"{light.handle} is firm: a person stated it, and an agent cannot {what}",
+        hint=f"it is kept as a question for a person, who runs ai-lessons admin review, or {person}",
+    )
+
+
+def remember_link(parts: Parts, source: str, target: str) -> None:
+    """Note that the user in person lets one lesson silence another.
+
+    Raises:
+        StorageFailed: the state folder cannot be written.
+    """
+    if not parts.options.agent:
+        _marks(parts).add_all([(source, f"link {source} {target}")])
+
+
+def may_silence(parts: Reading, source: str, target: str, known: Mapping[str, Light]) -> bool:
+    """Whether a link may keep its target away: a firm lesson only for another one, or by a link of the user's own.
+
+    Links come with pulls, and with files that agents write by themselves. `known` holds both entries, where they are.
+    """
+    firm = [bool(one in known and known[one].details.get("firm")) for one in (source, target)]
+    if firm[0] or not firm[1]:
+        return True
+    return any(f"link {source} {target}" in _marks(one).marks() for one in parts.every)
+
+
+def ask(parts: Parts, light: Light, what: str) -> None:
+    """Keep a question about a firm lesson for `admin review`, on this machine; the same one of a day once.
+
+    Raises:
+        StorageFailed: the state folder cannot be written.
+    """
+    day = parts.options.now().date().isoformat()
+    _questions(parts).add_all([(light.path, f"{light.id} {day} {parts.options.agent or 'an agent'} {what}")])
+
+
+def questions(parts: Parts) -> dict[str, list[tuple[str, str]]]:
+    """What agents asked about firm lessons, by id: (day, who and what)."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for entry_id, day, said in sorted(one.split(" ", 2) for one in _questions(parts).marks() if one.count(" ") > 1):
+        found.setdefault(entry_id, []).append((day, said))
+    return found
+
+
+def _questions(parts: Parts) -> Trust:
+    return Trust(parts.store.state_dir, "question")

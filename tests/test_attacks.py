@@ -1,0 +1,492 @@
+"""Attacks on approval, on real git histories: what each brings in force under every policy, as the threat model says.
+
+Every attack is made once and judged under each policy, as a clone judges that knew this policy before.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import subprocess
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ai_lessons.errors import UnsupportedRepository
+from ai_lessons.repository.approval import approval_memory as memory
+from ai_lessons.repository.approval import approved, rule_history
+from ai_lessons.repository.approval.derivation import derive
+from ai_lessons.repository.approval.verdicts import Policy
+from ai_lessons.repository.signature.records import NAMESPACE, Record, text_digest
+from ai_lessons.repository.signature.signed import record_paths, with_signatures
+from ai_lessons.repository.signature.signers import Signer, parse_signers
+from ai_lessons.repository.signature.signing import sign
+from ai_lessons.repository.worktree import locate
+from repository.approval_world import BRANCH, HUMAN, OTHER, OTHER_BRANCH, OTHER_PATH, PATH, RULE, Clone, text, world
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ai_lessons.repository.approval.verdicts import View
+
+PAGE = Path(__file__).parents[1] / "docs" / "threat-model.md"
+HEADING = "## Attacks that the tests make"
+MALLORY = ("Mallory", "mallory@x")
+FORGE = ("GitHub", "noreply@github.com")
+SETTINGS = ".ai-lessons/config.yaml"
+MAIN, REMOTE = "refs/heads/main", "refs/remotes/origin/main"
+POLICIES = {
+    "merge": Policy("merge"),
+    "merge, distinct": Policy("merge", distinct=True),
+    "forge": Policy("forge"),
+    "signed": Policy("signed"),
+}
+
+
+@dataclass
+class Victim:
+    """A clone with one approved rule, "Good", and the attacker's hand in it."""
+
+    clone: Clone
+    key: Path
+    signers: tuple[Signer, ...]
+    ref: str = MAIN
+
+    def write(self, evil: str = "Evil", rule: str = OTHER, path: str = OTHER_PATH) -> dict[str, str | None]:
+        """A rule of the attacker's."""
+        return {path: text(evil, rule)}
+
+    def branch(self, name: str = OTHER_BRANCH, base: str = "main") -> None:
+        self.clone.run("switch", "-q", "-c", name, base)
+
+    def main(self) -> None:
+        self.clone.run("switch", "-q", "main")
+
+    def raw_commit(self, head: bytes, message: str, *parents: str) -> str:
+        """A commit object with these lines in its header, which git would not write; main points to it."""
+        tree = self.clone.run("write-tree")
+        known = b"".join(f"parent {parent}\n".encode() for parent in parents)
+        data = f"tree {tree}\n".encode() + known + head + b"\n" + message.encode() + b"\n"
+        made = subprocess.run(
+            ["git", "hash-object", "-t", "commit", "-w", "--stdin", "--literally"],
+            cwd=self.clone.root, input=data, capture_output=True, check=True,
+        ).stdout.decode().strip()  # fmt: skip
+        self.clone.run("reset", "-q", "--hard", made)
+        return made
+
+    def judged(self, policy: Policy) -> View:
+        """The branch as a clone sees it that knew this policy."""
+        worktree = locate(self.clone.root)
+        ref = REMOTE if policy.require == "forge" else self.ref
+        memory.save(worktree.state_dir, replace(memory.load(worktree.state_dir), policies={ref: policy}))
+        approved.note_file(worktree, ref).unlink(missing_ok=True)
+        view = derive(worktree, ref)
+        return with_signatures(worktree, view, self.signers, repository="here") if policy.require == "signed" else view
+
+    def served(self, policy: Policy) -> set[str]:
+        """The last lines of the rules in force."""
+        blobs = [one.blob for one in self.judged(policy).verdicts.values() if one.in_force and one.blob]
+        return {self.clone.run("cat-file", "blob", blob).splitlines()[-1] for blob in blobs}
+
+
+@pytest.fixture
+def victim(tmp_path: Path) -> Victim:
+    _, mine = world(tmp_path)
+    key = tmp_path / "alice"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    record = Record("here", RULE, PATH, text_digest(text("Good").encode()), "approve", None, "2025-10-09T08:55:00Z")
+    names = record_paths(RULE, "01JD3Z8QK5W7M2X9V4T68F3K01", "alice")
+    signature = sign(record.canonical(), str(key), NAMESPACE)
+    mine.propose({PATH: text("Good")})
+    mine.merge(BRANCH, options=("--no-ff",))
+    mine.commit("sign", dict(zip(names, (record.canonical().decode(), signature), strict=True)))
+    mine.run("branch", "-D", BRANCH)
+    mine.run("push", "-q")
+    found = Victim(mine, key, parse_signers(f"alice@x {key.with_suffix('.pub').read_text()}")[0])
+    for policy in POLICIES.values():
+        assert found.served(policy) == {"Good"}
+    return found
+
+
+# --- the attacks: each leaves main as the victim has it after a pull ---
+
+
+def a_commit_straight_to_main(v: Victim) -> None:
+    v.clone.commit("tidy", v.write(), MALLORY)
+
+
+def an_edit_of_an_approved_rule(v: Victim) -> None:
+    v.clone.commit("tidy", v.write(rule=RULE, path=PATH), MALLORY)
+
+
+def a_commit_hidden_behind_a_merge_of_something_else(v: Victim) -> None:
+    v.branch("feature")
+    v.clone.commit("tidy", v.write(), MALLORY)
+    v.main()
+    v.clone.merge("feature", options=("--no-ff",))
+
+
+def an_own_proposal_merged(v: Victim) -> None:
+    v.branch()
+    v.clone.commit("propose", v.write(), MALLORY)
+    v.main()
+    v.clone.merge(OTHER_BRANCH, by=MALLORY, options=("--no-ff",))
+
+
+def a_text_born_inside_a_merge_of_the_proposal(v: Victim) -> None:
+    v.branch("side")
+    v.clone.commit("side", {"x/lessons/a.md": "a\n"}, MALLORY)
+    v.branch()
+    v.clone.commit("start", {"x/lessons/b.md": "b\n"}, MALLORY)
+    v.clone.run("merge", "-q", "--no-ff", "--no-commit", "side", by=MALLORY)
+    v.clone.commit("Merge branch 'side'", v.write(), MALLORY)
+    v.main()
+    v.clone.merge(OTHER_BRANCH, by=MALLORY, options=("--no-ff",))
+
+
+def an_edit_born_inside_a_merge_of_its_proposal(v: Victim) -> None:
+    v.branch("side")
+    v.clone.commit("side", {"x/lessons/a.md": "a\n"}, MALLORY)
+    v.branch(BRANCH)
+    v.clone.commit("start", {"x/lessons/b.md": "b\n"}, MALLORY)
+    v.clone.run("merge", "-q", "--no-ff", "--no-commit", "side", by=MALLORY)
+    v.clone.commit("Merge branch 'side'", v.write(rule=RULE, path=PATH), MALLORY)
+    v.main()
+    v.clone.merge(BRANCH, by=MALLORY, options=("--no-ff",))
+
+
+def a_proposal_of_another_person_amended_and_merged(v: Victim) -> None:
+    v.branch()
+    v.clone.commit("propose", v.write("Harmless"), HUMAN)
+    v.clone.write(OTHER_PATH, text("Evil", OTHER))
+    v.clone.run("add", "-A")
+    v.clone.run("commit", "-q", "--amend", "--no-edit", by=HUMAN, committer=MALLORY)
+    v.main()
+    v.clone.merge(OTHER_BRANCH, by=MALLORY, options=("--no-ff",))
+
+
+def a_commit_added_to_the_proposal_of_another_and_merged(v: Victim) -> None:
+    v.branch()
+    v.clone.commit("propose", v.write("Harmless"), HUMAN)
+    v.clone.commit("better", v.write(), MALLORY)
+    v.main()
+    v.clone.merge(OTHER_BRANCH, by=("Mallory", "MALLORY@X"), options=("--no-ff",))
+
+
+def a_squash_of_the_own_proposal(v: Victim) -> None:
+    v.branch()
+    v.clone.commit("propose", v.write(), MALLORY)
+    v.main()
+    v.judged(POLICIES["merge"])
+    v.clone.run("merge", "-q", "--squash", OTHER_BRANCH)
+    v.clone.run("commit", "-q", "-m", "Take it", by=MALLORY)
+
+
+def a_fast_forward_to_the_own_proposal(v: Victim) -> None:
+    v.branch()
+    v.clone.commit("propose", v.write(), MALLORY)
+    v.main()
+    v.clone.run("merge", "-q", "--ff-only", OTHER_BRANCH)
+
+
+def a_squash_in_which_an_agent_says_so(v: Victim) -> None:
+    v.branch()
+    v.clone.commit("propose", v.write(), MALLORY)
+    v.main()
+    v.judged(POLICIES["merge"])
+    v.clone.run("merge", "-q", "--squash", OTHER_BRANCH)
+    v.clone.run("commit", "-q", "-m", "Take it\n\nagent: claude")
+
+
+def a_merge_in_which_an_agent_says_so(v: Victim) -> None:
+    v.branch()
+    v.clone.commit("propose", v.write(), MALLORY)
+    v.main()
+    v.clone.merge(OTHER_BRANCH, options=("--no-ff",), message=f"Merge branch '{OTHER_BRANCH}'\n\nAgent: claude")
+
+
+def a_text_changed_inside_the_merge(v: Victim) -> None:
+    v.branch()
+    v.clone.commit("propose", v.write("Harmless"), MALLORY)
+    v.main()
+    v.clone.run("merge", "-q", "--no-ff", "--no-commit", OTHER_BRANCH)
+    v.clone.commit(f"Merge branch '{OTHER_BRANCH}'", v.write(), HUMAN)
+
+
+def a_second_rule_in_the_proposal(v: Victim) -> None:
+    third = "01JD3Z8QK5W7M2X9V4T6TTTTTT"
+    v.branch()
+    v.clone.commit("propose", {**v.write("Harmless"), "jira/rules/t.md": text("Evil", third)}, MALLORY)
+    v.main()
+    v.clone.merge(OTHER_BRANCH, options=("--no-ff",))
+
+
+def a_merge_that_only_claims_to_be_one(v: Victim) -> None:
+    v.clone.commit(f"Merge branch '{OTHER_BRANCH}'", v.write(), MALLORY)
+
+
+def a_second_parent_late_in_the_header(v: Victim) -> None:
+    tip = v.clone.head()
+    v.clone.write(OTHER_PATH, text("Evil", OTHER))
+    v.clone.run("add", "-A")
+    people = b"author Human <human@x> 1770000000 +0000\ncommitter Human <human@x> 1770000000 +0000\n"
+    v.raw_commit(people + f"parent {tip}\n".encode(), f"Merge branch '{OTHER_BRANCH}'", tip)
+
+
+def a_merge_with_bytes_that_are_no_text(v: Victim) -> None:
+    v.branch()
+    v.clone.commit("propose", v.write(), MALLORY)
+    proposal = v.clone.head()
+    v.main()
+    tip = v.clone.head()
+    v.clone.run("merge", "-q", "--no-ff", "--no-commit", OTHER_BRANCH)
+    people = b"author H\xff <human@x> 1770000000 +0000\ncommitter H\xff <human@x> 1770000000 +0000\n"
+    v.raw_commit(people, f"Merge branch '{OTHER_BRANCH}'", tip, proposal)
+
+
+def a_merge_in_an_encoding_that_hides_its_words(v: Victim) -> None:
+    v.branch()
+    v.clone.commit("propose", v.write(), MALLORY)
+    proposal = v.clone.head()
+    v.main()
+    tip = v.clone.head()
+    v.clone.run("merge", "-q", "--no-ff", "--no-commit", OTHER_BRANCH)
+    people = b"author H <human@x> 1770000000 +0000\ncommitter H <human@x> 1770000000 +0000\nencoding utf-7\n"
+    v.raw_commit(people, f"Merge branch '{OTHER_BRANCH}'", tip, proposal)
+
+
+def a_commit_replaced_by_another(v: Victim) -> None:
+    v.branch()
+    v.clone.commit("propose", v.write(), MALLORY)
+    v.main()
+    tip = v.clone.head()
+    v.clone.merge(OTHER_BRANCH, options=("--no-ff",))
+    made = v.clone.head()
+    v.clone.run("reset", "-q", "--hard", tip)
+    v.clone.commit("tidy", {"x/lessons/c.md": "c\n"})
+    v.clone.run("replace", v.clone.head(), made)
+
+
+def a_policy_that_asks_for_something_else(v: Victim) -> None:
+    v.clone.commit("use the forge", {SETTINGS: "format: 1\napproval:\n  require: forge\n", **v.write()}, MALLORY)
+
+
+def a_policy_that_asks_for_less(v: Victim) -> None:
+    v.clone.commit("policy", {SETTINGS: "format: 1\napproval:\n  require: merge\n  distinct: false\n"}, MALLORY)
+    an_own_proposal_merged(v)
+
+
+def settings_that_cannot_be_read(v: Victim) -> None:
+    v.clone.commit("policy", {SETTINGS: "format: [\n", **v.write()}, MALLORY)
+
+
+def a_removal_by_a_commit(v: Victim) -> None:
+    v.clone.commit("tidy", {PATH: None}, MALLORY)
+
+
+def the_signed_record_deleted_and_the_text_changed(v: Victim) -> None:
+    v.clone.run("rm", "-rq", ".ai-lessons/approvals")
+    v.clone.commit("tidy", v.write(rule=RULE, path=PATH), MALLORY)
+
+
+def a_clone_that_is_cut_off_at_the_merge(v: Victim) -> None:
+    a_text_changed_inside_the_merge(v)
+    v.clone.run("push", "-q")
+    hub = v.clone.run("remote", "get-url", "origin")
+    for place in ("refs/heads/main", "refs/remotes/origin/main", f"refs/heads/{OTHER_BRANCH}"):
+        v.clone.run("update-ref", "-d", place)
+    (v.clone.root / ".git" / "shallow").unlink(missing_ok=True)
+    v.clone = replace(v.clone, root=v.clone.root.with_name("shallow"))
+    subprocess.run(["git", "clone", "-q", "--depth", "1", f"file://{hub}", str(v.clone.root)], check=True)
+
+
+def a_forged_name_on_the_merge(v: Victim) -> None:
+    v.branch()
+    v.clone.commit("propose", v.write(), MALLORY)
+    v.main()
+    v.clone.merge(OTHER_BRANCH, by=HUMAN, options=("--no-ff",))
+
+
+def a_forged_address_of_a_forge(v: Victim) -> None:
+    v.clone.commit("Use X (#7)", v.write(), MALLORY, FORGE)
+
+
+NO, YES, GONE = "stopped", "in force", "stopped, the good rule too"
+ATTACKS: list[tuple[Callable[[Victim], None], str, str, str, str]] = [
+    # the attack; what comes of it under merge, distinct, forge (where nobody protects the branch), signed
+    (a_commit_straight_to_main, NO, NO, YES, NO),
+    (an_edit_of_an_approved_rule, NO, NO, YES, NO),
+    (a_commit_hidden_behind_a_merge_of_something_else, NO, NO, YES, NO),
+    (an_own_proposal_merged, YES, NO, YES, NO),
+    (a_text_born_inside_a_merge_of_the_proposal, YES, NO, YES, NO),
+    (an_edit_born_inside_a_merge_of_its_proposal, YES, NO, YES, NO),
+    (a_proposal_of_another_person_amended_and_merged, YES, NO, YES, NO),
+    (a_commit_added_to_the_proposal_of_another_and_merged, YES, NO, YES, NO),
+    (a_squash_of_the_own_proposal, NO, NO, YES, NO),
+    (a_fast_forward_to_the_own_proposal, NO, NO, YES, NO),
+    (a_squash_in_which_an_agent_says_so, NO, NO, YES, NO),
+    (a_merge_in_which_an_agent_says_so, NO, NO, YES, NO),
+    (a_text_changed_inside_the_merge, NO, NO, YES, NO),
+    (a_second_rule_in_the_proposal, NO, NO, YES, NO),
+    (a_merge_that_only_claims_to_be_one, NO, NO, YES, NO),
+    (a_second_parent_late_in_the_header, NO, NO, YES, NO),
+    (a_merge_with_bytes_that_are_no_text, NO, NO, YES, NO),
+    (a_merge_in_an_encoding_that_hides_its_words, NO, NO, YES, NO),
+    (a_commit_replaced_by_another, NO, NO, NO, NO),
+    (a_policy_that_asks_for_something_else, NO, NO, YES, NO),
+    (a_policy_that_asks_for_less, YES, NO, YES, NO),
+    (settings_that_cannot_be_read, NO, NO, YES, NO),
+    (a_removal_by_a_commit, NO, NO, GONE, NO),
+    (the_signed_record_deleted_and_the_text_changed, NO, NO, YES, NO),
+    (a_clone_that_is_cut_off_at_the_merge, GONE, GONE, YES, NO),
+    (a_forged_name_on_the_merge, YES, YES, YES, NO),
+    (a_forged_address_of_a_forge, YES, NO, YES, NO),
+]
+
+
+@pytest.mark.parametrize(
+    ("attack", "expected"), [(row[0], row[1:]) for row in ATTACKS], ids=[r[0].__name__ for r in ATTACKS]
+)
+def test_what_an_attack_brings_in_force(
+    victim: Victim, attack: Callable[[Victim], None], expected: tuple[str, ...]
+) -> None:
+    attack(victim)
+    victim.clone.run("update-ref", REMOTE, MAIN)
+    found = {}
+    for name, policy in POLICIES.items():
+        served = victim.served(policy)
+        found[name] = YES if "Evil" in served else NO if "Good" in served else GONE
+    assert found == dict(zip(POLICIES, expected, strict=True))
+
+
+def test_the_page_says_of_every_attack_what_comes_of_it() -> None:
+    section = PAGE.read_text().partition(HEADING)[2].partition("\n## ")[0]
+    rows = [
+        tuple(cell.strip() for cell in line.strip("|").split("|"))
+        for line in section.splitlines()
+        if line.startswith("| ") and not line.startswith("| ---")
+    ]
+    assert rows[0] == ("attack", *POLICIES)
+    assert rows[1:] == [(row[0].__name__.replace("_", " "), *row[1:]) for row in ATTACKS]
+
+
+# --- settings of git decide nothing ---
+
+HOSTILE = [
+    *(f"log.diffMerges={value}" for value in (
+        "off", "none", "on", "m", "first-parent", "1", "separate", "remerge", "r",
+        "combined", "c", "dense-combined", "cc",
+    )),
+    "log.showSignature=true", "log.mailmap=true", "log.follow=true", "log.date=relative", "log.decorate=full",
+    "log.showRoot=false", "log.abbrevCommit=true", "log.excludeDecoration=*",
+    "diff.renames=copies", "diff.noprefix=true",
+    "diff.external=false", "diff.relative=true", "diff.ignoreSubmodules=all", "diff.orderFile=/dev/null",
+    "core.quotePath=true", "core.abbrev=4", "core.commitGraph=false", "core.precomposeUnicode=true",
+    "i18n.logOutputEncoding=UTF-16", "i18n.commitEncoding=latin1", "format.pretty=oneline", "color.ui=always",
+    "core.pager=false", "grep.patternType=perl", "core.useReplaceRefs=true", "mailmap.blob=HEAD:README.md",
+    "diff.algorithm=patience", "merge.log=true", "notes.displayRef=*",
+]  # fmt: skip
+
+
+def test_no_setting_of_git_changes_a_verdict(victim: Victim) -> None:
+    a_text_changed_inside_the_merge(victim)
+    victim.clone.write(".mailmap", "Mallory <mallory@x> <human@x>\n")
+    expected = victim.judged(POLICIES["merge, distinct"])
+    assert (expected.verdicts[RULE].in_force, expected.verdicts[OTHER].in_force) == (True, False)
+    for setting in HOSTILE:
+        name, _, value = setting.partition("=")
+        victim.clone.run("config", name, value)
+        assert victim.judged(POLICIES["merge, distinct"]) == expected, setting
+        victim.clone.run("config", "--unset", name)
+    assert len(HOSTILE) >= 20
+
+
+# --- commits that git would not write stop nobody ---
+
+PIECES = st.sampled_from([
+    b"author Human <human@x> 1770000000 +0000", b"committer Human <human@x> 1770000000 +0000", b"encoding latin1",
+    b"encoding UTF-8", b"encoding nothing", b"gpgsig x\n y", b" more",
+    b"parent 0123456789012345678901234567890123456789",
+    b"commit \xff\xfe bad", b"author H <> 1 +0000", b"committer H <a@b> 99999999999999 +0000", b"x", b"",
+    b"committer H <a@b> 5 +99999999", b"author H <a@b> -5 +0000", b"mergetag object x\n y", b"tree x", b"a b\x00c",
+])  # fmt: skip
+
+
+def headers() -> Iterator[st.SearchStrategy[list[bytes]]]:
+    right = [b"author Human <human@x> 1770000000 +0000", b"committer Human <human@x> 1770000000 +0000"]
+    yield st.lists(PIECES | st.binary(max_size=20), max_size=5)
+    yield st.lists(PIECES | st.binary(max_size=20), max_size=3).map(lambda more: right + more)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.one_of(*headers()), st.binary(max_size=60), st.booleans())
+def test_whatever_stands_in_a_commit_it_is_read_with_the_parents_that_git_sees(
+    tmp_path_factory: pytest.TempPathFactory, header: list[bytes], message: bytes, merge: bool
+) -> None:
+    root = tmp_path_factory.mktemp("odd")
+
+    def run(*words: str, data: bytes = b"") -> str:
+        done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, check=True, input=data)
+        return done.stdout.decode().strip()
+
+    run("init", "-q", "-b", "main")
+    identity = ["-c", "user.name=Human", "-c", "user.email=human@x"]
+    run(*identity, "commit", "-q", "--allow-empty", "-m", "one")
+    run(*identity, "commit", "-q", "--allow-empty", "-m", "two")
+    parents = [f"parent {run('rev-parse', name)}".encode() for name in ("HEAD", "HEAD~1")][: 1 + merge]
+    tree = f"tree {run('rev-parse', 'HEAD^{tree}')}".encode()
+    data = b"\n".join([tree, *parents, *header]) + b"\n\n" + message
+    made = run("hash-object", "-t", "commit", "-w", "--stdin", "--literally", data=data)
+    listed = subprocess.run(
+        ["git", "-C", str(root), "rev-list", "--parents", "-1", made], capture_output=True, check=False
+    )
+    if listed.returncode:
+        return  # git itself takes it for damaged, and no push would bring it
+    run("update-ref", MAIN, made)
+    worktree = locate(root)
+    derive(worktree, MAIN)
+    found = rule_history.commits(worktree, [made])[-1]
+    assert [found.id, *found.parents] == listed.stdout.decode().split()
+    assert found.odd or (found.author.email == found.committer.email == "human@x")
+
+
+# --- missing evidence proves nothing ---
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 4])
+def test_a_shallow_clone_keeps_only_what_it_can_prove_and_says_how_to_deepen(
+    victim: Victim, tmp_path: Path, depth: int
+) -> None:
+    hub = victim.clone.run("remote", "get-url", "origin")
+    root = tmp_path / "shallow"
+    subprocess.run(["git", "clone", "-q", "--depth", str(depth), f"file://{hub}", str(root)], check=True)
+    view = derive(locate(root), MAIN)
+    proven = int(victim.clone.run("rev-list", "--count", "--merges", "-1", f"main~{depth - 1}..main") or 0) > 0
+    assert view.verdicts[RULE].in_force is proven
+    (alarm,) = view.alarms
+    assert (alarm.kind, "--unshallow" in alarm.hint, "--deepen" in alarm.hint) == ("shallow", True, True)
+
+
+@pytest.mark.parametrize("kind", ["blob:none", "tree:0"])
+def test_a_partial_clone_reads_as_far_as_it_has_objects(victim: Victim, tmp_path: Path, kind: str) -> None:
+    hub = victim.clone.run("remote", "get-url", "origin")
+    subprocess.run(["git", "-C", hub, "config", "uploadpack.allowFilter", "true"], check=True)
+    root = tmp_path / "partial"
+    subprocess.run(["git", "clone", "-q", f"--filter={kind}", f"file://{hub}", str(root)], check=True)
+    subprocess.run(["git", "-C", str(root), "remote", "set-url", "origin", "/nowhere"], check=True)
+    if kind == "tree:0":
+        with pytest.raises(UnsupportedRepository) as refused:
+            derive(locate(root), MAIN)
+        assert "--refetch" in refused.value.hint
+    else:
+        assert derive(locate(root), MAIN).verdicts[RULE].in_force
+
+
+def test_attacks_have_names_of_their_own() -> None:
+    names = [row[0].__name__ for row in ATTACKS]
+    assert not [a for a, b in itertools.combinations(names, 2) if a == b]
+    assert all(re.fullmatch(r"[a-z_]+", name) for name in names)
