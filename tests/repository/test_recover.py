@@ -137,9 +137,9 @@ def test_a_file_that_is_missing_while_a_merge_is_under_way_is_named_and_brought_
     saved = store.save()
     assert "a merge is under way" in saved.waiting
     assert [note.partition(" ")[0] for note in saved.notes] == ["0.md", "1.md", "2.md", "and"]
-    for job in store.missing():
+    for job in store.journal.missing(store.root):
         recover.bring_back(store, job)
-    assert store.missing() == ()
+    assert store.journal.missing(store.root) == ()
     (store.git_dir / "MERGE_HEAD").unlink()
     assert len(store.save().commits) == 5
 

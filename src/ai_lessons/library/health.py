@@ -97,7 +97,8 @@ def _pending(parts: Parts) -> Check:
 
 
 def _taken_away(parts: Parts) -> int:
-    return len(parts.store.journal.swept()) + len(parts.store.missing())
+    journal = parts.store.journal
+    return len(journal.swept()) + len(journal.missing(parts.store.root))
 
 
 def _entries(parts: Parts) -> Check:

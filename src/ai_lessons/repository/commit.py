@@ -126,7 +126,7 @@ class Committer:
                     housekeeping.tidy(self._worktree)
         except Later as later:
             outcome.waiting = str(later)
-            outcome.notes += recover.told(self._store.missing(newest=None if insist else FEW))
+            outcome.notes += recover.told(self._journal.missing(self._store.root, None if insist else FEW))
         except AiLessonsError as error:
             outcome.waiting = error.message
         return outcome

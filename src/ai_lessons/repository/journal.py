@@ -15,7 +15,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.repository.files import translated, write_all
+from ai_lessons.repository.files import status_of, translated, write_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -127,6 +127,14 @@ class Journal:
         A note that cannot be read is put aside: its files are still there.
         """
         return self._read(_READY, newest)
+
+    def missing(self, root: Path, newest: int | None = None) -> tuple[Intent, ...]:
+        """Committable jobs of which a file is gone that they wrote below `root`."""
+        return tuple(
+            job
+            for job in self.pending(newest)
+            if any(one.size is not None and status_of(root, one.path) is None for one in job.paths)
+        )
 
     def waits(self, name: str) -> bool:
         """True while the job has no commit."""

@@ -223,14 +223,6 @@ class Store:
         """Jobs whose files are in place and that wait for their commit, oldest first."""
         return tuple(self.journal.pending())
 
-    def missing(self, newest: int | None = None) -> tuple[Intent, ...]:
-        """Jobs that wait for a commit although a file that they wrote is gone, of all or of the `newest` so many."""
-        return tuple(
-            job
-            for job in self.journal.pending(newest)
-            if any(one.size is not None and not self.exists(one.path) for one in job.paths)
-        )
-
     def apply(self, job: Job) -> Applied:
         """Put the job's files in place, note it, and try to commit it together with all others that wait.
 
