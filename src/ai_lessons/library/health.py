@@ -78,7 +78,7 @@ def _pending(parts: Parts) -> Check:
             "pending", "warning", f"notes of writes that cannot be read: {', '.join(damaged)}",
             f"the files are in place: commit what `git status` lists, rm {parts.store.state_dir}/journal/*.damaged",
         )  # fmt: skip
-    swept = len(parts.store.journal.swept())
+    swept = _taken_away(parts)
     if swept:
         return Check(
             "pending", "warning", f"writes that were taken away before their commit: {swept}",
@@ -94,6 +94,11 @@ def _pending(parts: Parts) -> Check:
     return Check(
         "pending", "ok", f"commits are yours to make{ignored}", f"git config {AUTOCOMMIT} true" if stated else ""
     )
+
+
+def _taken_away(parts: Parts) -> int:
+    journal = parts.store.journal
+    return len(journal.swept()) + len(journal.missing(parts.store.root))
 
 
 def _entries(parts: Parts) -> Check:
@@ -178,7 +183,7 @@ def stats(parts: Parts) -> Stats:
         passages=status.passages,
         vectors=status.vectors,
         pending=len(parts.store.pending()),
-        taken_away=len(parts.store.journal.swept()),
+        taken_away=_taken_away(parts),
         commits_30_days=_recent_commits(parts),
         oldest=sizes.oldest,
         newest=sizes.newest,
@@ -200,7 +205,7 @@ def _recent_commits(parts: Parts) -> int:
     done = git.run(
         parts.store.worktree, "rev-list", "--count", "--since=30.days", "HEAD", "--", ".", cwd=parts.store.root
     )
-    return int(done.text) if done is not None and not done.code else 0
+    return int(done.text) if not done.code else 0
 
 
 def stale(parts: Parts) -> tuple[Stale, ...]:
