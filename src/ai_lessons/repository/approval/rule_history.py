@@ -269,11 +269,11 @@ def _trees(worktree: Worktree, commits: Collection[str]) -> dict[str, str]:
 def _compared(worktree: Worktree, pairs: Collection[tuple[str, str]]) -> bytes:
     """What `diff-tree` says of pairs of trees, in any order; of many by two programs side by side."""
     only = ("--", worktree.prefix) if worktree.prefix else ()
-    asked = ("diff-tree", "--stdin", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-relative", *only)
+    asked = ("--stdin", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-relative", *only)
     lines = [f"{old} {new}\n" for old, new in pairs]
     parts = [lines[::2], lines[1::2]] if len(lines) > _MANY else [lines]
     with ThreadPoolExecutor(len(parts)) as pool:
-        return b"".join(pool.map(lambda part: _git(worktree, *asked, stdin="".join(part).encode()), parts))
+        return b"".join(pool.map(lambda part: _git(worktree, "diff-tree", *asked, stdin="".join(part).encode()), parts))
 
 
 def _changes(worktree: Worktree, pairs: Collection[tuple[str, str]]) -> dict[tuple[str, str], tuple[FileChange, ...]]:
