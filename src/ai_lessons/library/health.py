@@ -31,8 +31,8 @@ def doctor(parts: Parts) -> tuple[Check, ...]:
     """See `Admin.doctor`. A check that fails is a line of the answer, never the end of it."""
     names: list[tuple[str, Callable[[Parts], Check]]] = [
         ("repository", _repository), ("git", _git), ("identity", _identity), ("pending", _pending),
-        ("entries", _entries), ("hooks", _hooks), ("catalog", _catalog), ("index", _index), ("model", _model),
-        ("config", _config), ("disk", _disk),
+        ("entries", _entries), ("approval", _approval), ("hooks", _hooks), ("catalog", _catalog),
+        ("index", _index), ("model", _model), ("config", _config), ("disk", _disk),
     ]  # fmt: skip
     return tuple(_checked(parts, name, look) for name, look in names)
 
@@ -108,6 +108,16 @@ def _entries(parts: Parts) -> Check:
     if left_out:
         return Check("entries", "error", f"{total} readable, {left_out} left out", "ai-lessons admin validate")
     return Check("entries", "ok", f"{total} readable")
+
+
+def _approval(parts: Parts) -> Check:
+    view = parts.rules.view()
+    if view is None or view.tip is None:
+        return Check("approval", "ok", "no approval branch yet, so no rule is in force")
+    if view.alarms:
+        return Check("approval", "warning", "; ".join(alarm.message for alarm in view.alarms), view.alarms[0].hint)
+    count = sum(one.in_force for one in view.verdicts.values())
+    return Check("approval", "ok", f"{count} rule{'' if count == 1 else 's'} in force by {view.policy.require}")
 
 
 def _hooks(parts: Parts) -> Check:
