@@ -139,6 +139,8 @@ def test_what_git_clean_took_away_is_named_listed_and_brought_back(knowledge: Pa
     git(knowledge, "checkout", "-q", "--detach")
     made = run("contribute", "add-lesson", "--title", "Swept", "--content", "x", "--json").json
     git(knowledge, "clean", "-fdq")
+    assert f"its text is kept: ai-lessons admin recover {made['path']}" in run("admin", "save").out
+    assert [one["title"] for one in run("admin", "recover", "--list", "--json").json["kept"]] == ["Swept"]
     git(knowledge, "switch", "-q", "main")
     assert f"its text is kept: ai-lessons admin recover {made['path']}" in run("admin", "save").out
     assert not (knowledge / made["path"]).exists()

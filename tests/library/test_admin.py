@@ -164,9 +164,11 @@ def test_two_files_that_fix_would_put_in_one_place_are_not_both_moved(world: Wor
 def test_the_doctor_looks_at_everything_and_writes_nothing(world: World, git: Git) -> None:
     checks = {check.name: check for check in world.library.admin.doctor()}
     assert list(checks) == [
-        "repository", "git", "identity", "pending", "entries", "hooks", "catalog", "index", "model", "config", "disk",
+        "repository", "git", "identity", "pending", "entries", "approval", "hooks", "catalog",
+        "index", "model", "config", "disk",
     ]  # fmt: skip
     assert checks["repository"].state == checks["identity"].state == checks["entries"].state == "ok"
+    assert (checks["approval"].state, checks["approval"].detail) == ("ok", "0 rules in force by merge")
     assert checks["model"].remedy == "ai-lessons admin model pull"
     assert "hooks install" in checks["hooks"].remedy
     assert all(check.remedy for check in checks.values() if check.state != "ok")

@@ -356,3 +356,17 @@ def test_a_commit_that_git_would_not_write_stops_no_reader_and_is_named(world: W
         return
     assert any(named in alarm for alarm in world.library.admin.audit().alarms)
     assert any(named in problem.path for problem in world.library.admin.validate().problems)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_branch_whose_name_is_no_text_is_no_proposal_and_stops_no_reader(world: World, *, packed: bool) -> None:
+    world.add("Zebras")
+    made = world.library.contribute.suggest_rule(RuleDraft("New", "Because.", "Do it."))
+    for name in (b"rules/R-AAAAAA-\xff", "rules/R-BBBBBB-\u202ex".encode(), b"proposals/L-AAAAAA-\xfe"):
+        world.git(world.root, "branch", os.fsdecode(name), made.branch)
+    if packed:
+        world.git(world.root, "pack-refs", "--all")
+    assert "Zebras" in world.titles()
+    assert [one.branch for one in world.fresh().admin.pending_rules()] == [made.branch]
+    assert world.fresh().admin.audit().ok
+    assert world.fresh().admin.approve_rule(made.handle).handle == made.handle

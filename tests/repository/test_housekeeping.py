@@ -94,7 +94,7 @@ def test_users_who_want_no_housekeeping_of_gits_get_none(
     git(store.root, "config", "gc.auto", "0")
     assert store.apply(add("a.md")).commit
     scatter(store.root)
-    assert asked(store, monkeypatch) == ["gc", "--auto", "--quiet"]
+    assert asked(store, monkeypatch)[-3:] == ["gc", "--auto", "--quiet"]
     time.sleep(0.3)
     assert packs(store.root) == 51
 

@@ -129,6 +129,21 @@ def test_another_text_in_its_place_is_not_overwritten(store: Store) -> None:
     assert kept(store) == {"a.md": b"text\n"}
 
 
+def test_a_file_that_is_missing_while_a_merge_is_under_way_is_named_and_brought_back(store: Store, git: Git) -> None:
+    (store.git_dir / "MERGE_HEAD").write_text(git(store.root, "rev-parse", "HEAD") + "\n")
+    for n in range(5):
+        store.apply(add(f"{n}.md"))
+        (store.root / f"{n}.md").unlink()
+    saved = store.save()
+    assert "a merge is under way" in saved.waiting
+    assert [note.partition(" ")[0] for note in saved.notes] == ["0.md", "1.md", "2.md", "and"]
+    for job in store.journal.missing(store.root):
+        recover.bring_back(store, job)
+    assert store.journal.missing(store.root) == ()
+    (store.git_dir / "MERGE_HEAD").unlink()
+    assert len(store.save().commits) == 5
+
+
 def test_bytes_are_kept_for_thirty_days(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     note_only(store, add("a.md"))
     (store.root / "a.md").unlink()

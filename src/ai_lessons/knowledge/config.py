@@ -98,7 +98,7 @@ KEYS: Mapping[str, Key] = {
     "approval.require": Key(
         "how a rule must have come there: merge, forge or signed", "merge", may_be.one_of("merge", "forge", "signed")
     ),
-    "approval.distinct": Key("ask for an approver other than the proposer", False, may_be.truth),  # noqa: FBT003
+    "approval.distinct": Key("ask for an approver who made no commit of the proposal", False, may_be.truth),  # noqa: FBT003
     "approval.threshold": Key(
         "how many people have to sign, where `approval.require` is signed", 1, may_be.up_to(20, "people")
     ),

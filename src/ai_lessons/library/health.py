@@ -31,8 +31,8 @@ def doctor(parts: Parts) -> tuple[Check, ...]:
     """See `Admin.doctor`. A check that fails is a line of the answer, never the end of it."""
     names: list[tuple[str, Callable[[Parts], Check]]] = [
         ("repository", _repository), ("git", _git), ("identity", _identity), ("pending", _pending),
-        ("entries", _entries), ("hooks", _hooks), ("catalog", _catalog), ("index", _index), ("model", _model),
-        ("config", _config), ("disk", _disk),
+        ("entries", _entries), ("approval", _approval), ("hooks", _hooks), ("catalog", _catalog),
+        ("index", _index), ("model", _model), ("config", _config), ("disk", _disk),
     ]  # fmt: skip
     return tuple(_checked(parts, name, look) for name, look in names)
 
@@ -78,7 +78,7 @@ def _pending(parts: Parts) -> Check:
             "pending", "warning", f"notes of writes that cannot be read: {', '.join(damaged)}",
             f"the files are in place: commit what `git status` lists, rm {parts.store.state_dir}/journal/*.damaged",
         )  # fmt: skip
-    swept = len(parts.store.journal.swept())
+    swept = _taken_away(parts)
     if swept:
         return Check(
             "pending", "warning", f"writes that were taken away before their commit: {swept}",
@@ -96,6 +96,11 @@ def _pending(parts: Parts) -> Check:
     )
 
 
+def _taken_away(parts: Parts) -> int:
+    journal = parts.store.journal
+    return len(journal.swept()) + len(journal.missing(parts.store.root))
+
+
 def _entries(parts: Parts) -> Check:
     sizes = parts.current().sizes()
     total = sum(sizes.entries.values())
@@ -103,6 +108,16 @@ def _entries(parts: Parts) -> Check:
     if left_out:
         return Check("entries", "error", f"{total} readable, {left_out} left out", "ai-lessons admin validate")
     return Check("entries", "ok", f"{total} readable")
+
+
+def _approval(parts: Parts) -> Check:
+    view = parts.rules.view()
+    if view is None or view.tip is None:
+        return Check("approval", "ok", "no approval branch yet, so no rule is in force")
+    if view.alarms:
+        return Check("approval", "warning", "; ".join(alarm.message for alarm in view.alarms), view.alarms[0].hint)
+    count = sum(one.in_force for one in view.verdicts.values())
+    return Check("approval", "ok", f"{count} rule{'' if count == 1 else 's'} in force by {view.policy.require}")
 
 
 def _hooks(parts: Parts) -> Check:
@@ -178,7 +193,7 @@ def stats(parts: Parts) -> Stats:
         passages=status.passages,
         vectors=status.vectors,
         pending=len(parts.store.pending()),
-        taken_away=len(parts.store.journal.swept()),
+        taken_away=_taken_away(parts),
         commits_30_days=_recent_commits(parts),
         oldest=sizes.oldest,
         newest=sizes.newest,
@@ -200,7 +215,7 @@ def _recent_commits(parts: Parts) -> int:
     done = git.run(
         parts.store.worktree, "rev-list", "--count", "--since=30.days", "HEAD", "--", ".", cwd=parts.store.root
     )
-    return int(done.text) if done is not None and not done.code else 0
+    return int(done.text) if not done.code else 0
 
 
 def stale(parts: Parts) -> tuple[Stale, ...]:

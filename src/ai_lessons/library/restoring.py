@@ -101,7 +101,7 @@ def _unsaved(parts: Parts) -> int:
     from ai_lessons.repository import git
 
     done = git.run(parts.store.worktree, "status", "--porcelain", "-z", "-uall", "--", ".", cwd=parts.store.root)
-    return len([one for one in done.out.split(b"\0") if one]) if done is not None else 0
+    return len([one for one in done.out.split(b"\0") if one])
 
 
 class _Past:

@@ -14,6 +14,7 @@ from ai_lessons.knowledge.texts import decode
 from ai_lessons.library.checking import texts_of
 from ai_lessons.library.reports import Report
 from ai_lessons.library.secrets import secret_scan
+from ai_lessons.repository.approval.derivation import odd_commits
 from ai_lessons.repository.store import Change, blob_id
 
 if TYPE_CHECKING:
@@ -65,8 +66,10 @@ def _look(parts: Parts, wanted: Sequence[str]) -> Report:
 
 def _commit_problems(parts: Parts) -> list[Problem]:
     """Commits of the approval branch and of proposals that are not as git writes them, and so prove nothing."""
-    looks = parts.rules.looks()
-    return [Problem(f"commit {name[:10]}", what) for name, what in looks[-1].odd] if looks else []
+    ref = parts.rules.ref()
+    return (
+        [Problem(f"commit {name[:10]}", what) for name, what in odd_commits(parts.store.worktree, ref)] if ref else []
+    )
 
 
 def _entry_problems(store: Store, entry: Entry) -> list[Problem]:

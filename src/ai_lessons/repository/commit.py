@@ -50,6 +50,9 @@ QUEUE, SAVE_QUEUE = 0.3, 10.0
 TRIES, SAVE_TRIES = 0.1, 5.0
 """Seconds to try again where git's index is locked or the branch moves: in passing, and to save."""
 
+FEW = 20
+"""Jobs that a write looks through for files that were taken away, where it has to wait for its commit."""
+
 HALF_WRITTEN = 0.2
 """Seconds for which a file that is shorter than what we wrote counts as one that `git stash pop` is just filling."""
 
@@ -123,6 +126,7 @@ class Committer:
                     housekeeping.tidy(self._worktree)
         except Later as later:
             outcome.waiting = str(later)
+            outcome.notes += recover.told(self._journal.missing(self._store.root, None if insist else FEW))
         except AiLessonsError as error:
             outcome.waiting = error.message
         return outcome
@@ -145,11 +149,14 @@ class Committer:
         return bool(left) and min(left) >= QUEUE
 
     def _drain(self, outcome: _Outcome) -> None:
+        if waiting := self._journal.ages():
+            self._refuse_busy(outcome, alone=len(waiting) == 1)
         if not activity.busy(self._worktree):
             self._look_after(read_head(self._worktree), outcome)
         recover.returned(self._worktree, self._journal)
         while jobs := [job for job in self._journal.pending() if job.name not in outcome.blocked][:BATCH]:
-            self._refuse_busy(outcome, alone=len(jobs) == 1)
+            if reason := activity.busy(self._worktree):
+                raise Later(reason)
             blocked = len(outcome.blocked)
             with self._opened() as repo:
                 self._commit_batch(repo, jobs, outcome)

@@ -15,7 +15,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.repository.files import translated, write_all
+from ai_lessons.repository.files import status_of, translated, write_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -121,9 +121,20 @@ class Journal:
         for name in _listed(self._folder, _WRITING):
             self.drop(name)
 
-    def pending(self) -> list[Intent]:
-        """Every committable job, oldest first. A note that cannot be read is put aside: its files are still there."""
-        return self._read(_READY)
+    def pending(self, newest: int | None = None) -> list[Intent]:
+        """Every committable job, or the newest so many, oldest first.
+
+        A note that cannot be read is put aside: its files are still there.
+        """
+        return self._read(_READY, newest)
+
+    def missing(self, root: Path, newest: int | None = None) -> tuple[Intent, ...]:
+        """Committable jobs of which a file is gone that they wrote below `root`."""
+        return tuple(
+            job
+            for job in self.pending(newest)
+            if any(one.size is not None and status_of(root, one.path) is None for one in job.paths)
+        )
 
     def waits(self, name: str) -> bool:
         """True while the job has no commit."""
@@ -191,9 +202,9 @@ class Journal:
         """The files of a job that was swept away are in place again: it waits for its commit. Under the write lock."""
         self._rename(name, _SWEPT, _READY)
 
-    def _read(self, suffix: str) -> list[Intent]:
+    def _read(self, suffix: str, newest: int | None = None) -> list[Intent]:
         intents = []
-        for name in _listed(self._folder, suffix):
+        for name in _listed(self._folder, suffix)[-newest if newest else None :]:
             try:
                 with (self._folder / (name + suffix)).open("rb") as file:
                     intents.append(_intent(file.readline()))

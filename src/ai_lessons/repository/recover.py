@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 PATIENCE = 5.0
 """Seconds to wait for another process that puts files in place."""
 
+SHOWN = 3
+"""So many files are named in an answer."""
+
 LOOKED_AT = 20
 """The newest so many batches of ours are looked for where the branch was set back."""
 
@@ -151,11 +154,13 @@ def _intent_of(repo: Repo, commit: str) -> Intent:
 
 def told(found: Sequence[Intent]) -> list[str]:
     """What the next answer says about it."""
-    return [
-        f"{one.path} was taken away before its commit; its text is kept: ai-lessons admin recover {one.path}"
-        for job in found
-        for one in job.paths
+    paths = [one.path for job in found for one in job.paths]
+    rows = [
+        f"{path} was taken away before its commit; its text is kept: ai-lessons admin recover {path}"
+        for path in paths[:SHOWN]
     ]
+    more = len(paths) - SHOWN
+    return [*rows, f"and {more} more: ai-lessons admin recover --list"] if more > 0 else rows
 
 
 def returned(worktree: Worktree, journal: Journal) -> None:
@@ -166,7 +171,7 @@ def returned(worktree: Worktree, journal: Journal) -> None:
 
 
 def bring_back(store: Store, job: Intent) -> None:
-    """Write the files of a job that was swept away again, so that it waits for its commit.
+    """Write the files of a job that was swept away again (or that misses some), so that it waits for its commit.
 
     Raises:
         Conflict: another text is there now. StorageFailed: the disk said no.

@@ -46,7 +46,7 @@ def _first(worktree: Worktree, tip: str) -> str:
     from ai_lessons.repository import git  # noqa: PLC0415  # it loads subprocess, which a read with nothing new spares
 
     done = git.run(worktree, "--no-replace-objects", "rev-list", "--first-parent", "--max-parents=0", tip, "--")
-    if done is None or done.code or not done.text:
+    if done.code or not done.text:
         raise UnsupportedRepository(f"the history of {worktree.top} cannot be read", hint="git fsck")
     return done.text.split()[-1]
 

@@ -51,7 +51,7 @@ class PortingJobs:
 
         Raises:
             UnsupportedRepository: it is of a newer program. UnsavedEdits: a file that changes has edits in no commit.
-            Refused: an earlier write waits for its commit. NotFound: no git program.
+            Refused: an earlier write waits for its commit.
         """
         from ai_lessons.library.migrating import migrate
 
@@ -61,7 +61,7 @@ class PortingJobs:
         """Tag what is committed, with writes that waited; without a name by the time.
 
         Raises:
-            UsageError: no name for a tag. Conflict: it is taken. NotFound: no git program, or nothing committed yet.
+            UsageError: no name for a tag. Conflict: it is taken. NotFound: nothing committed yet.
             Refused: git has no name for the user.
         """
         from ai_lessons.library.restoring import snapshot
@@ -69,11 +69,7 @@ class PortingJobs:
         return snapshot(self._parts, name)
 
     def snapshots(self) -> tuple[Snapshot, ...]:
-        """Every snapshot (annotated tag), newest first.
-
-        Raises:
-            NotFound: no git program.
-        """
+        """Every snapshot (annotated tag), newest first."""
         from ai_lessons.library.restoring import snapshots_of
 
         return snapshots_of(self._parts)

@@ -10,6 +10,7 @@ from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.library.rules.rule_answers import Audit, AuditRow, TakenRow
 from ai_lessons.library.rules.rule_desk import moment, name
 from ai_lessons.repository.approval.approval_branch import branch_name, short_name
+from ai_lessons.repository.approval.derivation import odd_commits
 from ai_lessons.repository.worktree import read_ref
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ def audit(parts: Parts) -> Audit:
     parts.rules.expect(blob for one in verdicts if (blob := _blob(one)))
     rows = sorted((_row(parts, view, one) for one in verdicts), key=lambda row: (row.path, row.id))
     alarms = tuple(f"{alarm.message} ({alarm.hint})" if alarm.hint else alarm.message for alarm in view.alarms)
-    alarms += tuple(f"commit {commit[:10]} proves nothing: {what} (look: git fsck)" for commit, what in view.odd)
+    odd = odd_commits(parts.store.worktree, view.ref)
+    alarms += tuple(f"commit {commit[:10]} proves nothing: {what} (look: git fsck)" for commit, what in odd)
     ok = not alarms and not any(row.problem for row in rows)
     return Audit(tuple(rows), alarms, ok, tuple(_taken_row(parts, one) for one in taken(parts)))
 

@@ -46,7 +46,8 @@ class Recovered:
 def recovered(parts: Parts, refs: Sequence[str], *, only_list: bool) -> Recovered:
     """See `SharingJobs.recover`."""
     store = parts.store
-    found = [(job, tuple(_kept(parts, job))) for job in reversed(store.journal.swept())]
+    jobs = (*store.journal.swept(), *store.journal.missing(store.root))
+    found = [(job, tuple(_kept(parts, job))) for job in reversed(jobs)]
     for ref in refs:
         if not any(_is_meant(ref, one) for _, every in found for one in every):
             raise NotFound("kept file", ref, hint="see what is kept: ai-lessons admin recover --list")
@@ -60,7 +61,9 @@ def recovered(parts: Parts, refs: Sequence[str], *, only_list: bool) -> Recovere
             brought += every
     saved = store.save()
     notes = (*saved.notes, *([f"waiting: {saved.waiting}"] if saved.waiting else ()))
-    left = tuple(one for job in store.journal.swept() for one in _kept(parts, job))
+    left = tuple(
+        one for job in (*store.journal.swept(), *store.journal.missing(store.root)) for one in _kept(parts, job)
+    )
     return Recovered(left, tuple(brought), saved.commits, notes)
 
 

@@ -62,7 +62,7 @@ class SharingJobs:
         names it, and our side is kept on a branch.
 
         Raises:
-            NotFound: no git program, or no such remote. Conflict: no branch is checked out, somebody is in the middle
+            NotFound: no such remote. Conflict: no branch is checked out, somebody is in the middle
             of git, or others were faster too often. UnsavedEdits: an edit that is in no commit is in the way. Refused:
             the remote does not take pushes, or the histories have nothing in common. Unreachable: no answer.
         """

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ai_lessons.repository.approval.approval_memory import Remembered
     from ai_lessons.repository.worktree import Worktree
 
-_FORMAT: Final = 2
+_FORMAT: Final = 3
 """Raise it when the same history would be judged differently."""
 
 
@@ -60,7 +60,6 @@ class Noted:
     texts: Mapping[str, tuple[str, ...]]
     records: tuple[RecordFile, ...]
     signer_lists: tuple[tuple[str, ...], tuple[str, ...]]
-    odd: tuple[tuple[str, str], ...]
 
 
 def look(worktree: Worktree, ref: str) -> View | None:
@@ -88,7 +87,7 @@ def viewed(worktree: Worktree, ref: str, tip: str, found: Noted) -> View | None:
         alarms += (Alarm("shallow", message, "git fetch --unshallow, or git fetch --deepen=100"),)
     return View(
         ref, tip, policy, found.verdicts, found.files, alarms, found.said, found.here, found.texts, found.records,
-        found.signer_lists, found.odd,
+        found.signer_lists,
     )  # fmt: skip
 
 
@@ -180,7 +179,6 @@ def noted(worktree: Worktree, ref: str) -> Noted | None:
             texts={rule: tuple(blobs) for rule, blobs in raw["texts"].items()},
             records=tuple(RecordFile(*one) for one in raw["records"]),
             signer_lists=(tuple(raw["signer_lists"][0]), tuple(raw["signer_lists"][1])),
-            odd=tuple((commit, what) for commit, what in raw["odd"]),
         )
     except (OSError, ValueError, TypeError, KeyError, AttributeError, IndexError):
         return None  # never looked, or a file that cannot be read: it is only a memory

@@ -63,6 +63,16 @@ def derive(worktree: Worktree, ref: str) -> View:
     raise UnsupportedRepository(f"branches of {worktree.top} moved while they were read", hint="try again")
 
 
+def odd_commits(worktree: Worktree, ref: str) -> list[tuple[str, str]]:
+    """Commits of the approval branch and of proposals of rules that git would not have written, with what is wrong.
+
+    Raises:
+        UnsupportedRepository: the history cannot be read.
+    """
+    tips = {read_ref(worktree, ref), *rule_refs(worktree).values()} - {None}
+    return [(one.id, one.odd) for one in rule_history.commits(worktree, sorted(filter(None, tips))) if one.odd]
+
+
 def _advanced(worktree: Worktree, ref: str, tip: str) -> Noted | None:
     """What was noted with its tip moved, if nothing that came since concerns approval; None to judge anew."""
     noted = approved.noted(worktree, ref)
@@ -75,7 +85,7 @@ def _advanced(worktree: Worktree, ref: str, tip: str) -> Noted | None:
     # every way from the new tip back to the old one begins at a child of the old one
     if not any(noted.tip in commit.parents for commit in fresh):
         return None
-    if any(commit.odd or commit.cut or any(commit.changes) for commit in fresh):
+    if any(any(commit.changes) for commit in fresh):
         return None
     return replace(noted, tip=tip, key=approval_stamp.key_of(worktree, tip))
 
@@ -87,13 +97,11 @@ class _Derivation:
         self._worktree, self._ref, self._tip = worktree, ref, tip
         self._remembered = memory.load(worktree.state_dir)
         self._rules: dict[str, str | None] = {}
-        self._odd: list[tuple[str, str]] = []
 
     def run(self) -> Noted:
         """Read, judge, and give what is to be noted."""
         commits = rule_history.read(self._worktree, [self._tip])
         self._learn(commits)
-        self._odd = [(commit.id, commit.odd) for commit in commits if commit.odd]
         place = {commit.id: number for number, commit in enumerate(commits)}
         files = _files(commits, place)
         said = self._stated_policy(files)
@@ -119,7 +127,6 @@ class _Derivation:
             texts=_texts(steps),
             records=tuple(_records(commits, parents, ancestry)),
             signer_lists=_signer_lists(commits),
-            odd=tuple(self._odd),
         )
 
     def rule_of(self, path: str, blob: str) -> str:
@@ -141,7 +148,6 @@ class _Derivation:
             return known
         commits = rule_history.read(self._worktree, list(dict.fromkeys(commit for commit, _ in fresh)), [self._tip])
         self._learn(commits)
-        self._odd += [(commit.id, commit.odd) for commit in commits if commit.odd]
         noted = dict.fromkeys(one for several in known.texts.values() for one in several)
         found = [one for one in proposed(fresh, commits, self.rule_of) if one not in noted]
         with suppress(StorageFailed):  # then they are known this once
@@ -233,7 +239,7 @@ def _commit(
             said = tuple(known.tips.get(side, "") for side in raw.parents[1:])
     return Commit(
         raw.id, node, parents[node], raw.author, raw.committer, raw.committed, raw.message,
-        branches=said, rules=rules, cut=raw.cut, odd=raw.odd,
+        branches=said, rules=rules, cut=raw.said.cut, odd=raw.odd,
     )  # fmt: skip
 
 

@@ -101,7 +101,7 @@ class Witness:
         """
         nodes = self._past.ancestry.between(commit.parents[0], commit.parents[side])
         brought = [self._past.commits[node] for node in nodes]
-        if not brought or any(one.odd or one.cut for one in brought):
+        if not brought or any(one.odd or one.said.cut for one in brought):
             return False
         mergers = [one for one in (commit.author, commit.committer) if one.email not in FORGES]
         people = {person for one in brought for person in (one.author, one.committer)}

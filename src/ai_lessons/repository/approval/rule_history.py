@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import re
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -34,6 +35,9 @@ UNKNOWN: Final = Person("", "")
 
 _FEW: Final = 64
 """So many texts are first looked for as loose objects."""
+
+_MANY: Final = 1000
+"""From so many pairs of trees on, a second program is started."""
 
 _EMPTY: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 _LAST_SECOND: Final = 253_402_300_799
@@ -69,23 +73,70 @@ class FileChange(NamedTuple):
     new: str | None
 
 
-class RawCommit(NamedTuple):
-    """One commit as it stands in git. Plain tuples, because a history has tens of thousands of them.
+class Said(NamedTuple):
+    """What a commit says of itself; `committed` in seconds since 1970.
 
-    `parents` are those that git follows here; `cut` says that the commit states others (a shallow clone). `changes`
-    are against each parent, against the empty tree for a commit without one. `committed` is in seconds since 1970.
-    `odd` says what is wrong with a commit that git would not have written; empty for all others.
+    `cut` says that it states other parents than git follows here (a shallow clone), `odd` what is wrong with a commit
+    that git would not have written; empty for all others.
     """
 
-    id: str
-    parents: tuple[str, ...]
     author: Person
     committer: Person
     committed: int
     message: str
     cut: bool
     odd: str
-    changes: tuple[tuple[FileChange, ...], ...] = ()
+
+
+class RawCommit:
+    """One commit as it stands in git; what it says is read when it is asked for, because few of a history are.
+
+    `parents` are those that git follows here. `changes` are against each parent, against the empty tree for a commit
+    without one.
+    """
+
+    __slots__ = ("_record", "_said", "changes", "id", "parents", "tree")
+
+    def __init__(self, record: bytes) -> None:
+        """One record of `rev-list --header --parents`, whatever stands in it."""
+        names, _, self._record = record.partition(b"\n")
+        self.id, *parents = names.decode().split()
+        self.parents = tuple(parents)
+        self.tree = self._record[5:45].decode("ascii", "replace")
+        self.changes: tuple[tuple[FileChange, ...], ...] = ()
+        self._said: Said | None = None
+
+    @property
+    def said(self) -> Said:
+        """What it says of itself."""
+        if self._said is None:
+            self._said = _said(self._record, self.parents)
+        return self._said
+
+    @property
+    def author(self) -> Person:
+        """Who wrote it."""
+        return self.said.author
+
+    @property
+    def committer(self) -> Person:
+        """Who committed it."""
+        return self.said.committer
+
+    @property
+    def committed(self) -> int:
+        """When, in seconds since 1970."""
+        return self.said.committed
+
+    @property
+    def message(self) -> str:
+        """Its words."""
+        return self.said.message
+
+    @property
+    def odd(self) -> str:
+        """Why it proves nothing; empty for a commit as git writes it."""
+        return self.said.odd
 
 
 def read(worktree: Worktree, tips: Sequence[str], without: Sequence[str] = ()) -> list[RawCommit]:
@@ -94,15 +145,14 @@ def read(worktree: Worktree, tips: Sequence[str], without: Sequence[str] = ()) -
     Raises:
         UnsupportedRepository: a commit or a tree is missing.
     """
-    rows = _rows(worktree, tips, without)
-    trees = {row.commit.id: row.tree for row in rows}
-    trees |= _trees(worktree, {parent for row in rows for parent in row.commit.parents} - trees.keys())
-    pairs = [[(trees[p], row.tree) for p in row.commit.parents] or [(_EMPTY, row.tree)] for row in rows]
+    found = _listed(worktree, tips, without)
+    trees = {commit.id: commit.tree for commit in found}
+    trees |= _trees(worktree, {parent for commit in found for parent in commit.parents} - trees.keys())
+    pairs = [[(trees[p], commit.tree) for p in commit.parents] or [(_EMPTY, commit.tree)] for commit in found]
     changed = _changes(worktree, {pair for several in pairs for pair in several if pair[0] != pair[1]})
-    return [
-        row.commit._replace(changes=tuple(changed.get(pair, ()) for pair in several))
-        for row, several in zip(rows, pairs, strict=True)
-    ]
+    for commit, several in zip(found, pairs, strict=True):
+        commit.changes = tuple([changed.get(pair, ()) for pair in several])
+    return found
 
 
 def commits(worktree: Worktree, tips: Sequence[str], newest: int | None = None) -> list[RawCommit]:
@@ -111,7 +161,7 @@ def commits(worktree: Worktree, tips: Sequence[str], newest: int | None = None) 
     Raises:
         UnsupportedRepository: a commit is missing.
     """
-    return [row.commit for row in _rows(worktree, tips, (), newest)]
+    return _listed(worktree, tips, (), newest)
 
 
 def contained(worktree: Worktree, tip: str, commits: Collection[str]) -> set[str]:
@@ -159,40 +209,26 @@ def person(raw: bytes) -> Person:
     return Person(found[1], found[2]) if found else UNKNOWN
 
 
-class _Row(NamedTuple):
-    commit: RawCommit
-    tree: str
-
-
-def _rows(worktree: Worktree, tips: Sequence[str], without: Sequence[str], newest: int | None = None) -> list[_Row]:
+def _listed(
+    worktree: Worktree, tips: Sequence[str], without: Sequence[str], newest: int | None = None
+) -> list[RawCommit]:
     most = [] if newest is None else [f"--max-count={newest}"]
     asked = ("rev-list", "--header", "--parents", "--topo-order", "--reverse", "--encoding=none", *most, "--stdin")
     wanted = "".join(f"{commit}\n" for commit in tips) + "".join(f"^{commit}\n" for commit in without)
-    return [_row(record) for record in _git(worktree, *asked, stdin=wanted.encode()).split(b"\0") if record]
+    return [RawCommit(one) for one in _git(worktree, *asked, stdin=wanted.encode()).split(b"\0") if one]
 
 
-def commit_of(record: bytes) -> RawCommit:
-    """One record of `rev-list --header --parents`, whatever stands in it."""
-    return _row(record).commit
-
-
-def _row(record: bytes) -> _Row:
-    """One record of `rev-list --header --parents`: the commit and its parents as git follows them, then its text."""
-    names, _, rest = record.partition(b"\n")
-    name, *parents = names.decode().split()
-    header, _, body = rest.partition(b"\n\n")
-    tree = header[5:45].decode("ascii", "replace")
+def _said(record: bytes, parents: Sequence[str]) -> Said:
+    header, _, body = record.partition(b"\n\n")
     found = _HEADER.fullmatch(header)
     if found is None or not _REST.fullmatch(found[9] or b""):
-        odd = "its header is not one that git writes"
-        return _Row(RawCommit(name, tuple(parents), UNKNOWN, UNKNOWN, 0, "", False, odd), tree)  # noqa: FBT003
-    stated = [line[7:].decode() for line in found[2].splitlines()]
+        return Said(UNKNOWN, UNKNOWN, 0, "", cut=False, odd="its header is not one that git writes")
+    cut = tuple(line[7:].decode() for line in found[2].splitlines()) != parents
     try:
         author, committer, message = _words(found, body)
     except ValueError as error:
-        return _Row(RawCommit(name, tuple(parents), UNKNOWN, UNKNOWN, 0, "", stated != parents, str(error)), tree)
-    made = int(found[8])
-    return _Row(RawCommit(name, tuple(parents), author, committer, made, message, stated != parents, ""), tree)
+        return Said(UNKNOWN, UNKNOWN, 0, "", cut, str(error))
+    return Said(author, committer, int(found[8]), message, cut, "")
 
 
 def _words(found: re.Match[bytes], body: bytes) -> tuple[Person, Person, str]:
@@ -230,13 +266,21 @@ def _trees(worktree: Worktree, commits: Collection[str]) -> dict[str, str]:
     return {commit: line.partition(" ")[0] for commit, line in zip(commits, found, strict=True)}
 
 
+def _compared(worktree: Worktree, pairs: Collection[tuple[str, str]]) -> bytes:
+    """What `diff-tree` says of pairs of trees, in any order; of many by two programs side by side."""
+    only = ("--", worktree.prefix) if worktree.prefix else ()
+    asked = ("--stdin", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-relative", *only)
+    lines = [f"{old} {new}\n" for old, new in pairs]
+    parts = [lines[::2], lines[1::2]] if len(lines) > _MANY else [lines]
+    with ThreadPoolExecutor(len(parts)) as pool:
+        return b"".join(pool.map(lambda part: _git(worktree, "diff-tree", *asked, stdin="".join(part).encode()), parts))
+
+
 def _changes(worktree: Worktree, pairs: Collection[tuple[str, str]]) -> dict[tuple[str, str], tuple[FileChange, ...]]:
     """What differs between trees, of the files that matter."""
     if not pairs:
         return {}
-    only = ("--", worktree.prefix) if worktree.prefix else ()
-    out = _git(worktree, "diff-tree", "--stdin", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-relative",
-               *only, stdin="".join(f"{old} {new}\n" for old, new in pairs).encode())  # fmt: skip
+    out = _compared(worktree, pairs)
     start, at = worktree.prefix.encode(), 0
     found: dict[tuple[str, str], tuple[FileChange, ...]] = {}
     files: list[FileChange] = []

@@ -172,8 +172,7 @@ class View:
 
     `files` are the rule files and the files of approval itself (settings, records, signers) on the branch, by path,
     with their blob ids. `here` are the texts of each rule (path, blob), `texts` every blob that it ever had; `records`
-    and `signer_lists` (lists, signatures; the oldest first) are all of the history. `odd` names commits that prove
-    nothing, with the reason.
+    and `signer_lists` (lists, signatures; the oldest first) are all of the history.
     """
 
     ref: str
@@ -187,7 +186,6 @@ class View:
     texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     records: tuple[RecordFile, ...] = ()
     signer_lists: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
-    odd: tuple[tuple[str, str], ...] = ()
 
 
 def project_of(path: str) -> str:

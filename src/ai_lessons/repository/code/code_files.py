@@ -39,7 +39,7 @@ def around(cwd: Path, worktree: Path, knowledge: Path) -> Code | None:
     except AiLessonsError:
         return None
     done = git.run(place, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    if done is None or done.code:
+    if done.code:
         return None
     paths = dict.fromkeys(done.out.decode("utf-8", "surrogateescape").split("\0"))
     own = f"{knowledge.relative_to(top).as_posix()}/" if inside else None

@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
-from ai_lessons.errors import AiLessonsError, NoRepository, NotFound, StorageFailed, UnsupportedRepository
+from ai_lessons.errors import AiLessonsError, NoRepository, StorageFailed, UnsupportedRepository
 from ai_lessons.knowledge.config import parse_config
 from ai_lessons.knowledge.layout import CONFIG_PATH, derived_id
 from ai_lessons.repository import git
@@ -65,7 +65,7 @@ def check(hub: Path, updates: Sequence[Update]) -> Checked:
     """Decide about a push, inside the `pre-receive` hook of the repository at `hub`.
 
     Raises:
-        NoRepository: no repository there. NotFound: no git program. UnsupportedRepository: objects other than SHA-1,
+        NoRepository: no repository there. UnsupportedRepository: objects other than SHA-1,
         or a history that cannot be read. The hook refuses the push then, too.
     """
     now = as_hub(git_dir_of(hub))
@@ -165,10 +165,7 @@ class _Push:
 
 
 def _run(repository: Worktree, *arguments: str) -> git.Done:
-    done = git.run(repository, "--no-replace-objects", *arguments)
-    if done is None:
-        raise NotFound("program", "git", hint="a hub needs git")
-    return done
+    return git.run(repository, "--no-replace-objects", *arguments)
 
 
 @contextmanager

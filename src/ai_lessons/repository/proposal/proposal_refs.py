@@ -44,9 +44,12 @@ def _refs(worktree: Worktree, families: Sequence[str]) -> dict[str, str]:
 
 
 def branch_of(ref: str) -> str:
-    """`rules/R-8F3K2A-use-x` for its ref, local or remote; empty for a ref that is no proposal's."""
+    """`rules/R-8F3K2A-use-x` for its ref, local or remote; empty for a ref that is no proposal's.
+
+    A name that is no text (git takes any bytes), or that changes how text is shown, is none: people type and read them.
+    """
     found = _REF.fullmatch(ref)
-    return found[1] if found else ""
+    return found[1] if found and ref.isprintable() else ""
 
 
 def signature(refs: Mapping[str, str]) -> str:
@@ -63,13 +66,13 @@ def _loose(common_dir: Path, place: Path) -> Iterator[tuple[str, str]]:
             # thousands may have been pushed, and they are read more than once: no text layer, no paths worked out
             with suppress(OSError, UnicodeDecodeError), open(file, "rb", buffering=0) as opened:
                 text = opened.read(100).decode("ascii").strip()
-                if _COMMIT.fullmatch(text) and _REF.fullmatch(ref):
+                if _COMMIT.fullmatch(text) and branch_of(ref):
                     yield ref, text
 
 
 def _packed(common_dir: Path, families: Iterable[str]) -> Iterator[tuple[str, str]]:
     try:
-        lines = (common_dir / "packed-refs").read_text(errors="replace").splitlines()
+        lines = (common_dir / "packed-refs").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:
         return
     wanted = tuple(families)

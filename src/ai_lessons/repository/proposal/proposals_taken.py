@@ -114,6 +114,6 @@ def stood(worktree: Worktree, base: str, tip: str, path: str, blob: str) -> bool
     """Whether any commit of `tip` that `base` lacks gave or took the file at `path` this content."""
     flags = ("--format=", "--raw", "--no-abbrev", "--no-renames", "--full-history", "--diff-merges=separate", *FIXED)
     done = git.run(worktree, "log", *flags, f"{base}..{tip}", "--", worktree.prefix + path, extra=LITERAL)
-    if done is None or done.code:
+    if done.code:
         raise UnsupportedRepository(f"the history of {worktree.top} cannot be read")
     return any(blob in line.split()[2:4] for line in done.text.splitlines() if line.startswith(":"))

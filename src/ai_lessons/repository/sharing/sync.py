@@ -198,6 +198,6 @@ def others_conflicts(store: Store, place: Place) -> tuple[str, ...]:
 def _unsaved(store: Store) -> list[str]:
     """A sentence about files that are in no commit, and so are not shared."""
     done = git.run(store.worktree, "status", "--porcelain")
-    many = len(done.out.splitlines()) if done is not None else 0
+    many = len(done.out.splitlines())
     what = "1 change of yours is" if many == 1 else f"{many} changes of yours are"
     return [f"{what} in no commit, so nobody else has it: git status"] if many else []

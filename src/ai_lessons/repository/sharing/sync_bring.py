@@ -166,7 +166,7 @@ def _plan(store: Store, repo: Repo, draft: Draft, place: Place, head: str, tip: 
 
 def _bases(store: Store, one: str, other: str) -> list[ObjectID]:
     done = git.run(store.worktree, "merge-base", "--all", one, other)
-    return [ObjectID(commit) for commit in done.out.split()] if done is not None and not done.code else []
+    return [ObjectID(commit) for commit in done.out.split()] if not done.code else []
 
 
 def _strangers(store: Store, place: Place) -> Refused | UnsupportedRepository:
@@ -199,7 +199,7 @@ def _commit(store: Store, made: _Made, place: Place) -> str:
 def count(store: Store, tip: str, without: str | None) -> int:
     """How many commits `tip` has that `without` has not."""
     done = git.run(store.worktree, "rev-list", "--count", tip, *([f"^{without}"] if without else []))
-    return int(done.text) if done is not None and done.text.isdigit() else 0
+    return int(done.text) if done.text.isdigit() else 0
 
 
 def _forward(store: Store, place: Place, target: str) -> None:
@@ -215,7 +215,7 @@ def _forward(store: Store, place: Place, target: str) -> None:
             extra={"GIT_REFLOG_ACTION": "sync"},
             timeout=MERGE_SECONDS,
         )
-        if done is None or done.code == 0:
+        if done.code == 0:
             return
         if "index.lock" not in done.err:
             break

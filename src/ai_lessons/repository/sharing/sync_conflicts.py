@@ -106,7 +106,7 @@ def kept(worktree: Worktree, remote: str | None = None) -> dict[str, str]:
     """Branches that keep a side of a conflict, here or as far as is known on a remote, with their commits."""
     start = f"refs/remotes/{remote}/" if remote else HEADS
     done = git.run(worktree, "for-each-ref", "--format=%(refname) %(objectname)", start + CONFLICTS)
-    rows = [line.split(" ") for line in done.text.splitlines()] if done is not None else []
+    rows = [line.split(" ") for line in done.text.splitlines()]
     return {ref.removeprefix(start): commit for ref, commit in rows}
 
 
@@ -120,4 +120,4 @@ def drop(worktree: Worktree, name: str, commit: str) -> None:
 def is_ancestor(worktree: Worktree, one: str, other: str) -> bool:
     """True if `other` has the commit `one`."""
     done = git.run(worktree, "merge-base", "--is-ancestor", one, other)
-    return done is not None and done.code == 0
+    return done.code == 0

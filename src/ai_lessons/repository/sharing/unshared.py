@@ -20,10 +20,10 @@ AT_ONCE = 1000
 def files(worktree: Worktree, remote: str, wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
     """(path, content) of every version of a file whose path (relative to the root) is wanted, on the way to HEAD.
 
-    Nothing without the git program, which sharing needs anyway. Versions larger than what we read are left out.
+    Versions larger than what we read are left out.
     """
     found = git.run(worktree, "rev-list", "--objects", "HEAD", "--not", f"--remotes={remote}")
-    rows = (line.partition(b" ") for line in found.out.splitlines()) if found is not None and not found.code else ()
+    rows = (line.partition(b" ") for line in found.out.splitlines()) if not found.code else ()
     paths: dict[bytes, str] = {}
     for blob, _, name in rows:
         path = os.fsdecode(name)
@@ -37,10 +37,11 @@ def files(worktree: Worktree, remote: str, wanted: Callable[[str], bool]) -> Ite
 
 def _contents(worktree: Worktree, blobs: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
     told = git.run(worktree, "cat-file", "--batch-check", stdin=b"\n".join(blobs) + b"\n")
-    rows = [line.split() for line in told.out.splitlines()] if told is not None else []
+    rows = [line.split() for line in told.out.splitlines()]
     small = [row[0] for row in rows if len(row) == 3 and row[1] == b"blob" and int(row[2]) <= READ_LIMIT]
-    done = git.run(worktree, "cat-file", "--batch", stdin=b"\n".join(small) + b"\n") if small else None
-    out, at = done.out if done is not None else b"", 0
+    if not small:
+        return
+    out, at = git.run(worktree, "cat-file", "--batch", stdin=b"\n".join(small) + b"\n").out, 0
     while at < len(out):
         end = out.index(b"\n", at)
         blob, _, size = out[at:end].split()
