@@ -71,7 +71,7 @@ def serve(asked: ServeRequest) -> None:
         UsageError: an option that makes no sense. Refused, StorageFailed: the token cannot be used.
     """
     from ai_lessons import settings
-    from ai_lessons.doors.mcp.desk import Desk
+    from ai_lessons.doors.mcp.desk import SessionPool
     from ai_lessons.doors.mcp.wire import LOG_NAME, logging_to
     from ai_lessons.library.options import Limits
 
@@ -88,7 +88,7 @@ def serve(asked: ServeRequest) -> None:
         from ai_lessons.doors.mcp import serving
 
         # over standard streams a process is one session of one agent; over HTTP many share it
-        desk = Desk(load, session=f"mcp-{os.urandom(4).hex()}", limits=Limits(asked.root))
+        desk = SessionPool(load, session=f"mcp-{os.urandom(4).hex()}", limits=Limits(asked.root))
         if is_terminal(sys.stdin):
             print(f"waiting for an MCP client on standard input; {PROGRAM} --help says more", file=sys.stderr)
         serving.stdio(serving.build(desk, log, asked.tools, read_only=asked.read_only), desk)
@@ -96,11 +96,11 @@ def serve(asked: ServeRequest) -> None:
 
 def _over_http(asked: ServeRequest, load: Callable[[], Settings], log: Path) -> None:
     from ai_lessons.doors.mcp import http, serving
-    from ai_lessons.doors.mcp.desk import Desk
+    from ai_lessons.doors.mcp.desk import SessionPool
 
     where = http.place(asked.http or "")
     token = http.token_of(asked.token_file, where)
-    desk = Desk(load, limits=http.limits(asked.root, asked.token_file, token))
+    desk = SessionPool(load, limits=http.limits(asked.root, asked.token_file, token))
     if asked.token_file is not None:
         http.refuse_shared(asked.token_file, desk)
     server = serving.build(desk, log, asked.tools, read_only=asked.read_only)
