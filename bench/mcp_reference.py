@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ai_lessons.doors.mcp import http, protocol
-from ai_lessons.doors.mcp.desk import Desk
+from ai_lessons.doors.mcp.desk import SessionPool
 from ai_lessons.doors.mcp.framing import LONGEST, NOTICE
 from ai_lessons.doors.mcp.toolset import DEFAULT, tools
 
@@ -108,7 +108,7 @@ def page() -> str:
     def settings() -> Settings:
         nothing()
 
-    served = tools(Desk(settings), Path("mcp.log"), "all")
+    served = tools(SessionPool(settings), Path("mcp.log"), "all")
     first = [section(tool) for tool in served if tool.name in DEFAULT]
     more = [section(tool) for tool in served if tool.name not in DEFAULT]
     over_http = (

@@ -18,7 +18,7 @@ from statistics import mean
 from typing import TYPE_CHECKING
 
 from ai_lessons.index.ranking import fuse
-from ai_lessons.index.rows import Filter
+from ai_lessons.index.rows import PassageFilter
 from ai_lessons.knowledge.config import Chunking
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.answers import Query
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 DEPTH = 10
 DEFAULT_TARGET = Chunking().target
-DOCS = Filter(kinds=frozenset({Kind.DOC.value}))
+DOCS = PassageFilter(kinds=frozenset({Kind.DOC.value}))
 """What is judged."""
 
 TARGETS = {"tldr_nl2bash": 0.430, "til_jb": 0.915, "cranfield": 0.412, "cacm": 0.540}

@@ -116,7 +116,7 @@ def learn(user: User, count: int, seed: int) -> Run:
 
 def _candidate(name: str, lesson: Lesson) -> Candidate:
     alpha, beta = folding.PRIOR_STRENGTH * lesson.confidence, folding.PRIOR_STRENGTH * (1 - lesson.confidence)
-    return Candidate(name, folding.Usage(folding.NOTHING, alpha, beta), lesson.similarity)
+    return Candidate(name, folding.UsageTally(folding.NOTHING, alpha, beta), lesson.similarity)
 
 
 def fixed(user: User, given: list[list[tuple[Lesson, float]]], setting: Mapping[str, float]) -> float:

@@ -17,7 +17,7 @@ from statistics import mean, median
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.library.answers import Query
-from ai_lessons.library.options import Place, Places
+from ai_lessons.library.options import Places, TierPlace
 from ai_lessons.library.wiring import open_library
 from ai_lessons.settings import folders
 from bench import corpora, metrics
@@ -81,7 +81,7 @@ def dealt(home: World, whole: corpora.Judged, chosen: Options) -> dict[str, Part
 def one_set(home: World, outcome: Outcome, whole: corpora.Judged, chosen: Options, at_most: int) -> list[str]:
     """The row of one set."""
     parts = dealt(home, whole, chosen)
-    places = Places(tuple(Place(tier, part.root) for tier, part in parts.items()))
+    places = Places(tuple(TierPlace(tier, part.root) for tier, part in parts.items()))
     queries = some_queries(whole, at_most)
     with (
         open_library(repository(home, whole, chosen), chosen) as one,

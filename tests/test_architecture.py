@@ -164,15 +164,12 @@ def module(dotted: str, known: set[str]) -> str | None:
 
 
 def graph() -> dict[str, set[str]]:
-    """Which module imports which when it is loaded."""
+    """Which module imports which, be it when it is loaded or later, inside a function."""
     dotted = {
         ".".join((PACKAGE, *f.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__"): f for f in MODULES
     }
     return {
-        name: {
-            found for i in imports(parsed(file), at_run_time=True, at_import=True) if (found := module(i, set(dotted)))
-        }
-        - {name}
+        name: {found for i in imports(parsed(file), at_run_time=True) if (found := module(i, set(dotted)))} - {name}
         for name, file in dotted.items()
     }
 

@@ -20,7 +20,7 @@ from ai_lessons.errors import UnsupportedRepository
 from ai_lessons.repository.approval import approval_memory as memory
 from ai_lessons.repository.approval import approved, rule_history
 from ai_lessons.repository.approval.derivation import derive
-from ai_lessons.repository.approval.verdicts import Policy
+from ai_lessons.repository.approval.verdicts import ApprovalPolicy
 from ai_lessons.repository.signature.records import NAMESPACE, Record, text_digest
 from ai_lessons.repository.signature.signed import record_paths, with_signatures
 from ai_lessons.repository.signature.signers import Signer, parse_signers
@@ -31,7 +31,7 @@ from repository.approval_world import BRANCH, HUMAN, OTHER, OTHER_BRANCH, OTHER_
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ai_lessons.repository.approval.verdicts import View
+    from ai_lessons.repository.approval.verdicts import BranchView
 
 PAGE = Path(__file__).parents[1] / "docs" / "threat-model.md"
 HEADING = "## Attacks that the tests make"
@@ -40,10 +40,10 @@ FORGE = ("GitHub", "noreply@github.com")
 SETTINGS = ".ai-lessons/config.yaml"
 MAIN, REMOTE = "refs/heads/main", "refs/remotes/origin/main"
 POLICIES = {
-    "merge": Policy("merge"),
-    "merge, distinct": Policy("merge", distinct=True),
-    "forge": Policy("forge"),
-    "signed": Policy("signed"),
+    "merge": ApprovalPolicy("merge"),
+    "merge, distinct": ApprovalPolicy("merge", distinct=True),
+    "forge": ApprovalPolicy("forge"),
+    "signed": ApprovalPolicy("signed"),
 }
 
 
@@ -78,7 +78,7 @@ class Victim:
         self.clone.run("reset", "-q", "--hard", made)
         return made
 
-    def judged(self, policy: Policy) -> View:
+    def judged(self, policy: ApprovalPolicy) -> BranchView:
         """The branch as a clone sees it that knew this policy."""
         worktree = locate(self.clone.root)
         ref = REMOTE if policy.require == "forge" else self.ref
@@ -87,7 +87,7 @@ class Victim:
         view = derive(worktree, ref)
         return with_signatures(worktree, view, self.signers, repository="here") if policy.require == "signed" else view
 
-    def served(self, policy: Policy) -> set[str]:
+    def served(self, policy: ApprovalPolicy) -> set[str]:
         """The last lines of the rules in force."""
         blobs = [one.blob for one in self.judged(policy).verdicts.values() if one.in_force and one.blob]
         return {self.clone.run("cat-file", "blob", blob).splitlines()[-1] for blob in blobs}

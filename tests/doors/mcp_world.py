@@ -13,7 +13,7 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from ai_lessons import settings
-from ai_lessons.doors.mcp.desk import Desk
+from ai_lessons.doors.mcp.desk import SessionPool
 from ai_lessons.doors.mcp.serving import build
 from doors.world import environment
 
@@ -83,7 +83,7 @@ def connected(to: Any, **options: Any) -> Iterator[Agent]:
 @contextmanager
 def inside(log: Path, chosen: str = "all", **options: Any) -> Iterator[Agent]:
     """A client on a server in this process, which serves what the environment says."""
-    desk = Desk(lambda: settings.load(os.environ))
+    desk = SessionPool(lambda: settings.load(os.environ))
     try:
         with connected(build(desk, log, chosen), **options) as agent:
             yield agent

@@ -13,7 +13,7 @@ import ai_lessons
 from ai_lessons.doors import encode
 from ai_lessons.errors import InvalidEntry, NotFound, Problem
 from ai_lessons.knowledge.entries import Kind, Light, Pattern
-from ai_lessons.knowledge.evaluation import Check, Finding, Report, Severity
+from ai_lessons.knowledge.evaluation import EvaluationCheck, EvaluationFinding, EvaluationReport, Severity
 from ai_lessons.library.answers import Answer, Hit, Left, Listing, Related, Section, Shown
 from ai_lessons.library.governance.enforced import Enforcement
 from ai_lessons.library.lessons.lesson_answers import LessonChange, LessonShown, Loaded
@@ -161,7 +161,7 @@ PROPOSED = Suggested("01R", "R-1", "t", "p", "b", "c")
 SAID = {
     "id": "01R", "handle": "R-1", "title": "t", "path": "p", "branch": "b", "commit": "c", "warnings": [],
 }  # fmt: skip
-FOUND = Report((Finding(Check.STATUS, Severity.STOP, "it is marked wrong"),))
+FOUND = EvaluationReport((EvaluationFinding(EvaluationCheck.STATUS, Severity.STOP, "it is marked wrong"),))
 
 SHAPED: list[tuple[Any, Any]] = [
     (TORN, {"id": "L-1", "title": "t", "path": "p", "reasons": ["why"], "ours": "ours", "theirs": None}),

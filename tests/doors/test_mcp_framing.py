@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ai_lessons import settings
 from ai_lessons.doors.mcp import framing, protocol, shapes
-from ai_lessons.doors.mcp.desk import Desk, Stopping
+from ai_lessons.doors.mcp.desk import SessionPool, Stopping
 from ai_lessons.doors.mcp.toolset import DEFAULT, slim
 from ai_lessons.errors import UsageError
 from ai_lessons.knowledge.entries import Kind, Light
@@ -121,7 +121,7 @@ def test_the_prompts_carry_the_protocol() -> None:
 def test_after_a_bug_the_next_read_begins_with_what_is_opened_anew(
     knowledge: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk, seen = Desk(lambda: settings.load(os.environ)), []
+    desk, seen = SessionPool(lambda: settings.load(os.environ)), []
 
     def job(library: Library) -> None:
         seen.append(library)
@@ -138,7 +138,7 @@ def test_after_a_bug_the_next_read_begins_with_what_is_opened_anew(
 
 
 def test_a_call_that_waits_for_its_turn_gives_up_when_it_is_cancelled(knowledge: Path) -> None:
-    desk = Desk(lambda: pytest.fail("opened"))
+    desk = SessionPool(lambda: pytest.fail("opened"))
     held, release = threading.Event(), threading.Event()
     looks = iter([None, None, TimeoutError()])
 

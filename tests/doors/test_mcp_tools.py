@@ -9,7 +9,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 
 from ai_lessons.doors.mcp import toolset
-from ai_lessons.doors.mcp.desk import Desk
+from ai_lessons.doors.mcp.desk import SessionPool
 from doors.mcp_world import Agent, inside
 from doors.world import DOC, FILES, LESSON, RULE, SCRIPT, Run
 
@@ -326,7 +326,7 @@ def test_a_bug_is_told_without_its_words_and_the_log_is_named(
     def broken(*_args: object, **_named: object) -> None:
         raise ValueError("secret words")
 
-    monkeypatch.setattr(Desk, "read", broken)
+    monkeypatch.setattr(SessionPool, "read", broken)
     told = agent.fails("search", query="x")
     assert told == f"a bug in ai-lessons (ValueError)\nhint: the report is in {log}"
     assert "secret words" in caplog.text
@@ -395,7 +395,7 @@ def test_what_editor_and_command_line_write_is_seen_at_once(agent: Agent, knowle
 
 
 def test_the_schema_of_every_tool_is_short_and_whole(log: Path) -> None:
-    for tool in toolset.tools(Desk(lambda: pytest.fail("opened")), log, "all"):
+    for tool in toolset.tools(SessionPool(lambda: pytest.fail("opened")), log, "all"):
         told = json.dumps([tool.parameters, tool.output_schema])
         assert '"title": "' not in told.replace('"title": {"type"', "")
         assert "#/$defs/entry" not in told or tool.name == "search"

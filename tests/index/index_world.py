@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from ai_lessons.index.passage_index import Index
-from ai_lessons.index.rows import EntryRows, Filter, Refreshed
+from ai_lessons.index.rows import EntryRows, IndexRefresh, PassageFilter
 from ai_lessons.index.vectors import VectorCache
 from hash_embedder import DIMENSIONS, HashEmbedder
 
@@ -91,16 +91,16 @@ class World:
     def fingerprints(self) -> dict[str, str]:
         return {name: one.fingerprint for name, one in self.entries.items()}
 
-    def refresh(self, index: Index | None = None, **options: object) -> Refreshed:
+    def refresh(self, index: Index | None = None, **options: object) -> IndexRefresh:
         self.loaded.clear()
         target = index or self.index
         return target.refresh(str(self.generation), self.fingerprints, self.load, **options)  # type: ignore[arg-type]
 
-    def found(self, text: str, wanted: Filter | None = None) -> list[str]:
+    def found(self, text: str, wanted: PassageFilter | None = None) -> list[str]:
         """Ids by full text, best first, each once."""
         return list(dict.fromkeys(hit.entry_id for hit in self.index.candidates(text, wanted).text))
 
-    def near(self, text: str, wanted: Filter | None = None) -> list[str]:
+    def near(self, text: str, wanted: PassageFilter | None = None) -> list[str]:
         """Ids by vector, best first, each once."""
         return list(dict.fromkeys(hit.entry_id for hit in self.index.candidates(text, wanted).vectors))
 

@@ -6,7 +6,7 @@ import pytest
 
 from ai_lessons.index import in_memory, table
 from ai_lessons.index.in_memory import COLUMNS, Few
-from ai_lessons.index.rows import Filter
+from ai_lessons.index.rows import PassageFilter
 from index.index_world import World, entry, many
 
 if TYPE_CHECKING:
@@ -64,11 +64,16 @@ def asked_of_the_table(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.mark.parametrize(
     "wanted",
-    [Filter(), Filter(project="own"), Filter(kinds=frozenset({"lesson"})), Filter(ids=frozenset({"e00003", "p7"}))],
+    [
+        PassageFilter(),
+        PassageFilter(project="own"),
+        PassageFilter(kinds=frozenset({"lesson"})),
+        PassageFilter(ids=frozenset({"e00003", "p7"})),
+    ],
     ids=["all", "a project", "nothing", "two"],
 )
 def test_from_the_second_question_on_vectors_are_compared_in_memory_with_the_same_answer(
-    world: World, monkeypatch: pytest.MonkeyPatch, wanted: Filter
+    world: World, monkeypatch: pytest.MonkeyPatch, wanted: PassageFilter
 ) -> None:
     asked = asked_of_the_table(monkeypatch)
     by_table, *in_memory = (world.index.candidates("number 7 of the project", wanted, 20).vectors for _ in range(3))
@@ -111,7 +116,7 @@ def test_very_many_vectors_stay_in_the_table(world: World, monkeypatch: pytest.M
 def test_filters_without_end_are_answered_rightly(world: World) -> None:
     for n in range(2 * in_memory.FILTERS + 3):
         name = f"e{n % 30:05}"
-        assert world.near("number says word", Filter(ids=frozenset({name, f"none{n}"}))) == [name]
+        assert world.near("number says word", PassageFilter(ids=frozenset({name, f"none{n}"}))) == [name]
 
 
 def test_passages_without_a_vector_are_not_compared(tmp_path: Path, closing: ExitStack) -> None:
@@ -127,7 +132,7 @@ def test_passages_without_a_vector_are_not_compared(tmp_path: Path, closing: Exi
 
 def test_a_question_that_has_begun_is_answered_although_its_table_goes_away(world: World) -> None:
     world.index.refresh("1", world.fingerprints, world.load)
-    finish = world.index.begin("word7", Filter(), 10)
+    finish = world.index.begin("word7", PassageFilter(), 10)
     other = world.open()
     world.refresh(other, full=True)
     assert [hit.entry_id for hit in finish().text] == ["e00007", "e00007"]

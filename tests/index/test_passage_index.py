@@ -20,7 +20,7 @@ from ai_lessons.index.asking import IndexDamaged
 from ai_lessons.index.model_files import ModelUnavailable
 from ai_lessons.index.passage_index import BUSY
 from ai_lessons.index.refresh_state import BUILD, EMBED, WRITE, RefreshState
-from ai_lessons.index.rows import Candidates, Filter, IndexStatus
+from ai_lessons.index.rows import Candidates, IndexStatus, PassageFilter
 from index.index_world import World, entry, many
 
 CHILD = str(Path(__file__).with_name("index_world.py"))
@@ -130,8 +130,8 @@ def test_moving_and_retagging_embed_nothing(world: World) -> None:
     done = world.refresh()
     assert (done.entries, done.missing) == (1, 0)
     assert world.embedder.asked == []
-    assert world.near("alpha", Filter(tags=("y",), project="other")) == ["a"]
-    assert world.near("alpha", Filter(tags=("x",))) == []
+    assert world.near("alpha", PassageFilter(tags=("y",), project="other")) == ["a"]
+    assert world.near("alpha", PassageFilter(tags=("x",))) == []
 
 
 def test_a_deleted_index_comes_back_without_embedding(world: World) -> None:
@@ -273,13 +273,13 @@ def test_filters_hold_for_both_lists(world: World) -> None:
     )
     world.refresh()
     for wanted, expected in (
-        (Filter(kinds=frozenset({"doc", "script"})), {"a", "c"}),
-        (Filter(project="it's"), {"a"}),
-        (Filter(tags=("x",)), {"a", "b"}),
-        (Filter(tags=("x", "y")), {"a"}),
-        (Filter(ids=frozenset({"b", "c"})), {"b", "c"}),
-        (Filter(ids=frozenset()), set()),
-        (Filter(project="' OR 1=1 --"), set()),
+        (PassageFilter(kinds=frozenset({"doc", "script"})), {"a", "c"}),
+        (PassageFilter(project="it's"), {"a"}),
+        (PassageFilter(tags=("x",)), {"a", "b"}),
+        (PassageFilter(tags=("x", "y")), {"a"}),
+        (PassageFilter(ids=frozenset({"b", "c"})), {"b", "c"}),
+        (PassageFilter(ids=frozenset()), set()),
+        (PassageFilter(project="' OR 1=1 --"), set()),
     ):
         assert set(world.found("alpha", wanted)) == expected
         assert set(world.near("alpha", wanted)) == expected

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.index.plan import (
+    CatalogedFile,
     Content,
-    Known,
     Unit,
     blob_hash,
     contents,
@@ -104,7 +104,7 @@ def test_only_names_that_can_be_entries_count_and_known_ones_are_not_asked_about
 
 
 def test_contents_of_a_folder_carry_the_hashes_of_both_files() -> None:
-    known = {name: Known((1, 2, 3, 4, 5), racy=False, hash=name.upper()) for name in ("x", "x.md", "y")}
+    known = {name: CatalogedFile((1, 2, 3, 4, 5), racy=False, hash=name.upper()) for name in ("x", "x.md", "y")}
     assert contents("p/scripts", known) == {"x": Content("X", "x.md", "X.MD"), "y": Content("Y", None, None)}
 
 

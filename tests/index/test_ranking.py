@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from ai_lessons.index.ranking import (
     QUERY_WORD,
     SHORT_WORD,
-    Facts,
     Match,
+    RankingFacts,
     RawHit,
     alike,
     context_boost,
@@ -106,8 +106,8 @@ def match(entry: str, score: float) -> Match:
 
 def test_a_score_is_the_product_of_its_factors() -> None:
     facts = {
-        "a": Facts("a", frozenset({"jira"}), frozenset({"v2", "v3"}), standing=0.9),
-        "b": Facts("b", frozenset(), frozenset({"v3"})),
+        "a": RankingFacts("a", frozenset({"jira"}), frozenset({"v2", "v3"}), standing=0.9),
+        "b": RankingFacts("b", frozenset(), frozenset({"v3"})),
     }
     ranked = rank([match("a", 0.8), match("b", 0.7)], facts, versions={"v3"}, context={"jira": None})
     assert [one.match.entry_id for one in ranked] == ["a", "b"]
@@ -117,18 +117,22 @@ def test_a_score_is_the_product_of_its_factors() -> None:
 
 
 def test_other_versions_and_unknown_entries_are_left_out() -> None:
-    facts = {"a": Facts("a", versions=frozenset({"v1"})), "b": Facts("b"), "c": Facts("c", versioned=False)}
+    facts = {
+        "a": RankingFacts("a", versions=frozenset({"v1"})),
+        "b": RankingFacts("b"),
+        "c": RankingFacts("c", versioned=False),
+    }
     ranked = rank([match("a", 1.0), match("b", 0.9), match("c", 0.8), match("gone", 0.7)], facts, versions={"v2"})
     assert {one.match.entry_id: round(one.score, 3) for one in ranked} == {"c": 0.8, "b": 0.63}
 
 
 def test_without_versions_asked_for_none_is_left_out() -> None:
-    facts = {"a": Facts("a", versions=frozenset({"v1"})), "b": Facts("b")}
+    facts = {"a": RankingFacts("a", versions=frozenset({"v1"})), "b": RankingFacts("b")}
     assert [one.score for one in rank([match("a", 1.0), match("b", 1.0)], facts)] == [1.0, 1.0]
 
 
 def test_the_limit_counts_after_ranking() -> None:
-    facts = {name: Facts(name, frozenset({"t"}) if name == "c" else frozenset()) for name in "abc"}
+    facts = {name: RankingFacts(name, frozenset({"t"}) if name == "c" else frozenset()) for name in "abc"}
     ranked = rank([match("a", 0.5), match("b", 0.5), match("c", 0.5)], facts, context={"t": 1.0}, limit=2)
     assert [one.match.entry_id for one in ranked] == ["c", "a"]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.index import table
-from ai_lessons.index.rows import Filter
+from ai_lessons.index.rows import PassageFilter
 from index.index_world import World, entry, many
 
 if TYPE_CHECKING:
@@ -72,7 +72,9 @@ def test_what_is_written_after_the_index_was_made_is_found(world: World) -> None
 def test_filters_hold_with_an_index(world: World) -> None:
     world.put(*(entry(f"l{n}", f"number {n} says word{n}", kind="lesson") for n in range(5)))
     world.refresh()
-    assert set(world.near("number 63 says word63", Filter(kinds=frozenset({"lesson"})))) == {f"l{n}" for n in range(5)}
+    assert set(world.near("number 63 says word63", PassageFilter(kinds=frozenset({"lesson"})))) == {
+        f"l{n}" for n in range(5)
+    }
 
 
 def test_a_rebuild_with_known_vectors_makes_it_again(world: World) -> None:

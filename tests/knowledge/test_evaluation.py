@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from ai_lessons.knowledge import markdown
 from ai_lessons.knowledge.evaluation import (
+    EvaluationReport,
     Facts,
     Recommendation,
-    Report,
-    Secret,
+    SecretFinding,
     Similar,
     examine,
     render,
@@ -22,26 +22,26 @@ from ai_lessons.knowledge.specifics import Names
 BODY = "Seen with version 9.12 of the server: `PUT /workflows` answers 200 and the statuses are gone.\n"
 
 
-def of_lesson(body: str = BODY, facts: Facts = Facts(), **fields: Any) -> Report:  # noqa: B008
+def of_lesson(body: str = BODY, facts: Facts = Facts(), **fields: Any) -> EvaluationReport:  # noqa: B008
     text = markdown.render({"title": "PUT replaces", "kind": "lesson", **fields}, body)
     entry = read_entry("jira/lessons/a.md", text.encode())
     return examine(entry, {entry.path: text}, facts)
 
 
-def told(report: Report) -> list[tuple[str, str]]:
+def told(report: EvaluationReport) -> list[tuple[str, str]]:
     return [(one.check.value, one.severity.value) for one in report.findings]
 
 
 def test_a_lesson_in_which_nothing_is_found_is_approved() -> None:
-    assert of_lesson() == Report()
+    assert of_lesson() == EvaluationReport()
     assert of_lesson().recommendation is Recommendation.APPROVE
 
 
 def test_a_secret_stops_it_unless_its_file_allows_it() -> None:
-    report = of_lesson(facts=Facts(secrets=[Secret("a.md", 7, "AWS Access Key")]))
+    report = of_lesson(facts=Facts(secrets=[SecretFinding("a.md", 7, "AWS Access Key")]))
     assert report.recommendation is Recommendation.REJECT
     assert report.findings[0].where == "a.md:7"
-    allowed = of_lesson(facts=Facts(secrets=[Secret("a.md", 7, "AWS Access Key", allowed=True)]))
+    allowed = of_lesson(facts=Facts(secrets=[SecretFinding("a.md", 7, "AWS Access Key", allowed=True)]))
     assert allowed.recommendation is Recommendation.APPROVE
     assert told(allowed) == [("secrets", "note")]
 
@@ -76,13 +76,13 @@ def test_a_lesson_marked_wrong_is_not_promoted() -> None:
 def test_it_is_short_markdown_for_a_message() -> None:
     report = of_lesson("\n\nSee \x1b[31m http://buildbox:8080/x\n" + BODY)
     assert render(report) == ("Evaluation: revise\n\n- warning, specificity: host: buildbox (jira/lessons/a.md:7)\n")
-    assert render(Report()).endswith("- nothing was found that speaks against it\n")
+    assert render(EvaluationReport()).endswith("- nothing was found that speaks against it\n")
 
 
 @given(st.text(max_size=300), st.text(max_size=60))
 def test_every_line_about_any_entry_is_short_and_printable(body: str, name: str) -> None:
     entry = read_entry("a/lessons/a.md", b"x")._replace(title=name, body=body)
-    facts = Facts(Names((name,)), [Secret(name, 1, name)], [Similar(name, 2.0)], [body])
+    facts = Facts(Names((name,)), [SecretFinding(name, 1, name)], [Similar(name, 2.0)], [body])
     report = examine(entry, {"a.md": body, name: name}, facts)
     assert report.recommendation is Recommendation.REJECT
     assert all(line.isprintable() and len(line) < 800 for line in render(report).splitlines())

@@ -15,8 +15,8 @@ from ai_lessons.knowledge.governance import (
     Personal,
     Policies,
     Policy,
+    PolicyVerdict,
     Question,
-    Verdict,
     answer,
     questions,
     read,
@@ -26,7 +26,7 @@ from ai_lessons.knowledge.governance import (
 
 ACME, BETA = "enterprise:acme", "enterprise:beta"
 OUT, CONTEXT, PERSONAL = Policy
-AS_IS, GENERIC, RELEASE, REFUSED = Verdict
+AS_IS, GENERIC, RELEASE, REFUSED = PolicyVerdict
 
 ASKED = {
     # (source, target, whose project is worked in): whose policies have a say
@@ -86,7 +86,9 @@ def test_the_policies_that_have_a_say_are_asked(way: tuple[str, str, str]) -> No
         (PERSONAL, "allow", AS_IS, AS_IS),
     ],
 )
-def test_each_value_of_each_policy_means_one_thing(policy: Policy, value: str, prose: Verdict, code: Verdict) -> None:
+def test_each_value_of_each_policy_means_one_thing(
+    policy: Policy, value: str, prose: PolicyVerdict, code: PolicyVerdict
+) -> None:
     policies = read({"governance": {policy.value: value}}).policies
     assert (answer(policies, policy, code=False), answer(policies, policy, code=True)) == (prose, code)
 

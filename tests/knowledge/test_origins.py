@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ai_lessons.knowledge import markdown, origins
 from ai_lessons.knowledge.checks import check_entry, check_together
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.knowledge.portable.portable_groove import Kept, learning, read
+from ai_lessons.knowledge.portable.portable_groove import ExportedFile, learning, read
 from ai_lessons.knowledge.reading import read_entry
 
 LESSON = "01JD3Z8QK5W7M2X9V4T68F3K2A"
@@ -112,7 +112,7 @@ USAGE = {
 def test_a_block_and_a_scope_survive_the_way_through_an_export(kind: str) -> None:
     block = {key: value for key, value in BLOCKS[kind].items() if key != "how"}
     entry, text = entry_with(block, scope="project:/home/alex/web")
-    said = learning(entry, Kept("a.md", text.encode()), USAGE)
+    said = learning(entry, ExportedFile("a.md", text.encode()), USAGE)
     assert said["scope"] == {"Project": "/home/alex/web"}
     assert list(said["source"]) == [origins.TYPES[kind].name]
     del said["file"]
@@ -138,7 +138,7 @@ def test_whatever_a_block_holds_it_is_told_and_only_valid_ones_are_exported(bloc
     valid = not list(origins.faults(block))
     if valid:
         entry, _ = entry_with(block)
-        exported = learning(entry, Kept("a.md", b""), USAGE)["source"]
+        exported = learning(entry, ExportedFile("a.md", b""), USAGE)["source"]
         assert (exported if isinstance(exported, str) else next(iter(exported))) == origins.TYPES[block["type"]].name
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ai_lessons.knowledge import passages
 from ai_lessons.knowledge.config import Chunking
 from ai_lessons.knowledge.entries import Entry, Kind
-from ai_lessons.knowledge.passages import Section, code_blocks, estimate_tokens, lines_of, sections, split
+from ai_lessons.knowledge.passages import TextSection, code_blocks, estimate_tokens, lines_of, sections, split
 
 SMALL = Chunking(target=20, limit=30, minimum=8)
 WORDS = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau upsilon"
@@ -233,10 +233,10 @@ def test_sections_hold_their_subsections_but_a_title_does_not_hold_the_text() ->
     body = "# Title\nintro\n\n## A\na\n### A1\na1\n## B\n```\n# code\n```\nSet\n===\nlast\n"
     titled = sections("# Title\nintro\n\n## A\na\n### A1\na1\n## B\n```\n# code\n```\n")
     assert titled == (
-        Section(1, "Title", 1, 1, 3),
-        Section(2, "A", 2, 4, 7),
-        Section(3, "A1", 3, 6, 7),
-        Section(4, "B", 2, 8, 11),
+        TextSection(1, "Title", 1, 1, 3),
+        TextSection(2, "A", 2, 4, 7),
+        TextSection(3, "A1", 3, 6, 7),
+        TextSection(4, "B", 2, 8, 11),
     )
     assert [(s.heading, s.level, s.start, s.end) for s in sections(body)] == [
         ("Title", 1, 1, 11), ("A", 2, 4, 7), ("A1", 3, 6, 7), ("B", 2, 8, 11), ("Set", 1, 12, 14),

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.knowledge.evaluation import Recommendation, Report
+from ai_lessons.knowledge.evaluation import EvaluationReport, Recommendation
 from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.library.parts import Parts
 from ai_lessons.library.promotion.evaluating import evaluate
@@ -28,7 +28,7 @@ def target(world: World) -> Iterator[Parts]:
     made.close()
 
 
-def evaluated(target: Parts, text: str) -> Report:
+def evaluated(target: Parts, text: str) -> EvaluationReport:
     entry = read_entry("jira/lessons/a.md", text.encode())
     return evaluate(target, entry, {entry.path: text})
 
@@ -37,7 +37,7 @@ def text_of(do: str = "do", title: str = "PUT replaces the workflow", body: str 
     return lesson(OTHER, title, body, source="tested", confidence="high", pattern=PATTERN.format(do))
 
 
-def messages(report: Report) -> list[str]:
+def messages(report: EvaluationReport) -> list[str]:
     return [one.message for one in report.findings]
 
 

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.knowledge.entries import Entry, Kind
-from ai_lessons.knowledge.governance import Policies, Policy, Verdict
+from ai_lessons.knowledge.governance import Policies, Policy, PolicyVerdict
 from ai_lessons.knowledge.passages import code_blocks
 from ai_lessons.library.governance import governing
 from ai_lessons.library.governance.governing import Move, allow, request_release, ruling
 from ai_lessons.library.governance.policies import governed
-from ai_lessons.library.options import Options, Place, Places
-from ai_lessons.library.promotion.promoting import Wanted
+from ai_lessons.library.options import Options, Places, TierPlace
+from ai_lessons.library.promotion.promoting import PromotionRequest
 from ai_lessons.library.rules.rule_answers import RuleDraft
 from ai_lessons.library.tiers.opened import Tiers
 from ai_lessons.library.wiring import Library
@@ -77,7 +77,7 @@ class Company:
 
     def tiers(self, *, here: str = "", writes: str = "project", **changed: Any) -> Tiers:
         names = ("project", "user", ACME, BETA)
-        known = tuple(Place(name, self.root(name)) for name in names)
+        known = tuple(TierPlace(name, self.root(name)) for name in names)
         reads = tuple(one for one in known if one.name in {"project", "user", here})
         places = Places(reads, known, here)
         return self.opened(writes, tier=writes, places=places, **changed)
@@ -163,15 +163,15 @@ class TestWhatMayGo:
     def test_a_script_or_a_block_of_code_needs_stripping_where_only_words_may_go(self, company: Company) -> None:
         company.state(context="allow")
         tiers = company.tiers(here=ACME)
-        assert allow(tiers, move("project", "user", "Say `git push`.\n")) is Verdict.AS_IS
-        assert allow(tiers, move("project", "user", f"---\ntitle: x\n---\n{CODE}")) is Verdict.GENERIC
-        assert allow(tiers, move("project", "user", "echo\n", kind=Kind.SCRIPT)) is Verdict.GENERIC
+        assert allow(tiers, move("project", "user", "Say `git push`.\n")) is PolicyVerdict.AS_IS
+        assert allow(tiers, move("project", "user", f"---\ntitle: x\n---\n{CODE}")) is PolicyVerdict.GENERIC
+        assert allow(tiers, move("project", "user", "echo\n", kind=Kind.SCRIPT)) is PolicyVerdict.GENERIC
         hidden = "---\ntitle: x\nrationale: |\n  ```\n  run --it\n  ```\n---\nWords.\n"
-        assert allow(tiers, move("project", "user", hidden)) is Verdict.GENERIC
+        assert allow(tiers, move("project", "user", hidden)) is PolicyVerdict.GENERIC
 
     def test_nobody_is_asked_outside_of_enterprises(self, company: Company) -> None:
         for way in (("project", "user"), ("user", "project"), ("project", ACME)):
-            assert allow(company.tiers(), move(*way)) is Verdict.AS_IS
+            assert allow(company.tiers(), move(*way)) is PolicyVerdict.AS_IS
         assert company.log() == []
 
     def test_what_is_allowed_is_noted_with_who_asked(self, company: Company) -> None:
@@ -195,7 +195,7 @@ class TestWhatMayGo:
     def test_asking_what_would_be_decided_notes_nothing(self, company: Company) -> None:
         company.state(outbound="block_all")
         found = ruling(company.tiers(), move())
-        assert found.verdict is Verdict.REFUSED
+        assert found.verdict is PolicyVerdict.REFUSED
         assert "governance.outbound_policy is block_all" in found.reason
         assert company.log() == []
 
@@ -239,14 +239,14 @@ class TestWhereThePolicyStands:
         company.git(company.root(ACME), "remote", "add", "origin", str(company.folder / "hub.git"))
         company.git(company.root(ACME), "fetch", "-q", "origin")
         company.state(outbound="allow_all")
-        assert allow(company.tiers(), move()) is Verdict.NEEDS_RELEASE
+        assert allow(company.tiers(), move()) is PolicyVerdict.NEEDS_RELEASE
         assert "on origin/main at" in ruling(company.tiers(), move()).reason
         company.state(outbound="block_all")
         with pytest.raises(Refused, match=r"on main at"):
             allow(company.tiers(), move())
         company.state(outbound="allow_all")
         company.git(company.root(ACME), "push", "-q", "origin", "main")
-        assert allow(company.tiers(), move()) is Verdict.AS_IS
+        assert allow(company.tiers(), move()) is PolicyVerdict.AS_IS
 
     def test_what_means_nothing_is_the_strictest(self, company: Company) -> None:
         company.state(outbound="allow", context="allow")
@@ -267,7 +267,7 @@ class TestWhereThePolicyStands:
 
     def test_settings_of_another_sort_that_mean_nothing_change_no_policy(self, company: Company) -> None:
         company.state(text="search: nonsense\nevents: perhaps\ngovernance:\n  outbound_policy: allow_all\n")
-        assert allow(company.tiers(), move()) is Verdict.AS_IS
+        assert allow(company.tiers(), move()) is PolicyVerdict.AS_IS
 
     def test_what_a_newer_program_states_closes_everything(self, company: Company) -> None:
         company.state(text="format: 99\ngovernance:\n  outbound_policy: allow_all\n")
@@ -283,7 +283,7 @@ class TestWhereThePolicyStands:
         company.git(hub, "config", "uploadpack.allowFilter", "true")
         root.rename(company.folder / "old")
         company.git(company.folder, "clone", "-q", "--filter=blob:none", "--no-checkout", hub.as_uri(), str(root))
-        assert allow(company.tiers(), move()) is Verdict.GENERIC
+        assert allow(company.tiers(), move()) is PolicyVerdict.GENERIC
         root.rename(company.folder / "older")
         company.git(company.folder, "clone", "-q", "--filter=blob:none", "--no-checkout", hub.as_uri(), str(root))
         hub.rename(company.folder / "gone.git")
@@ -296,7 +296,7 @@ class TestWhereThePolicyStands:
         at = governed(tiers, gone)
         assert at.policies == Policies()
         assert at.notes == (f"the repository of {gone} is not on this machine, so the defaults hold",)
-        assert allow(tiers, move("project", BETA)) is Verdict.NEEDS_RELEASE
+        assert allow(tiers, move("project", BETA)) is PolicyVerdict.NEEDS_RELEASE
         with pytest.raises(NotFound):
             request_release(tiers, move("project", BETA))
         with pytest.raises(Refused, match="not on this machine"):
@@ -306,17 +306,17 @@ class TestWhereThePolicyStands:
 class TestReleases:
     def test_a_person_lets_exactly_one_text_go(self, company: Company) -> None:
         one = move()
-        assert allow(company.tiers(), one) is Verdict.NEEDS_RELEASE
+        assert allow(company.tiers(), one) is PolicyVerdict.NEEDS_RELEASE
         asked = request_release(company.tiers(agent="some agent"), one)
         assert asked.branch.startswith("proposals/release-")
-        assert allow(company.tiers(), one) is Verdict.NEEDS_RELEASE
+        assert allow(company.tiers(), one) is PolicyVerdict.NEEDS_RELEASE
         company.approve(asked.branch)
-        assert allow(company.tiers(), one) is Verdict.AS_IS
-        assert allow(company.tiers(), one._replace(text="Plain words.\r\n\r\n")) is Verdict.AS_IS
-        assert allow(company.tiers(), one._replace(text="Other words.\n")) is Verdict.NEEDS_RELEASE
-        assert allow(company.tiers(), one._replace(target=BETA)) is Verdict.NEEDS_RELEASE
+        assert allow(company.tiers(), one) is PolicyVerdict.AS_IS
+        assert allow(company.tiers(), one._replace(text="Plain words.\r\n\r\n")) is PolicyVerdict.AS_IS
+        assert allow(company.tiers(), one._replace(text="Other words.\n")) is PolicyVerdict.NEEDS_RELEASE
+        assert allow(company.tiers(), one._replace(target=BETA)) is PolicyVerdict.NEEDS_RELEASE
         other = one._replace(entry=one.entry._replace(id="01JD3Z8QK5W7M2X9V4T6QQQ111"))
-        assert allow(company.tiers(), other) is Verdict.NEEDS_RELEASE
+        assert allow(company.tiers(), other) is PolicyVerdict.NEEDS_RELEASE
         assert [row.outcome for row in company.log()] == ["released", "released", "asked"]
 
     def test_the_proposal_shows_the_text_and_why_it_is_asked_for(self, company: Company) -> None:
@@ -344,7 +344,7 @@ class TestReleases:
         again = request_release(company.tiers(), move())
         assert again.branch != first.branch
         assert again.warnings == ("the same was rejected on 2026-11-21: It names a customer",)
-        assert allow(company.tiers(), move()) is Verdict.NEEDS_RELEASE
+        assert allow(company.tiers(), move()) is PolicyVerdict.NEEDS_RELEASE
 
     def test_a_release_opens_no_gate_that_is_closed_for_good(self, company: Company) -> None:
         asked = request_release(company.tiers(), move())
@@ -371,9 +371,9 @@ class TestReleases:
         record = company.git(root, "show", f"{asked.branch}:{asked.path}")
         (root / asked.path).parent.mkdir(parents=True)
         (root / asked.path).write_text(record + "\n")
-        assert allow(company.tiers(), move()) is Verdict.NEEDS_RELEASE
+        assert allow(company.tiers(), move()) is PolicyVerdict.NEEDS_RELEASE
         company.commit(ACME, "Approve release: mine")
-        assert allow(company.tiers(), move()) is Verdict.NEEDS_RELEASE
+        assert allow(company.tiers(), move()) is PolicyVerdict.NEEDS_RELEASE
 
     def test_a_record_whose_text_was_exchanged_releases_nothing(self, company: Company) -> None:
         asked = request_release(company.tiers(), move(text="Harmless.\n"))
@@ -384,8 +384,8 @@ class TestReleases:
         company.commit(ACME)
         company.git(root, "switch", "-q", "main")
         company.git(root, "merge", "-q", "--no-ff", "-m", f"Merge branch '{asked.branch}'", asked.branch)
-        assert allow(company.tiers(), move(text="Secret plans.\n")) is Verdict.NEEDS_RELEASE
-        assert allow(company.tiers(), move(text="Harmless.\n")) is Verdict.NEEDS_RELEASE
+        assert allow(company.tiers(), move(text="Secret plans.\n")) is PolicyVerdict.NEEDS_RELEASE
+        assert allow(company.tiers(), move(text="Harmless.\n")) is PolicyVerdict.NEEDS_RELEASE
 
     def test_a_plain_merge_of_the_proposal_is_a_release_and_a_merge_of_something_else_is_none(
         self, company: Company
@@ -394,27 +394,27 @@ class TestReleases:
         asked = request_release(company.tiers(), move())
         company.git(root, "branch", "innocent", asked.branch)
         company.git(root, "merge", "-q", "--no-ff", "-m", "Merge branch 'innocent'", "innocent")
-        assert allow(company.tiers(), move()) is Verdict.NEEDS_RELEASE
+        assert allow(company.tiers(), move()) is PolicyVerdict.NEEDS_RELEASE
         company.git(root, "reset", "-q", "--hard", "HEAD~1")
         company.git(root, "merge", "-q", "--no-ff", asked.branch)
-        assert allow(company.tiers(), move()) is Verdict.AS_IS
+        assert allow(company.tiers(), move()) is PolicyVerdict.AS_IS
 
     def test_an_agents_merge_is_none(self, company: Company) -> None:
         asked = request_release(company.tiers(), move())
         message = f"Merge branch '{asked.branch}'\n\nAgent: some agent"
         company.git(company.root(ACME), "merge", "-q", "--no-ff", "-m", message, asked.branch)
-        assert allow(company.tiers(), move()) is Verdict.NEEDS_RELEASE
+        assert allow(company.tiers(), move()) is PolicyVerdict.NEEDS_RELEASE
 
     def test_where_somebody_else_has_to_approve_the_own_merge_does_not_count(self, company: Company) -> None:
         company.state(text="approval:\n  distinct: true\n")
         root = company.root(ACME)
         asked = request_release(company.tiers(), move())
         company.git(root, "merge", "-q", "--no-ff", asked.branch)
-        assert allow(company.tiers(), move()) is Verdict.NEEDS_RELEASE
+        assert allow(company.tiers(), move()) is PolicyVerdict.NEEDS_RELEASE
         company.git(root, "reset", "-q", "--hard", "HEAD~1")
         as_curator = ("-c", "user.name=Curator", "-c", "user.email=curator@example.com")
         company.git(root, *as_curator, "merge", "-q", "--no-ff", asked.branch)
-        assert allow(company.tiers(), move()) is Verdict.AS_IS
+        assert allow(company.tiers(), move()) is PolicyVerdict.AS_IS
 
     def test_where_origin_is_known_its_branch_counts(self, company: Company) -> None:
         root = company.root(ACME)
@@ -423,9 +423,9 @@ class TestReleases:
         company.git(root, "fetch", "-q", "origin")
         asked = request_release(company.tiers(), move())
         company.approve(asked.branch)
-        assert allow(company.tiers(), move()) is Verdict.NEEDS_RELEASE
+        assert allow(company.tiers(), move()) is PolicyVerdict.NEEDS_RELEASE
         company.git(root, "push", "-q", "origin", "main")
-        assert allow(company.tiers(), move()) is Verdict.AS_IS
+        assert allow(company.tiers(), move()) is PolicyVerdict.AS_IS
 
     def test_a_squash_by_somebody_else_is_a_release_after_a_pull_too(self, company: Company) -> None:
         root = company.root(ACME)
@@ -441,13 +441,13 @@ class TestReleases:
         company.git(root, "merge", "-q", "--no-ff", "-m", "Merge branch 'main' of somewhere", "main")
         company.git(root, "branch", "-f", "main", "mine")
         company.git(root, "switch", "-q", "main")
-        assert allow(company.tiers(), move()) is Verdict.AS_IS
+        assert allow(company.tiers(), move()) is PolicyVerdict.AS_IS
 
     def test_from_a_project_the_enterprise_of_the_project_is_asked(self, company: Company) -> None:
         one = move("project", "user", CODE)
         asked = request_release(company.tiers(here=ACME), one)
         company.approve(asked.branch)
-        assert allow(company.tiers(here=ACME), one) is Verdict.AS_IS
+        assert allow(company.tiers(here=ACME), one) is PolicyVerdict.AS_IS
         assert {row.policy for row in company.log() if row.outcome == "released"} == {
             Policy.FROM_CONTEXT.key,
             Policy.PERSONAL.key,
@@ -507,8 +507,8 @@ class TestTheUsersRepositoryMeanwhile:
 
     def test_it_is_asked_by_whatever_name_the_repository_is_opened(self, company: Company) -> None:
         company.state(personal="block")
-        known = (Place("user", company.root("user")), Place(ACME, company.root(ACME)))
-        places = Places((Place("project", company.root("user")),), known, ACME)
+        known = (TierPlace("user", company.root("user")), TierPlace(ACME, company.root(ACME)))
+        places = Places((TierPlace("project", company.root("user")),), known, ACME)
         library = Library(company.opened("user", tier="project", places=places))
         with pytest.raises(Refused):
             library.contribute.add_lesson(LessonDraft("Words", "Plain.\n"))
@@ -534,7 +534,7 @@ class TestPromotions:
         return company.library(**how).contribute.add_lesson(LessonDraft(title, content)).handle
 
     def promote(self, company: Company, ref: str, to: str = "user", here: str = ACME, **wanted: Any) -> Promoted:
-        return company.library(here=here).contribute.promote(ref, to, Wanted(**wanted))
+        return company.library(here=here).contribute.promote(ref, to, PromotionRequest(**wanted))
 
     def test_a_released_text_goes_to_the_user_with_its_code(self, company: Company) -> None:
         ref = self.add(company, "Retry on 409", here=ACME)

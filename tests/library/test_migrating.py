@@ -11,7 +11,7 @@ import pytest
 from ai_lessons.errors import UnsavedEdits, UnsupportedRepository
 from ai_lessons.knowledge import config, migrations
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.knowledge.migrations import STEPS, Step, plan
+from ai_lessons.knowledge.migrations import STEPS, Migration, plan
 from ai_lessons.library.answers import Query
 from ai_lessons.library.migrating import migrate
 from ai_lessons.library.rules.rule_answers import RuleDraft
@@ -65,15 +65,15 @@ def seen_renamed(files: Mapping[str, bytes]) -> Mapping[str, bytes | None]:
 
 
 @pytest.fixture
-def newer(monkeypatch: pytest.MonkeyPatch) -> dict[int, Step]:
+def newer(monkeypatch: pytest.MonkeyPatch) -> dict[int, Migration]:
     """A program that is one version ahead."""
     for module in (config, migrations):
         monkeypatch.setattr(module, "FORMAT", config.FORMAT + 1)
-    return {config.FORMAT - 1: Step("say flow", seen_renamed)}
+    return {config.FORMAT - 1: Migration("say flow", seen_renamed)}
 
 
 def test_a_step_is_one_commit_after_a_snapshot_and_undo_takes_it_back(
-    world: World, newer: dict[int, Step], git: Git
+    world: World, newer: dict[int, Migration], git: Git
 ) -> None:
     fixture(world, 1)
     before = git(world.root, "rev-parse", "HEAD")
@@ -96,7 +96,7 @@ def test_a_step_is_one_commit_after_a_snapshot_and_undo_takes_it_back(
     assert git(world.root, "diff", "--stat", before, "HEAD") == ""
 
 
-def test_edits_in_no_commit_stop_a_migration(world: World, newer: dict[int, Step]) -> None:
+def test_edits_in_no_commit_stop_a_migration(world: World, newer: dict[int, Migration]) -> None:
     fixture(world, 1)
     path = "jira/docs/v3/workflows.md"
     world.write(path, world.read(path) + "Mine.\n")
@@ -106,16 +106,16 @@ def test_edits_in_no_commit_stop_a_migration(world: World, newer: dict[int, Step
 
 def test_steps_follow_each_other_and_only_the_end_counts() -> None:
     steps = {
-        1: Step("a", lambda files: {path: data + b"a" for path, data in files.items()}),
-        2: Step("b", lambda files: {"x": None, "y": files["x"]}),
-        3: Step("back", lambda _: {"z": b"z"}),
+        1: Migration("a", lambda files: {path: data + b"a" for path, data in files.items()}),
+        2: Migration("b", lambda files: {"x": None, "y": files["x"]}),
+        3: Migration("back", lambda _: {"z": b"z"}),
     }
     assert plan({"x": b"1", "z": b"0"}, 1, 4, steps) == {"x": None, "y": b"1a", "z": b"z"}
     assert plan({"x": b"1"}, 4, 4, steps) == {}
 
 
 def test_an_older_repository_is_read_but_not_written_before_it_is_migrated(
-    world: World, newer: dict[int, Step]
+    world: World, newer: dict[int, Migration]
 ) -> None:
     fixture(world, 1)
     assert world.library.recall.show(LESSON).entry.title == "PUT replaces the workflow"
@@ -124,7 +124,7 @@ def test_an_older_repository_is_read_but_not_written_before_it_is_migrated(
     assert caught.value.hint == "ai-lessons admin migrate"
 
 
-def test_settings_that_state_no_version_are_of_the_first(newer: dict[int, Step]) -> None:
+def test_settings_that_state_no_version_are_of_the_first(newer: dict[int, Migration]) -> None:
     assert config.parse_config("").format == 1
 
 

@@ -11,8 +11,8 @@ from ai_lessons.knowledge import markdown
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.evaluation import Recommendation
 from ai_lessons.learning.events import HELPFUL
-from ai_lessons.library.options import Place
-from ai_lessons.library.promotion.promoting import Promoted, Wanted, promote
+from ai_lessons.library.options import TierPlace
+from ai_lessons.library.promotion.promoting import Promoted, PromotionRequest, promote
 from ai_lessons.library.rules.rule_answers import RuleDraft
 from ai_lessons.library.writes import LessonDraft, ResourceDraft
 from library.test_governing import ACME, BETA, Company
@@ -45,7 +45,7 @@ def add(company: Company, tier: str = "project", title: str = "PUT replaces all"
 
 def go(company: Company, ref: str, to: str, *, here: str = "", writes: str = "project", **how: Any) -> Promoted:
     with company.library(here=here, writes=writes) as library:
-        return library.contribute.promote(ref, to, Wanted(**how))
+        return library.contribute.promote(ref, to, PromotionRequest(**how))
 
 
 def text_at(company: Company, tier: str, path: str) -> str:
@@ -424,9 +424,9 @@ def test_a_dry_run_says_all_and_writes_nothing(company: Company) -> None:
 def test_an_enterprise_that_is_not_on_this_machine_is_named_with_the_command_that_fetches_it(company: Company) -> None:
     lesson = add(company)
     tiers = company.tiers()
-    gone = Place("enterprise:gone", company.folder / "gone", url="https://git.example/gone.git")
+    gone = TierPlace("enterprise:gone", company.folder / "gone", url="https://git.example/gone.git")
     tiers.options = tiers.options._replace(places=tiers.options.places._replace(known=(gone,)))
     with pytest.raises(NoRepository) as missing:
-        promote(tiers, lesson, "enterprise:gone", Wanted())
+        promote(tiers, lesson, "enterprise:gone", PromotionRequest())
     assert missing.value.hint == f"ai-lessons admin init {gone.root} --from https://git.example/gone.git"
     tiers.close()

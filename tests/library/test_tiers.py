@@ -8,7 +8,7 @@ import pytest
 
 from ai_lessons.errors import AmbiguousName, NotFound, Refused, StorageFailed
 from ai_lessons.library.answers import ContextQuery, Query
-from ai_lessons.library.options import Place, Places
+from ai_lessons.library.options import Places, TierPlace
 from ai_lessons.library.rules.rule_answers import RuleDraft
 from ai_lessons.library.tiers.embedders import Embedders
 from ai_lessons.library.tiers.opened import Tiers
@@ -62,7 +62,7 @@ class Here:
             self.git(root, "commit", "-qm", "by hand", "--allow-empty")
 
     def places(self, *names: str, belongs_to: str = "") -> Places:
-        known = tuple(Place(name, root, "the test names it") for name, root in self.roots.items())
+        known = tuple(TierPlace(name, root, "the test names it") for name, root in self.roots.items())
         return Places(tuple(one for one in known if one.name in names), known, belongs_to)
 
     def library(self, *names: str, **more: Any) -> Library:

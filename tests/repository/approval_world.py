@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from ai_lessons.repository.approval.verdicts import Verdict, View
+    from ai_lessons.repository.approval.verdicts import BranchView, Verdict
 
 RULE = "01JD3Z8QK5W7M2X9V4T68F3K2A"
 OTHER = "01JD3Z8QK5W7M2X9V4T6ZZZZZZ"
@@ -105,7 +105,7 @@ class Clone:
         self.merge(branch, by=by)
         self.run("branch", "-D", branch)
 
-    def view(self, ref: str = "refs/heads/main") -> View:
+    def view(self, ref: str = "refs/heads/main") -> BranchView:
         return derive(locate(self.root), ref)
 
     def verdict(self, rule: str = RULE, ref: str = "refs/heads/main") -> Verdict | None:

@@ -45,9 +45,9 @@ def test_an_empty_machine_has_none(where: Where) -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.id)
 def test_a_host_is_found_by_its_program_its_folder_or_its_files(kind: object, where: Where) -> None:
-    from ai_lessons.repository.agents.agent_hosts import Kind
+    from ai_lessons.repository.agents.agent_hosts import HostKind
 
-    assert isinstance(kind, Kind)
+    assert isinstance(kind, HostKind)
     program = where.path.rpartition(":")[2] + "/" + kind.programs[0]
     from pathlib import Path
 

@@ -14,7 +14,7 @@ from ai_lessons.repository.approval import approved
 from ai_lessons.repository.approval.approval_stamp import folder
 from ai_lessons.repository.approval.merges import merged_branches, rule_end, trailers
 from ai_lessons.repository.approval.rule_files import parsed_id, stated_id
-from ai_lessons.repository.approval.verdicts import Policy
+from ai_lessons.repository.approval.verdicts import ApprovalPolicy
 from ai_lessons.repository.worktree import locate
 from repository.approval_world import AGENT, BRANCH, PATH, RULE, Clone, text, world
 
@@ -39,7 +39,7 @@ def test_the_policy_in_the_working_tree_or_on_another_branch_means_nothing(tmp_p
     mine.commit("policy", config(require="signed"))
     mine.run("switch", "-q", "main")
     mine.write(".ai-lessons/config.yaml", "format: 1\napproval:\n  require: forge\n")
-    assert mine.view().policy == Policy("merge")
+    assert mine.view().policy == ApprovalPolicy("merge")
 
 
 def test_a_stricter_policy_holds_from_the_commit_that_states_it(tmp_path: Path) -> None:
@@ -55,19 +55,19 @@ def test_a_weaker_policy_is_an_alarm_and_does_not_hold_until_a_person_has_looked
     _, mine = world(tmp_path)
     mine.commit("policy", config(require="signed"))
     mine.approved()
-    assert mine.view().policy == Policy("signed")
+    assert mine.view().policy == ApprovalPolicy("signed")
     mine.commit("tidy", config(require="merge"), AGENT)
     for _ in range(2):
-        assert (mine.view().policy, kinds(mine)) == (Policy("signed"), ["weakened"])
+        assert (mine.view().policy, kinds(mine)) == (ApprovalPolicy("signed"), ["weakened"])
         assert mine.served() is None
-    approved.acknowledge(locate(mine.root), mine.view(), Policy("merge"))
-    assert (mine.view().policy, kinds(mine), mine.served()) == (Policy("merge"), [], "Use X")
+    approved.acknowledge(locate(mine.root), mine.view(), ApprovalPolicy("merge"))
+    assert (mine.view().policy, kinds(mine), mine.served()) == (ApprovalPolicy("merge"), [], "Use X")
 
 
 def test_fewer_people_who_have_to_sign_is_a_weaker_policy(tmp_path: Path) -> None:
     _, mine = world(tmp_path)
     mine.commit("policy", config(require="signed", threshold="2"))
-    assert mine.view().policy == Policy("signed", threshold=2)
+    assert mine.view().policy == ApprovalPolicy("signed", threshold=2)
     mine.commit("tidy", config(require="signed", threshold="1"), AGENT)
     assert (mine.view().policy.threshold, kinds(mine)) == (2, ["weakened"])
 

@@ -20,7 +20,7 @@ from repository.approval_world import AGENT, BRANCH, PATH, RULE, Clone, text, wo
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ai_lessons.repository.approval.verdicts import Verdict, View
+    from ai_lessons.repository.approval.verdicts import BranchView, Verdict
 
 CONFIG = {".ai-lessons/config.yaml": "format: 1\napproval:\n  require: signed\n"}
 REPOSITORY = "the one"
@@ -51,7 +51,7 @@ class Signing:
         signature = sign(record.canonical(), str(self.key), NAMESPACE)
         return dict(zip(paths, (record.canonical().decode(), signature), strict=True))
 
-    def view(self, threshold: int = 1) -> View:
+    def view(self, threshold: int = 1) -> BranchView:
         worktree = locate(self.clone.root)
         return with_signatures(worktree, self.clone.view(), self.signers, repository=REPOSITORY, threshold=threshold)
 

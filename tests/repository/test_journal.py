@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from ai_lessons.repository import journal
-from ai_lessons.repository.journal import Intent, Journal, Noted, Record, new_name
+from ai_lessons.repository.journal import BatchRecord, Intent, Journal, Noted, new_name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,7 +63,7 @@ def test_a_settled_job_is_forgotten_but_its_commit_is_remembered(tmp_path: Path)
     for each in (one, empty):
         notes.begin(each, b"")
         notes.ready(each.name)
-    notes.settle(Record("tip", {one.name: "commit", empty.name: ""}))
+    notes.settle(BatchRecord("tip", {one.name: "commit", empty.name: ""}))
     assert notes.pending() == []
     assert (notes.commit_of(one.name), notes.commit_of(empty.name), notes.commit_of("?")) == ("commit", None, None)
     assert not notes.waits(one.name)
@@ -73,7 +73,7 @@ def test_only_so_many_records_are_kept(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(journal, "KEEP_RECORDS", 3)
     notes = Journal(tmp_path)
     for n in range(6):
-        notes.settle(Record(str(n), {f"job{n}": "c"}))
+        notes.settle(BatchRecord(str(n), {f"job{n}": "c"}))
     assert [record.head for record in notes.records()] == ["5", "4", "3"]
 
 
@@ -81,7 +81,7 @@ def test_damaged_notes_and_records_are_put_aside(tmp_path: Path) -> None:
     notes, one = Journal(tmp_path), intent()
     notes.begin(one, b"")
     notes.ready(one.name)
-    notes.settle(Record("tip", {}))
+    notes.settle(BatchRecord("tip", {}))
     for folder in ("journal", "committed"):
         (tmp_path / folder / "0.json").write_text('{"half')
     assert notes.pending() == [one]
@@ -100,7 +100,7 @@ def test_the_bytes_of_a_job_are_known_until_it_is_settled(tmp_path: Path) -> Non
     (kept,) = (tmp_path / "journal").iterdir()
     kept.write_bytes(kept.read_bytes()[:-1])
     assert [notes.content(one, path) for path in ("a.md", "d.md")] == [b"aa", None]
-    notes.settle(Record("tip", {one.name: "commit"}))
+    notes.settle(BatchRecord("tip", {one.name: "commit"}))
     assert [notes.content(one, path) for path in ("a.md", "d.md")] == [None, None]
     assert list((tmp_path / "journal").iterdir()) == []
 

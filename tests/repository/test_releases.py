@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ai_lessons.repository.approval.verdicts import Policy
+from ai_lessons.repository.approval.verdicts import ApprovalPolicy
 from ai_lessons.repository.proposal import releases
 from ai_lessons.repository.proposal.releases import FOLDER, Release, canonical, on_branch, place, read, taken
 from ai_lessons.repository.worktree import locate
@@ -24,7 +24,7 @@ PATH = place(ULID, "A title", 2026)
 RECORD = Release("A title", "01JD3Z8QK5W7M2X9V4T6QQQ111", "enterprise:acme", "user", "Ada <ada@example.com>",
                  "2026-11-21T20:14:00Z", "governance.outbound_policy", "Words.\n")  # fmt: skip
 PROPOSAL = "proposals/release-8F3K2A-a-title"
-ANYBODY = Policy()
+ANYBODY = ApprovalPolicy()
 
 
 def put(repo: Path, git: Git, data: bytes, path: str = PATH, message: str = "by hand", *who: str) -> str:
@@ -135,9 +135,9 @@ def test_a_squash_counts_if_it_was_not_its_author_who_made_it(
     author = ("-c", "author.name=Test Person", "-c", "author.email=person@example.com")
     tip = put(git_repo, git, RECORD.render(), PATH, message, *who, *author)
     assert taken(locate(git_repo), tip, PATH, "main", ANYBODY) == by
-    assert taken(locate(git_repo), tip, PATH, "main", Policy("forge")) != ""
+    assert taken(locate(git_repo), tip, PATH, "main", ApprovalPolicy("forge")) != ""
     if by.startswith("GitHub"):
-        assert taken(locate(git_repo), tip, PATH, "main", Policy(distinct=True)) == ""
+        assert taken(locate(git_repo), tip, PATH, "main", ApprovalPolicy(distinct=True)) == ""
 
 
 def test_a_shallow_clone_does_not_know_who_let_a_record_in(git_repo: Path, git: Git, tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from ai_lessons.repository.signature.records import (
     DAY,
     NAMESPACE,
     SIGNERS_NAMESPACE,
-    Finding,
     Record,
+    RecordFinding,
     Signature,
     SignedRecord,
     Text,
@@ -169,7 +169,7 @@ def test_the_verdict(
 
 def verdict(
     world: World, files: dict[str, bytes], records: Sequence[SignedRecord], threshold: int = 1, **memory: str
-) -> Finding:
+) -> RecordFinding:
     judged = chains(records, world.signers, repository=HERE, threshold=threshold)
     texts = {path: Text(RULE, text_digest(data)) for path, data in files.items()}
     return judge(texts, judged, remembered=memory)[RULE]

@@ -16,13 +16,13 @@ from ai_lessons.repository.worktree import locate
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ai_lessons.repository.approval.verdicts import View
+    from ai_lessons.repository.approval.verdicts import BranchView
     from conftest import Git
 
 RULES = {name: one.data for name, one in read_template(template_dir()).items() if is_rule(name)}
 
 
-def view(root: Path, branch: str = "main") -> View:
+def view(root: Path, branch: str = "main") -> BranchView:
     return derive(locate(root), f"refs/heads/{branch}")
 
 

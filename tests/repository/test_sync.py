@@ -15,10 +15,10 @@ import pytest
 from ai_lessons.errors import Conflict, NotFound, Refused, Unreachable, UnsavedEdits, UnsupportedRepository
 from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.sharing import sync_bring, sync_network
-from ai_lessons.repository.sharing.sync import Synced, sync
+from ai_lessons.repository.sharing.sync import SyncResult, sync
 from ai_lessons.repository.sharing.sync_bring import decide, torn_now
 from ai_lessons.repository.sharing.sync_conflicts import kept
-from ai_lessons.repository.sharing.sync_merge import Choice
+from ai_lessons.repository.sharing.sync_merge import ConflictChoice
 from ai_lessons.repository.store import Change, Job, Store
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Clone:
     def read(self, path: str) -> str:
         return (self.root / path).read_text()
 
-    def sync(self, remote: str | None = None) -> Synced:
+    def sync(self, remote: str | None = None) -> SyncResult:
         return sync(self.store, remote=remote)
 
     @property
@@ -241,7 +241,7 @@ def test_an_edit_in_the_way_stops_the_sync_before_anything_has_changed(team: Tea
 
 class TestConflict:
     @pytest.fixture
-    def done(self, team: Team) -> Synced:
+    def done(self, team: Team) -> SyncResult:
         team.ann.edit(LESSON, "One.", "I.")
         team.ann.write("ann.md", "ann\n")
         team.ann.sync()
@@ -249,7 +249,9 @@ class TestConflict:
         self.before = team.bob.head
         return team.bob.sync()
 
-    def test_leaves_branch_and_files_as_they_were_and_keeps_our_side_on_the_hub(self, team: Team, done: Synced) -> None:
+    def test_leaves_branch_and_files_as_they_were_and_keeps_our_side_on_the_hub(
+        self, team: Team, done: SyncResult
+    ) -> None:
         assert [(one.path, one.reasons) for one in done.torn] == [(LESSON, ("the text",))]
         assert team.bob.head == self.before
         assert team.bob.run("status", "--porcelain") == ""
@@ -260,7 +262,7 @@ class TestConflict:
         assert team.bob.git(team.hub, "rev-parse", done.kept) == team.bob.head
         assert team.bob.git(team.hub, "rev-parse", "main") == team.ann.head
 
-    def test_is_the_same_conflict_when_asked_again_and_its_branch_moves_on(self, team: Team, done: Synced) -> None:
+    def test_is_the_same_conflict_when_asked_again_and_its_branch_moves_on(self, team: Team, done: SyncResult) -> None:
         assert team.bob.sync().kept == done.kept
         team.bob.write("more.md", "more\n")
         again = team.bob.sync()
@@ -269,13 +271,13 @@ class TestConflict:
 
     @pytest.mark.parametrize(("take", "text"), [("ours", "1."), ("theirs", "I."), ("edit", "one")])
     def test_is_settled_by_a_choice_and_the_next_sync_clears_the_branch(
-        self, team: Team, done: Synced, take: str, text: str
+        self, team: Team, done: SyncResult, take: str, text: str
     ) -> None:
         ((torn, texts),) = torn_now(team.bob.store, done.place)
         assert (texts["ours"] or b"").decode() == TEXT.replace("One.", "1.")
         assert (texts["theirs"] or b"").decode() == TEXT.replace("One.", "I.")
         edited = TEXT.replace("One.", "one").encode() if take == "edit" else None
-        brought = decide(team.bob.store, done.place, torn, Choice(take, edited))
+        brought = decide(team.bob.store, done.place, torn, ConflictChoice(take, edited))
         assert brought.torn == ()
         assert torn_now(team.bob.store, done.place) == ()
         assert team.bob.read(LESSON) == TEXT.replace("One.", text)
@@ -287,14 +289,14 @@ class TestConflict:
         team.ann.sync()
         assert team.ann.read(LESSON) == TEXT.replace("One.", text)
 
-    def test_a_choice_holds_only_for_the_texts_that_it_was_made_about(self, team: Team, done: Synced) -> None:
+    def test_a_choice_holds_only_for_the_texts_that_it_was_made_about(self, team: Team, done: SyncResult) -> None:
         team.ann.edit(RULE, "1", "uno")
         team.ann.sync()
         team.bob.edit(RULE, "4", "four")
         team.bob.sync()
         lesson, rule = (sides.torn for sides in torn_now(team.bob.store, done.place))
         assert rule.reasons == ("a rule, which is never merged",)
-        assert decide(team.bob.store, done.place, lesson, Choice("ours")).torn == (rule,)
+        assert decide(team.bob.store, done.place, lesson, ConflictChoice("ours")).torn == (rule,)
         team.bob.edit(LESSON, "1.", "2.")
         assert [sides.torn.path for sides in torn_now(team.bob.store, done.place)] == [LESSON, RULE]
 
@@ -326,7 +328,7 @@ def test_removed_here_and_changed_there_is_a_conflict_from_both_sides(team: Team
         (RULE, True, False),
     ]
     for sides in torn_now(team.bob.store, done.place):
-        decide(team.bob.store, done.place, sides.torn, Choice("theirs"))
+        decide(team.bob.store, done.place, sides.torn, ConflictChoice("theirs"))
     assert not (team.bob.root / LESSON).exists()
     assert "one" in team.bob.read(RULE)
 

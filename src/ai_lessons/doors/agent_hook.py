@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.doors import agent_host, render_agents
 from ai_lessons.doors.opening import options, whereabouts
-from ai_lessons.library.agents.agent_events import Event, Moment
+from ai_lessons.library.agents.agent_events import AgentEvent, Moment
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,7 +76,7 @@ def _sign_in(file: str | None, session: str) -> None:
         out.write(f"export AI_LESSONS_SESSION={shlex.quote(session)}\n")
 
 
-def _answer(chosen: Settings, event: Event, project: str | None) -> str:
+def _answer(chosen: Settings, event: AgentEvent, project: str | None) -> str:
     from ai_lessons.library.agents.agent_hooks import hear
 
     told = hear(chosen.repo, options(chosen), event, project=project)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import UsageError
-from ai_lessons.library.agents.agent_events import Event, Moment
+from ai_lessons.library.agents.agent_events import AgentEvent, Moment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +34,7 @@ LONGEST_COMMAND = 20_000
 """Characters of a command line that are looked at."""
 
 
-def parse(data: bytes, here: Path) -> Event | None:
+def parse(data: bytes, here: Path) -> AgentEvent | None:
     """The event; None if it is one that we have nothing to say about. `here` stands in for a missing folder.
 
     Raises:
@@ -51,7 +51,7 @@ def parse(data: bytes, here: Path) -> Event | None:
         return None
     given = raw.get("tool_input")
     tool: Mapping[str, Any] = given if isinstance(given, dict) else {}
-    return Event(
+    return AgentEvent(
         moment,
         session=_text(raw, "session_id") or "unnamed",
         cwd=Path(_text(raw, "cwd") or here),

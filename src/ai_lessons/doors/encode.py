@@ -35,7 +35,7 @@ KEYS: Mapping[str, str] = {
     "answers.Context": "rules lessons notes",
     "answers.Usage": "times_injected times_helpful times_ignored times_contradicted last_used alpha beta confidence",
     "errors.Problem": "path line message fixable",
-    "evaluation.Report": "recommendation findings",
+    "evaluation.EvaluationReport": "recommendation findings",
     "graphs.Graph": "entries missing links=lines clusters notes",
     "lesson_answers.LessonChange": "id handle path commit change target? notes?",
     "relations.Line": "source relation target weight",

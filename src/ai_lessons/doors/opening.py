@@ -39,10 +39,10 @@ def options(
 ) -> Options:
     """What the library needs of the settings, and how this door shows progress and asks."""
     from ai_lessons.library.answers import silent
-    from ai_lessons.library.options import Options, Place, Places
+    from ai_lessons.library.options import Options, Places, TierPlace
 
-    def places(tiers: Iterable[Tier]) -> tuple[Place, ...]:
-        return tuple(Place(one.name, one.path, one.why, one.url) for one in tiers)
+    def places(tiers: Iterable[Tier]) -> tuple[TierPlace, ...]:
+        return tuple(TierPlace(one.name, one.path, one.why, one.url) for one in tiers)
 
     return Options(
         cache_dir=settings.folders.cache,

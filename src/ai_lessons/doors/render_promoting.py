@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ai_lessons.doors.terminal import View
-    from ai_lessons.knowledge.evaluation import Finding
+    from ai_lessons.knowledge.evaluation import EvaluationFinding
     from ai_lessons.library.promotion.promotions import Promoted
 
 WOULD = {
@@ -75,7 +75,7 @@ def _evaluation(value: Promoted, view: View) -> list[str]:
     return [head, *(f"    {line(told(_placed(one, alone=len(files) < 2)))}" for one in report.findings)]
 
 
-def _placed(one: Finding, *, alone: bool) -> Finding:
+def _placed(one: EvaluationFinding, *, alone: bool) -> EvaluationFinding:
     """Where it stands, in a few words: the line, and of two files the name."""
     path, _, number = one.where.rpartition(":")
     return one._replace(where=(f"line {number}" if alone else f"{path.rpartition('/')[2]}:{number}") if path else "")

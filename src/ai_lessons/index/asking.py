@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.errors import StorageFailed
 from ai_lessons.index.in_memory import InMemory
-from ai_lessons.index.rows import Candidates, Filter, condition, question
+from ai_lessons.index.rows import Candidates, PassageFilter, condition, question
 from ai_lessons.index.table import LANCE_ERRORS
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 NO_VERSION = (0, 0)
 
-RULES = Filter(kinds=frozenset({"rule"}))
+RULES = PassageFilter(kinds=frozenset({"rule"}))
 
 
 class IndexDamaged(StorageFailed):
@@ -102,7 +102,7 @@ class Asking:
 
         return self._candidates(asked, depth, ask)
 
-    def begin(self, text: str, wanted: Filter, depth: int) -> Callable[[], Candidates]:
+    def begin(self, text: str, wanted: PassageFilter, depth: int) -> Callable[[], Candidates]:
         """See `Index.begin`."""
         asked, where = question(text), condition(wanted)
         table = self.tables.at_hand() if asked and self._version else None

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from ai_lessons.errors import Problem
-    from ai_lessons.index.catalog_reading import Edge, Filter, Location, Sizes, Tally
-    from ai_lessons.index.catalog_records import Record
+    from ai_lessons.index.catalog_reading import Filter, LinkRow, Location, Sizes, Tally
+    from ai_lessons.index.catalog_records import CatalogRecord
     from ai_lessons.index.catalog_schema import Opened
     from ai_lessons.index.catalog_survey import FolderChange, Parse, Progress, Read, Scan
     from ai_lessons.index.catalog_writing import Attested
@@ -199,7 +199,7 @@ class Catalog:
         """The projects of active entries, largest first."""
         return self._ask(catalog_reading.project_tallies)
 
-    def edges(self, entry_id: str | None = None) -> list[Edge]:
+    def edges(self, entry_id: str | None = None) -> list[LinkRow]:
         """The links that start or end at an entry, or the whole graph. Says nothing of which hold both ways."""
         return self._ask(lambda db: catalog_reading.edges(db, entry_id))
 
@@ -247,7 +247,7 @@ class Catalog:
         writing.folders(changes)
         return self._settle(writing)
 
-    def _put_rules(self, tree: str, records: list[Record], keep: frozenset[str]) -> Refreshed:
+    def _put_rules(self, tree: str, records: list[CatalogRecord], keep: frozenset[str]) -> Refreshed:
         with _transaction(self._db):
             _put_meta(self._db, "rules_tree", tree)
             if not records and keep >= catalog_reading.approved(self._db).keys():

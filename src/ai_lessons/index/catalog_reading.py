@@ -84,7 +84,7 @@ class Tally(NamedTuple):
     by_kind: Mapping[str, int]
 
 
-class Edge(NamedTuple):
+class LinkRow(NamedTuple):
     """A link as written: `source` is the entry whose file says so. `target` may not exist."""
 
     source: str
@@ -226,15 +226,15 @@ def _tallies(rows: Iterable[tuple[str, str, int]]) -> list[Tally]:
     return sorted(tallies, key=lambda tally: (-tally.total, tally.name))
 
 
-def edges(db: sqlite3.Connection, entry_id: str | None) -> list[Edge]:
+def edges(db: sqlite3.Connection, entry_id: str | None) -> list[LinkRow]:
     """All links, or those that start or end at one entry, as they are written."""
     query = "SELECT id, relation, target, weight FROM links JOIN shown USING (key)"
     order = " ORDER BY id, relation, target"
     if entry_id is None:
-        return [Edge(*row) for row in db.execute(query + order)]
+        return [LinkRow(*row) for row in db.execute(query + order)]
     outgoing = db.execute(f"{query} WHERE id = ?{order}", (entry_id,)).fetchall()
     incoming = db.execute(f"{query} WHERE target = ? AND id <> ?{order}", (entry_id, entry_id)).fetchall()
-    return [Edge(*row) for row in outgoing + incoming]
+    return [LinkRow(*row) for row in outgoing + incoming]
 
 
 _UNATTESTED = """

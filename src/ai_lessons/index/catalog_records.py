@@ -34,7 +34,7 @@ _IF_STATED = {
 _MARKUP = r"(?m)^\s{0,3}(?:#{1,6}\s+|>\s?|```\w*\s*$|---+\s*$|#!.*$)"
 
 
-class Record(NamedTuple):
+class CatalogRecord(NamedTuple):
     """One entry, ready to be written. `file` is the file it is read from, `path` where the entry says it lies."""
 
     file: str
@@ -65,12 +65,12 @@ class Record(NamedTuple):
         return self.id.upper()[::-1]
 
 
-def record(entry: Entry, file: str, file_hash: str, side_hash: str | None) -> Record:
+def record(entry: Entry, file: str, file_hash: str, side_hash: str | None) -> CatalogRecord:
     """What to keep of an entry that was read from `file`. A script outside the repository has only its side file."""
     in_place = entry.path != file
     details = json.dumps(details_of(entry), ensure_ascii=False, separators=(",", ":"), default=str)
     created = str(entry.fields.get("created") or "")
-    return Record(
+    return CatalogRecord(
         file=file,
         id=entry.id,
         kind=entry.kind.value,

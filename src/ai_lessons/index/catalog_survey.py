@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem
-from ai_lessons.index.catalog_records import Record, record
+from ai_lessons.index.catalog_records import CatalogRecord, record
 from ai_lessons.index.plan import (
     UNSURE,
+    CatalogedFile,
     Content,
-    Known,
     Unit,
     blob_hash,
     contents,
@@ -48,9 +48,9 @@ class FolderChange:
 
     def __init__(self, folder: str, digest: bytes | None, gone: Iterable[str] = (), units: Iterable[str] = ()) -> None:
         self.folder, self.digest = folder, digest
-        self.files: dict[str, Known] = {}
+        self.files: dict[str, CatalogedFile] = {}
         self.gone, self.units = list(gone), list(units)
-        self.records: list[Record] = []
+        self.records: list[CatalogRecord] = []
         self.problems: list[tuple[str, Problem]] = []
 
 
@@ -64,7 +64,7 @@ def survey(connection: sqlite3.Connection, disk: Disk, started: int) -> list[Fol
         if remembered.pop(folder, None) != now:
             differing.append((folder, rows, now))
     changes = [_vanished_folder(folder, known_files(connection, folder)) for folder in remembered]
-    reader = _Reader(disk, started, total=sum(len(rows) for _, rows, _ in differing))
+    reader = _SurveyReader(disk, started, total=sum(len(rows) for _, rows, _ in differing))
     for folder, rows, now in differing:
         look = _FolderLook(folder, rows, known_files(connection, folder), reader)
         change = look.change(now)
@@ -73,17 +73,17 @@ def survey(connection: sqlite3.Connection, disk: Disk, started: int) -> list[Fol
     return changes
 
 
-def known_files(connection: sqlite3.Connection, folder: str) -> dict[str, Known]:
+def known_files(connection: sqlite3.Connection, folder: str) -> dict[str, CatalogedFile]:
     """The entry files that the catalog remembers in one folder."""
     query = "SELECT name, mtime, ctime, size, inode, mode, racy, hash FROM files WHERE folder = ?"
-    return {row[0]: Known(row[1:6], bool(row[6]), row[7]) for row in connection.execute(query, (folder,))}
+    return {row[0]: CatalogedFile(row[1:6], bool(row[6]), row[7]) for row in connection.execute(query, (folder,))}
 
 
-def _vanished_folder(folder: str, known: dict[str, Known]) -> FolderChange:
+def _vanished_folder(folder: str, known: dict[str, CatalogedFile]) -> FolderChange:
     return FolderChange(folder, None, gone=known, units=[join(folder, name) for name in contents(folder, known)])
 
 
-class _Reader:
+class _SurveyReader:
     """Reads and parses for one survey, and counts for its progress."""
 
     def __init__(self, disk: Disk, started: int, total: int) -> None:
@@ -107,11 +107,11 @@ class _Reader:
 class _FolderLook:
     """The look at one folder whose rows are not what they were."""
 
-    def __init__(self, folder: str, rows: list[Row], known: dict[str, Known], reader: _Reader) -> None:
+    def __init__(self, folder: str, rows: list[Row], known: dict[str, CatalogedFile], reader: _SurveyReader) -> None:
         self._folder, self._known, self._reader = folder, known, reader
         self._stamps: dict[str, Stamp] = {row[0]: stamp_of(row) for row in rows}
         self._before = contents(folder, known)
-        self._now: dict[str, Known] = {}
+        self._now: dict[str, CatalogedFile] = {}
         self._change = FolderChange(folder, UNSURE)
 
     def change(self, now: bytes) -> FolderChange:
@@ -160,13 +160,13 @@ class _FolderLook:
             self._read_entry(Unit(unit.name, unit.side if side else None), data, side_data)
         return True
 
-    def _look_at_side(self, name: str | None) -> tuple[Known | None, bytes | None]:
+    def _look_at_side(self, name: str | None) -> tuple[CatalogedFile | None, bytes | None]:
         try:
             return self._look_at_file(name) if name else (None, None)
         except NotFound:
             return None, None
 
-    def _look_at_file(self, name: str) -> tuple[Known, bytes | None]:
+    def _look_at_file(self, name: str) -> tuple[CatalogedFile, bytes | None]:
         """What the file holds now, with its bytes if they had to be read. NotFound if it is gone since the walk."""
         stamp = self._stamps[name]
         if name in self._now:
@@ -177,12 +177,12 @@ class _FolderLook:
         except NotFound:
             raise
         except InvalidEntry:  # too big, not a plain file: no better next time
-            self._now[name] = file = Known(stamp, racy, "")
+            self._now[name] = file = CatalogedFile(stamp, racy, "")
             return file, None
         except AiLessonsError:  # the system said no: ask again next time
-            self._now[name] = file = Known(stamp, racy=True, hash="")
+            self._now[name] = file = CatalogedFile(stamp, racy=True, hash="")
             return file, None
-        self._now[name] = file = Known(stamp, racy, blob_hash(data))
+        self._now[name] = file = CatalogedFile(stamp, racy, blob_hash(data))
         return file, data
 
     def _read_entry(self, unit: Unit, data: bytes | None, side_data: bytes | None) -> None:
@@ -196,7 +196,7 @@ class _FolderLook:
             self._change.problems += [(path, problem) for problem in error.problems]
         except AiLessonsError as error:
             self._change.problems.append((path, Problem(path, error.message.removeprefix(f"{path}: "))))
-            self._now[unit.name] = Known(self._stamps[unit.name], racy=True, hash="")
+            self._now[unit.name] = CatalogedFile(self._stamps[unit.name], racy=True, hash="")
         else:
             side_hash = self._now[side].hash if side else None
             self._change.records.append(record(entry, path, self._now[unit.name].hash, side_hash))

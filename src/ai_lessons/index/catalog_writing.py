@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Collection, Mapping, Sequence
 
-    from ai_lessons.index.catalog_records import Record
+    from ai_lessons.index.catalog_records import CatalogRecord
     from ai_lessons.index.catalog_survey import FolderChange
 
 FILES = "files"
@@ -101,7 +101,7 @@ class Writing:
         db.executemany("INSERT INTO problems VALUES (?, ?, ?, ?)", problems)
         self._insert(records, FILES)
 
-    def approved(self, records: Sequence[Record], keep: Collection[str]) -> None:
+    def approved(self, records: Sequence[CatalogRecord], keep: Collection[str]) -> None:
         """Replace what came from the approval branch, but for the ids in `keep`."""
         db = self._connection
         kept = json.dumps(sorted({*keep} - {record.id for record in records}))
@@ -137,7 +137,7 @@ class Writing:
         rows = [(folder, name, *file.stamp, file.racy, file.hash) for name, file in change.files.items()]
         db.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
-    def _insert(self, records: Sequence[Record], source: str) -> None:
+    def _insert(self, records: Sequence[CatalogRecord], source: str) -> None:
         db = self._connection
         (first,) = db.execute("SELECT coalesce(max(key), 0) + 1 FROM entries").fetchone()
         keyed = list(enumerate(records, first))
@@ -165,7 +165,7 @@ class Writing:
         db.executemany("UPDATE entries SET handle = ? WHERE key = ?", updates)
 
 
-def _row(key: int, r: Record, source: str) -> tuple[object, ...]:
+def _row(key: int, r: CatalogRecord, source: str) -> tuple[object, ...]:
     return (
         key, source, r.file, _HIDDEN, r.id, r.tail, r.handle, r.kind, r.project, r.path, r.side_path, r.status,
         r.created, r.title, SEPARATOR.join(r.tags), SEPARATOR.join(r.versions), r.snippet, r.details, r.derived,

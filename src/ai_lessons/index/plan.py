@@ -34,7 +34,7 @@ UNSURE = b""
 """Digest of a folder that has to be compared file by file next time, whatever its rows say."""
 
 
-class Known(NamedTuple):
+class CatalogedFile(NamedTuple):
     """A file as the catalog remembers it. `hash` is git's blob id, or empty where the file could not be read."""
 
     stamp: Stamp
@@ -112,7 +112,7 @@ def _holds_scripts(folder: str, name: str) -> bool:
     return spot is not None and spot.kind is Kind.SCRIPT
 
 
-def contents(folder: str, known: Mapping[str, Known]) -> dict[str, Content]:
+def contents(folder: str, known: Mapping[str, CatalogedFile]) -> dict[str, Content]:
     """What the catalog knows of a folder's units, by the name of the main file."""
     return {
         unit.name: Content(known[unit.name].hash, unit.side, known[unit.side].hash if unit.side else None)

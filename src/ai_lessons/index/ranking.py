@@ -50,7 +50,7 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class RankingFacts:
     """What is known of an entry besides its text. `standing` is a factor, 1.0 where nothing was learned.
 
     `asked` are the versions that are asked of it, where these are others than of all (None). `distance` puts entries of
@@ -136,7 +136,7 @@ def context_boost(weights: Mapping[str, float], tags: AbstractSet[str], aliases:
 
 def rank(
     matches: Sequence[Match],
-    facts: Mapping[str, Facts],
+    facts: Mapping[str, RankingFacts],
     *,
     versions: AbstractSet[str] = frozenset(),
     context: Mapping[str, float | None] | None = None,

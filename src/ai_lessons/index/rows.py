@@ -95,7 +95,7 @@ class Unembedded:
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class PassageFilter:
     """Which passages may be found. Empty fields ask for nothing; of `tags` an entry must carry all.
 
     `versions`, unless None: entries that carry none of these spellings, but carry others, are left out. `versions_of`
@@ -126,7 +126,7 @@ class Candidates:
 
 
 @dataclass(frozen=True, slots=True)
-class Refreshed:
+class IndexRefresh:
     """What a refresh did. `missing` passages have no vector yet; `rebuilt` says in one line why all was made anew."""
 
     entries: int = 0
@@ -195,7 +195,7 @@ def one_of(column: str, values: Sequence[str]) -> str:
     return f"{column} IN ({', '.join(map(quoted, values))})" if values else "false"
 
 
-def condition(wanted: Filter) -> str:
+def condition(wanted: PassageFilter) -> str:
     """A filter as SQL, or "" if it lets everything pass."""
     parts = [one_of("kind", sorted(wanted.kinds))] if wanted.kinds else []
     if wanted.project is not None:

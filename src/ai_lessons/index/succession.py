@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.index.filling import PATIENCE
 from ai_lessons.index.refresh_state import BUILD, WRITE
-from ai_lessons.index.rows import Refreshed
+from ai_lessons.index.rows import IndexRefresh
 from ai_lessons.index.table import LANCE_ERRORS
 from ai_lessons.index.writing import NEVER, update
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ai_lessons.index.refresh_state import RefreshState
     from ai_lessons.index.table import Passages, Tables
     from ai_lessons.index.vectors import VectorCache
-    from ai_lessons.index.writing import Job
+    from ai_lessons.index.writing import RefreshJob
 
 MODEL_KEYS = frozenset({"model", "dimensions"})
 """What may differ between a table and its successor; anything else and the old one is of no use."""
@@ -56,7 +56,7 @@ def state_of(tables: Tables, made: Mapping[str, str]) -> Succession:
 
 
 def grow(
-    job: Job,
+    job: RefreshJob,
     tables: Tables,
     made: Mapping[str, str],
     state: RefreshState,
@@ -82,7 +82,7 @@ def grow(
 
 
 def _slice(
-    job: Job,
+    job: RefreshJob,
     tables: Tables,
     made: Mapping[str, str],
     state: RefreshState,
@@ -100,7 +100,7 @@ def _slice(
     missing = table.missing()
     if wrote.complete and missing and time.monotonic() < deadline:
         left = None if seconds is None else deadline - time.monotonic()
-        missing = filling.fill(Refreshed(missing=missing), job.progress, left, lambda: tables.growing(made)).missing
+        missing = filling.fill(IndexRefresh(missing=missing), job.progress, left, lambda: tables.growing(made)).missing
     passages = table.count()
     if not wrote.complete or missing:
         return Succession(passages, passages - missing)

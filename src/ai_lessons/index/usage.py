@@ -71,7 +71,7 @@ _DISTURB = "UPDATE kept SET disturbed = disturbed + 1, upto = '', value = ''"
 _TURN = "INSERT INTO turns VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET line = '' WHERE line <> excluded.line"
 
 
-class Log(Protocol):
+class EventFile(Protocol):
     """One file of events, as it was when it was looked at."""
 
     @property
@@ -108,7 +108,7 @@ class Lines(Protocol):
         ...
 
 
-class Known(NamedTuple):
+class CachedLog(NamedTuple):
     """What the cache remembers of a log: its stamp, the bytes that are folded, and their digest."""
 
     stamp: tuple[int, int, int]
@@ -131,7 +131,7 @@ class UsageCache:
             self._db.close()
             self._db = None
 
-    def refresh(self, logs: Iterable[Log], parse: Callable[[bytes], Lines]) -> None:
+    def refresh(self, logs: Iterable[EventFile], parse: Callable[[bytes], Lines]) -> None:
         """Fold what is new in these logs, which are all there are.
 
         A log that only grew is read from where it ended; where one was rewritten or is gone, all are folded anew.
@@ -195,7 +195,7 @@ class UsageCache:
         )
         return [named[kind] for (kind,) in rows]
 
-    def _refresh(self, there: Mapping[str, Log], parse: Callable[[bytes], Lines]) -> None:
+    def _refresh(self, there: Mapping[str, EventFile], parse: Callable[[bytes], Lines]) -> None:
         if not self._changed(there):
             return
         with self._writing() as db:
@@ -206,17 +206,17 @@ class UsageCache:
                 changed, grown = list(there), {}
             _Folding(db, self._kinds, parse).fold([there[name] for name in changed], grown)
 
-    def _changed(self, there: Mapping[str, Log]) -> list[str]:
+    def _changed(self, there: Mapping[str, EventFile]) -> list[str]:
         """Names of logs that are not as they were; of those that are gone, too."""
         known = self._known()
         return [name for name in {**known, **there} if name not in there or name not in known
                 or known[name].stamp != there[name].stamp]  # fmt: skip
 
-    def _known(self) -> dict[str, Known]:
+    def _known(self) -> dict[str, CachedLog]:
         rows = self._open().execute("SELECT name, mtime, size, inode, done, digest FROM logs")
-        return {name: Known((mtime, size, inode), done, digest) for name, mtime, size, inode, done, digest in rows}
+        return {name: CachedLog((mtime, size, inode), done, digest) for name, mtime, size, inode, done, digest in rows}
 
-    def _grown(self, changed: Iterable[str], there: Mapping[str, Log]) -> dict[str, int] | None:
+    def _grown(self, changed: Iterable[str], there: Mapping[str, EventFile]) -> dict[str, int] | None:
         """Of changed logs that were folded before, how many bytes were; None if one of them no longer begins so."""
         known = self._known()
         grown = {}
@@ -268,7 +268,7 @@ class _Folding:
         self._names: dict[str, int] = {}
         self._entries: set[int] = set()
 
-    def fold(self, logs: Sequence[Log], grown: Mapping[str, int]) -> None:
+    def fold(self, logs: Sequence[EventFile], grown: Mapping[str, int]) -> None:
         """Fold these logs; of those in `grown` so many bytes are folded already."""
         bulk = sum(log.stamp[1] - grown.get(log.name, 0) for log in logs) > BULK
         if bulk:
@@ -284,7 +284,7 @@ class _Folding:
         self._db.executemany("DELETE FROM tallies WHERE entry = ?", keys)
         self._db.executemany(f"INSERT INTO tallies {_FOLD} AND entry = ? GROUP BY entry", keys)
 
-    def _log(self, log: Log, done: int, *, bulk: bool) -> None:
+    def _log(self, log: EventFile, done: int, *, bulk: bool) -> None:
         """Fold whole lines only: the last one may still be being written."""
         data = log.read()
         end = max(data.rfind(b"\n") + 1, done)

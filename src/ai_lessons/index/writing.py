@@ -28,7 +28,7 @@ NEVER = float("inf")
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class RefreshJob:
     """What one refresh was asked to bring about."""
 
     generation: str
@@ -55,7 +55,7 @@ def silent(_what: str, _done: int, _total: int) -> None:
 
 
 def update(
-    job: Job,
+    job: RefreshJob,
     table: Passages,
     known: Mapping[str, str],
     vectors: VectorCache,
@@ -92,7 +92,7 @@ def update(
     return Wrote(entries, len(gone), passages, embedded, complete=seen == len(changed))
 
 
-def loaded(ids: Sequence[str], job: Job, model: str) -> Iterator[tuple[Sequence[str], list[Row]]]:
+def loaded(ids: Sequence[str], job: RefreshJob, model: str) -> Iterator[tuple[Sequence[str], list[Row]]]:
     """The ids in parts, each with the rows of those entries that could be loaded."""
     show = job.progress if len(ids) > ENTRIES_AT_ONCE else silent
     for number, part in enumerate(slices(ids, ENTRIES_AT_ONCE)):

@@ -27,7 +27,7 @@ _NAMED = 6
 """Values of one sort that are named; of more the number is told."""
 
 
-class Check(StrEnum):
+class EvaluationCheck(StrEnum):
     """What was looked at, in the order in which it is told."""
 
     SECRETS = "secrets"
@@ -53,16 +53,16 @@ class Recommendation(StrEnum):
     REJECT = "reject"
 
 
-class Finding(NamedTuple):
+class EvaluationFinding(NamedTuple):
     """One thing that was found, as a sentence without its end. `where` is `path:line`, or empty."""
 
-    check: Check
+    check: EvaluationCheck
     severity: Severity
     message: str
     where: str = ""
 
 
-class Secret(NamedTuple):
+class SecretFinding(NamedTuple):
     """What looks like a secret: where, of what sort, and whether its file gives a reason for which it may stay."""
 
     path: str
@@ -83,16 +83,16 @@ class Facts(NamedTuple):
     """What the text alone does not tell. `contradictions` are sentences."""
 
     names: Names = NO_NAMES
-    secrets: Sequence[Secret] = ()
+    secrets: Sequence[SecretFinding] = ()
     similar: Sequence[Similar] = ()
     contradictions: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class EvaluationReport:
     """An entry as it was found to be."""
 
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[EvaluationFinding, ...] = ()
 
     @property
     def recommendation(self) -> Recommendation:
@@ -103,29 +103,31 @@ class Report:
         return Recommendation.REVISE if Severity.WARNING in severities else Recommendation.APPROVE
 
 
-def examine(entry: Entry, files: Mapping[str, str], facts: Facts = Facts()) -> Report:  # noqa: B008 - frozen
+def examine(entry: Entry, files: Mapping[str, str], facts: Facts = Facts()) -> EvaluationReport:  # noqa: B008 - frozen
     """The report on an entry whose files hold these texts, by path. Never raises, whatever they hold."""
     found = [*_known(facts), *_specific(files, facts.names)]
     if entry.status is Status.WRONG:
-        found.append(Finding(Check.STATUS, Severity.STOP, "it is marked wrong"))
-    return Report(tuple(one._replace(message=plain(one.message)) for one in found))
+        found.append(EvaluationFinding(EvaluationCheck.STATUS, Severity.STOP, "it is marked wrong"))
+    return EvaluationReport(tuple(one._replace(message=plain(one.message)) for one in found))
 
 
-def _known(facts: Facts) -> Iterator[Finding]:
+def _known(facts: Facts) -> Iterator[EvaluationFinding]:
     for secret in facts.secrets:
         severity = Severity.NOTE if secret.allowed else Severity.STOP
         said = f"holds what looks like a secret ({secret.sort})" + (", which its file allows" if secret.allowed else "")
-        yield Finding(Check.SECRETS, severity, said, f"{secret.path}:{secret.line}")
+        yield EvaluationFinding(EvaluationCheck.SECRETS, severity, said, f"{secret.path}:{secret.line}")
     for one in sorted(facts.similar, key=lambda one: not one.same):
         if one.same:
-            yield Finding(Check.DUPLICATES, Severity.STOP, f"the same is there already: {one.name}")
+            yield EvaluationFinding(EvaluationCheck.DUPLICATES, Severity.STOP, f"the same is there already: {one.name}")
         else:
-            yield Finding(Check.DUPLICATES, Severity.WARNING, f"much like {one.name} ({one.likeness:.2f})")
+            yield EvaluationFinding(
+                EvaluationCheck.DUPLICATES, Severity.WARNING, f"much like {one.name} ({one.likeness:.2f})"
+            )
     for message in facts.contradictions:
-        yield Finding(Check.CONTRADICTIONS, Severity.WARNING, message)
+        yield EvaluationFinding(EvaluationCheck.CONTRADICTIONS, Severity.WARNING, message)
 
 
-def _specific(files: Mapping[str, str], names: Names) -> Iterator[Finding]:
+def _specific(files: Mapping[str, str], names: Names) -> Iterator[EvaluationFinding]:
     """A finding for each sort of thing that ties the texts to one place; where the first of them is."""
     values: defaultdict[Sort, dict[str, str]] = defaultdict(dict)
     for path, text in files.items():
@@ -135,16 +137,18 @@ def _specific(files: Mapping[str, str], names: Names) -> Iterator[Finding]:
         named = ", ".join(plain(value, 80) for value in list(found)[:_NAMED])
         more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
         what = TOLD[sort] + (":" if len(found) == 1 else f" ({len(found)}):")
-        yield Finding(Check.SPECIFICITY, Severity.WARNING, f"{what} {named}{more}", next(iter(found.values())))
+        yield EvaluationFinding(
+            EvaluationCheck.SPECIFICITY, Severity.WARNING, f"{what} {named}{more}", next(iter(found.values()))
+        )
 
 
-def render(report: Report) -> str:
+def render(report: EvaluationReport) -> str:
     """Short Markdown, for the message of a commit: a line that says it, and a line for each finding."""
     found = [f"- {told(one)}" for one in report.findings] or ["- nothing was found that speaks against it"]
     return "\n".join([f"Evaluation: {report.recommendation.value}", "", *found]) + "\n"
 
 
-def told(one: Finding) -> str:
+def told(one: EvaluationFinding) -> str:
     """A finding in one line: `warning, specificity: … (path:line)`."""
     severity = "" if one.severity is Severity.NOTE else f"{one.severity.value}, "
     return f"{severity}{one.check.value}: {plain(one.message)}" + (f" ({plain(one.where)})" if one.where else "")

@@ -74,7 +74,7 @@ VALUES: Final[Mapping[Policy, type[StrEnum]]] = dict(zip(_ORDER, (Outbound, From
 STRICTEST: Final = Policies(Outbound.BLOCK_ALL, FromContext.BLOCK_ALL, Personal.BLOCK)
 
 
-class Verdict(StrEnum):
+class PolicyVerdict(StrEnum):
     """What may be done with an entry, the most generous first."""
 
     AS_IS = "as_is"
@@ -161,7 +161,7 @@ def questions(source: str, target: str, here: str) -> tuple[Question, ...]:
     return tuple(found)
 
 
-def answer(policies: Policies, policy: Policy, *, code: bool) -> Verdict:
+def answer(policies: Policies, policy: Policy, *, code: bool) -> PolicyVerdict:
     """What one policy says of an entry; `code`: whether code is in it, see `passages.code_blocks`.
 
     A text that a person released counts as `as_is` where this says `generic` or `needs_release`.
@@ -174,26 +174,26 @@ def answer(policies: Policies, policy: Policy, *, code: bool) -> Verdict:
 
 
 _OUTBOUND: Final = {
-    Outbound.BLOCK_ALL: Verdict.REFUSED,
-    Outbound.REQUIRE_APPROVAL: Verdict.NEEDS_RELEASE,
-    Outbound.ALLOW_GENERIC: Verdict.GENERIC,
-    Outbound.ALLOW_ALL: Verdict.AS_IS,
+    Outbound.BLOCK_ALL: PolicyVerdict.REFUSED,
+    Outbound.REQUIRE_APPROVAL: PolicyVerdict.NEEDS_RELEASE,
+    Outbound.ALLOW_GENERIC: PolicyVerdict.GENERIC,
+    Outbound.ALLOW_ALL: PolicyVerdict.AS_IS,
 }
 _FROM_CONTEXT: Final = {
-    FromContext.BLOCK_ALL: Verdict.REFUSED,
-    FromContext.REQUIRE_APPROVAL: Verdict.NEEDS_RELEASE,
-    FromContext.ALLOW: Verdict.AS_IS,
+    FromContext.BLOCK_ALL: PolicyVerdict.REFUSED,
+    FromContext.REQUIRE_APPROVAL: PolicyVerdict.NEEDS_RELEASE,
+    FromContext.ALLOW: PolicyVerdict.AS_IS,
 }
 _PERSONAL: Final = {
-    (Personal.BLOCK, False): Verdict.REFUSED,
-    (Personal.BLOCK, True): Verdict.REFUSED,
-    (Personal.ALLOW_NON_CODE, False): Verdict.AS_IS,
-    (Personal.ALLOW_NON_CODE, True): Verdict.GENERIC,
-    (Personal.ALLOW, False): Verdict.AS_IS,
-    (Personal.ALLOW, True): Verdict.AS_IS,
+    (Personal.BLOCK, False): PolicyVerdict.REFUSED,
+    (Personal.BLOCK, True): PolicyVerdict.REFUSED,
+    (Personal.ALLOW_NON_CODE, False): PolicyVerdict.AS_IS,
+    (Personal.ALLOW_NON_CODE, True): PolicyVerdict.GENERIC,
+    (Personal.ALLOW, False): PolicyVerdict.AS_IS,
+    (Personal.ALLOW, True): PolicyVerdict.AS_IS,
 }
 
 
-def strictest(verdicts: Iterable[Verdict]) -> Verdict:
+def strictest(verdicts: Iterable[PolicyVerdict]) -> PolicyVerdict:
     """What holds where several have a say; where none has: as it is."""
-    return max(verdicts, key=list(Verdict).index, default=Verdict.AS_IS)
+    return max(verdicts, key=list(PolicyVerdict).index, default=PolicyVerdict.AS_IS)

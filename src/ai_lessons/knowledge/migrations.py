@@ -22,18 +22,20 @@ if TYPE_CHECKING:
     """New contents by path; None takes a file away."""
 
 
-class Step(NamedTuple):
+class Migration(NamedTuple):
     """From one version to the next: what it does, for people, and how."""
 
     says: str
     change: Callable[[Files], Changes]
 
 
-STEPS: Mapping[int, Step] = MappingProxyType({})
+STEPS: Mapping[int, Migration] = MappingProxyType({})
 """The step *from* each version. Version 1 is the first and the newest, so there is none yet."""
 
 
-def plan(files: Files, stated: int, target: int = FORMAT, steps: Mapping[int, Step] = STEPS) -> dict[str, bytes | None]:
+def plan(
+    files: Files, stated: int, target: int = FORMAT, steps: Mapping[int, Migration] = STEPS
+) -> dict[str, bytes | None]:
     """What all steps from the stated version to the target change together."""
     now: dict[str, bytes] = dict(files)
     for version in range(stated, target):

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Chunking",
     "Passage",
-    "Section",
+    "TextSection",
     "code_blocks",
     "code_lines",
     "estimate_tokens",
@@ -70,7 +70,7 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class TextSection:
     """One section of a text, subsections included, numbered from 1 in the order of the headings.
 
     `start` and `end` are its first and last line, from 1, in `lines_of` the text. The first heading of a text, if it
@@ -276,7 +276,7 @@ def _joined(stretches: Iterator[_Stretch], chunking: Chunking) -> list[_Stretch]
     return result
 
 
-def sections(body: str) -> tuple[Section, ...]:
+def sections(body: str) -> tuple[TextSection, ...]:
     """The sections of a Markdown text, none if it has no headings. Text before the first heading is in none."""
     if not may_have_headings(body):
         return ()
@@ -286,7 +286,7 @@ def sections(body: str) -> tuple[Section, ...]:
     for place, block in enumerate(headings):
         level = 6 if place == 0 and _is_title(headings) else block.level
         following = (other.start for other in headings[place + 1 :] if other.level <= level)
-        found.append(Section(place + 1, block.heading, block.level, block.start + 1, next(following, last_line)))
+        found.append(TextSection(place + 1, block.heading, block.level, block.start + 1, next(following, last_line)))
     return tuple(found)
 
 

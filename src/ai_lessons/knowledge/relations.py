@@ -76,7 +76,7 @@ class Edge(Protocol):
         ...
 
 
-class Step(NamedTuple):
+class GraphStep(NamedTuple):
     """An entry that was reached: over which relation, from which side it was written, and how many links away."""
 
     target: str
@@ -87,32 +87,34 @@ class Step(NamedTuple):
     source: str
 
 
-def reach(edges: Iterable[Edge], start: str, depth: int = 1) -> tuple[Step, ...]:
+def reach(edges: Iterable[Edge], start: str, depth: int = 1) -> tuple[GraphStep, ...]:
     """Everything within `depth` links of `start`, either way, nearest first, strongest weight first.
 
     An entry is reached at its smallest depth only, once for every relation that leads to it; circles end where they
     began. A symmetric relation that is written on both sides is one. `start` itself is never in the answer.
     """
-    around: Mapping[str, list[Step]] = _neighbours(edges)
+    around: Mapping[str, list[GraphStep]] = _neighbours(edges)
     seen, border = {start}, [start]
-    found: list[Step] = []
+    found: list[GraphStep] = []
     for level in range(1, depth + 1):
-        ring: dict[tuple[str, str, bool], Step] = {}
+        ring: dict[tuple[str, str, bool], GraphStep] = {}
         for source in border:
             for step in around.get(source, ()):
                 if step.target not in seen:
                     key = step.target, step.relation, step.outgoing or step.relation in SYMMETRIC
-                    ring.setdefault(key, Step(step.target, step.relation, step.outgoing, step.weight, level, source))
+                    ring.setdefault(
+                        key, GraphStep(step.target, step.relation, step.outgoing, step.weight, level, source)
+                    )
         found += sorted(ring.values(), key=lambda s: (-(s.weight or 0.0), s.relation, not s.outgoing, s.target))
         border = list(dict.fromkeys(step.target for step in ring.values()))
         seen.update(border)
     return tuple(found)
 
 
-def _neighbours(edges: Iterable[Edge]) -> dict[str, list[Step]]:
+def _neighbours(edges: Iterable[Edge]) -> dict[str, list[GraphStep]]:
     """For every id its links, those that it writes itself first."""
-    outgoing: dict[str, list[Step]] = defaultdict(list)
-    incoming: dict[str, list[Step]] = defaultdict(list)
+    outgoing: dict[str, list[GraphStep]] = defaultdict(list)
+    incoming: dict[str, list[GraphStep]] = defaultdict(list)
     for edge in edges:
         if edge.source != edge.target:
             outgoing[edge.source].append(_step(edge, outgoing=True))
@@ -120,9 +122,9 @@ def _neighbours(edges: Iterable[Edge]) -> dict[str, list[Step]]:
     return {name: outgoing[name] + incoming[name] for name in {*outgoing, *incoming}}
 
 
-def _step(edge: Edge, *, outgoing: bool) -> Step:
+def _step(edge: Edge, *, outgoing: bool) -> GraphStep:
     source, target = (edge.source, edge.target) if outgoing else (edge.target, edge.source)
-    return Step(target, edge.relation, outgoing, edge.weight, 1, source)
+    return GraphStep(target, edge.relation, outgoing, edge.weight, 1, source)
 
 
 def circles(edges: Iterable[Edge]) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -34,7 +34,7 @@ _COMPARED = re.compile(rf"(>=|<=|={{1,3}}|!=|~=|>|<|\^|~)\s*({_RELEASE}|v?[0-9][
 _BETWEEN = re.compile(rf"({_RELEASE})\s+-\s+({_RELEASE})")
 
 
-class Span(NamedTuple):
+class ReleaseSpan(NamedTuple):
     """All releases from one cut to the next."""
 
     low: Cut = _FIRST
@@ -45,7 +45,7 @@ class VersionSet(NamedTuple):
     """Names, and spans that neither touch nor overlap, in order."""
 
     names: frozenset[str] = frozenset()
-    spans: tuple[Span, ...] = ()
+    spans: tuple[ReleaseSpan, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.names or self.spans)
@@ -130,7 +130,7 @@ def _version(text: str) -> Version:
 
 
 def _point(version: Version) -> VersionSet:
-    return VersionSet(frozenset(), (Span(_before(version), _after(version)),))
+    return VersionSet(frozenset(), (ReleaseSpan(_before(version), _after(version)),))
 
 
 def _before(version: Version) -> Cut:
@@ -141,10 +141,10 @@ def _after(version: Version) -> Cut:
     return 0, version, 1
 
 
-def _spans(text: str) -> tuple[Span, ...]:
+def _spans(text: str) -> tuple[ReleaseSpan, ...]:
     """Raises InvalidVersion where the text is no release, series or range."""
     if text == _ALL:
-        return (Span(),)
+        return (ReleaseSpan(),)
     if between := _BETWEEN.fullmatch(text):
         return _intersection([_at_least(between[1]), _at_most(between[2])])
     compared = list(_COMPARED.finditer(text))
@@ -153,55 +153,55 @@ def _spans(text: str) -> tuple[Span, ...]:
     return _equal(text)
 
 
-def _equal(text: str) -> tuple[Span, ...]:
+def _equal(text: str) -> tuple[ReleaseSpan, ...]:
     if numbers := _series_of(text):
         return (_series(numbers),)
     return _point(_version(text)).spans
 
 
-def _unequal(text: str) -> tuple[Span, ...]:
+def _unequal(text: str) -> tuple[ReleaseSpan, ...]:
     (span,) = _equal(text)
-    return Span(_FIRST, span.low), Span(span.high, _LAST)
+    return ReleaseSpan(_FIRST, span.low), ReleaseSpan(span.high, _LAST)
 
 
-def _at_least(text: str) -> tuple[Span, ...]:
-    return (Span(low=_equal(text)[0].low),)
+def _at_least(text: str) -> tuple[ReleaseSpan, ...]:
+    return (ReleaseSpan(low=_equal(text)[0].low),)
 
 
-def _at_most(text: str) -> tuple[Span, ...]:
-    return (Span(high=_equal(text)[0].high),)
+def _at_most(text: str) -> tuple[ReleaseSpan, ...]:
+    return (ReleaseSpan(high=_equal(text)[0].high),)
 
 
-def _above(text: str) -> tuple[Span, ...]:
-    return (Span(low=_equal(text)[0].high),)
+def _above(text: str) -> tuple[ReleaseSpan, ...]:
+    return (ReleaseSpan(low=_equal(text)[0].high),)
 
 
-def _below(text: str) -> tuple[Span, ...]:
+def _below(text: str) -> tuple[ReleaseSpan, ...]:
     """Betas of the release that is not reached are not below it, as PEP 440 has it, unless a beta is named."""
     if _series_of(text) or _version(text).is_prerelease:
-        return (Span(high=_equal(text)[0].low),)
-    return (Span(high=_first_of(_version(text).release)),)
+        return (ReleaseSpan(high=_equal(text)[0].low),)
+    return (ReleaseSpan(high=_first_of(_version(text).release)),)
 
 
-def _compatible(text: str) -> tuple[Span, ...]:
+def _compatible(text: str) -> tuple[ReleaseSpan, ...]:
     """`~=1.4.2` is 1.4.2 and later of 1.4 (PEP 440)."""
     release = _release(text)
-    return (Span(_at_least(text)[0].low, _first_of(_next(release[:-1] or release))),)
+    return (ReleaseSpan(_at_least(text)[0].low, _first_of(_next(release[:-1] or release))),)
 
 
-def _tilde(text: str) -> tuple[Span, ...]:
+def _tilde(text: str) -> tuple[ReleaseSpan, ...]:
     """`~1.4.2` and `~1.4` are of 1.4, `~1` is of 1 (npm, Cargo)."""
-    return (Span(_at_least(text)[0].low, _first_of(_next(_release(text)[:2]))),)
+    return (ReleaseSpan(_at_least(text)[0].low, _first_of(_next(_release(text)[:2]))),)
 
 
-def _caret(text: str) -> tuple[Span, ...]:
+def _caret(text: str) -> tuple[ReleaseSpan, ...]:
     """`^1.4.2` is 1.4.2 and later of 1, `^0.4.2` of 0.4: the first number that is not 0 stays (npm, Cargo)."""
     release = _release(text)
     kept = next((place for place, number in enumerate(release, 1) if number), len(release))
-    return (Span(_at_least(text)[0].low, _first_of(_next(release[:kept]))),)
+    return (ReleaseSpan(_at_least(text)[0].low, _first_of(_next(release[:kept]))),)
 
 
-_OPERATORS: dict[str, Callable[[str], tuple[Span, ...]]] = {
+_OPERATORS: dict[str, Callable[[str], tuple[ReleaseSpan, ...]]] = {
     "=": _equal, "==": _equal, "===": _equal, "!=": _unequal, ">=": _at_least, "<=": _at_most, ">": _above,
     "<": _below, "~=": _compatible, "~": _tilde, "^": _caret,
 }  # fmt: skip
@@ -217,8 +217,8 @@ def _series_of(text: str) -> tuple[int, ...]:
     return _version(found[1]).release if found else ()
 
 
-def _series(numbers: tuple[int, ...]) -> Span:
-    return Span(_first_of(numbers), _first_of(_next(numbers)))
+def _series(numbers: tuple[int, ...]) -> ReleaseSpan:
+    return ReleaseSpan(_first_of(numbers), _first_of(_next(numbers)))
 
 
 def _first_of(numbers: tuple[int, ...]) -> Cut:
@@ -230,23 +230,23 @@ def _next(numbers: tuple[int, ...]) -> tuple[int, ...]:
     return (*numbers[:-1], numbers[-1] + 1)
 
 
-def _intersection(terms: Iterable[tuple[Span, ...]]) -> tuple[Span, ...]:
-    found: tuple[Span, ...] = (Span(),)
+def _intersection(terms: Iterable[tuple[ReleaseSpan, ...]]) -> tuple[ReleaseSpan, ...]:
+    found: tuple[ReleaseSpan, ...] = (ReleaseSpan(),)
     for spans in terms:
         found = _common(found, spans)
     return found
 
 
-def _common(one: tuple[Span, ...], other: tuple[Span, ...]) -> tuple[Span, ...]:
-    both = (Span(max(a.low, b.low), min(a.high, b.high)) for a in one for b in other)
+def _common(one: tuple[ReleaseSpan, ...], other: tuple[ReleaseSpan, ...]) -> tuple[ReleaseSpan, ...]:
+    both = (ReleaseSpan(max(a.low, b.low), min(a.high, b.high)) for a in one for b in other)
     return tuple(span for span in both if span.low < span.high)
 
 
-def _merged(spans: Iterable[Span]) -> tuple[Span, ...]:
-    found: list[Span] = []
+def _merged(spans: Iterable[ReleaseSpan]) -> tuple[ReleaseSpan, ...]:
+    found: list[ReleaseSpan] = []
     for span in sorted(spans):
         if found and span.low <= found[-1].high:
-            found[-1] = Span(found[-1].low, max(found[-1].high, span.high))
+            found[-1] = ReleaseSpan(found[-1].low, max(found[-1].high, span.high))
         else:
             found.append(span)
     return tuple(found)

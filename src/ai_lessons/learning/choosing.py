@@ -10,7 +10,7 @@ from ai_lessons.learning.parameters import BUDGET, CONFIDENCE, SIMILARITY
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ai_lessons.learning.folding import Tallies, Usage
+    from ai_lessons.learning.folding import Tallies, UsageTally
 
 HARM_BAR = 0.25
 """A lesson that is wrong more often than this harms, whatever else it does."""
@@ -30,7 +30,7 @@ class Candidate(NamedTuple):
     """
 
     id: str
-    usage: Usage
+    usage: UsageTally
     similarity: float | None = None
     firm: bool = False
 
@@ -44,7 +44,7 @@ class Bars(NamedTuple):
     positions: Mapping[str, float]
 
 
-class Chosen(NamedTuple):
+class ChosenLesson(NamedTuple):
     """A lesson that comes. `edge`: the parameters whose bar it passed only just, with their positions."""
 
     id: str
@@ -62,7 +62,7 @@ class LeftOut(NamedTuple):
 class Choice(NamedTuple):
     """The lessons that come, in the order in which they were given, and those that do not."""
 
-    chosen: tuple[Chosen, ...]
+    chosen: tuple[ChosenLesson, ...]
     left_out: tuple[LeftOut, ...]
 
 
@@ -81,7 +81,7 @@ def choose(candidates: Sequence[Candidate], bars: Bars, ablate: Callable[[str], 
         else:
             chosen.append(one)
     edges = _edges(chosen, bars, spent=any(one.reason == "budget" for one in left_out))
-    return Choice(tuple(Chosen(one.id, edges.get(one.id, {})) for one in chosen), tuple(left_out))
+    return Choice(tuple(ChosenLesson(one.id, edges.get(one.id, {})) for one in chosen), tuple(left_out))
 
 
 def _objection(one: Candidate, bars: Bars) -> tuple[str, str] | None:

@@ -55,7 +55,7 @@ class Tallies(NamedTuple):
 NOTHING = Tallies()
 
 
-class Usage(NamedTuple):
+class UsageTally(NamedTuple):
     """How an entry has done. Confidence is alpha / (alpha + beta)."""
 
     tallies: Tallies
@@ -93,16 +93,16 @@ def prior(word: object) -> float:
     return PRIOR.get(word, UNSTATED) if isinstance(word, str) else UNSTATED
 
 
-def usage(tallies: Tallies, start: float) -> Usage:
+def usage(tallies: Tallies, start: float) -> UsageTally:
     """The Beta distribution after these outcomes, for an entry that began at `start` (0 to 1)."""
-    return Usage(
+    return UsageTally(
         tallies,
         PRIOR_STRENGTH * start + HELPFUL_ALPHA * tallies.helpful,
         PRIOR_STRENGTH * (1 - start) + IGNORED_BETA * tallies.ignored + CONTRADICTED_BETA * tallies.contradicted,
     )
 
 
-def standing(used: Usage, start: float) -> float:
+def standing(used: UsageTally, start: float) -> float:
     """The factor of a lesson's score: 1 where nothing was learned, at most 0.15 away from it.
 
     What counts is how far the outcomes moved the confidence from the author's word, so that the word alone, which says
@@ -111,7 +111,7 @@ def standing(used: Usage, start: float) -> float:
     return 1.0 + STANDING_SWING * (used.confidence - start) / max(start, 1 - start)
 
 
-def inherited(own: float, parents: Iterable[Usage]) -> float:
+def inherited(own: float, parents: Iterable[UsageTally]) -> float:
     """Where a lesson starts that was derived from others: between the author's word and the best proven of them.
 
     The more outcomes a parent has, the more of it is inherited: half of the way after two, nine tenths after eighteen.

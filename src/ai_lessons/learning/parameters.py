@@ -64,7 +64,7 @@ DEFINITIONS: Mapping[str, Definition] = {
 }
 
 
-class Parameter(NamedTuple):
+class ParameterState(NamedTuple):
     """One parameter as it stands. `value`, `low` and `high` are in its own unit; `alpha` and `beta` of its position."""
 
     name: str
@@ -92,7 +92,7 @@ class Parameter(NamedTuple):
         found = about.low + position * (about.high - about.low)
         return min(max(float(round(found)) if about.whole else found, self.low), self.high)
 
-    def update(self, outcome: float, weight: float = 1.0, at: str = "") -> Parameter:
+    def update(self, outcome: float, weight: float = 1.0, at: str = "") -> ParameterState:
         """With one more outcome (0 to 1)."""
         counts = weight / (1.0 + self.uncertainty)
         seen = self.observations + 1
@@ -112,16 +112,20 @@ class Parameter(NamedTuple):
         return draw(self.alpha, self.beta) if self.observations else self.position
 
 
-def initial(name: str, start: float | None = None) -> Parameter:
+def initial(name: str, start: float | None = None) -> ParameterState:
     """A parameter of which nothing was observed, at `start` or where we ship it."""
     about = DEFINITIONS[name]
     wanted = min(max(about.start if start is None else start, about.low), about.high)
     # never quite at an end, where the distribution has no width
     position = min(max((wanted - about.low) / (about.high - about.low), 0.01), 0.99)
-    return Parameter(name, PRIOR_STRENGTH * position, PRIOR_STRENGTH * (1 - position), low=about.low, high=about.high)
+    return ParameterState(
+        name, PRIOR_STRENGTH * position, PRIOR_STRENGTH * (1 - position), low=about.low, high=about.high
+    )
 
 
-def fold(happened: Iterable[Event], before: Mapping[str, Parameter] = MappingProxyType({})) -> dict[str, Parameter]:
+def fold(
+    happened: Iterable[Event], before: Mapping[str, ParameterState] = MappingProxyType({})
+) -> dict[str, ParameterState]:
     """Every parameter after these events, which come in the order of their ids. Nonsense in them changes nothing.
 
     `before`: what earlier events came to.
@@ -133,17 +137,17 @@ def fold(happened: Iterable[Event], before: Mapping[str, Parameter] = MappingPro
     return state
 
 
-def dumped(state: Mapping[str, Parameter]) -> str:
+def dumped(state: Mapping[str, ParameterState]) -> str:
     """Parameters as text that `loaded` takes."""
     return json.dumps([list(one) for one in state.values()])
 
 
-def loaded(text: str) -> dict[str, Parameter]:
+def loaded(text: str) -> dict[str, ParameterState]:
     """Parameters from their text; none from none."""
-    return {one.name: one for one in map(Parameter._make, json.loads(text or "[]"))}
+    return {one.name: one for one in map(ParameterState._make, json.loads(text or "[]"))}
 
 
-def _turned(known: Parameter, event: Event) -> Parameter:
+def _turned(known: ParameterState, event: Event) -> ParameterState:
     about = DEFINITIONS[known.name]
     if event.event == OBSERVED and event.value is not None:
         weight = 1.0 if event.weight is None else event.weight

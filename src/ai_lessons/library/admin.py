@@ -14,7 +14,7 @@ from ai_lessons.repository.store import AUTOCOMMIT, Change, blob_id
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from ai_lessons.index.model_files import Found
+    from ai_lessons.index.model_files import ModelFolder
     from ai_lessons.library.governance.enforced import Enforcement
     from ai_lessons.library.index_reports import IndexState, Pulled, Pushed
     from ai_lessons.library.parts import Parts
@@ -395,5 +395,5 @@ class Admin(SharingJobs, PortingJobs):
         return trust(self._parts, light)
 
 
-def _state(name: str, found: Found | None) -> ModelState:
+def _state(name: str, found: ModelFolder | None) -> ModelState:
     return ModelState(name, found is not None, str(found.path) if found else None, found.source if found else None)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.parts import Parts
-    from ai_lessons.library.promotion.promotions import Promoted, Wanted
+    from ai_lessons.library.promotion.promotions import Promoted, PromotionRequest
     from ai_lessons.library.rules.rule_answers import RuleDraft, Suggested
     from ai_lessons.library.tiers.opened import Reading, Tiers
     from ai_lessons.library.writes import (
@@ -253,18 +253,18 @@ class Contribute:
 
         return propose(self._parts, paths)
 
-    def promote(self, ref: str, to: str, wanted: Wanted | None = None) -> Promoted:
+    def promote(self, ref: str, to: str, wanted: PromotionRequest | None = None) -> Promoted:
         """Bring an entry to another tier: a copy to the user's or the project's, a proposal to an enterprise's.
 
         Raises:
             See `promoting.promote`.
         """
         from ai_lessons.library.promotion.promoting import promote
-        from ai_lessons.library.promotion.promotions import Wanted
+        from ai_lessons.library.promotion.promotions import PromotionRequest
 
         if self._tiers is None:
             raise UsageError("only one repository is open, so nothing can be promoted")
-        return promote(self._tiers, ref, to, wanted or Wanted())
+        return promote(self._tiers, ref, to, wanted or PromotionRequest())
 
     @_where_it_lies
     def propose_removal(self, ref: str) -> Suggested:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from ai_lessons.index import rows
-    from ai_lessons.index.rows import Candidates, Refreshed
+    from ai_lessons.index.rows import Candidates, IndexRefresh
     from ai_lessons.library.parts import Parts
 
 _PLACE = "search.index"
@@ -91,7 +91,7 @@ class Indexing:
 
     def refresh(
         self, *, seconds: float | None = SEARCH_SECONDS, full: bool = False, again: Collection[str] = ()
-    ) -> Refreshed:
+    ) -> IndexRefresh:
         """Bring the index up to date with the catalog (refresh that first).
 
         `seconds` of embedding at most (None: until complete, 0: text only); `full` builds it anew; `again` names
@@ -103,11 +103,11 @@ class Indexing:
         )  # fmt: skip
         return replace(done, notes=(*self._notes, *done.notes)) if self._notes else done
 
-    def candidates(self, text: str, wanted: rows.Filter, depth: int) -> Candidates:
+    def candidates(self, text: str, wanted: rows.PassageFilter, depth: int) -> Candidates:
         """What the index finds; a damaged one is made anew first."""
         return self.begin(text, wanted, depth)()
 
-    def begin(self, text: str, wanted: rows.Filter, depth: int) -> Callable[[], Candidates]:
+    def begin(self, text: str, wanted: rows.PassageFilter, depth: int) -> Callable[[], Candidates]:
         """As `candidates`, in two steps: others can be asked before the answer is waited for."""
         finish = self.index.begin(text, wanted, depth)
         return lambda: self._mended(finish)
@@ -157,6 +157,6 @@ class Indexing:
             )
 
 
-def indexed(done: Refreshed) -> Indexed:
+def indexed(done: IndexRefresh) -> Indexed:
     """The index's report in the library's words."""
     return Indexed(done.entries, done.passages, done.embedded, done.missing, done.rebuilt, done.notes)

@@ -98,9 +98,9 @@ class Injecting:
 
     def _similarities(self, words: str) -> dict[str, float]:
         """Cosine similarity of each lesson's best passage, of those that the vectors found."""
-        from ai_lessons.index.rows import Filter
+        from ai_lessons.index.rows import PassageFilter
 
-        found = self._parts.indexing.candidates(words, Filter(kinds=frozenset({Kind.LESSON.value})), DEPTH)
+        found = self._parts.indexing.candidates(words, PassageFilter(kinds=frozenset({Kind.LESSON.value})), DEPTH)
         best: dict[str, float] = {}
         for hit in found.vectors:
             best[hit.entry_id] = max(hit.score, best.get(hit.entry_id, -1.0))
@@ -117,9 +117,9 @@ def _candidate(light: Light, usage: Usage, similarity: float | None) -> Candidat
     return Candidate(light.id, _used(usage), similarity, firm=bool(light.details.get("firm")))
 
 
-def _used(usage: Usage) -> folding.Usage:
+def _used(usage: Usage) -> folding.UsageTally:
     tallies = folding.Tallies(usage.times_injected, usage.times_helpful, usage.times_ignored, usage.times_contradicted)
-    return folding.Usage(tallies, usage.alpha, usage.beta)
+    return folding.UsageTally(tallies, usage.alpha, usage.beta)
 
 
 def record(parts: Reading, found: Context, session: str = "") -> list[str]:

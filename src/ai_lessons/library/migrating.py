@@ -22,7 +22,7 @@ from ai_lessons.repository.store import Change, Job, blob_id
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ai_lessons.knowledge.migrations import Step
+    from ai_lessons.knowledge.migrations import Migration
     from ai_lessons.library.parts import Parts
     from ai_lessons.library.rules.rule_answers import Suggested
 
@@ -45,7 +45,7 @@ class Migrated:
     notes: tuple[str, ...] = ()
 
 
-def migrate(parts: Parts, *, dry_run: bool, steps: Mapping[int, Step] = migrations.STEPS) -> Migrated:
+def migrate(parts: Parts, *, dry_run: bool, steps: Mapping[int, Migration] = migrations.STEPS) -> Migrated:
     """See `PortingJobs.migrate`. `steps` are those of this program."""
     old, new = parts.config.format, config.FORMAT
     if old == new:
@@ -108,7 +108,7 @@ def _stated(parts: Parts, version: int) -> Change:
     return Change(CONFIG_PATH, text.encode(), expect=blob_id(data) if there else None)
 
 
-def _rules(parts: Parts, old: int, new: int, steps: Mapping[int, Step], *, dry_run: bool) -> tuple[Suggested, ...]:
+def _rules(parts: Parts, old: int, new: int, steps: Mapping[int, Migration], *, dry_run: bool) -> tuple[Suggested, ...]:
     """Proposals of the texts that rules on the approval branch would have."""
     made = []
     with desk(parts) as at:

@@ -22,7 +22,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class Place(NamedTuple):
+class TierPlace(NamedTuple):
     """Where the repository of a tier lies, or would. `why` says what names it, `url` where an enterprise shares it."""
 
     name: str
@@ -43,8 +43,8 @@ class Places(NamedTuple):
     was named, so that no other applies. `file` is where enterprises are named.
     """
 
-    reads: tuple[Place, ...] = ()
-    known: tuple[Place, ...] = ()
+    reads: tuple[TierPlace, ...] = ()
+    known: tuple[TierPlace, ...] = ()
     belongs_to: str = ""
     named: bool = False
     file: str = "config.toml"

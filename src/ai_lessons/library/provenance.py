@@ -14,14 +14,14 @@ from ai_lessons.library.answers import Approval, Related, Why
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from ai_lessons.index.catalog_reading import Edge
+    from ai_lessons.index.catalog_reading import LinkRow
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.answers import Usage
     from ai_lessons.library.parts import Parts
     from ai_lessons.library.tiers.catalogs import Reader
     from ai_lessons.library.tiers.opened import Reading
-    from ai_lessons.repository.approval.verdicts import Evidence, Person, Verdict, View
-    from ai_lessons.repository.history import Revision
+    from ai_lessons.repository.approval.verdicts import BranchView, Evidence, Person, Verdict
+    from ai_lessons.repository.history import FileRevision
 
 CHAIN = 20
 """Steps back over `derived_from`: longer chains are mistakes."""
@@ -88,7 +88,7 @@ def _moment(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if seconds else ""
 
 
-def _unapproved_change(parts: Parts, view: View, verdict: Verdict, path: str, blob: str) -> str:
+def _unapproved_change(parts: Parts, view: BranchView, verdict: Verdict, path: str, blob: str) -> str:
     """The diff to the working tree if somebody edited the rule there, else to the branch."""
     approved = parts.rules.text(verdict.rule, blob).decode("utf-8", "replace")
     there = _in_tree(parts, path)
@@ -109,7 +109,7 @@ def _in_tree(parts: Parts, path: str) -> str | None:
         return None  # gone, or replaced by what is no plain file
 
 
-def _is_edit(parts: Parts, view: View, path: str, there: str | None) -> bool:
+def _is_edit(parts: Parts, view: BranchView, path: str, there: str | None) -> bool:
     """Whether somebody made the difference here; a tree at another commit may simply have another text."""
     head = parts.store.head().commit
     if head is None or head == view.tip:
@@ -166,13 +166,13 @@ def why(parts: Parts, light: Light, known: Reader) -> Why:
     )
 
 
-def _revisions(parts: Parts, light: Light) -> Sequence[Revision]:
+def _revisions(parts: Parts, light: Light) -> Sequence[FileRevision]:
     place = parts.catalog.locate(light.id)
     path = place.path if place.hash is not None else place.side_path or place.path
     return parts.history.log(path)
 
 
-def _who(revision: Revision | None) -> str:
+def _who(revision: FileRevision | None) -> str:
     if revision is None:
         return ""
     trailers = dict(revision.trailers)
@@ -197,13 +197,13 @@ def _linked(catalog: Reader, light: Light) -> tuple[tuple[Related, ...], tuple[R
     return chain, others
 
 
-def _origins(derived: Sequence[Edge], start: str) -> list[relations.Step]:
+def _origins(derived: Sequence[LinkRow], start: str) -> list[relations.GraphStep]:
     """What the entry was made from, and what that was made from; never back to where it came by another way."""
-    found: list[relations.Step] = []
+    found: list[relations.GraphStep] = []
     seen, border = {start}, [start]
     for depth in range(1, CHAIN + 1):
         edges = [edge for edge in derived if edge.source in border]
-        ring = [relations.Step(e.target, e.relation, True, e.weight, depth, e.source) for e in edges]  # noqa: FBT003
+        ring = [relations.GraphStep(e.target, e.relation, True, e.weight, depth, e.source) for e in edges]  # noqa: FBT003
         ring = [step for step in {step.target: step for step in ring}.values() if step.target not in seen]
         found += ring
         border = [step.target for step in ring]
@@ -211,7 +211,7 @@ def _origins(derived: Sequence[Edge], start: str) -> list[relations.Step]:
     return found
 
 
-def _said(by: str, at: str, revisions: Sequence[Revision]) -> Iterator[str]:
+def _said(by: str, at: str, revisions: Sequence[FileRevision]) -> Iterator[str]:
     if not by and not revisions:
         yield "not committed yet: git does not know who said it"
         return

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.index.catalog_reading import Tally
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.knowledge.passages import Section as Cut
+    from ai_lessons.knowledge.passages import TextSection as Cut
     from ai_lessons.library.answers import Approval, Context, ContextQuery, Why
     from ai_lessons.library.graphs import Graph
     from ai_lessons.library.parts import Parts

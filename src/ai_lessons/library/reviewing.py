@@ -45,7 +45,7 @@ FAILURES = 3
 """A script whose last runs, so many, all failed is asked about."""
 
 
-class Finding(NamedTuple):
+class ReviewReason(NamedTuple):
     """A reason to look again: a word, a sentence, and the key of the frontmatter that it is about, if it is one."""
 
     reason: str
@@ -80,7 +80,7 @@ class _Looking:
         self._parts, self._injections = parts, injections
         self._today: date = parts.options.now().astimezone(UTC).date()
 
-    def everything(self) -> Iterator[tuple[Light, list[Finding]]]:
+    def everything(self) -> Iterator[tuple[Light, list[ReviewReason]]]:
         """Entries with what there is to say of them, the oldest first."""
         catalog = self._parts.current()
         self._tallies = self._parts.usages.tallies()
@@ -93,13 +93,13 @@ class _Looking:
             if found and (light.kind is Kind.RULE or superseded_by(self._parts, light.id) is None):
                 yield light, found
 
-    def _findings(self, light: Light) -> Iterator[Finding]:
+    def _findings(self, light: Light) -> Iterator[ReviewReason]:
         by, seen = day_of(light.details.get("review_by")), day_of(light.details.get("reviewed"))
         rests = seen is not None and self._today < seen + REST
         if by is not None and by <= self._today and not (rests and seen is not None and by <= seen):
-            yield Finding("review_by", f"it was to be reviewed by {by}", "review_by")
+            yield ReviewReason("review_by", f"it was to be reviewed by {by}", "review_by")
         yield from (
-            Finding("asked", f"an agent asks: {said}")
+            ReviewReason("asked", f"an agent asks: {said}")
             for day, said in self._asked.get(light.id, ())
             if seen is None or str(seen) < day
         )
@@ -113,20 +113,20 @@ class _Looking:
         elif light.kind is Kind.SCRIPT:
             if light.handle in self._gone:
                 one = self._gone[light.handle]
-                yield Finding("source", f"{one.path}: {one.reason}", "path")
+                yield ReviewReason("source", f"{one.path}: {one.reason}", "path")
             yield from self._failing(light)
 
-    def _dead_globs(self, light: Light) -> Iterator[Finding]:
+    def _dead_globs(self, light: Light) -> Iterator[ReviewReason]:
         """Only where the code is known that they are about."""
         patterns = stated(light.details.get("applies_to"))
         if patterns and self._code is not None and self._code.is_of(light.project):
             for pattern in patterns:
                 if not any(matches(pattern, path) for path in self._code.files):
-                    yield Finding(
+                    yield ReviewReason(
                         "applies_to", f"applies_to {pattern} names no file of {self._code.name}", "applies_to"
                     )
 
-    def _source(self, light: Light) -> Iterator[Finding]:
+    def _source(self, light: Light) -> Iterator[ReviewReason]:
         """What was added elsewhere may be on the machine where it was read: here nothing is said, and nothing read."""
         source, hashed = light.details.get("source_path"), light.details.get("content_hash")
         if not source or not hashed or not is_known_source(self._parts, light.id, str(source)):
@@ -135,23 +135,23 @@ class _Looking:
         if not path.is_absolute() or not path.parent.is_dir():
             return
         if not path.is_file():
-            yield Finding("source", f"its source is gone: {source}", "source_path")
+            yield ReviewReason("source", f"its source is gone: {source}", "source_path")
             return
         try:
             data, _ = outside.read(path)
         except AiLessonsError:  # too large or not ours to read: `refresh-resource` tells
             return
         if f"sha256:{sha256(data).hexdigest()}" != hashed:
-            yield Finding("source", f"its source has changed: {source}", "content_hash")
+            yield ReviewReason("source", f"its source has changed: {source}", "content_hash")
 
-    def _never_helpful(self, light: Light) -> Iterator[Finding]:
+    def _never_helpful(self, light: Light) -> Iterator[ReviewReason]:
         had = self._tallies.get(light.id)
         if had and not had.helpful and had.injected >= self._injections:
-            yield Finding("never_helpful", f"it was shown {had.injected} times and never helped")
+            yield ReviewReason("never_helpful", f"it was shown {had.injected} times and never helped")
 
-    def _failing(self, light: Light) -> Iterator[Finding]:
+    def _failing(self, light: Light) -> Iterator[ReviewReason]:
         had = self._tallies.get(light.id)
         if self._cache is None or had is None or had.script_failed < FAILURES:
             return
         if SCRIPT_OK not in self._cache.latest(light.id, (SCRIPT_OK, SCRIPT_FAILED), FAILURES):
-            yield Finding("failing", f"its last {FAILURES} runs failed")
+            yield ReviewReason("failing", f"its last {FAILURES} runs failed")

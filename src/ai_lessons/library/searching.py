@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.errors import UsageError
 from ai_lessons.index import catalog_reading, rows
-from ai_lessons.index.ranking import VECTOR_WEIGHT, Facts, Match, fuse, rank, snippet
+from ai_lessons.index.ranking import VECTOR_WEIGHT, Match, RankingFacts, fuse, rank, snippet
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.queries import Asked, one_project, parse
 from ai_lessons.library.answers import Hit, Query
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ai_lessons.index.ranking import Ranked
-    from ai_lessons.index.rows import Candidates, Refreshed
+    from ai_lessons.index.rows import Candidates, IndexRefresh
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.asked_versions import Versions
     from ai_lessons.library.tiers.opened import Reading
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 DEPTH = 100
 """Passages asked of each half, more only for more results; measured in the recipe that `ranking` follows."""
 
-NOTHING_DONE, NOTHING_FOUND = rows.Refreshed(), rows.Candidates()
+NOTHING_DONE, NOTHING_FOUND = rows.IndexRefresh(), rows.Candidates()
 
 
 def find(parts: Reading, query: Query) -> tuple[list[Hit], list[str]]:
@@ -118,11 +118,11 @@ def _or(names: Iterable[str]) -> str:
 
 def _wanted(
     parts: Reading, query: Query, phrases: Sequence[str], versions: Versions, *, without_rules: bool
-) -> rows.Filter:
+) -> rows.PassageFilter:
     kinds = query.kinds or frozenset(kind for kind in Kind if without_rules and kind is not Kind.RULE)
     asks = versions.others or versions.of_project
     others, of_project = versions.spellings([tally.name for tally in parts.catalog.versions()] if asks else [])
-    return rows.Filter(
+    return rows.PassageFilter(
         kinds=frozenset(kind.value for kind in kinds),
         project=query.project,
         tags=tuple(query.tags),
@@ -143,7 +143,7 @@ def _filtered(parts: Reading, query: Query, versions: Versions) -> list[Hit]:
 
 
 def _notes(
-    parts: Reading, versions: Versions, done: Refreshed = NOTHING_DONE, found: Candidates = NOTHING_FOUND
+    parts: Reading, versions: Versions, done: IndexRefresh = NOTHING_DONE, found: Candidates = NOTHING_FOUND
 ) -> list[str]:
     notes = [*parts.notes(), *parts.config_notes(), *versions.notes, done.rebuilt, *done.notes, found.note]
     if done.missing and found.vectors:
@@ -197,8 +197,8 @@ def _shown(light: Light) -> bool:
     return light.details.get("status", "active") in {"active", None}
 
 
-def _facts(light: Light, standings: Mapping[str, float], versions: Versions, distance: int) -> Facts:
-    return Facts(
+def _facts(light: Light, standings: Mapping[str, float], versions: Versions, distance: int) -> RankingFacts:
+    return RankingFacts(
         light.id,
         frozenset(light.tags),
         frozenset(light.versions),

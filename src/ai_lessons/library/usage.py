@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.learning.parameters import Parameter
+    from ai_lessons.learning.parameters import ParameterState
     from ai_lessons.library.parts import Parts
 
 CACHE_FILE = "usage.sqlite"
@@ -73,7 +73,7 @@ class Usages:
         rows = cache.tallies(entries) if cache else {}
         return {entry: folding.Tallies._make(row) for entry, row in rows.items()}
 
-    def parameters(self) -> dict[str, Parameter]:
+    def parameters(self) -> dict[str, ParameterState]:
         """The parameters of this repository as they stand."""
         cache = self.cache
         return parameters.fold((), parameters.loaded(cache.turned(_turned) if cache else ""))

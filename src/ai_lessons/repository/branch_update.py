@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from dulwich.repo import Repo
 
-    from ai_lessons.repository.ref_update import Log
+    from ai_lessons.repository.ref_update import ReflogLine
     from ai_lessons.repository.store import Store
     from ai_lessons.repository.worktree import Head, Worktree
 
@@ -56,7 +56,7 @@ class Landing:
     tip: str
     commit: str
     files: Mapping[str, tuple[str | None, str | None]]
-    log: Log
+    log: ReflogLine
     programs: Mapping[str, bool] = field(default_factory=dict)
 
 
@@ -159,7 +159,7 @@ def put_back(store: Store, repo: Repo, paths: Mapping[str, tuple[str | None, str
     def attempt() -> tuple[str, ...] | None:
         head, mark = read_head(store.worktree), activity.index_mark(store.worktree)
         before = {path: replace(one, staged=one.old) for path, one in here(store.worktree, repo, paths).items()}
-        same = Landing(head.commit or "", head.commit or "", paths, ref_update.Log("", "", ""))
+        same = Landing(head.commit or "", head.commit or "", paths, ref_update.ReflogLine("", "", ""))
         return _Checkout(store, before, same).run(repo, head, mark)
 
     return _until_done(store, attempt)

@@ -23,7 +23,7 @@ from ai_lessons.errors import AiLessonsError, Conflict
 from ai_lessons.repository import activity, branch_update, git_index, housekeeping, recover, ref_update
 from ai_lessons.repository.commit_builder import NO_IDENTITY, People, make_commit, zone
 from ai_lessons.repository.files import translated
-from ai_lessons.repository.journal import Record
+from ai_lessons.repository.journal import BatchRecord
 from ai_lessons.repository.locks import held
 from ai_lessons.repository.objects import Draft, contains, let_go, open_repo, readable
 from ai_lessons.repository.store import Applied, Saved
@@ -173,7 +173,7 @@ class Committer:
                 recover.note_left_out(self._worktree, repo, last, head.commit or "", int(self._store.now()))
             elif found := recover.dropped(self._worktree, repo, head.commit or ""):
                 outcome.notes += recover.told(found)
-                self._journal.settle(Record(head.commit or "", {}))
+                self._journal.settle(BatchRecord(head.commit or "", {}))
         self._looked_at = head.commit
 
     def _refuse_busy(self, outcome: _Outcome, *, alone: bool) -> None:
@@ -232,7 +232,7 @@ class Committer:
         if batch.entries:
             more = f" (and {len(batch.subjects) - 1} more)" if len(batch.subjects) > 1 else ""
             said = f"commit: {batch.subjects[-1]}{more}" if batch.subjects else "commit"
-            log = ref_update.Log(batch.committer, f"{when} {zone(when)}", said)
+            log = ref_update.ReflogLine(batch.committer, f"{when} {zone(when)}", said)
             tip = batch.tip.decode() if batch.tip else None
             if not ref_update.install(self._worktree, head, tip, (index, mark), log):
                 return False
@@ -303,7 +303,7 @@ class Committer:
         if self._people.unsigned and made and self._people.unsigned not in outcome.notes:
             outcome.notes.append(self._people.unsigned)
         if batch.jobs:
-            self._journal.settle(Record(batch.tip.decode() if batch.tip else "", batch.jobs))
+            self._journal.settle(BatchRecord(batch.tip.decode() if batch.tip else "", batch.jobs))
 
 
 def _half_written(disk: OnDisk, job: Intent) -> bool:

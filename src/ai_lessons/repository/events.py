@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.repository.files import read_file, translated, write_all
-from ai_lessons.repository.folders import Folders
+from ai_lessons.repository.folders import OpenFolders
 from ai_lessons.repository.store import Change
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class EventLog:
             return  # none yet, or not to be read: then nothing is known of here
 
     def _shared_files(self) -> Iterator[LogFile]:
-        with Folders(self._root) as folders:
+        with OpenFolders(self._root) as folders:
             for clone in filter(_CLONE.fullmatch, _listed(folders, FOLDER)):
                 for name in filter(_PART.fullmatch, _listed(folders, f"{FOLDER}/{clone}")):
                     path = f"{FOLDER}/{clone}/{name}"
@@ -195,7 +195,7 @@ def _separator(fd: int) -> bytes:
     return b"\n" if size and os.pread(fd, 1, size - 1) != b"\n" else b""
 
 
-def _listed(folders: Folders, path: str) -> list[str]:
+def _listed(folders: OpenFolders, path: str) -> list[str]:
     """The names in a folder, sorted; none where it is missing, a link, or not to be read."""
     try:
         return sorted(os.listdir(folders.to(path.split("/"))))

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Self
 
 from ai_lessons.errors import AiLessonsError, Conflict, InvalidEntry, NotFound, Problem, Refused, StorageFailed
-from ai_lessons.repository.folders import Folders, step
+from ai_lessons.repository.folders import OpenFolders, step
 from ai_lessons.repository.interrupts import held_back
 
 if TYPE_CHECKING:
@@ -161,11 +161,11 @@ def status_of(root: Path, path: str) -> os.stat_result | None:
     Raises:
         Refused: a link is in the way, or the path leads out.
     """
-    with Folders(root) as folders:
+    with OpenFolders(root) as folders:
         return status_in(folders, path)
 
 
-def status_in(folders: Folders, path: str) -> os.stat_result | None:
+def status_in(folders: OpenFolders, path: str) -> os.stat_result | None:
     """`status_of`, for many files of the same folders."""
     *above, name = inside(path)
     try:
@@ -187,7 +187,7 @@ def remove_file(root: Path, path: str) -> bool:
     """Unlink a file and the folders that this leaves empty, as git does. False if it was not there."""
     *folders, name = inside(path)
     try:
-        with translated(path), Folders(root) as way:
+        with translated(path), OpenFolders(root) as way:
             os.unlink(name, dir_fd=way.to(folders))
     except NotFound:
         return False
@@ -199,7 +199,7 @@ def prune(root: Path, folders: list[str]) -> None:
     """Remove a folder below the root and its parents as long as they are empty; leaves everything else alone."""
     for depth in range(len(folders), 0, -1):
         try:
-            with Folders(root) as way:
+            with OpenFolders(root) as way:
                 os.rmdir(folders[depth - 1], dir_fd=way.to(folders[: depth - 1]))
         except OSError:
             return
@@ -207,7 +207,7 @@ def prune(root: Path, folders: list[str]) -> None:
 
 def sweep(root: Path, path: str) -> None:
     """Remove what a process that died left beside `path` under a temporary name. Only while nobody is staging."""
-    with suppress(OSError), Folders(root) as way:
+    with suppress(OSError), OpenFolders(root) as way:
         folder = way.to(inside(path)[:-1])
         for name in os.listdir(folder):
             if name.startswith(TEMPORARY):
@@ -224,7 +224,7 @@ class Staging:
     def __init__(self, root: Path, *, durable: bool = True) -> None:
         """`durable`: each file and its folder are on the disk, not only in its cache, when `settle` returns."""
         self._root, self._durable = root, durable
-        self._folders = Folders(root)
+        self._folders = OpenFolders(root)
         self._unsettled: list[int] = []
         self._waiting: list[tuple[str, list[str], str, str]] = []  # path, folders, temporary name, name
         self._made: list[list[str]] = []

@@ -32,7 +32,7 @@ TEXT_SAMPLE = 8000
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class FirstCommit:
     """What is in git's index now, the commit (None where it waits), and what to tell about it."""
 
     staged: frozenset[str]
@@ -50,7 +50,7 @@ def make_repository(root: Path) -> None:
     _demand(git.run(locate(root), "symbolic-ref", "HEAD", f"refs/heads/{BRANCH}"), f"made no branch at {root}")
 
 
-def take(root: Path, names: Iterable[str], *, only: Sequence[str] | None, unwanted: Unwanted | None) -> Taken:
+def take(root: Path, names: Iterable[str], *, only: Sequence[str] | None, unwanted: Unwanted | None) -> FirstCommit:
     """Commit these files that git does not ignore: `only` those, or with all that the user has staged.
 
     A text file of which `unwanted` says why stays as it is, outside of git.
@@ -64,11 +64,11 @@ def take(root: Path, names: Iterable[str], *, only: Sequence[str] | None, unwant
     told = [f"left out of git: {why}" for why in left.values()]
     if known := sorted(staged & set(left)):
         undo = f"git -C {root} rm --cached -- {' '.join(known)}"
-        return Taken(staged, None, (*told, f"not committed, because you have staged it: {undo}, then: {_AGAIN}"))
+        return FirstCommit(staged, None, (*told, f"not committed, because you have staged it: {undo}, then: {_AGAIN}"))
     commit, why = _commit(root, only)
     if left:
         told.append(f"when that is mended: git -C {root} add -A && git -C {root} commit")
-    return Taken(staged, commit, (*told, *why))
+    return FirstCommit(staged, commit, (*told, *why))
 
 
 def _left_out(root: Path, names: Iterable[str], unwanted: Unwanted) -> dict[str, str]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Folders:
+class OpenFolders:
     """Folders below one root, each opened without following a link.
 
     The way to the last one stays open, because an import asks for the same folder two thousand times. Use as a

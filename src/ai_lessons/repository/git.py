@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.errors import GitMissing, StorageFailed
 from ai_lessons.repository.running import programs
-from ai_lessons.repository.worktree import TRUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -200,7 +199,8 @@ def callers(worktree: Worktree) -> tuple[str | None, str | None, bool]:
     done = run(worktree, "var", "-l")
     rows = [line.partition("=") for line in done.text.splitlines()] if not done.code else []
     said = {key.lower(): value if equals else "true" for key, equals, value in rows}
-    signs = said.get("commit.gpgsign", "") if rows else setting(worktree, "commit.gpgsign", kind="bool") or ""
+    asked = not rows or "commit.gpgsign" in said
+    signs = asked and setting(worktree, "commit.gpgsign", kind="bool") == "true"  # git knows its words for true
 
     def who(role: str) -> str | None:
         own = role.lower()
@@ -212,7 +212,7 @@ def callers(worktree: Worktree) -> tuple[str | None, str | None, bool]:
         whole = ident[: ident.rfind(">") + 1]
         return whole if stated and whole and not whole.startswith(" <") else identity(worktree, role)
 
-    return who("AUTHOR"), who("COMMITTER"), signs.lower() in TRUE
+    return who("AUTHOR"), who("COMMITTER"), signs
 
 
 def setting(worktree: Worktree, key: str, *, kind: str | None = None) -> str | None:

@@ -36,7 +36,7 @@ _TRAILER = re.compile(r"([A-Za-z][A-Za-z0-9-]*): (.+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Revision:
+class FileRevision:
     """One commit that touched a file. `when` is ISO 8601 with offset; `path` is the file's name in that commit."""
 
     commit: str
@@ -68,7 +68,7 @@ class History:
     def __init__(self, worktree: Worktree) -> None:
         self._worktree = worktree
 
-    def log(self, path: str, limit: int | None = None) -> tuple[Revision, ...]:
+    def log(self, path: str, limit: int | None = None) -> tuple[FileRevision, ...]:
         """The commits that touched a file, newest first, through renames; empty if there is none."""
         files.inside(path)
         if read_head(self._worktree).commit is None:
@@ -194,7 +194,7 @@ class History:
         except NotFound:
             return None
 
-    def _revisions(self, out: bytes) -> Iterator[Revision]:
+    def _revisions(self, out: bytes) -> Iterator[FileRevision]:
         _, *parts = _RECORD.split(out.decode(errors="surrogateescape"))
         for commit, rest in zip(parts[::2], parts[1::2], strict=True):
             author, email, when, message, *change = rest.split("\0")
@@ -217,9 +217,9 @@ def _lines(data: bytes | None) -> list[str]:
     return (data or b"").decode(errors="replace").splitlines(keepends=True)
 
 
-def _revision(commit: str, author: str, email: str, when: str, message: str, path: str) -> Revision:
+def _revision(commit: str, author: str, email: str, when: str, message: str, path: str) -> FileRevision:
     subject = message.strip().partition("\n")[0]
-    return Revision(commit, author, email, when, subject, path, trailers_of(message))
+    return FileRevision(commit, author, email, when, subject, path, trailers_of(message))
 
 
 def trailers_of(message: str) -> tuple[tuple[str, str], ...]:

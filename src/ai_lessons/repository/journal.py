@@ -65,7 +65,7 @@ class Intent(NamedTuple):
         return self.message.partition("\n")[0]
 
 
-class Record(NamedTuple):
+class BatchRecord(NamedTuple):
     """One batch that was committed: the branch tip it made, and the commit of each job (empty: it changed nothing)."""
 
     head: str
@@ -150,7 +150,7 @@ class Journal:
         """Names of notes that could not be read."""
         return _listed(self._folder, _DAMAGED)
 
-    def settle(self, record: Record) -> None:
+    def settle(self, record: BatchRecord) -> None:
         """Remember how a batch ended, then forget its jobs. Under the commit lock."""
         value = json.dumps(record._asdict()).encode()
         with translated(str(self._records), writing=True):
@@ -167,12 +167,12 @@ class Journal:
         """The commit that a job got, as long as it is remembered."""
         return next((record.jobs[name] or None for record in self.records() if name in record.jobs), None)
 
-    def records(self) -> Iterator[Record]:
+    def records(self) -> Iterator[BatchRecord]:
         """Remembered batches, newest first."""
         for name in reversed(_listed(self._records, _READY)):
             with suppress(FileNotFoundError, *_NONSENSE):  # lost with the power: only a memory
                 raw = json.loads((self._records / (name + _READY)).read_bytes())
-                yield Record(str(raw["head"]), dict(raw["jobs"]))
+                yield BatchRecord(str(raw["head"]), dict(raw["jobs"]))
 
     def sweep(self, intent: Intent, contents: Mapping[str, bytes]) -> Intent:
         """Keep these contents of a job, by path, for `KEPT` seconds. Under the commit lock."""

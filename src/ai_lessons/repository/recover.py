@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from dulwich.repo import Repo
 
-    from ai_lessons.repository.journal import Record
+    from ai_lessons.repository.journal import BatchRecord
     from ai_lessons.repository.store import Store
     from ai_lessons.repository.worktree import Worktree
     from ai_lessons.repository.worktree_status import OnDisk
@@ -97,7 +97,7 @@ def dropped(worktree: Worktree, repo: Repo, head: str) -> list[Intent]:
     return found
 
 
-def note_left_out(worktree: Worktree, repo: Repo, last: Record, head: str, when: int) -> None:
+def note_left_out(worktree: Worktree, repo: Repo, last: BatchRecord, head: str, when: int) -> None:
     """Note files of ours that lie on the disk as we committed them, and that a commit of the user's left out of HEAD.
 
     `git commit` reads its index before it locks it, and may write what it read over our entry; its next commit then

@@ -37,7 +37,7 @@ class Taken(Exception):
         self.lock = lock
 
 
-class Log(NamedTuple):
+class ReflogLine(NamedTuple):
     """A line of the reflog: who (`Name <email>`), when (seconds and zone as git writes them), what."""
 
     who: str
@@ -134,7 +134,7 @@ def _branch_locked(worktree: Worktree, ref: str, new: str) -> AbstractContextMan
     return _locked(worktree, worktree.common_dir / ref, f"{new}\n".encode(), durable=True)
 
 
-def move_branch(worktree: Worktree, ref: str, old: str | None, new: str, log: Log) -> bool:
+def move_branch(worktree: Worktree, ref: str, old: str | None, new: str, log: ReflogLine) -> bool:
     """Make a branch that is not checked out point to `new` if it points to `old` (None: if there is none).
 
     False if it does not.
@@ -150,7 +150,7 @@ def move_branch(worktree: Worktree, ref: str, old: str | None, new: str, log: Lo
         return True
 
 
-def install(worktree: Worktree, head: Head, tip: str | None, index: tuple[bytes, str], log: Log) -> bool:
+def install(worktree: Worktree, head: Head, tip: str | None, index: tuple[bytes, str], log: ReflogLine) -> bool:
     """Move the branch of `head` to `tip` and put an index in place: its bytes, and the mark of what it was made from.
 
     False if HEAD, or the index by its mark, is not as it was any more, or a merge has begun. With `tip` where the
@@ -179,7 +179,7 @@ def install(worktree: Worktree, head: Head, tip: str | None, index: tuple[bytes,
     return True
 
 
-def _note_move(worktree: Worktree, ref: str, old: str | None, new: str, log: Log) -> None:
+def _note_move(worktree: Worktree, ref: str, old: str | None, new: str, log: ReflogLine) -> None:
     """Write the reflog of a branch that has moved, and of HEAD if that is where it stands."""
     if read_settings(worktree.common_dir / "config").get("core.logallrefupdates", "true") == "false":
         return

@@ -16,7 +16,7 @@ from ai_lessons.errors import Conflict, NotFound, Refused, StorageFailed, UsageE
 from ai_lessons.knowledge.layout import check_path
 from ai_lessons.repository import files
 from ai_lessons.repository.files import READ_LIMIT, Row, Staging
-from ai_lessons.repository.folders import Folders
+from ai_lessons.repository.folders import OpenFolders
 from ai_lessons.repository.journal import Intent, Journal, Noted, new_name
 from ai_lessons.repository.locks import held
 from ai_lessons.repository.worktree import TRUE, Head, Worktree, locate, read_head, read_settings, refuse_layout
@@ -315,7 +315,7 @@ class Store:
         """Everything that can be known before the first write."""
         seen: set[str] = set()
         known: set[str] = set()
-        with Folders(self.root) as folders:
+        with OpenFolders(self.root) as folders:
             for change in job.changes:
                 if change.path in seen:
                     raise UsageError(f"a job cannot change {change.path} twice")

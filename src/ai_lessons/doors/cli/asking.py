@@ -97,6 +97,14 @@ def read_text(file: str) -> str:
     return decode(data, file)
 
 
+def new_text(content: str | None, file: str | None) -> str | None:
+    """The text that replaces the old one, or None."""
+    if content is not None and file is not None:
+        raise UsageError("the text is given twice", hint="use one of --content and --file")
+    source = file or ("-" if content == "-" else None)
+    return read_text(source) if source else content
+
+
 def read_input() -> str:
     """All of standard input. Says so when nothing comes for a while."""
     if sys.stdin is None:  # closed by the caller: `<&-`

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from ai_lessons.doors.cli.progress import Bars
+    from ai_lessons.doors.cli.progress import ProgressDisplay
     from ai_lessons.library.options import Options
     from ai_lessons.library.wiring import Library
     from ai_lessons.settings import Settings
@@ -38,7 +38,7 @@ class Call:
     ) -> None:
         self.repo, self.tier = repo, tier
         self.json, self.quiet, self.verbose = json, quiet, verbose
-        self.bars: Bars | None = None
+        self.bars: ProgressDisplay | None = None
 
     @cached_property
     def settings(self) -> Settings:
@@ -59,9 +59,9 @@ class Call:
 
         progress = None
         if is_terminal(sys.stderr) and not self.quiet and not self.json:
-            from ai_lessons.doors.cli.progress import Bars
+            from ai_lessons.doors.cli.progress import ProgressDisplay
 
-            self.bars = Bars()
+            self.bars = ProgressDisplay()
             click.get_current_context().find_root().call_on_close(self.bars.finish)
             progress = self.bars.show
         if not self.can_ask or self.settings.agent:

@@ -133,16 +133,8 @@ contribute.add_command(add_lesson, "add")
 @pass_call
 def update(call: Call, /, ref: str, content: str | None, file: str | None, **given: Any) -> None:
     """Change what is stated about an entry, or its text. Only the lines that change are touched."""
-    given |= {"versions": flat(given["versions"]), "content": new_text(content, file)}
+    given |= {"versions": flat(given["versions"]), "content": asking.new_text(content, file)}
     call.answer(call.library.contribute.update(ref, **changes(given)), render_jobs.written)
-
-
-def new_text(content: str | None, file: str | None) -> str | None:
-    """The text that replaces the old one, or None."""
-    if content is not None and file is not None:
-        raise UsageError("the text is given twice", hint="use one of --content and --file")
-    source = file or ("-" if content == "-" else None)
-    return asking.read_text(source) if source else content
 
 
 @contribute.command("edit", examples=["EDITOR=nano ai-lessons contribute edit L-8F3K2A"])

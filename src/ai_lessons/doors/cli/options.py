@@ -6,7 +6,7 @@ import click
 
 from ai_lessons.doors.cli.call import Call
 from ai_lessons.doors.cli.completion import offer
-from ai_lessons.doors.cli.parsing import ContextTags, OneOf, Versions, Words
+from ai_lessons.doors.cli.parsing import ContextTags, OneOf, VersionList, Words
 from ai_lessons.knowledge import scopes
 from ai_lessons.knowledge.entries import Category, Confidence, Kind, Source, Status
 
@@ -55,7 +55,7 @@ tags_option = click.option(
 version_option = click.option(
     "--version",
     "versions",
-    type=Versions(),
+    type=VersionList(),
     metavar="V",
     multiple=True,
     help="Version; may be given again.",
@@ -64,7 +64,7 @@ version_option = click.option(
 asked_version_option = click.option(
     "--version",
     "versions",
-    type=Versions(),
+    type=VersionList(),
     metavar="V",
     multiple=True,
     help="Version or range (v3, 3.x, '>=1.4 <2'), or auto: those that your code uses; may be given again.",

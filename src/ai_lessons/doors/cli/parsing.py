@@ -53,7 +53,7 @@ class Words(click.ParamType[tuple[str, ...]]):
         return value if isinstance(value, tuple) else words(value)
 
 
-class Versions(Words):
+class VersionList(Words):
     """A list of versions; a comma inside a range like `>=1.4,<2` parts nothing."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:  # noqa: ARG002  # click's signature

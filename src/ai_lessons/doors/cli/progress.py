@@ -17,7 +17,7 @@ PATIENCE = 0.4
 """Seconds a job may take before it gets a bar: a bar that flashes up and goes tells nobody anything."""
 
 
-class Bars:
+class ProgressDisplay:
     """One bar at a time, as a `Progress` callable. For one thread; only where stderr is a terminal."""
 
     def __init__(self) -> None:

@@ -40,9 +40,13 @@ def register(group: click.Group) -> None:
 def promote(call: Call, /, ref: str, to: str, **given: Any) -> None:
     """Bring an entry to another tier: a copy to yours or the project's, a proposal to an enterprise's."""
     from ai_lessons.doors import render_promoting
-    from ai_lessons.library.promotion.promotions import Wanted
+    from ai_lessons.library.promotion.promotions import PromotionRequest
 
-    wanted = Wanted(**given, ask=lambda plan: _confirmed(call, plan)) if call.can_ask else Wanted(**given)
+    wanted = (
+        PromotionRequest(**given, ask=lambda plan: _confirmed(call, plan))
+        if call.can_ask
+        else PromotionRequest(**given)
+    )
     done = call.library.contribute.promote(ref, to, wanted)
     call.answer(done, render_promoting.promoted)
 

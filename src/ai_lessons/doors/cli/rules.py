@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ai_lessons.doors import render_rules
+from ai_lessons.doors.cli import asking
 from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Command
 from ai_lessons.doors.cli.completion import offer
@@ -77,12 +78,11 @@ def link_option(kind: str, text: str) -> Callable[[FC], FC]:
 @pass_call
 def suggest_rule(call: Call, /, content: str | None, file: str | None, **given: Any) -> None:
     """Propose a rule, on a branch of its own. It is in force only once a person has approved it."""
-    from ai_lessons.doors.cli.contribute import new_text
     from ai_lessons.library.rules.rule_answers import RuleDraft
 
     links = tuple((relation, ref) for kind, relation in LINKS.items() for ref in given.pop(f"{kind}_links"))
     project = given.pop("project") or ""
-    draft = RuleDraft(content=new_text(content, file) or "", links=links, project=project, **given)
+    draft = RuleDraft(content=asking.new_text(content, file) or "", links=links, project=project, **given)
     call.answer(call.library.contribute.suggest_rule(draft), render_rules.suggested)
 
 

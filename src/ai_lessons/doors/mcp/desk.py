@@ -35,7 +35,7 @@ class Stopping(BaseException):
     """The server ends: a call that takes long gives up. No error of a tool, so nothing catches it."""
 
 
-class Desk:
+class SessionPool:
     """Libraries on the repository that the settings name. Safe for use from many threads.
 
     `session` names the agent's session where the settings do not: what was told and how it did belong together.

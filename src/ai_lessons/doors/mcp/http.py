@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from ai_lessons.doors.mcp.desk import Desk
+    from ai_lessons.doors.mcp.desk import SessionPool
 
 PATH = "/mcp"
 BODY_BYTES = 1_000_000
@@ -55,7 +55,7 @@ TOKEN_LENGTH = 16
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
-class Place(NamedTuple):
+class ListenAddress(NamedTuple):
     """Where to listen; `host` as people write it, an IPv6 address without brackets."""
 
     host: str
@@ -85,7 +85,7 @@ class Place(NamedTuple):
             return False
 
 
-def place(text: str) -> Place:
+def place(text: str) -> ListenAddress:
     """`HOST:PORT`, `[IPv6]:PORT` or `:PORT`, which is on this machine only.
 
     Raises:
@@ -97,10 +97,10 @@ def place(text: str) -> Place:
         raise UsageError(
             f"{text!r} is no place to listen", hint="for example --http :8765 (this machine only), or port 0 for any"
         )
-    return Place(host, int(port))
+    return ListenAddress(host, int(port))
 
 
-def token_of(file: Path | None, where: Place) -> str | None:
+def token_of(file: Path | None, where: ListenAddress) -> str | None:
     """The token that callers must have; None where none is needed.
 
     Raises:
@@ -136,7 +136,7 @@ def limits(root: Path | None, token_file: Path | None, token: str | None) -> Lim
     return Limits(root, token.encode(), (status.st_dev, status.st_ino))
 
 
-def refuse_shared(token_file: Path, desk: Desk) -> None:
+def refuse_shared(token_file: Path, desk: SessionPool) -> None:
     """Refuse a token that lies where callers may read everything.
 
     Raises:
@@ -236,7 +236,7 @@ class Named:
         await (refused or self._app)(scope, receive, send)
 
 
-def names_of(where: Place, more: Sequence[str] = ()) -> list[str]:
+def names_of(where: ListenAddress, more: Sequence[str] = ()) -> list[str]:
     """The names under which callers may ask for this server."""
     names = [*LOOPBACK, where.written, *more]
     if where.everywhere:
@@ -250,7 +250,7 @@ def _addresses(name: str) -> list[str]:
         found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
     except OSError:
         return []
-    return [Place(str(one[4][0]), 0).written for one in found]
+    return [ListenAddress(str(one[4][0]), 0).written for one in found]
 
 
 def guard(names: Sequence[str]) -> TransportSecuritySettings:
@@ -263,7 +263,9 @@ def guard(names: Sequence[str]) -> TransportSecuritySettings:
     )
 
 
-def serve(server: MCPServer[Any], desk: Desk, where: Place, *, token: str | None, names: Sequence[str] = ()) -> None:
+def serve(
+    server: MCPServer[Any], desk: SessionPool, where: ListenAddress, *, token: str | None, names: Sequence[str] = ()
+) -> None:
     """Serve over HTTP until a signal comes; the address is told on stderr.
 
     Raises:
@@ -287,7 +289,7 @@ def serve(server: MCPServer[Any], desk: Desk, where: Place, *, token: str | None
         anyio.run(partial(_serve, app, desk, listening))
 
 
-def _listen(where: Place) -> socket.socket:
+def _listen(where: ListenAddress) -> socket.socket:
     family = socket.AF_INET6 if ":" in where.host else socket.AF_INET
     made = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -310,10 +312,10 @@ class _Quiet(uvicorn.Server):
         yield
 
 
-async def _serve(app: ASGIApp, desk: Desk, listening: socket.socket) -> None:
+async def _serve(app: ASGIApp, desk: SessionPool, listening: socket.socket) -> None:
     # `proxy_headers` would believe every caller on this machine about the address that it comes from
     config = uvicorn.Config(
         app, log_config=None, access_log=False, timeout_graceful_shutdown=1, lifespan="on", proxy_headers=False,
-        server_header=False, ws="none", limit_concurrency=CONNECTIONS, http=lines.Line, backlog=lines.BACKLOG,
+        server_header=False, ws="none", limit_concurrency=CONNECTIONS, http=lines.HttpConnection, backlog=lines.BACKLOG,
     )  # fmt: skip
     await until_told(lambda: _Quiet(config).serve(sockets=[listening]), desk)

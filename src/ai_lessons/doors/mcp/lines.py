@@ -24,7 +24,7 @@ BACKLOG = 128
 """Lines that are taken in one go, and may wait to be taken: each is an open file before any can be given up."""
 
 
-class Line(H11Protocol):
+class HttpConnection(H11Protocol):
     """One connection."""
 
     def __init__(self, *args: Any, **given: Any) -> None:
@@ -69,7 +69,7 @@ class Line(H11Protocol):
         self.transport.abort()
 
     def _make_room(self) -> bool:
-        waiting = [one for one in self.connections if isinstance(one, Line) and one.waits and one is not self]
+        waiting = [one for one in self.connections if isinstance(one, HttpConnection) and one.waits and one is not self]
         if not waiting:
             return False
         many = Counter(one.caller for one in waiting)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-    from ai_lessons.doors.mcp.desk import Desk
+    from ai_lessons.doors.mcp.desk import SessionPool
     from ai_lessons.library.wiring import Library
 
 LOG = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ PATIENCE = 5.0
 """Seconds that what is being written gets when the server is told to end."""
 
 
-def build(desk: Desk, log: Path, chosen: str = "default", *, read_only: bool = False) -> MCPServer[Any]:
+def build(desk: SessionPool, log: Path, chosen: str = "default", *, read_only: bool = False) -> MCPServer[Any]:
     """A server with the tools of a set, or with those of them that only read.
 
     Opens nothing: a repository that is broken is told of when it is asked for.
@@ -55,7 +55,7 @@ def build(desk: Desk, log: Path, chosen: str = "default", *, read_only: bool = F
     return server
 
 
-def _offer_resources(server: MCPServer[Any], desk: Desk, log: Path) -> None:
+def _offer_resources(server: MCPServer[Any], desk: SessionPool, log: Path) -> None:
     def told(job: Callable[[Library], str]) -> str:
         try:
             return desk.read(job, calls.wanted)
@@ -77,14 +77,14 @@ def _offer_resources(server: MCPServer[Any], desk: Desk, log: Path) -> None:
         return told(lambda library: framing.context(library.recall.context(query), str(desk.settings.repo)))
 
 
-def stdio(server: MCPServer[Any], desk: Desk) -> None:
+def stdio(server: MCPServer[Any], desk: SessionPool) -> None:
     """Serve one client on standard input and output until it closes them."""
     with claimed() as wire:
         anyio.run(partial(_over_wire, server, desk, anyio.wrap_file(wire.read), anyio.wrap_file(wire.write)))
 
 
 async def _over_wire(
-    server: MCPServer[Any], desk: Desk, read: anyio.AsyncFile[str], write: anyio.AsyncFile[str]
+    server: MCPServer[Any], desk: SessionPool, read: anyio.AsyncFile[str], write: anyio.AsyncFile[str]
 ) -> None:
     inner = server._lowlevel_server  # noqa: SLF001  # the SDK's own `run_stdio_async` takes no streams
 
@@ -98,7 +98,7 @@ async def _over_wire(
     await until_told(serve, desk)
 
 
-async def until_told(serve: Callable[[], Awaitable[None]], desk: Desk) -> None:
+async def until_told(serve: Callable[[], Awaitable[None]], desk: SessionPool) -> None:
     """Serve; on a signal let what is being written end, stop what runs, and leave.
 
     Leaves without waiting for the thread that reads standard input: nothing can wake it.

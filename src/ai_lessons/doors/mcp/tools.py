@@ -13,12 +13,12 @@ from pydantic import BeforeValidator, Field
 
 from ai_lessons.doors import render, render_jobs, render_lessons, render_promoting, render_rules, render_usage
 from ai_lessons.doors.mcp import calls, framing, shapes
-from ai_lessons.doors.mcp.desk import Desk
+from ai_lessons.doors.mcp.desk import SessionPool
 from ai_lessons.doors.opening import whereabouts
 from ai_lessons.doors.terminal import View, line
 from ai_lessons.knowledge.entries import Category, Confidence, Kind, Relation, Source
 from ai_lessons.library.answers import ContextQuery, Query
-from ai_lessons.library.promotion.promotions import Wanted
+from ai_lessons.library.promotion.promotions import PromotionRequest
 from ai_lessons.library.rules.rule_answers import RuleDraft
 from ai_lessons.library.wiring import Library
 from ai_lessons.library.writes import LessonDraft, ResourceDraft
@@ -55,9 +55,9 @@ Resource = Annotated[Kind | None, Field(json_schema_extra={"enum": sorted(RESOUR
 
 
 class Tools:
-    """Every tool is a method; `Desk` gives it the library."""
+    """Every tool is a method; `SessionPool` gives it the library."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: SessionPool) -> None:
         self._desk = desk
 
     def search(
@@ -258,7 +258,7 @@ class Tools:
 
         With dry_run only the evaluation. Copies between the user's and the project's tier are for people.
         """
-        wanted = Wanted(reason=reason, dry_run=dry_run, person=False)
+        wanted = PromotionRequest(reason=reason, dry_run=dry_run, person=False)
         done = self._write(ctx, lambda library: library.contribute.promote(id, to, wanted))
         return answer(told(render_promoting.promoted(done, self._view), done.notes), shapes.encoded(done))
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from mcp.server.mcpserver import Context
 
-    from ai_lessons.doors.mcp.desk import Desk
+    from ai_lessons.doors.mcp.desk import SessionPool
 
 LOG = logging.getLogger(__name__)
 
@@ -99,7 +99,7 @@ def _wrong_arguments(tool: str, error: ValidationError) -> str:
     return told(f"wrong arguments for {tool}: " + "; ".join(rows), "")
 
 
-def tools(desk: Desk, log: Path, chosen: str = "default", *, read_only: bool = False) -> list[Tool]:
+def tools(desk: SessionPool, log: Path, chosen: str = "default", *, read_only: bool = False) -> list[Tool]:
     """The tools of a set, or those of them that only read, ready to be served; `log` is where reports of bugs are."""
     every = Tools(desk)
     wanted = {name: served for name, served in SETS[chosen].items() if served.reads or not read_only}

@@ -43,7 +43,7 @@ _CATEGORIES = {name: word for word, name in _NAMED.items()} | {word: word for wo
 _NUMBER_LIMIT = 1_000_000_000
 
 
-class Kept(NamedTuple):
+class ExportedFile(NamedTuple):
     """One file as the export keeps it, and whether it may be executed."""
 
     path: str
@@ -54,7 +54,7 @@ class Kept(NamedTuple):
 # --- writing ---
 
 
-def learning(entry: Entry, file: Kept, usage: Mapping[str, Any]) -> dict[str, Any]:
+def learning(entry: Entry, file: ExportedFile, usage: Mapping[str, Any]) -> dict[str, Any]:
     """A lesson. `usage` has the counts, `last_used`, `alpha`, `beta` and `confidence`.
 
     `updated_at` is when it was created, because git knows the rest.
@@ -103,7 +103,7 @@ def created_of(entry: Entry) -> str:
     return drafts.stamp(said or ULID.from_str(entry.id).datetime)
 
 
-def kept(file: Kept) -> dict[str, Any]:
+def kept(file: ExportedFile) -> dict[str, Any]:
     """A file with its text, or its bytes in base 64 where they are no text."""
     try:
         said = {"text": file.data.decode()}

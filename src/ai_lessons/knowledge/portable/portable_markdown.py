@@ -32,7 +32,7 @@ _LINE = re.compile(r"([A-Za-z]\w*)[ \t]*:[ \t]*(.*)")
 _MOST_WHY = 1000
 
 
-class Section(NamedTuple):
+class MarkdownSection(NamedTuple):
     """A part of a text with the headings above it, `line` (from 1) where it begins."""
 
     title: str
@@ -91,12 +91,12 @@ def instructions(name: str, data: bytes, project: str | None, now: datetime) -> 
             said.get("description", [""])[0] or next((s.title for s in sections(body) if s.title), "") or _stem(name)
         )
         globs = [one.lstrip("/") for key in ("globs", "paths") for one in said.get(key, ()) if one not in {"*", "**"}]
-        return [_rule(name, Section(title, body, 1), project, now, globs)] if body.strip() else []
+        return [_rule(name, MarkdownSection(title, body, 1), project, now, globs)] if body.strip() else []
     found = [(one, one.title or f"From {name.rpartition('/')[2]}") for one in sections(body if matter else text)]
     return [_rule(name, one._replace(title=title), project, now, []) for one, title in found]
 
 
-def sections(text: str) -> list[Section]:
+def sections(text: str) -> list[MarkdownSection]:
     """The parts of a text between its headings that say something; imports of other files are left out.
 
     The heading of a part is that of its own, after those above it from the second level on.
@@ -104,7 +104,7 @@ def sections(text: str) -> list[Section]:
     return [one for one in _cut(text) if one.body.strip()]
 
 
-def _cut(text: str) -> Iterator[Section]:
+def _cut(text: str) -> Iterator[MarkdownSection]:
     above: list[tuple[int, str]] = []
     fence = ""
     rows: list[str] = []
@@ -118,12 +118,12 @@ def _cut(text: str) -> Iterator[Section]:
             if fence or not _IMPORT.fullmatch(row):
                 rows.append(row)
             continue
-        yield Section(title, "\n".join(rows).strip("\n"), start)
+        yield MarkdownSection(title, "\n".join(rows).strip("\n"), start)
         level = len(found[1])
         above = [one for one in above if one[0] < level] + [(level, found[2])]
         title = ": ".join(words for depth, words in above if depth > 1 or depth == level)
         rows, start = [], number
-    yield Section(title, "\n".join(rows).strip("\n"), start)
+    yield MarkdownSection(title, "\n".join(rows).strip("\n"), start)
 
 
 def _is_one_rule(name: str) -> bool:
@@ -156,7 +156,7 @@ def _values(text: str) -> list[str]:
     return [one for part in parts if (one := part.strip().strip("'\""))]
 
 
-def _rule(name: str, section: Section, project: str | None, now: datetime, globs: list[str]) -> Item:
+def _rule(name: str, section: MarkdownSection, project: str | None, now: datetime, globs: list[str]) -> Item:
     title = one_line(section.title)
     body = section.body.strip("\n")
     why = _WHY.search(body)

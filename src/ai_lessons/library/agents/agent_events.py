@@ -21,7 +21,7 @@ class Moment(StrEnum):
     STOP = "stop"
 
 
-class Event(NamedTuple):
+class AgentEvent(NamedTuple):
     """One event. `agent` is empty for the main agent of a session, else names the subagent, which sees its own context.
 
     `forgotten` says that the agent no longer has in mind what it was told (a new session, or its context was

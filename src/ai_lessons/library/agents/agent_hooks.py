@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.knowledge import commands
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library.agents.agent_events import Event, Moment, Reminder, Told
+from ai_lessons.library.agents.agent_events import AgentEvent, Moment, Reminder, Told
 from ai_lessons.library.answers import Context, ContextQuery
 from ai_lessons.repository.agents import agent_sessions
 from ai_lessons.repository.code import code_folder
@@ -37,7 +37,7 @@ _SHELLS = frozenset({"Bash", "PowerShell"})
 NOTHING = Told()
 
 
-def hear(root: Path, options: Options, event: Event, *, project: str | None = None) -> Told:
+def hear(root: Path, options: Options, event: AgentEvent, *, project: str | None = None) -> Told:
     """What to tell the agent at this event of its session. `project` overrules the name of the folder it works in.
 
     Where only the session is asked about, the repository at `root` is not even opened.
@@ -55,7 +55,7 @@ def hear(root: Path, options: Options, event: Event, *, project: str | None = No
     return _after_tool(options.state_dir, event)
 
 
-def _begin(root: Path, options: Options, event: Event, project: str | None) -> Told:
+def _begin(root: Path, options: Options, event: AgentEvent, project: str | None) -> Told:
     from ai_lessons.library.contexts import context_of
     from ai_lessons.library.rules.rule_count import pending_count
     from ai_lessons.library.tiers.opened import Tiers
@@ -90,7 +90,7 @@ def _project(parts: Reading, cwd: Path) -> str | None:
     return next((one for one in known if code_folder.same_name(one, name)), None)
 
 
-def _before_tool(root: Path, options: Options, event: Event) -> Told:
+def _before_tool(root: Path, options: Options, event: AgentEvent) -> Told:
     wanted = scopes(event.tool, event.command)
     with agent_sessions.opened(options.state_dir, event.session) as session:
         # looked for once a session, found or not: an agent calls `ls` a hundred times
@@ -157,7 +157,7 @@ def scopes(tool: str, command: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((tool, tool.lower(), *commands.programs(command)))) if tool else ()
 
 
-def _after_tool(state_dir: Path, event: Event) -> Told:
+def _after_tool(state_dir: Path, event: AgentEvent) -> Told:
     """Note how it went. The second failure of a session gets a hint where to look."""
     attempts = commands.attempts(event.command) if event.tool in _SHELLS else (event.tool,)
     wrote = event.tool.endswith("__add_lesson") or commands.adds_a_lesson(event.command)
@@ -180,7 +180,7 @@ def _after_tool(state_dir: Path, event: Event) -> Told:
     return NOTHING
 
 
-def _stop(state_dir: Path, event: Event) -> Told:
+def _stop(state_dir: Path, event: AgentEvent) -> Told:
     """Once a session after attempts that failed and then worked, once where they did not."""
     if event.again or event.unfinished or not agent_sessions.known(state_dir, event.session):
         return NOTHING

@@ -17,8 +17,8 @@ from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.governance import (
     Personal,
     Policy,
+    PolicyVerdict,
     Question,
-    Verdict,
     answer,
     questions,
     strictest,
@@ -40,13 +40,22 @@ if TYPE_CHECKING:
     from ai_lessons.repository.store import Change
 
 __all__ = [
-    "Move", "Ruling", "Say", "Verdict", "admitted", "allow", "guard", "has_code", "released", "request_release",
+    "Move",
+    "PolicyVerdict",
+    "Ruling",
+    "Say",
+    "admitted",
+    "allow",
+    "guard",
+    "has_code",
+    "released",
+    "request_release",
     "ruling",
 ]  # fmt: skip
 
 _MAY_HOLD_CODE = re.compile(r"```|~~~|<pre|\t| {4}", re.IGNORECASE)
 
-_RELEASABLE = frozenset((Verdict.GENERIC, Verdict.NEEDS_RELEASE))
+_RELEASABLE = frozenset((PolicyVerdict.GENERIC, PolicyVerdict.NEEDS_RELEASE))
 
 ALLOWED, REFUSED, ASKED, RELEASED = "allowed", "refused", "asked", "released"
 """Outcomes, as the log has them."""
@@ -57,7 +66,7 @@ class Say(NamedTuple):
 
     question: Question
     governed: Governed
-    verdict: Verdict
+    verdict: PolicyVerdict
     released: bool = False
 
     @property
@@ -70,7 +79,7 @@ class Say(NamedTuple):
 class Ruling(NamedTuple):
     """What all policies together say of a move, before anything is done about it."""
 
-    verdict: Verdict
+    verdict: PolicyVerdict
     says: tuple[Say, ...]
 
     @property
@@ -94,7 +103,7 @@ class Ruling(NamedTuple):
         return tuple(dict.fromkeys(note for say in self.says for note in say.governed.notes))
 
 
-def allow(tiers: Tiers, move: Move) -> Verdict:
+def allow(tiers: Tiers, move: Move) -> PolicyVerdict:
     """How an entry may go from a tier to another: `as_is`, `generic` (stripped), or `needs_release`; noted in the log.
 
     After `needs_release` the caller calls `request_release`, or refuses.
@@ -103,12 +112,12 @@ def allow(tiers: Tiers, move: Move) -> Verdict:
         Refused: a policy forbids it, whatever is stripped. StorageFailed: the decision could not be noted.
     """
     found = ruling(tiers, move)
-    if found.verdict is Verdict.REFUSED:
+    if found.verdict is PolicyVerdict.REFUSED:
         raise _refused(tiers, move, found)
     rows = [
         _row(tiers, say, move, RELEASED if say.released else ALLOWED)
         for say in found.says
-        if found.verdict is not Verdict.NEEDS_RELEASE
+        if found.verdict is not PolicyVerdict.NEEDS_RELEASE
     ]
     enforcement.append(tiers.options.state_dir, rows)
     return found.verdict
@@ -124,7 +133,7 @@ def _say(tiers: Tiers, question: Question, move: Move) -> Say:
     at = governed(tiers, question.enterprise)
     verdict = answer(at.policies, question.policy, code=has_code(move.entry.kind, move.text))
     if verdict in _RELEASABLE and at.parts and released(at.parts, move):
-        return Say(question, at, Verdict.AS_IS, released=True)
+        return Say(question, at, PolicyVerdict.AS_IS, released=True)
     return Say(question, at, verdict)
 
 
@@ -139,7 +148,7 @@ def request_release(tiers: Tiers, move: Move) -> Suggested:
         InvalidEntry: a secret is in the text.
     """
     found = ruling(tiers, move)
-    if found.verdict is Verdict.REFUSED:
+    if found.verdict is PolicyVerdict.REFUSED:
         raise _refused(tiers, move, found)
     say = next((one for one in found.says if one.verdict in _RELEASABLE), None)
     if say is None:
@@ -174,7 +183,7 @@ def guard(tiers: Tiers, into: Parts) -> Callable[[Sequence[Change]], None]:
             there = frozenset[str]().union(*(_code_on_disk(into, one.path) for one in changes))
             bad = [path for path, data in texts.items() if _code_in(path, data) - there]
         if bad:
-            say = Say(question, at, Verdict.REFUSED)
+            say = Say(question, at, PolicyVerdict.REFUSED)
             move = _written(bad[0], texts[bad[0]], len(bad) - 1)
             enforcement.append_if_possible(tiers.options.state_dir, [_row(tiers, say, move, REFUSED)])
             raise Refused(_told_of_writing(tiers, say), hint=_elsewhere(tiers, at))
@@ -243,7 +252,7 @@ def _written(path: str, data: bytes, more: int) -> Move:
 
 def _refused(tiers: Tiers, move: Move, found: Ruling) -> Refused:
     """The refusal of a move, noted. It stands whether it can be noted or not."""
-    say = found.says[[one.verdict for one in found.says].index(Verdict.REFUSED)]
+    say = found.says[[one.verdict for one in found.says].index(PolicyVerdict.REFUSED)]
     enforcement.append_if_possible(tiers.options.state_dir, [_row(tiers, say, move, REFUSED)])
     if say.question.policy is Policy.PERSONAL:
         return Refused(_told_of_writing(tiers, say), hint=_elsewhere(tiers, say.governed))

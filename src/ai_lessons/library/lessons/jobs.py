@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ai_lessons.errors import NotFound, UsageError
+from ai_lessons.errors import NotFound
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Status
 from ai_lessons.library.answers import Answer, Listing, Query
 from ai_lessons.library.lessons.lesson_answers import LessonShown, Loaded
+from ai_lessons.library.lessons.lesson_lookup import is_firm, lesson
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -150,25 +151,6 @@ def _harmful(reading: Reading) -> frozenset[str]:
 
     found = reading.catalog.many(entry for entry, one in had.items() if harmful(one))
     return frozenset(entry for entry, light in found.items() if not is_firm(light))
-
-
-def lesson(parts: Parts, ref: str) -> Light:
-    """The lesson that is meant. The catalog is up to date.
-
-    Raises:
-        NotFound, AmbiguousName. UsageError: the entry is of another kind.
-    """
-    light = parts.resolve(ref)
-    if light.kind is not Kind.LESSON:
-        raise UsageError(
-            f"{light.handle} is a {light.kind}, not a lesson", hint=f"ai-lessons recall show {light.handle}"
-        )
-    return light
-
-
-def is_firm(light: Light) -> bool:
-    """Whether the user stated it in person, as far as this machine and git's history tell; see `statements`."""
-    return bool(light.details.get("firm"))
 
 
 def _later(light: Light) -> bool:

@@ -34,7 +34,7 @@ _SAME = ("created", "when", "action", "do", "because", "scope")
 """What of the first entry of an id makes our id of it, so that a log that has grown is known again."""
 
 
-class Row(NamedTuple):
+class LoggedLesson(NamedTuple):
     """One lesson of a log: `first` is its first entry, `last` all its entries laid over each other in their order."""
 
     line: int
@@ -42,9 +42,9 @@ class Row(NamedTuple):
     last: Mapping[str, Any]
 
 
-def read_log(text: str) -> tuple[list[Row], list[tuple[int, str]]]:
+def read_log(text: str) -> tuple[list[LoggedLesson], list[tuple[int, str]]]:
     """The lessons of a log in the order in which they came, and the lines that are none: (line from 1, reason)."""
-    rows: dict[str, Row] = {}
+    rows: dict[str, LoggedLesson] = {}
     damaged = []
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
@@ -60,7 +60,9 @@ def read_log(text: str) -> tuple[list[Row], list[tuple[int, str]]]:
             continue
         before = rows.get(str(known))
         rows[str(known)] = (
-            Row(before.line, before.first, {**before.last, **entry}) if before else Row(number, entry, entry)
+            LoggedLesson(before.line, before.first, {**before.last, **entry})
+            if before
+            else LoggedLesson(number, entry, entry)
         )
     return list(rows.values()), damaged
 
@@ -117,7 +119,7 @@ def _text(file: Path) -> str:
     return data.decode("utf-8", "replace").removeprefix("\ufeff")
 
 
-def _entry(row: Row) -> tuple[Entry, bytes]:
+def _entry(row: LoggedLesson) -> tuple[Entry, bytes]:
     """The lesson as our file states it.
 
     Raises:

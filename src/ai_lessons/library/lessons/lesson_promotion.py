@@ -8,7 +8,7 @@ from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Problem, Refused
 from ai_lessons.knowledge import markdown
 from ai_lessons.knowledge.entries import Status
 from ai_lessons.knowledge.layout import check_path
-from ai_lessons.library.lessons.jobs import lesson
+from ai_lessons.library.lessons.lesson_lookup import lesson
 from ai_lessons.library.lessons.lesson_writing import change, promoted_to
 from ai_lessons.library.secrets import secret_scan
 from ai_lessons.repository.files import read_file, translated, write_file
@@ -26,7 +26,7 @@ PATIENCE = 10.0
 """Seconds to wait for another process that is writing into a target."""
 
 
-class Target(NamedTuple):
+class PromotionTarget(NamedTuple):
     """A file to append to: `path` is relative to the folder `root`, beyond which nothing is written."""
 
     root: Path
@@ -40,7 +40,7 @@ class Target(NamedTuple):
         return self.root / self.path
 
 
-def target_of(to: str, targets: Targets) -> Target:
+def target_of(to: str, targets: Targets) -> PromotionTarget:
     """The file that `skill/NAME` or `tool/NAME` means.
 
     Raises:
@@ -58,8 +58,8 @@ def target_of(to: str, targets: Targets) -> Target:
     if fault:
         raise UsageError(f"{name!r} cannot be the name of a {kind}: {fault}", hint="one plain name, such as tmux")
     if kind == "skill":
-        return Target(targets.skills, f"{name}/SKILL.md", name, is_skill=True)
-    return Target(targets.tools, f"{name}.md", name, is_skill=False)
+        return PromotionTarget(targets.skills, f"{name}/SKILL.md", name, is_skill=True)
+    return PromotionTarget(targets.tools, f"{name}.md", name, is_skill=False)
 
 
 def promote(parts: Parts, ref: str, to: str, targets: Targets) -> LessonChange:
@@ -96,7 +96,7 @@ def _refuse_secrets(parts: Parts, light: Light) -> None:
         raise InvalidEntry(problems, hint="nothing was promoted")
 
 
-def _append(target: Target, light: Light) -> bool:
+def _append(target: PromotionTarget, light: Light) -> bool:
     """Put the lesson at the end of the target, once. Every byte that is there stays."""
     with translated(str(target.root), writing=True):
         target.root.mkdir(parents=True, exist_ok=True)
@@ -128,7 +128,7 @@ def addition(text: str, light: Light) -> str:
     return end + "".join(row + newline for row in rows)
 
 
-def _beginning(target: Target) -> str:
+def _beginning(target: PromotionTarget) -> str:
     """A new file: agents find a skill by the two keys of its frontmatter."""
     title = f"# {target.name}\n"
     if not target.is_skill:

@@ -11,8 +11,8 @@ from ai_lessons.knowledge.patterns import title_of
 from ai_lessons.library.checking import checked, project_name
 from ai_lessons.library.contribute import Contribute
 from ai_lessons.library.lessons import statements
-from ai_lessons.library.lessons.jobs import is_firm, lesson
 from ai_lessons.library.lessons.lesson_answers import LessonChange
+from ai_lessons.library.lessons.lesson_lookup import is_firm, lesson
 from ai_lessons.library.writes import LessonDraft
 from ai_lessons.repository.store import Change, blob_id
 

@@ -11,7 +11,7 @@ from ai_lessons.knowledge import drafts
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.portable import portable_groove, portable_rules
 from ai_lessons.knowledge.portable.bundle import EPOCH
-from ai_lessons.knowledge.portable.portable_groove import Kept
+from ai_lessons.knowledge.portable.portable_groove import ExportedFile
 from ai_lessons.learning.parameters import DEFINITIONS
 from ai_lessons.library.checking import project_name
 from ai_lessons.library.porting.porting_events import as_data, gather
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.knowledge.entries import Entry, Light
-    from ai_lessons.learning.parameters import Parameter
+    from ai_lessons.learning.parameters import ParameterState
     from ai_lessons.library.parts import Parts
 
 GROOVE, AGENTS, CLAUDE = "groove", "agents-md", "claude-rules"
@@ -128,16 +128,16 @@ class _Writing:
             "events": [as_data(one) for one in happened],
         }
 
-    def _load(self, light: Light) -> tuple[Entry, Kept, str | None]:
+    def _load(self, light: Light) -> tuple[Entry, ExportedFile, str | None]:
         """An entry with its file, and the text of a script's side file. Of a rule what is in force."""
         parts = self._parts
         entry, text = parts.load(light.id)
         if entry.kind is Kind.RULE:
-            return entry, Kept(entry.path, text.encode()), None
+            return entry, ExportedFile(entry.path, text.encode()), None
         place = parts.catalog.locate(light.id)
         if place.hash is None and place.side_path:  # the script itself lies elsewhere
-            return entry, Kept(place.side_path, parts.store.read(place.side_path)), None
-        kept = Kept(entry.path, parts.store.read(entry.path), parts.executable(entry.path))
+            return entry, ExportedFile(place.side_path, parts.store.read(place.side_path)), None
+        kept = ExportedFile(entry.path, parts.store.read(entry.path), parts.executable(entry.path))
         return entry, kept, text if place.side_path else None
 
 
@@ -146,7 +146,7 @@ def _usage(usage: Any) -> dict[str, Any]:
     return {name: getattr(usage, name) for name in (*names, "confidence")}
 
 
-def _param(one: Parameter) -> dict[str, Any]:
+def _param(one: ParameterState) -> dict[str, Any]:
     """A parameter as a distribution over its range; the range and the setting in its own unit beside it."""
     about = DEFINITIONS[one.name]
     return {

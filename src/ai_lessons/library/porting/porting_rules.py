@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Entry
     from ai_lessons.knowledge.portable.bundle import Item
     from ai_lessons.library.parts import Parts
-    from ai_lessons.library.rules.rule_desk import Desk
+    from ai_lessons.library.rules.rule_desk import ProposalContext
 
 
 class Arrival(NamedTuple):
@@ -84,7 +84,13 @@ def _would_be(rule: Entry) -> Suggested:
 
 
 def propose_files(
-    at: Desk, rule: Entry, files: Mapping[str, bytes | None], subject: str, origin: str, *, dry_run: bool = False
+    at: ProposalContext,
+    rule: Entry,
+    files: Mapping[str, bytes | None],
+    subject: str,
+    origin: str,
+    *,
+    dry_run: bool = False,
 ) -> Suggested:
     """A proposal that puts these files of a rule in place, or takes them away (None); the same one is not made twice.
 

@@ -13,7 +13,7 @@ from ai_lessons.errors import AiLessonsError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import origins
 from ai_lessons.knowledge.entries import Kind, Relation
-from ai_lessons.knowledge.evaluation import Facts, Secret, Similar, examine
+from ai_lessons.knowledge.evaluation import Facts, SecretFinding, Similar, examine
 from ai_lessons.knowledge.specifics import NO_NAMES, Names
 from ai_lessons.library.relating import alike, opposed
 from ai_lessons.library.rules.rule_warnings import likeness, said, words
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ai_lessons.knowledge.entries import Entry, Light, Pattern
-    from ai_lessons.knowledge.evaluation import Report
+    from ai_lessons.knowledge.evaluation import EvaluationReport
     from ai_lessons.library.parts import Parts
     from ai_lessons.library.rules.rule_warnings import Said
 
@@ -41,7 +41,7 @@ TITLE, TEXT, MEANING = 0.65, 0.5, 0.89
 _NEGATIVE = re.compile(r"(?:never|do not|don['\u2019]?t|must not|avoid)\s+", re.IGNORECASE)
 
 
-def evaluate(target: Parts, entry: Entry, files: Mapping[str, str], names: Names = NO_NAMES) -> Report:
+def evaluate(target: Parts, entry: Entry, files: Mapping[str, str], names: Names = NO_NAMES) -> EvaluationReport:
     """The report on an entry for the repository `target`; `files` are its texts as they shall be, by path.
 
     `names` are those that belong to where the entry comes from. Writes nothing there but what is derived.
@@ -56,10 +56,10 @@ def evaluate(target: Parts, entry: Entry, files: Mapping[str, str], names: Names
     return examine(entry, files, facts)
 
 
-def _secrets(entry: Entry, files: Mapping[str, str]) -> list[Secret]:
+def _secrets(entry: Entry, files: Mapping[str, str]) -> list[SecretFinding]:
     may_stay = secret_scan.allowed(entry.fields)
     return [
-        Secret(path, one.line, one.sort, one.fingerprint in may_stay)
+        SecretFinding(path, one.line, one.sort, one.fingerprint in may_stay)
         for path, text in files.items()
         for one in secret_scan.secrets_in(text)
     ]
@@ -129,7 +129,7 @@ def _by_meaning(parts: Parts, entry: Entry) -> Mapping[str, float]:
     words = f"{entry.title}\n{entry.pattern or entry.fields.get('rationale') or entry.body[:1000] or entry.code[:1000]}"
     try:
         parts.indexing.refresh()
-        found = parts.indexing.candidates(words, rows.Filter(kinds=frozenset({entry.kind.value})), LOOKED_AT)
+        found = parts.indexing.candidates(words, rows.PassageFilter(kinds=frozenset({entry.kind.value})), LOOKED_AT)
     except AiLessonsError:  # a damaged index is the next search's business
         return {}
     nearest = {hit.entry_id: hit.score for hit in reversed(found.vectors)}

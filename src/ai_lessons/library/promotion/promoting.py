@@ -12,18 +12,26 @@ from typing import TYPE_CHECKING
 from ai_lessons.errors import Conflict, Refused, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.entries import Kind, Status
-from ai_lessons.knowledge.evaluation import Facts, Report, Similar, examine, plain, render
+from ai_lessons.knowledge.evaluation import EvaluationReport, Facts, Similar, examine, plain, render
 from ai_lessons.knowledge.generic import diff
 from ai_lessons.knowledge.origins import original_of
 from ai_lessons.learning import folding
 from ai_lessons.library.checking import checked
 from ai_lessons.library.governance import governing
-from ai_lessons.library.governance.governing import Move, Verdict
+from ai_lessons.library.governance.governing import Move, PolicyVerdict
 from ai_lessons.library.options import ENTERPRISE
 from ai_lessons.library.promotion.evaluating import copies, evaluate, says_the_same
 from ai_lessons.library.promotion.known_names import names_of, place_of
 from ai_lessons.library.promotion.promotion_copy import Carried, Coming, Placed, carried, placed, scope_of, stripped
-from ai_lessons.library.promotion.promotions import ASKED, COPIED, PRESENT, PROPOSED, REFUSED, Promoted, Wanted
+from ai_lessons.library.promotion.promotions import (
+    ASKED,
+    COPIED,
+    PRESENT,
+    PROPOSED,
+    REFUSED,
+    Promoted,
+    PromotionRequest,
+)
 from ai_lessons.library.rules.proposing import propose_entry, rejected_before
 from ai_lessons.library.rules.rule_desk import desk
 from ai_lessons.library.rules.rule_warnings import said
@@ -37,12 +45,12 @@ if TYPE_CHECKING:
     from ai_lessons.library.parts import Parts
     from ai_lessons.library.tiers.opened import Tiers
 
-__all__ = ["Promoted", "Wanted", "promote"]
+__all__ = ["Promoted", "PromotionRequest", "promote"]
 
 TRAILER = "Promoted-from"
 
 
-def promote(tiers: Tiers, ref: str, to: str, wanted: Wanted) -> Promoted:
+def promote(tiers: Tiers, ref: str, to: str, wanted: PromotionRequest) -> Promoted:
     """Bring an entry to another tier. What is there already in the same words is not brought again.
 
     Raises:
@@ -82,7 +90,7 @@ def _target(tiers: Tiers, source: Parts, light: Light, to: str) -> Parts:
 class _Way:
     """One promotion."""
 
-    def __init__(self, tiers: Tiers, source: Parts, target: Parts, light: Light, wanted: Wanted) -> None:
+    def __init__(self, tiers: Tiers, source: Parts, target: Parts, light: Light, wanted: PromotionRequest) -> None:
         self._tiers, self._source, self._target, self._wanted = tiers, source, target, wanted
         self._light = light
         self._from, self._to = source.options.tier, target.options.tier
@@ -106,9 +114,9 @@ class _Way:
                 " --yes takes it",
             )
         verdict = governing.allow(self._tiers, move)
-        if verdict is Verdict.NEEDS_RELEASE:
+        if verdict is PolicyVerdict.NEEDS_RELEASE:
             return replace(plan, outcome=ASKED, suggested=governing.request_release(self._tiers, move))
-        if verdict is Verdict.GENERIC and not plan.generic:
+        if verdict is PolicyVerdict.GENERIC and not plan.generic:
             raise Conflict(
                 f"the policies of {plan.policy or 'the enterprise'} were changed meanwhile", hint="try again"
             )
@@ -121,7 +129,7 @@ class _Way:
         move = Move(original.entry, original.whole, self._from, self._to)
         ruling = governing.ruling(self._tiers, move)
         form, replaced = original, tuple[str, ...]()
-        strip = self._wanted.generic or ruling.verdict is Verdict.GENERIC
+        strip = self._wanted.generic or ruling.verdict is PolicyVerdict.GENERIC
         if strip:
             strict = names_of(self._source, self._target, original.entry, self._wanted.names, strict=True)
             form, replaced = stripped(original, strict)
@@ -129,7 +137,7 @@ class _Way:
             if governing.has_code(form.entry.kind, form.whole):
                 raise Refused(f"the generic form of {self._light.handle} holds code still", hint="take it out by hand")
             ruling = governing.ruling(self._tiers, move)
-        if ruling.verdict is Verdict.REFUSED and not self._wanted.dry_run:
+        if ruling.verdict is PolicyVerdict.REFUSED and not self._wanted.dry_run:
             governing.allow(self._tiers, move)  # what may not go needs no evaluation, which takes the longest
         copy = self._copy(form, generic=strip)
         known = self._known(copy)
@@ -159,7 +167,7 @@ class _Way:
         linked = self._source.catalog.many(link.target for link in form.entry.links)
         return placed(form, self._target, coming, self._light, linked)
 
-    def _report(self, copy: Placed, names: Names, known: Sequence[str]) -> Report:
+    def _report(self, copy: Placed, names: Names, known: Sequence[str]) -> EvaluationReport:
         if known:  # nothing is compared that is known to be there
             return examine(
                 copy.entry, copy.texts, Facts(names, similar=[Similar(one, 1.0, same=True) for one in known])
@@ -182,7 +190,7 @@ class _Way:
         start = light.details.get("start")
         if light.kind is Kind.LESSON and told is not None and told.outcomes:
             used = self._source.usages.of(light)
-            start = folding.inherited(own, [folding.Usage(told, used.alpha, used.beta)])
+            start = folding.inherited(own, [folding.UsageTally(told, used.alpha, used.beta)])
         if not isinstance(start, float):
             return None
         return folding.PRIOR_STRENGTH * start, folding.PRIOR_STRENGTH * (1 - start)
@@ -191,12 +199,12 @@ class _Way:
     def _proposes(self) -> bool:
         return self._to.startswith(ENTERPRISE) or self._light.kind is Kind.RULE
 
-    def _outcome(self, verdict: Verdict, *, present: bool) -> str:
-        if verdict is Verdict.REFUSED:
+    def _outcome(self, verdict: PolicyVerdict, *, present: bool) -> str:
+        if verdict is PolicyVerdict.REFUSED:
             return REFUSED
         if present:
             return PRESENT
-        if verdict is Verdict.NEEDS_RELEASE:
+        if verdict is PolicyVerdict.NEEDS_RELEASE:
             return ASKED
         return PROPOSED if self._proposes else COPIED
 

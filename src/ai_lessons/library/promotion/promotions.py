@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.knowledge.evaluation import Report
+    from ai_lessons.knowledge.evaluation import EvaluationReport
     from ai_lessons.library.rules.rule_answers import Suggested
     from ai_lessons.library.writes import Written
 
@@ -18,7 +18,7 @@ COPIED, PROPOSED, ASKED, PRESENT, REFUSED = "copied", "proposed", "asked", "pres
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PromotionRequest:
     """How to promote. `generic`: without code and names; `names` are some that only the caller knows.
 
     `yes`: take the generic form unseen, else `ask` is shown what would be done and says. `reason` is for those who
@@ -49,7 +49,7 @@ class Promoted:
     source: str
     target: str
     outcome: str
-    report: Report
+    report: EvaluationReport
     dry_run: bool = False
     written: Written | None = None
     suggested: Suggested | None = None

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ai_lessons.index.catalog import Catalog
     from ai_lessons.knowledge.entries import Entry
     from ai_lessons.library.rules.signatures import Signatures
-    from ai_lessons.repository.approval.verdicts import View
+    from ai_lessons.repository.approval.verdicts import BranchView
     from ai_lessons.repository.store import Store
     from ai_lessons.repository.worktree import Worktree
 
@@ -71,7 +71,7 @@ class RulesInForce:
             found = approval_branch.follow_first(self.worktree, named)
         return found
 
-    def view(self) -> View | None:
+    def view(self) -> BranchView | None:
         """The approval branch as judged now; None if there is none. Under `forge` that is the one of `origin`.
 
         Raises:
@@ -83,7 +83,7 @@ class RulesInForce:
         signed = looks[-1].policy.require == "signed"
         return self._signatures.judge(looks[-1]) if signed else looks[-1]
 
-    def looks(self) -> tuple[View, ...]:
+    def looks(self) -> tuple[BranchView, ...]:
         """What the branches that were looked at say, the one that counts last. Signatures are not looked at.
 
         Raises:
@@ -137,7 +137,7 @@ class RulesInForce:
         key = approval_stamp.key_of(self.worktree, tip)
         return f"{memory} {_FORMAT} {ref} {forge} {self._signatures.stamp(ref)} {key}"
 
-    def _settled(self) -> tuple[str, View | None]:
+    def _settled(self) -> tuple[str, BranchView | None]:
         """The view, and the stamp that it belongs to; an empty stamp if the branches would not stand still."""
         view = None
         for _ in range(_TRIES):
@@ -150,7 +150,7 @@ class RulesInForce:
                 return now, view
         return "", view
 
-    def _look(self, ref: str) -> View:
+    def _look(self, ref: str) -> BranchView:
         from ai_lessons.repository.approval import approved
 
         found = approved.look(self.worktree, ref)
@@ -160,7 +160,7 @@ class RulesInForce:
             found = derive(self.worktree, ref)
         return found
 
-    def _put(self, catalog: Catalog, stamp: str, view: View | None) -> None:
+    def _put(self, catalog: Catalog, stamp: str, view: BranchView | None) -> None:
         verdicts = view.verdicts.values() if view else ()
         wanted = {one.rule: (one.path, one.blob) for one in verdicts if one.in_force and one.path and one.blob}
         had = catalog.rules_in_force()
@@ -200,7 +200,7 @@ class RulesInForce:
         found = read_blobs(self.worktree, blobs)
         return {blob: data for blob, data in found.items() if blob_id(data) == blob}
 
-    def _alarms(self, view: View | None) -> Iterator[str]:
+    def _alarms(self, view: BranchView | None) -> Iterator[str]:
         if view is None:
             return
         for alarm in view.alarms:
@@ -211,7 +211,7 @@ class RulesInForce:
             yield from self._signatures.notes
         yield from self._other_branch(view)
 
-    def _other_branch(self, view: View) -> Iterator[str]:
+    def _other_branch(self, view: BranchView) -> Iterator[str]:
         """A note where the branch itself names another one: somebody's commit may not move what people follow."""
         blob = view.files.get(CONFIG_PATH)
         texts = self._read([blob]) if blob else {}

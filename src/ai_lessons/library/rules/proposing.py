@@ -13,7 +13,7 @@ from ai_lessons.errors import InvalidEntry, Problem, StorageFailed
 from ai_lessons.knowledge import layout
 from ai_lessons.knowledge.entries import Kind, Relation
 from ai_lessons.library.rules.rule_answers import Suggested
-from ai_lessons.library.rules.rule_desk import Desk, desk, entry_of
+from ai_lessons.library.rules.rule_desk import ProposalContext, desk, entry_of
 from ai_lessons.library.rules.rule_warnings import Said, alike, contradictions, said, same
 from ai_lessons.library.secrets import secret_gate
 from ai_lessons.repository.approval.merges import ENTRY_TRAILER, RULE_TRAILER
@@ -78,7 +78,7 @@ def propose_release(
 
 
 def make(
-    at: Desk,
+    at: ProposalContext,
     entry: Entry,
     files: Mapping[str, bytes | None],
     subject: str,
@@ -114,7 +114,7 @@ def _letter(entry: Entry) -> str:
     return RELEASE if is_release(entry.path) else entry.kind.letter
 
 
-def proposed_already(at: Desk, entry: Entry, files: Mapping[str, bytes | None]) -> Suggested | None:
+def proposed_already(at: ProposalContext, entry: Entry, files: Mapping[str, bytes | None]) -> Suggested | None:
     """The open proposal that says the same about this entry."""
     for one in at.about(entry.id):
         here = {piece.path: text_of(at.repo, piece.new) if piece.new else None for piece in one.pieces}
@@ -123,7 +123,7 @@ def proposed_already(at: Desk, entry: Entry, files: Mapping[str, bytes | None]) 
     return None
 
 
-def warnings_about(at: Desk, entry: Entry, handle: str) -> tuple[str, ...]:
+def warnings_about(at: ProposalContext, entry: Entry, handle: str) -> tuple[str, ...]:
     """What speaks against an entry: much the same is there, it was turned down before, it contradicts."""
     mine = said(entry, handle, "")
     others, near = compared(at, entry, mine)
@@ -133,7 +133,7 @@ def warnings_about(at: Desk, entry: Entry, handle: str) -> tuple[str, ...]:
     return (*rejected, *contradicted(at, entry, others), *similar)
 
 
-def compared(at: Desk, entry: Entry, mine: Said) -> tuple[Sequence[Said], Mapping[str, float]]:
+def compared(at: ProposalContext, entry: Entry, mine: Said) -> tuple[Sequence[Said], Mapping[str, float]]:
     """What an entry is compared with, and how close some of it is. The record of a release is compared with nothing."""
     if is_release(entry.path):
         return (), {}
@@ -142,18 +142,18 @@ def compared(at: Desk, entry: Entry, mine: Said) -> tuple[Sequence[Said], Mappin
     return at.near(entry), {}
 
 
-def contradicted(at: Desk, entry: Entry, others: Sequence[Said]) -> Iterator[str]:
+def contradicted(at: ProposalContext, entry: Entry, others: Sequence[Said]) -> Iterator[str]:
     """Sentences about those of them that contradict the entry by a link of either."""
     known = {one.id: one for one in others if one.id != entry.id}
     edges = [(e.source, e.target) for e in at.parts.catalog.edges(entry.id) if e.relation == Relation.CONTRADICTS]
     return contradictions(entry, known, edges)
 
 
-def closeness(at: Desk, mine: Said) -> Mapping[str, float]:
+def closeness(at: ProposalContext, mine: Said) -> Mapping[str, float]:
     """Cosine similarity of rules in force by id, if this process has the index open anyway; else nothing."""
     if not at.parts.has_index:
         return {}
-    from ai_lessons.index.rows import Filter as Rows
+    from ai_lessons.index.rows import PassageFilter as Rows
 
     words = f"{mine.title}\n{mine.rationale}"
     try:
@@ -163,7 +163,7 @@ def closeness(at: Desk, mine: Said) -> Mapping[str, float]:
     return {hit.entry_id: hit.score for hit in reversed(found.vectors)}
 
 
-def rejected_before(at: Desk, mine: Said) -> str:
+def rejected_before(at: ProposalContext, mine: Said) -> str:
     """When and why the same text was turned down; empty if it never was."""
     for one in reversed(at.rejections):
         old = entry_of(one.path, {path: text.encode() for path, text in one.texts().items()})

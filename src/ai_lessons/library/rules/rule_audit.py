@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.parts import Parts
-    from ai_lessons.repository.approval.verdicts import Verdict, View
-    from ai_lessons.repository.proposal.proposals_taken import Taken
+    from ai_lessons.repository.approval.verdicts import BranchView, Verdict
+    from ai_lessons.repository.proposal.proposals_taken import TakenProposal
 
 
 def audit(parts: Parts) -> Audit:
@@ -38,7 +38,7 @@ def audit(parts: Parts) -> Audit:
     return Audit(tuple(rows), alarms, ok, tuple(_taken_row(parts, one) for one in taken(parts)))
 
 
-def taken(parts: Parts, entry: str = "") -> list[Taken]:
+def taken(parts: Parts, entry: str = "") -> list[TakenProposal]:
     """The proposals of anything but rules that came to the approval branch, newest first; of one entry, if named."""
     from ai_lessons.repository.proposal import proposals_taken
 
@@ -50,7 +50,7 @@ def taken(parts: Parts, entry: str = "") -> list[Taken]:
     return [one for one in found if not entry or (one.entry and entry.endswith(one.entry))]
 
 
-def _taken_row(parts: Parts, one: Taken) -> TakenRow:
+def _taken_row(parts: Parts, one: TakenProposal) -> TakenRow:
     light = _light(parts, one.entry)
     return TakenRow(
         id=light.id if light else one.entry,
@@ -76,7 +76,7 @@ def _blob(verdict: Verdict) -> str | None:
     return verdict.blob or next((one.blob for one in verdict.unapproved if one.blob), None)
 
 
-def _row(parts: Parts, view: View, verdict: Verdict) -> AuditRow:
+def _row(parts: Parts, view: BranchView, verdict: Verdict) -> AuditRow:
     evidence = verdict.evidence
     path = verdict.path or next((one.path for one in verdict.unapproved), "")
     light = parts.catalog.many([verdict.rule]).get(verdict.rule)
@@ -104,7 +104,7 @@ def _title(parts: Parts, verdict: Verdict, path: str) -> str:
         return path  # a text that cannot be read is no less on the branch
 
 
-def _problems(view: View, verdict: Verdict) -> Iterator[str]:
+def _problems(view: BranchView, verdict: Verdict) -> Iterator[str]:
     where = branch_name(view.ref)
     for one in verdict.unapproved:
         what = "a text" if one.blob else "its removal"

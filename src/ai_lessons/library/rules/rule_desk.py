@@ -46,7 +46,7 @@ SHORTEST_END = 4
 """An end of an id has so many characters at least."""
 
 
-class Desk:
+class ProposalContext:
     """One look at the proposals of a repository; nothing is asked twice. The catalog is up to date."""
 
     def __init__(self, parts: Parts, repo: Repository, trunk: Trunk) -> None:
@@ -249,7 +249,7 @@ class Desk:
 
 
 @contextmanager
-def desk(parts: Parts) -> Iterator[Desk]:
+def desk(parts: Parts) -> Iterator[ProposalContext]:
     """Open everything that jobs about proposals need.
 
     Raises:
@@ -260,7 +260,7 @@ def desk(parts: Parts) -> Iterator[Desk]:
     if ref is None:
         raise NotFound("approval branch in", str(parts.store.root), hint="commit something on a branch called main")
     with opened(parts.store.worktree) as repo:
-        yield Desk(parts, repo, trunks.look(parts.store.worktree, ref))
+        yield ProposalContext(parts, repo, trunks.look(parts.store.worktree, ref))
 
 
 def refuse_agents(parts: Parts, what: str) -> None:

@@ -20,7 +20,7 @@ from ai_lessons.library.rules.proposing import (
     warnings_about,
 )
 from ai_lessons.library.rules.rule_answers import Approved, Pending, Rejected, Suggested
-from ai_lessons.library.rules.rule_desk import Desk, desk, moment, name, refuse_agents, refuse_changed
+from ai_lessons.library.rules.rule_desk import ProposalContext, desk, moment, name, refuse_agents, refuse_changed
 from ai_lessons.library.rules.rule_warnings import alike, said
 from ai_lessons.library.secrets import secret_gate, secret_scan
 from ai_lessons.repository.approval.merges import AGENT_TRAILER, ENTRY_TRAILER, RULE_TRAILER
@@ -64,7 +64,7 @@ def _left_out(many: Counter[str]) -> Iterator[str]:
         yield f"{others} more of {len(many) - WRITERS_NAMED} other people"
 
 
-def _pending(at: Desk, one: Waiting) -> Pending:
+def _pending(at: ProposalContext, one: Waiting) -> Pending:
     entry, handle, diff = at.entry(one), at.called(one), _diff(at, one)
     mine = said(entry, handle, "") if entry and one.sort != "removal" else None
     others, near = compared(at, entry, mine) if entry and mine else ((), {})
@@ -97,7 +97,7 @@ def _pending(at: Desk, one: Waiting) -> Pending:
     )
 
 
-def _diff(at: Desk, one: Waiting) -> str:
+def _diff(at: ProposalContext, one: Waiting) -> str:
     """How the files differ: those of a rule from the text in force, others from what the approval branch has."""
     if one.is_rule:
         path, before = at.text_in_force(one.entry)
@@ -106,7 +106,7 @@ def _diff(at: Desk, one: Waiting) -> str:
     return "".join(_piece_diff(at, piece) for piece in one.pieces if not piece.done)
 
 
-def _piece_diff(at: Desk, piece: Piece) -> str:
+def _piece_diff(at: ProposalContext, piece: Piece) -> str:
     old, new = (
         text_of(at.repo, blob) if blob else None for blob in (piece.here, piece.new if piece.is_plain else None)
     )
@@ -120,7 +120,7 @@ def _suggested_by(one: Waiting) -> str:
     return name(one.suggested_by) + (f" (agent {agent})" if agent else "")
 
 
-def _conflicts(at: Desk, one: Waiting, entry: Entry | None, others: Sequence[Said]) -> Iterator[str]:
+def _conflicts(at: ProposalContext, one: Waiting, entry: Entry | None, others: Sequence[Said]) -> Iterator[str]:
     if one.smuggled:
         yield one.smuggled
     yield from at.faults(one)
@@ -167,7 +167,7 @@ def approve(parts: Parts, ref: str, *, sign: bool, expect: str | None) -> Approv
     return Approved(one.entry, handle, title, one.piece.path, one.branch, done.commit, tuple(notes))
 
 
-def _refuse_unfit(at: Desk, one: Waiting) -> None:
+def _refuse_unfit(at: ProposalContext, one: Waiting) -> None:
     """What breaks the format must not get in force, nor on the approval branch.
 
     Raises:
@@ -190,7 +190,7 @@ def _refuse_unfit(at: Desk, one: Waiting) -> None:
         _refuse_wrong_kinds(at, _checked(at, one, {}))
 
 
-def _notes_on(at: Desk, *, sign: bool) -> Iterator[str]:
+def _notes_on(at: ProposalContext, *, sign: bool) -> Iterator[str]:
     """What is different for what is not a rule, once it is taken."""
     if sign:
         yield "only approvals of rules are signed; this one is the merge"
@@ -198,7 +198,7 @@ def _notes_on(at: Desk, *, sign: bool) -> Iterator[str]:
         yield f"it is on {at.trunk.name}; here it is found once that is checked out"
 
 
-def _checked(at: Desk, one: Waiting, changed: Mapping[str, bytes], was: Entry | None = None) -> Entry:
+def _checked(at: ProposalContext, one: Waiting, changed: Mapping[str, bytes], was: Entry | None = None) -> Entry:
     """The entry that a proposal of no rule and no release would be, with these files of it changed."""
     files = {**at.files(one), **changed}
     if one.path not in files:
@@ -206,11 +206,11 @@ def _checked(at: Desk, one: Waiting, changed: Mapping[str, bytes], was: Entry | 
     return checked(one.path, files[one.path], files.get(side_of(one.path)), was=was)
 
 
-def _refuse_wrong_kinds(at: Desk, entry: Entry) -> None:
+def _refuse_wrong_kinds(at: ProposalContext, entry: Entry) -> None:
     refuse_wrong_kinds(at.parts, entry.kind, (link[:2] for link in entry.links))
 
 
-def _open(at: Desk, ref: str, *, sign: bool) -> Waiting | None:
+def _open(at: ProposalContext, ref: str, *, sign: bool) -> Waiting | None:
     """The proposal of that name; None if there is none, and what is on the branch may be signed."""
     try:
         return at.find(ref)
@@ -222,7 +222,7 @@ def _open(at: Desk, ref: str, *, sign: bool) -> Waiting | None:
         raise
 
 
-def _what_is_missing(at: Desk, handle: str, *, sign: bool) -> Iterator[str]:
+def _what_is_missing(at: ProposalContext, handle: str, *, sign: bool) -> Iterator[str]:
     """What the policy asks for besides the merge."""
     require = at.trunk.view.policy.require
     if require == "signed" and not sign:

@@ -11,7 +11,7 @@ from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.library.checking import checked
 from ai_lessons.library.rules.rule_answers import Approved, Pending, Revoked
-from ai_lessons.library.rules.rule_desk import Desk, desk, moment, name, refuse_agents, refuse_changed
+from ai_lessons.library.rules.rule_desk import ProposalContext, desk, moment, name, refuse_agents, refuse_changed
 from ai_lessons.repository.history import unified
 from ai_lessons.repository.proposal import deciding
 from ai_lessons.repository.signature.signed_decisions import Wanted, decide
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Entry
     from ai_lessons.library.parts import Parts
-    from ai_lessons.repository.approval.verdicts import Arrival, Verdict, View
+    from ai_lessons.repository.approval.verdicts import BranchView, UnapprovedChange, Verdict
     from ai_lessons.repository.proposal.proposals import Waiting
     from ai_lessons.repository.signature.records import Decision
 
@@ -29,7 +29,7 @@ UNSIGNED = "unsigned"
 """The sort of what waits on the approval branch itself for signatures."""
 
 
-def signed(at: Desk, one: Waiting) -> Mapping[str, bytes]:
+def signed(at: ProposalContext, one: Waiting) -> Mapping[str, bytes]:
     """The files of a signed record that approves a proposal (a removal: that revokes the rule), by path.
 
     Signing comes before the merge and outside every lock, because it may wait for a touch or a passphrase.
@@ -40,7 +40,7 @@ def signed(at: Desk, one: Waiting) -> Mapping[str, bytes]:
     return _record(at, one.entry, one.piece.path, at.text(one), "revoke" if one.sort == "removal" else "approve")
 
 
-def _record(at: Desk, rule: str, path: str, data: bytes, decision: Decision) -> Mapping[str, bytes]:
+def _record(at: ProposalContext, rule: str, path: str, data: bytes, decision: Decision) -> Mapping[str, bytes]:
     now = at.parts.options.now()
     trusted = at.parts.signatures.trusted(at.trunk.view)
     wanted = Wanted(rule, path, data, decision, drafts.stamp(now), drafts.new_id(now))
@@ -113,14 +113,14 @@ def _in_force(parts: Parts, rule: str) -> bool:
     return verdict is not None and verdict.in_force
 
 
-def _judged(parts: Parts) -> View:
+def _judged(parts: Parts) -> BranchView:
     view = parts.rules.view()
     if view is None:
         raise NotFound("approval branch in", str(parts.store.root))
     return view
 
 
-def _without_signatures(view: View) -> Iterator[tuple[Verdict, Arrival]]:
+def _without_signatures(view: BranchView) -> Iterator[tuple[Verdict, UnapprovedChange]]:
     """Texts on the branch that only signatures are missing for."""
     if view.policy.require != "signed":
         return
@@ -129,7 +129,7 @@ def _without_signatures(view: View) -> Iterator[tuple[Verdict, Arrival]]:
         yield from ((verdict, one) for one in here)
 
 
-def _named(at: Desk, view: View, ref: str) -> tuple[Verdict, Arrival]:
+def _named(at: ProposalContext, view: BranchView, ref: str) -> tuple[Verdict, UnapprovedChange]:
     path, end = at.parts.inside(ref) or ref, ref.strip().upper().removeprefix(f"{Kind.RULE.letter}-")
     every = list(_without_signatures(view))
     found = [pair for pair in every if path == pair[1].path] or [
@@ -142,7 +142,7 @@ def _named(at: Desk, view: View, ref: str) -> tuple[Verdict, Arrival]:
     return found[0]
 
 
-def _pending(at: Desk, view: View, verdict: Verdict, one: Arrival) -> Pending:
+def _pending(at: ProposalContext, view: BranchView, verdict: Verdict, one: UnapprovedChange) -> Pending:
     data = at.parts.rules.text(verdict.rule, one.blob or "")
     path, before = at.text_in_force(verdict.rule)
     diff = unified(one.path, before.encode() if path else None, data)

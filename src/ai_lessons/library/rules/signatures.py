@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ai_lessons.library.options import Options
-    from ai_lessons.repository.approval.verdicts import View
+    from ai_lessons.repository.approval.verdicts import BranchView
     from ai_lessons.repository.signature.signers import Signer
     from ai_lessons.repository.worktree import Worktree
 
@@ -69,7 +69,7 @@ class Signatures:
     def _may_ask(self) -> bool:
         return self._options.ask_keys is not None and not self._options.agent
 
-    def judge(self, view: View) -> View:
+    def judge(self, view: BranchView) -> BranchView:
         """The view with the verdicts by signatures. The first time it asks whom to trust, where somebody can answer.
 
         Raises:
@@ -89,7 +89,7 @@ class Signatures:
             self._worktree, view, trusted.signers, repository=trusted.repository, threshold=view.policy.threshold
         )
 
-    def trusted(self, view: View) -> Trusted:
+    def trusted(self, view: BranchView) -> Trusted:
         """The keys that count now for this branch. Asks nobody."""
         from ai_lessons.repository.approval.rule_files import SIGNERS
         from ai_lessons.repository.approval.rule_history import read_blobs
@@ -118,7 +118,7 @@ class Signatures:
                     return Trusted(name, pinned=True, signers=signers, reason=late)
         return Trusted(name, pinned=True, signers=pinned, reason=reason)
 
-    def proposed(self, view: View) -> tuple[bytes, tuple[Signer, ...]]:
+    def proposed(self, view: BranchView) -> tuple[bytes, tuple[Signer, ...]]:
         """The list inside the repository, as text and as far as it can be read; empty if there is none."""
         from ai_lessons.repository.approval.rule_files import SIGNERS
         from ai_lessons.repository.signature.signers import parse_signers
@@ -132,7 +132,7 @@ class Signatures:
         pinned.pin(text)
         return str(pinned.file)
 
-    def _ask(self, view: View, repository: str) -> bool:
+    def _ask(self, view: BranchView, repository: str) -> bool:
         text, keys = self.proposed(view)
         # whoever rewrote the history down to its first commit would be asked about as somebody new: alarms come first
         if not keys or view.alarms or not self._may_ask or self._asked or self._options.ask_keys is None:
@@ -144,7 +144,7 @@ class Signatures:
         self.pin(repository, text)
         return True
 
-    def _notes(self, view: View, trusted: Trusted) -> Iterable[str]:
+    def _notes(self, view: BranchView, trusted: Trusted) -> Iterable[str]:
         from ai_lessons.repository.approval.rule_files import SIGNERS
 
         if not trusted.pinned:
@@ -156,7 +156,7 @@ class Signatures:
         elif trusted.reason:
             yield f"{trusted.reason}, so only the keys count that you trusted before ({COMMAND})"
 
-    def _texts(self, view: View, paths: Sequence[str]) -> list[bytes | None]:
+    def _texts(self, view: BranchView, paths: Sequence[str]) -> list[bytes | None]:
         from ai_lessons.repository.approval.rule_history import read_blobs
 
         blobs = [view.files.get(path) for path in paths]

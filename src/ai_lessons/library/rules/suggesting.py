@@ -12,7 +12,7 @@ from ai_lessons.library.checking import checked, project_name
 from ai_lessons.library.relating import refuse_wrong_kinds
 from ai_lessons.library.rules.proposing import make, proposed_already
 from ai_lessons.library.rules.rule_answers import RuleDraft, Suggested
-from ai_lessons.library.rules.rule_desk import Desk, desk
+from ai_lessons.library.rules.rule_desk import ProposalContext, desk
 from ai_lessons.library.secrets import secret_scan
 from ai_lessons.library.writes import Written
 from ai_lessons.repository import branch_update
@@ -110,7 +110,7 @@ def _inside(parts: Parts, path: str) -> str:
     return path.rstrip("/") if inside is None else inside
 
 
-def _text_of(at: Desk, one: Edited) -> tuple[Entry, Mapping[str, bytes | None]]:
+def _text_of(at: ProposalContext, one: Edited) -> tuple[Entry, Mapping[str, bytes | None]]:
     """The rule as it shall be, with id and kind written down, and the files that say so."""
     texts = {path: data for path, data in one.files.items() if data is not None}
     if not texts:
@@ -127,7 +127,7 @@ def _text_of(at: Desk, one: Edited) -> tuple[Entry, Mapping[str, bytes | None]]:
     return said, {**one.files, path: data}
 
 
-def _propose_edit(at: Desk, entry: Entry, files: Mapping[str, bytes | None]) -> Suggested:
+def _propose_edit(at: ProposalContext, entry: Entry, files: Mapping[str, bytes | None]) -> Suggested:
     """A proposal of what stands in the tree; one that says the same already is not made twice."""
     known = proposed_already(at, entry, files)
     if known:

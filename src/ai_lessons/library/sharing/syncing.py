@@ -17,7 +17,7 @@ from ai_lessons.repository import undo
 from ai_lessons.repository.history import unified
 from ai_lessons.repository.sharing import sync as syncing
 from ai_lessons.repository.sharing import sync_bring
-from ai_lessons.repository.sharing.sync_merge import IN_THE_WAY, Choice
+from ai_lessons.repository.sharing.sync_merge import IN_THE_WAY, ConflictChoice
 from ai_lessons.repository.store import Change, blob_id
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Entry
     from ai_lessons.library.parts import Parts
-    from ai_lessons.repository.sharing.sync_bring import Sides
+    from ai_lessons.repository.sharing.sync_bring import ConflictSides
 
 TAKES = ("ours", "theirs", "edit")
 ARRIVED_NAMED = 10
@@ -57,7 +57,7 @@ class TornEntry:
 
 @dataclass(frozen=True, slots=True)
 class Synced:
-    """How a sync ended; see `repository.sync.Synced`. With `conflicts` nothing was merged or pushed to `branch`."""
+    """How a sync ended; see `SyncResult`. With `conflicts` nothing was merged or pushed to `branch`."""
 
     remote: str
     branch: str
@@ -176,14 +176,14 @@ def resolve(
         )
     if RULE in entry.reasons:
         refuse_agents(parts, "choose between two versions of")
-    choice = Choice(take, _edited(parts, entry, editor) if take == "edit" else None)
+    choice = ConflictChoice(take, _edited(parts, entry, editor) if take == "edit" else None)
     brought = sync_bring.decide(parts.store, here, sides.torn, choice)
     left = tuple(map(_entry, sync_bring.torn_now(parts.store, here))) if brought.torn else ()
     parts.current()
     return Resolved(entry.id, entry.path, take, left, None if brought.torn else brought.head)
 
 
-def _find(parts: Parts, torn: Sequence[Sides], ref: str) -> Sides:
+def _find(parts: Parts, torn: Sequence[ConflictSides], ref: str) -> ConflictSides:
     wanted = {ref.strip(), parts.inside(ref) or ref}
     for sides in torn:
         entry = _entry(sides)
@@ -213,7 +213,7 @@ def _edited(parts: Parts, entry: TornEntry, editor: Callable[[str, str], str | N
     return data
 
 
-def _entry(sides: Sides) -> TornEntry:
+def _entry(sides: ConflictSides) -> TornEntry:
     path = sides.torn.path
     ours, theirs = _text(sides.texts["ours"]), _text(sides.texts["theirs"])
     found = _read(path, ours) or _read(path, theirs)
@@ -230,7 +230,7 @@ def _entry(sides: Sides) -> TornEntry:
     )
 
 
-def _diff(sides: Sides, side: str) -> str:
+def _diff(sides: ConflictSides, side: str) -> str:
     """From what both began with to what one side has; nothing where it has no such file."""
     made = sides.texts[side]
     return "" if made is None else unified(sides.torn.path, sides.texts["base"], made)

@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, TypeAlias
 
 from ai_lessons.errors import AiLessonsError, NoRepository, NotFound, Refused
-from ai_lessons.library.options import ENTERPRISE, PROJECT, USER, Place
+from ai_lessons.library.options import ENTERPRISE, PROJECT, USER, TierPlace
 from ai_lessons.library.parts import Parts
 
 if TYPE_CHECKING:
@@ -40,14 +40,14 @@ class Tiers:
         self._opened: dict[Path, Parts] = {}
         self._embedders: Embedders | None = None
         self._reading: Reading | None = None
-        self._reads = options.places.reads or (Place(options.tier, root),)
+        self._reads = options.places.reads or (TierPlace(options.tier, root),)
         self._notes: dict[str, str] = {}
         if self.belongs_to and not options.places.named and not self._knows(self.belongs_to):
             self._notes[self.belongs_to] = (
                 f"without the {self.belongs_to} tier: the project belongs to it, and config.toml does not name it"
                 " (ai-lessons admin tiers)"
             )
-        self.primary = self._at(Place(options.tier, root))
+        self.primary = self._at(TierPlace(options.tier, root))
         for place in self._reads:
             if place.name == USER and place.root != root:
                 self._found(place)
@@ -127,7 +127,7 @@ class Tiers:
             )
         return found
 
-    def _found(self, place: Place) -> Parts | None:
+    def _found(self, place: TierPlace) -> Parts | None:
         """An opened tier; None for one that is not here, with a note unless it need not be.
 
         Raises:
@@ -144,7 +144,7 @@ class Tiers:
             self._notes[place.name] = f"without the {place.name} tier: {error.message}"
         return None
 
-    def _at(self, place: Place) -> Parts:
+    def _at(self, place: TierPlace) -> Parts:
         if place.root not in self._opened:
             options = self.options._replace(tier=place.name, index_dir=self._index_dir(place))
             opened = self._opened[place.root] = Parts(place.root, options, self._shared_embedders)
@@ -152,7 +152,7 @@ class Tiers:
                 opened.guard = partial(self._guard, opened)
         return self._opened[place.root]
 
-    def _is_users(self, place: Place) -> bool:
+    def _is_users(self, place: TierPlace) -> bool:
         """Whether the user's own repository lies there, whatever it is called in this call."""
         return place.name == USER or any(x.name == USER and x.root == place.root for x in self.options.places.known)
 
@@ -161,7 +161,7 @@ class Tiers:
 
         guard(self, into)(changes)
 
-    def _index_dir(self, place: Place) -> str | None:
+    def _index_dir(self, place: TierPlace) -> str | None:
         """That of the user's repository is where the user says; one for another tier lies beside it."""
         named = self.options.index_dir
         if named is None or place.name == USER:

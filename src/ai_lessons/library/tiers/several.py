@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AmbiguousName, NotFound
 from ai_lessons.index import blending
-from ai_lessons.index.rows import Candidates, Filter, IndexStatus, Refreshed
+from ai_lessons.index.rows import Candidates, IndexRefresh, IndexStatus, PassageFilter
 from ai_lessons.library.tiers.catalogs import Catalogs
 from ai_lessons.library.tiers.usages import SeveralUsages
 
@@ -124,17 +124,17 @@ class SeveralIndexes:
     def __init__(self, parts: Sequence[Parts]) -> None:
         self._parts = parts
 
-    def refresh(self) -> Refreshed:
+    def refresh(self) -> IndexRefresh:
         """Bring them up to date with their catalogs (refresh those first), as far as one search has time for it."""
         done = [one.indexing.refresh() for one in self._parts]
-        return Refreshed(
+        return IndexRefresh(
             sum(one.entries for one in done), sum(one.removed for one in done), sum(one.passages for one in done),
             sum(one.embedded for one in done), sum(one.missing for one in done),
             next((one.rebuilt for one in done if one.rebuilt), ""),
             tuple(dict.fromkeys(note for one in done for note in one.notes)),
         )  # fmt: skip
 
-    def candidates(self, text: str, wanted: Filter, depth: int) -> Candidates:
+    def candidates(self, text: str, wanted: PassageFilter, depth: int) -> Candidates:
         """What the indexes find, in one list of each sort. Where their models differ, that of the nearest decides."""
         begun = [one.indexing.begin(text, wanted, depth) for one in self._parts]
         return self._together([finish() for finish in begun], depth)

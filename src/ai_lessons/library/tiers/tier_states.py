@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import AiLessonsError, NoRepository
-from ai_lessons.library.options import PROJECT, Place
+from ai_lessons.library.options import PROJECT, TierPlace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +36,7 @@ def tier_states(root: Path, options: Options) -> tuple[TierState, ...]:
     reads = {place.root for place in places.reads} or {root}
     known = list(places.known)
     if root not in {place.root for place in known}:
-        known.insert(0, Place(options.tier, root, next((one.why for one in places.reads if one.root == root), "")))
+        known.insert(0, TierPlace(options.tier, root, next((one.why for one in places.reads if one.root == root), "")))
     found = [_state(place, root, reads, options) for place in known]
     if places.belongs_to and places.belongs_to not in {place.name for place in known}:
         name = places.belongs_to.partition(":")[2]
@@ -46,7 +46,7 @@ def tier_states(root: Path, options: Options) -> tuple[TierState, ...]:
     return tuple(found)
 
 
-def _state(place: Place, root: Path, reads: set[Path], options: Options) -> TierState:
+def _state(place: TierPlace, root: Path, reads: set[Path], options: Options) -> TierState:
     path, name = str(place.root), place.name
     why = next((one.why for one in options.places.reads if one.root == place.root), place.why)
     if place.root not in reads:
@@ -64,7 +64,7 @@ def _state(place: Place, root: Path, reads: set[Path], options: Options) -> Tier
     return TierState(name, WRITES if place.root == root else READS, path, why, url=place.url)
 
 
-def _why_not(place: Place, options: Options) -> str:
+def _why_not(place: TierPlace, options: Options) -> str:
     if options.places.named:
         return "another one was named"
     if place.name == PROJECT:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.learning import folding
     from ai_lessons.learning.events import Event
-    from ai_lessons.learning.parameters import Parameter
+    from ai_lessons.learning.parameters import ParameterState
     from ai_lessons.library.answers import Usage
     from ai_lessons.library.parts import Parts
 
@@ -29,7 +29,7 @@ class SeveralUsages:
             found = one.usages.tallies(wanted) | found
         return found
 
-    def parameters(self) -> dict[str, Parameter]:
+    def parameters(self) -> dict[str, ParameterState]:
         """The parameters of the nearest repository: they belong to where one works."""
         return self._parts[0].usages.parameters()
 

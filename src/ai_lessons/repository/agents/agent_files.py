@@ -41,7 +41,7 @@ _OURS = marks("ai-lessons")
 _IMPORTS_AGENTS = re.compile(rb"(?m)^\s*@(?:\./)?AGENTS\.md\s*$")
 
 
-class Plan(NamedTuple):
+class AgentFilePlan(NamedTuple):
     """What to do with one file. `data` None: leave it as it is, and `says` is why."""
 
     says: str
@@ -49,38 +49,40 @@ class Plan(NamedTuple):
     remove: bool = False
 
 
-def plan_install(there: bytes | None, text: str, ours: Marks = _OURS) -> Plan:
+def plan_install(there: bytes | None, text: str, ours: Marks = _OURS) -> AgentFilePlan:
     """What becomes of a file with this content (None: there is none) when our paragraph goes in. Touches nothing."""
     if there is None:
-        return Plan("written", _part(text, ours, new=True))
+        return AgentFilePlan("written", _part(text, ours, new=True))
     found = ours.part.search(there)
     if found:
         part = _part(text, ours, new=found[0].startswith(ours.new.encode()), crlf=b"\r\n" in found[0])
         new = there[: found.start()] + part + ours.part.sub(b"", there[found.end() :])
-        return Plan("already there") if new == there else Plan("brought up to date", new)
+        return AgentFilePlan("already there") if new == there else AgentFilePlan("brought up to date", new)
     if _marked(there, ours):
-        return Plan("left alone, one of our two markers is missing: remove what is left of our paragraph")
-    return Plan("added at the end", there + _part(text, ours, new=False, crlf=b"\r\n" in there))
+        return AgentFilePlan("left alone, one of our two markers is missing: remove what is left of our paragraph")
+    return AgentFilePlan("added at the end", there + _part(text, ours, new=False, crlf=b"\r\n" in there))
 
 
-def plan_uninstall(there: bytes | None, ours: Marks = _OURS) -> Plan:
+def plan_uninstall(there: bytes | None, ours: Marks = _OURS) -> AgentFilePlan:
     """What becomes of a file when our paragraph goes. Touches nothing."""
     if there is None or not _marked(there, ours):
-        return Plan("not there")
+        return AgentFilePlan("not there")
     if not ours.part.search(there):
-        return Plan("left alone, one of our two markers is missing: remove what is left of our paragraph")
+        return AgentFilePlan("left alone, one of our two markers is missing: remove what is left of our paragraph")
     rest = ours.part.sub(b"", there)
     if not rest and there.startswith(ours.new.encode()):
-        return Plan("removed", b"", remove=True)
-    return Plan("taken out", rest)
+        return AgentFilePlan("removed", b"", remove=True)
+    return AgentFilePlan("taken out", rest)
 
 
-def plan_status(there: bytes | None, text: str) -> Plan:
+def plan_status(there: bytes | None, text: str) -> AgentFilePlan:
     """Whether it is there. Touches nothing."""
     if there is None or not _marked(there, _OURS):
-        return Plan("not there")
+        return AgentFilePlan("not there")
     plan = plan_install(there, text)
-    return Plan("there" if plan.says == "already there" else "there, but not the one of this version: install again")
+    return AgentFilePlan(
+        "there" if plan.says == "already there" else "there, but not the one of this version: install again"
+    )
 
 
 def holds_ours(there: bytes) -> bool:

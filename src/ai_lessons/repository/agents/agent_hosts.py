@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 PROGRAM = "ai-lessons-mcp"
 
 
-class Kind(NamedTuple):
+class HostKind(NamedTuple):
     """One make of host. Names of files are below the user's folder of it (`~`), or below the project (`./`).
 
     `events` are those by which a text gets to the agent when a session starts, and around an edit. `hooks`, `servers`
@@ -43,49 +43,49 @@ class Kind(NamedTuple):
 
 
 KINDS = (
-    Kind(
+    HostKind(
         "claude-code", "Claude Code", ("claude",), ".claude", "CLAUDE_CONFIG_DIR", (".claude",),
         ("SessionStart", "PreToolUse"),
         ("~settings.json#hooks", "./.claude/settings.json#hooks", "./.claude/settings.local.json#hooks"),
         ("~../.claude.json#mcpServers", "./.mcp.json#mcpServers"),
         ("~CLAUDE.md", "./CLAUDE.md", "./.claude/CLAUDE.md", "./CLAUDE.local.md"),
     ),
-    Kind(
+    HostKind(
         "codex", "Codex", ("codex",), ".codex", "CODEX_HOME", (".codex",),
         ("SessionStart", "PreToolUse"),
         ("~hooks.json#hooks", "~config.toml#hooks", "./.codex/hooks.json#hooks", "./.codex/config.toml#hooks"),
         ("~config.toml#mcp_servers", "./.codex/config.toml#mcp_servers"),
         ("~AGENTS.md", "./AGENTS.md"),
     ),
-    Kind(
+    HostKind(
         "cursor", "Cursor", ("cursor", "cursor-agent"), ".cursor", "", (".cursor",),
         ("sessionStart", "preToolUse"),
         ("~hooks.json#hooks", "./.cursor/hooks.json#hooks"),
         ("~mcp.json#mcpServers", "./.cursor/mcp.json#mcpServers"),
         ("./AGENTS.md", "./.cursorrules"),
     ),
-    Kind(
+    HostKind(
         "gemini", "Gemini CLI", ("gemini",), ".gemini", "", (".gemini",),
         ("SessionStart", "BeforeTool"),
         ("~settings.json#hooks", "./.gemini/settings.json#hooks"),
         ("~settings.json#mcpServers", "./.gemini/settings.json#mcpServers"),
         ("~GEMINI.md", "./GEMINI.md"),
     ),
-    Kind(
+    HostKind(
         "opencode", "opencode", ("opencode",), ".config/opencode", "", (".opencode", "opencode.json"),
         ("", ""),
         (),
         ("~opencode.json#mcp", "./opencode.json#mcp"),
         ("~AGENTS.md", "./AGENTS.md"),
     ),
-    Kind(
+    HostKind(
         "windsurf", "Windsurf", ("windsurf",), ".codeium/windsurf", "", (".windsurf",),
         ("", "pre_write_code"),
         ("~hooks.json#hooks", "./.windsurf/hooks.json#hooks"),
         ("~mcp_config.json#mcpServers",),
         ("./AGENTS.md", "./.windsurfrules"),
     ),
-    Kind(
+    HostKind(
         "copilot", "GitHub Copilot", ("copilot",), ".copilot", "", (".github/copilot-instructions.md", ".github/hooks"),
         ("sessionStart", "preToolUse"),
         ("~settings.json#hooks", "./.github/hooks/*.json#hooks"),
@@ -135,7 +135,7 @@ def look(where: Where) -> tuple[Host, ...]:
 class _Look:
     """One make of host on this machine, now."""
 
-    def __init__(self, kind: Kind, where: Where) -> None:
+    def __init__(self, kind: HostKind, where: Where) -> None:
         self._kind, self._where = kind, where
         overruled = where.folders.get(kind.variable) if kind.variable else None
         self._folder = Path(overruled) if overruled else where.home / kind.folder

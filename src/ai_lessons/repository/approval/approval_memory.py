@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ai_lessons.errors import StorageFailed
 from ai_lessons.repository.approval.approval_stamp import PROPOSALS, REMEMBERED, folder
-from ai_lessons.repository.approval.verdicts import Known, Person, Policy, Proposal
+from ai_lessons.repository.approval.verdicts import ApprovalPolicy, Known, Person, Proposal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,10 +28,10 @@ class Remembered:
     """By ref the last tip and policy that raised no alarm; by rule the end of its chain of signed records."""
 
     tips: Mapping[str, str] = field(default_factory=dict)
-    policies: Mapping[str, Policy] = field(default_factory=dict)
+    policies: Mapping[str, ApprovalPolicy] = field(default_factory=dict)
     records: Mapping[str, str] = field(default_factory=dict)
 
-    def with_branch(self, ref: str, tip: str, policy: Policy) -> Remembered:
+    def with_branch(self, ref: str, tip: str, policy: ApprovalPolicy) -> Remembered:
         """The same with this tip and policy."""
         return replace(self, tips={**self.tips, ref: tip}, policies={**self.policies, ref: policy})
 
@@ -40,7 +40,7 @@ def load(state_dir: Path) -> Remembered:
     """What is remembered; nothing if there is no file, or one that cannot be read."""
     try:
         raw = json.loads((folder(state_dir) / REMEMBERED).read_bytes())
-        policies = {ref: Policy(**policy) for ref, policy in raw["policies"].items()}
+        policies = {ref: ApprovalPolicy(**policy) for ref, policy in raw["policies"].items()}
         return Remembered(dict(raw["tips"]), policies, dict(raw["records"]))
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return Remembered()

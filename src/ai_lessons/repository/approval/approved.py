@@ -19,13 +19,13 @@ from ai_lessons.repository.approval.approval_branch import branch_name
 from ai_lessons.repository.approval.approval_stamp import cut_off, folder, key_of
 from ai_lessons.repository.approval.verdicts import (
     Alarm,
-    Arrival,
+    ApprovalPolicy,
+    BranchView,
     Evidence,
     Person,
-    Policy,
     RecordFile,
+    UnapprovedChange,
     Verdict,
-    View,
 )
 from ai_lessons.repository.worktree import read_ref
 
@@ -41,8 +41,8 @@ _FORMAT: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
-    """What one look found, as `View` has it, and what it depends on.
+class CachedView:
+    """What one look found, as `BranchView` has it, and what it depends on.
 
     `key` is `key_of` at `tip`. `said` is the policy that the branch states (None: it cannot be read), `judged_by` the
     one that counted. `checked` is the tip that this clone had seen before, `missing` that the history no longer has it.
@@ -50,8 +50,8 @@ class Noted:
 
     tip: str
     key: str
-    said: Policy | None
-    judged_by: Policy
+    said: ApprovalPolicy | None
+    judged_by: ApprovalPolicy
     checked: str
     missing: bool
     verdicts: Mapping[str, Verdict]
@@ -62,16 +62,16 @@ class Noted:
     signer_lists: tuple[tuple[str, ...], tuple[str, ...]]
 
 
-def look(worktree: Worktree, ref: str) -> View | None:
+def look(worktree: Worktree, ref: str) -> BranchView | None:
     """The approval branch as it was judged, or None if it, a proposal branch or the memory changed since."""
     tip = read_ref(worktree, ref)
     if tip is None:
-        return View(ref, None, Policy(), {}, {})
+        return BranchView(ref, None, ApprovalPolicy(), {}, {})
     found = noted(worktree, ref)
     return viewed(worktree, ref, tip, found) if found is not None else None
 
 
-def viewed(worktree: Worktree, ref: str, tip: str, found: Noted) -> View | None:
+def viewed(worktree: Worktree, ref: str, tip: str, found: CachedView) -> BranchView | None:
     """What was noted as a view, if it is about this tip and nothing else has changed."""
     remembered = memory.load(worktree.state_dir)
     policy, alarms = policy_in_force(ref, found.said, remembered)
@@ -85,13 +85,15 @@ def viewed(worktree: Worktree, ref: str, tip: str, found: Noted) -> View | None:
     if cut_off(worktree):
         message = "the history is cut off (a shallow clone): rules whose approval lies before the cut are not in force"
         alarms += (Alarm("shallow", message, "git fetch --unshallow, or git fetch --deepen=100"),)
-    return View(
+    return BranchView(
         ref, tip, policy, found.verdicts, found.files, alarms, found.said, found.here, found.texts, found.records,
         found.signer_lists,
     )  # fmt: skip
 
 
-def policy_in_force(ref: str, said: Policy | None, remembered: Remembered) -> tuple[Policy, tuple[Alarm, ...]]:
+def policy_in_force(
+    ref: str, said: ApprovalPolicy | None, remembered: Remembered
+) -> tuple[ApprovalPolicy, tuple[Alarm, ...]]:
     """The policy to judge by: the branch's own where this clone knew none, or where it only asks for more.
 
     Policies are no ladder: `forge` is neither more nor less than `merge`. What a clone has seen holds until a person
@@ -100,11 +102,13 @@ def policy_in_force(ref: str, said: Policy | None, remembered: Remembered) -> tu
     known = remembered.policies.get(ref)
     if said is None:
         message = "the settings on the approval branch cannot be read"
-        return known or Policy("signed", distinct=True), (Alarm("settings", message, "ai-lessons admin validate"),)
+        return known or ApprovalPolicy("signed", distinct=True), (
+            Alarm("settings", message, "ai-lessons admin validate"),
+        )
     if known is None:
         return said, ()
     require = "signed" if "signed" in {said.require, known.require} else known.require
-    policy = Policy(require, said.distinct or known.distinct, max(said.threshold, known.threshold))
+    policy = ApprovalPolicy(require, said.distinct or known.distinct, max(said.threshold, known.threshold))
     if policy == said:
         return said, ()
     message = f"the policy on the approval branch was changed: {_words(known)} became {_words(said)}; here it stays"
@@ -113,12 +117,12 @@ def policy_in_force(ref: str, said: Policy | None, remembered: Remembered) -> tu
     )
 
 
-def _words(policy: Policy) -> str:
+def _words(policy: ApprovalPolicy) -> str:
     people = f" by {policy.threshold} people" if policy.threshold > 1 else ""
     return policy.require + people + (" by another person" if policy.distinct else "")
 
 
-def acknowledge(worktree: Worktree, view: View, said: Policy | None = None) -> None:
+def acknowledge(worktree: Worktree, view: BranchView, said: ApprovalPolicy | None = None) -> None:
     """Take the branch as it is now for what was seen last: a person has looked at its alarms.
 
     `said` is the policy to remember, if not the one that the view was judged by.
@@ -131,7 +135,7 @@ def acknowledge(worktree: Worktree, view: View, said: Policy | None = None) -> N
         memory.save(worktree.state_dir, remembered.with_branch(view.ref, view.tip, said or view.policy))
 
 
-def advance(worktree: Worktree, view: View) -> None:
+def advance(worktree: Worktree, view: BranchView) -> None:
     """Remember tip and policy, unless there is an alarm: an alarm does not silence itself.
 
     Where nothing can be written nothing is remembered.
@@ -146,13 +150,13 @@ def advance(worktree: Worktree, view: View) -> None:
         memory.save(worktree.state_dir, remembered.with_branch(view.ref, view.tip, view.policy))
 
 
-def note(worktree: Worktree, ref: str, found: Noted) -> None:
+def note(worktree: Worktree, ref: str, found: CachedView) -> None:
     """Keep what a look found.
 
     Raises:
         StorageFailed: the folder cannot be written.
     """
-    data = {name: getattr(found, name) for name in Noted.__slots__}
+    data = {name: getattr(found, name) for name in CachedView.__slots__}
     data["verdicts"] = {rule: pack(one) for rule, one in found.verdicts.items()}
     data["records"] = [[one.path, one.blob, one.came, one.before] for one in found.records]
     data["said"] = asdict(found.said) if found.said else None
@@ -160,17 +164,17 @@ def note(worktree: Worktree, ref: str, found: Noted) -> None:
     memory.replace_file(note_file(worktree, ref), json.dumps({"format": _FORMAT, **data}, separators=(",", ":")))
 
 
-def noted(worktree: Worktree, ref: str) -> Noted | None:
+def noted(worktree: Worktree, ref: str) -> CachedView | None:
     """What was kept last; None if there is nothing that can be used."""
     try:
         raw = json.loads(note_file(worktree, ref).read_bytes())
         if raw.pop("format") != _FORMAT:
             return None
-        return Noted(
+        return CachedView(
             tip=raw["tip"],
             key=raw["key"],
-            said=Policy(**raw["said"]) if raw["said"] else None,
-            judged_by=Policy(**raw["judged_by"]),
+            said=ApprovalPolicy(**raw["said"]) if raw["said"] else None,
+            judged_by=ApprovalPolicy(**raw["judged_by"]),
             checked=raw["checked"],
             missing=raw["missing"],
             verdicts={rule: unpack(rule, one) for rule, one in raw["verdicts"].items()},
@@ -204,7 +208,7 @@ def _packed_evidence(one: Evidence) -> list[object]:
 def unpack(rule: str, raw: Any) -> Verdict:
     """The verdict that `pack` made this of."""
     in_force, path, blob, evidence, rest = raw
-    unapproved = tuple(Arrival(one[0], one[1], _evidence(one[2])) for one in rest)
+    unapproved = tuple(UnapprovedChange(one[0], one[1], _evidence(one[2])) for one in rest)
     return Verdict(rule, in_force, path, blob, _evidence(evidence), unapproved)
 
 

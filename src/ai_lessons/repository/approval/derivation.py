@@ -19,12 +19,19 @@ from ai_lessons.repository.approval import approval_memory as memory
 from ai_lessons.repository.approval import approval_stamp, approved, rule_history
 from ai_lessons.repository.approval.ancestry import Ancestry
 from ai_lessons.repository.approval.approval_branch import branch_name, short_name
-from ai_lessons.repository.approval.approved import Noted
+from ai_lessons.repository.approval.approved import CachedView
 from ai_lessons.repository.approval.evidence import Past
 from ai_lessons.repository.approval.merges import merged_branches
 from ai_lessons.repository.approval.rule_files import APPROVALS, SIGNERS, is_rule, stated_id
 from ai_lessons.repository.approval.standing import decide, on_protected_branch, unsigned
-from ai_lessons.repository.approval.verdicts import Change, Commit, Policy, RecordFile, Step, View
+from ai_lessons.repository.approval.verdicts import (
+    ApprovalPolicy,
+    BranchView,
+    Commit,
+    CommitStep,
+    PathChange,
+    RecordFile,
+)
 from ai_lessons.repository.proposal.proposal_refs import branch_of, rule_refs
 from ai_lessons.repository.proposal.proposals_seen import proposed
 from ai_lessons.repository.worktree import read_ref
@@ -40,7 +47,7 @@ _TRIES: Final = 3
 """Looks at branches that move meanwhile."""
 
 
-def derive(worktree: Worktree, ref: str) -> View:
+def derive(worktree: Worktree, ref: str) -> BranchView:
     """The approval branch `ref` (full name) as it stands now, with a verdict on every rule that it ever had.
 
     Under the policy `signed` no verdict is in force yet: see `signed.py`. Under `forge` the caller gives the
@@ -52,7 +59,7 @@ def derive(worktree: Worktree, ref: str) -> View:
     for _ in range(_TRIES):
         tip = read_ref(worktree, ref)
         if tip is None:
-            return View(ref, None, Policy(), {}, {})
+            return BranchView(ref, None, ApprovalPolicy(), {}, {})
         noted = _advanced(worktree, ref, tip) or _Derivation(worktree, ref, tip).run()
         with suppress(StorageFailed):  # a repository that cannot be written can still be read, only never faster
             approved.note(worktree, ref, noted)
@@ -73,7 +80,7 @@ def odd_commits(worktree: Worktree, ref: str) -> list[tuple[str, str]]:
     return [(one.id, one.odd) for one in rule_history.commits(worktree, sorted(filter(None, tips))) if one.odd]
 
 
-def _advanced(worktree: Worktree, ref: str, tip: str) -> Noted | None:
+def _advanced(worktree: Worktree, ref: str, tip: str) -> CachedView | None:
     """What was noted with its tip moved, if nothing that came since concerns approval; None to judge anew."""
     noted = approved.noted(worktree, ref)
     if noted is None or noted.key != approval_stamp.key_of(worktree, noted.tip) or noted.missing:
@@ -98,7 +105,7 @@ class _Derivation:
         self._remembered = memory.load(worktree.state_dir)
         self._rules: dict[str, str | None] = {}
 
-    def run(self) -> Noted:
+    def run(self) -> CachedView:
         """Read, judge, and give what is to be noted."""
         commits = rule_history.read(self._worktree, [self._tip])
         self._learn(commits)
@@ -114,7 +121,7 @@ class _Derivation:
         judge = _Judging(policy, ancestry, commits, known, branch_name(self._ref))
         verdicts = {rule: judge.verdict(rule, steps.get(rule, ()), here.get(rule, ())) for rule in {*steps, *here}}
         before = self._remembered.tips.get(self._ref, "")
-        return Noted(
+        return CachedView(
             tip=self._tip,
             key=approval_stamp.key_of(self._worktree, self._tip),
             said=said,
@@ -154,16 +161,16 @@ class _Derivation:
             memory.add_proposals(self._worktree.state_dir, found)
         return memory.known_from([*noted, *found])
 
-    def _stated_policy(self, files: Mapping[str, str]) -> Policy | None:
+    def _stated_policy(self, files: Mapping[str, str]) -> ApprovalPolicy | None:
         blob = files.get(CONFIG_PATH)
         if blob is None:
-            return Policy()
+            return ApprovalPolicy()
         try:
             config = parse_config(rule_history.read_blobs(self._worktree, [blob])[blob].decode("utf-8", "replace"))
         except (AiLessonsError, KeyError):
             return None
         said = config.approval_require, config.approval_distinct, config.approval_threshold
-        return Policy(*said)  # type: ignore[arg-type]  # checked there
+        return ApprovalPolicy(*said)  # type: ignore[arg-type]  # checked there
 
     def _here(self, files: Mapping[str, str]) -> dict[str, tuple[tuple[str, str], ...]]:
         found: dict[str, list[tuple[str, str]]] = {}
@@ -174,23 +181,23 @@ class _Derivation:
 
     def _steps(
         self, commits: Sequence[RawCommit], parents: Sequence[tuple[int, ...]], known: Known
-    ) -> dict[str, list[Step]]:
-        found: dict[str, list[Step]] = {}
+    ) -> dict[str, list[CommitStep]]:
+        found: dict[str, list[CommitStep]] = {}
         branch = short_name(self._ref)
         for node, commit in enumerate(commits):
             by_rule = self._by_rule(commit)
             if by_rule:
                 made = _commit(commit, node, parents, frozenset(by_rule), branch, known)
                 for rule, changes in by_rule.items():
-                    found.setdefault(rule, []).append(Step(made, tuple(map(tuple, changes))))
+                    found.setdefault(rule, []).append(CommitStep(made, tuple(map(tuple, changes))))
         return found
 
-    def _by_rule(self, commit: RawCommit) -> dict[str, list[list[Change]]]:
+    def _by_rule(self, commit: RawCommit) -> dict[str, list[list[PathChange]]]:
         """The changes by rule. Against the merged sides only those of a rule that changed against the first parent.
 
         A proposal that waited long differs from the branch in all that was approved meanwhile, which says nothing.
         """
-        found: dict[str, list[list[Change]]] = {}
+        found: dict[str, list[list[PathChange]]] = {}
         for side, changes in enumerate(commit.changes):
             for rule, change in self._changes(changes):
                 if side == 0 or rule in found:
@@ -199,27 +206,27 @@ class _Derivation:
                 break
         return found
 
-    def _changes(self, changes: Iterable[FileChange]) -> Iterator[tuple[str, Change]]:
+    def _changes(self, changes: Iterable[FileChange]) -> Iterator[tuple[str, PathChange]]:
         for change in changes:
             if is_rule(change.path):
                 old = self.rule_of(change.path, change.old) if change.old else None
                 new = self.rule_of(change.path, change.new) if change.new else None
                 if old is not None:
-                    yield old, Change(change.path, change.old, change.new if new == old else None)
+                    yield old, PathChange(change.path, change.old, change.new if new == old else None)
                 if new is not None and new != old:
-                    yield new, Change(change.path, None, change.new)
+                    yield new, PathChange(change.path, None, change.new)
 
 
 class _Judging:
     """Judges one rule after the other by one policy."""
 
     def __init__(
-        self, policy: Policy, ancestry: Ancestry, commits: Sequence[RawCommit], known: Known, where: str
+        self, policy: ApprovalPolicy, ancestry: Ancestry, commits: Sequence[RawCommit], known: Known, where: str
     ) -> None:
         self._policy, self._where = policy, where
         self._past = Past(ancestry, commits, known, distinct=policy.distinct)
 
-    def verdict(self, rule: str, steps: Sequence[Step], here: tuple[tuple[str, str], ...]) -> Verdict | None:
+    def verdict(self, rule: str, steps: Sequence[CommitStep], here: tuple[tuple[str, str], ...]) -> Verdict | None:
         """The verdict, less what signatures say."""
         found = decide(rule, steps, here, self._past)
         if found is None or self._policy.require == "merge":
@@ -255,7 +262,7 @@ def _files(commits: Sequence[RawCommit], place: Mapping[str, int]) -> dict[str, 
     return {path: blob for path, blob in files.items() if blob is not None}
 
 
-def _texts(steps: Mapping[str, Sequence[Step]]) -> dict[str, tuple[str, ...]]:
+def _texts(steps: Mapping[str, Sequence[CommitStep]]) -> dict[str, tuple[str, ...]]:
     """Every text that each rule ever had."""
     return {
         rule: tuple(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.repository.approval.ancestry import Ancestry
     from ai_lessons.repository.approval.rule_history import RawCommit
-    from ai_lessons.repository.approval.verdicts import Change, Commit, How, Known, Step
+    from ai_lessons.repository.approval.verdicts import Commit, CommitStep, How, Known, PathChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +38,11 @@ class Past:
 class Witness:
     """Judges the steps of one rule, one at a time."""
 
-    def __init__(self, rule: str, steps: Sequence[Step], past: Past) -> None:
+    def __init__(self, rule: str, steps: Sequence[CommitStep], past: Past) -> None:
         self._rule, self._steps, self._past = rule, steps, past
         self._known, self._distinct = past.known, past.distinct
 
-    def evidence(self, step: Step, path: str, blob: str | None) -> Evidence | None:
+    def evidence(self, step: CommitStep, path: str, blob: str | None) -> Evidence | None:
         """How this step brought the text (None: the removal); None if it only passes on what happened inside a side."""
         if step.commit.odd:
             return _seen(step.commit, "direct", f"the commit proves nothing: {step.commit.odd}")
@@ -57,7 +57,7 @@ class Witness:
             return None  # moved inside its project: nothing new came
         return self._plain_evidence(step.commit, path, blob)
 
-    def _merge_evidence(self, step: Step, path: str, blob: str | None) -> Evidence | None:
+    def _merge_evidence(self, step: CommitStep, path: str, blob: str | None) -> Evidence | None:
         commit = step.commit
         sources = [n for n in range(1, len(commit.parents)) if _holds(step.changes[n], path, blob)]
         side, reason = self._own_side(commit)
@@ -163,7 +163,7 @@ class Witness:
         return _by(commit, MERGED, "squash", commit.committer, suggested, _subject(commit))
 
 
-def _holds(changes: Sequence[Change], path: str, blob: str | None) -> bool:
+def _holds(changes: Sequence[PathChange], path: str, blob: str | None) -> bool:
     """True if the parent with these changes has the text too, at the path or elsewhere in its project.
 
     For a removal (blob None): if it lacks the file too.

@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ai_lessons.repository.approval.evidence import Witness
-from ai_lessons.repository.approval.verdicts import MERGED, ON_BRANCH, Arrival, Evidence, Verdict, project_of
+from ai_lessons.repository.approval.verdicts import MERGED, ON_BRANCH, Evidence, UnapprovedChange, Verdict, project_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ai_lessons.repository.approval.evidence import Past
-    from ai_lessons.repository.approval.verdicts import Step
+    from ai_lessons.repository.approval.verdicts import CommitStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class _Event:
     evidence: Evidence
 
 
-def decide(rule: str, steps: Iterable[Step], now: Sequence[tuple[str, str]], past: Past) -> Verdict | None:
+def decide(rule: str, steps: Iterable[CommitStep], now: Sequence[tuple[str, str]], past: Past) -> Verdict | None:
     """The verdict on one rule under the policy `merge`; None if the branch never had such a rule.
 
     `now` are its texts on the branch, (path, blob).
@@ -54,18 +54,18 @@ def on_protected_branch(verdict: Verdict, now: Sequence[tuple[str, str]], where:
 
 def unsigned(verdict: Verdict, now: Sequence[tuple[str, str]]) -> Verdict:
     """The verdict under the policy `signed` before any signature was looked at: nothing is in force."""
-    waiting = tuple(Arrival(path, blob, verdict.evidence) for path, blob in sorted(now))
+    waiting = tuple(UnapprovedChange(path, blob, verdict.evidence) for path, blob in sorted(now))
     return replace(verdict, in_force=False, path=None, blob=None, unapproved=waiting)
 
 
 class _Judge:
     """One rule's way through its history."""
 
-    def __init__(self, rule: str, steps: Sequence[Step], past: Past) -> None:
+    def __init__(self, rule: str, steps: Sequence[CommitStep], past: Past) -> None:
         self._rule, self._steps, self._is_ancestor = rule, steps, past.ancestry.is_ancestor
         self._witness = Witness(rule, steps, past)
         self._events: list[_Event] = []
-        self._arrivals: list[tuple[int, Arrival]] = []
+        self._arrivals: list[tuple[int, UnapprovedChange]] = []
 
     def run(self) -> None:
         """Judge every step, parents first."""
@@ -77,7 +77,7 @@ class _Judge:
             if not arrived and against_first:
                 self._text_left(step, [change.path for change in against_first])
 
-    def _text_arrived(self, step: Step, path: str, blob: str) -> None:
+    def _text_arrived(self, step: CommitStep, path: str, blob: str) -> None:
         evidence = self._witness.evidence(step, path, blob)
         if evidence is not None and evidence.level >= MERGED:
             self._events.append(_Event(step.commit.node, path, blob, evidence))
@@ -86,16 +86,16 @@ class _Judge:
         if earlier is not None:
             self._events.append(_Event(step.commit.node, path, blob, earlier.evidence))
         elif evidence is not None:
-            self._arrivals.append((step.commit.node, Arrival(path, blob, evidence)))
+            self._arrivals.append((step.commit.node, UnapprovedChange(path, blob, evidence)))
 
-    def _text_left(self, step: Step, paths: Sequence[str]) -> None:
+    def _text_left(self, step: CommitStep, paths: Sequence[str]) -> None:
         evidence = self._witness.evidence(step, paths[0], None)
         if evidence is None:
             return
         if evidence.level >= MERGED:
             self._events.append(_Event(step.commit.node, paths[0], None, evidence))
         else:
-            self._arrivals.append((step.commit.node, Arrival(paths[0], None, evidence)))
+            self._arrivals.append((step.commit.node, UnapprovedChange(paths[0], None, evidence)))
 
     def _approved_before(self, node: int, path: str, blob: str) -> _Event | None:
         """The approval of this text that holds at a node: not one that a later removal took back."""
@@ -168,10 +168,10 @@ class _Judge:
             return None
         return Verdict(self._rule, in_force=False, path=None, blob=None, evidence=evidence, unapproved=arrivals)
 
-    def _unapproved(self, texts: Sequence[tuple[str, str | None]]) -> tuple[Arrival, ...]:
+    def _unapproved(self, texts: Sequence[tuple[str, str | None]]) -> tuple[UnapprovedChange, ...]:
         return tuple(self._arrival(path, blob) for path, blob in sorted(texts, key=lambda text: text[0]))
 
-    def _arrival(self, path: str, blob: str | None) -> Arrival:
+    def _arrival(self, path: str, blob: str | None) -> UnapprovedChange:
         """How a text (None: the removal) that is not approved got there, as far as the steps tell."""
         found = [(node, arrival) for node, arrival in self._arrivals if arrival.blob == blob]
         found = [pair for pair in found if pair[1].path == path] or found
@@ -182,7 +182,9 @@ class _Judge:
         copied = next((event for event in self._events if event.blob == blob), None)
         if copied is not None:
             reason = f"approved at {copied.path} in commit {copied.evidence.commit[:10]}, and does not hold here"
-            return Arrival(path, blob, replace(copied.evidence, level=ON_BRANCH, how="direct", by=None, reason=reason))
-        return Arrival(
+            return UnapprovedChange(
+                path, blob, replace(copied.evidence, level=ON_BRANCH, how="direct", by=None, reason=reason)
+            )
+        return UnapprovedChange(
             path, blob, Evidence(ON_BRANCH, "direct", None, 0, (), "", "how it got here is not in the history")
         )

@@ -12,14 +12,14 @@ from ai_lessons.repository.approval.derivation import derive
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from ai_lessons.repository.approval.verdicts import View
+    from ai_lessons.repository.approval.verdicts import BranchView
     from ai_lessons.repository.worktree import Worktree
 
 
 class Trunk:
     """One moment of the approval branch. `view` is what the engine says about it, signatures not looked at."""
 
-    def __init__(self, worktree: Worktree, view: View) -> None:
+    def __init__(self, worktree: Worktree, view: BranchView) -> None:
         if view.tip is None:
             raise NotFound("commit on the approval branch", branch_name(view.ref), hint="commit something first")
         self.worktree, self.view, self.tip = worktree, view, view.tip

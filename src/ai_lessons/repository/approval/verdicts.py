@@ -26,7 +26,7 @@ class Person:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PathChange:
     """What a commit did to a path against one parent: blob ids, None for no text. Only this rule's texts are named."""
 
     path: str
@@ -57,11 +57,11 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CommitStep:
     """A commit as far as one rule is concerned: its changes against each parent (one list, empty tree, for a root)."""
 
     commit: Commit
-    changes: tuple[tuple[Change, ...], ...]
+    changes: tuple[tuple[PathChange, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class UnapprovedChange:
     """Something on the branch that has not enough evidence: a text, or (blob None) a removal."""
 
     path: str
@@ -112,7 +112,7 @@ class Verdict:
     path: str | None
     blob: str | None
     evidence: Evidence
-    unapproved: tuple[Arrival, ...] = ()
+    unapproved: tuple[UnapprovedChange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ Require = Literal["merge", "forge", "signed"]
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class ApprovalPolicy:
     """What the approval branch itself asks for. `distinct`: somebody else than the proposer has to approve.
 
     `threshold` is how many people have to sign, where records have to be signed.
@@ -167,7 +167,7 @@ class RecordFile:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class BranchView:
     """The approval branch as judged: its tip (None: no such branch), the policy there, and the verdict on every rule.
 
     `files` are the rule files and the files of approval itself (settings, records, signers) on the branch, by path,
@@ -177,11 +177,11 @@ class View:
 
     ref: str
     tip: str | None
-    policy: Policy
+    policy: ApprovalPolicy
     verdicts: Mapping[str, Verdict]
     files: Mapping[str, str]
     alarms: tuple[Alarm, ...] = ()
-    said: Policy | None = None
+    said: ApprovalPolicy | None = None
     here: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     records: tuple[RecordFile, ...] = ()

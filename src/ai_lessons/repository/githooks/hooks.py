@@ -33,7 +33,7 @@ _SERVER_ADVICE = "have it run, with its standard input: ai-lessons admin check-p
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class HookPlan:
     """What to do with one hook file. `data` None: leave it alone, and `says` is why; else its new content."""
 
     says: str
@@ -69,7 +69,7 @@ def install_server_hook(git_dir: Path, scripts: Path) -> tuple[str, ...]:
     standard input would leave nothing for ours.
     """
 
-    def decide(name: str, there: bytes | None, mode: int) -> Plan:
+    def decide(name: str, there: bytes | None, mode: int) -> HookPlan:
         script = (scripts / name).read_bytes()
         return plan_install(there, mode, script, first=True, advice=_SERVER_ADVICE)
 
@@ -86,50 +86,52 @@ def server_hook_status(git_dir: Path, scripts: Path) -> tuple[str, ...]:
     return _each(_server(git_dir), lambda name, there, _mode: _look(there, (scripts / name).read_bytes()))
 
 
-def _look(there: bytes | None, script: bytes) -> Plan:
+def _look(there: bytes | None, script: bytes) -> HookPlan:
     part = _PART.search(there or b"")
     if part is None:
-        return Plan("not installed")
+        return HookPlan("not installed")
     same = part[0] == _part_of(script)
-    return Plan("installed" if same else "installed, but not the part of this version: install again")
+    return HookPlan("installed" if same else "installed, but not the part of this version: install again")
 
 
-def plan_install(there: bytes | None, mode: int, script: bytes, *, first: bool = False, advice: str = _ADVICE) -> Plan:
+def plan_install(
+    there: bytes | None, mode: int, script: bytes, *, first: bool = False, advice: str = _ADVICE
+) -> HookPlan:
     """What becomes of a hook with this content (None: there is none) and mode. Touches nothing.
 
     Our part goes to the end, or (`first`) right below the line that names the shell; `advice` says what to do where
     the hook has to be left alone.
     """
     if there is None:
-        return Plan("installed", script)
+        return HookPlan("installed", script)
     part = _part_of(script)
     found = _PART.search(there)
     if found:
         new = there[: found.start()] + part + there[found.end() :]
-        return Plan("already installed") if new == there else Plan("brought up to date", new)
+        return HookPlan("already installed") if new == there else HookPlan("brought up to date", new)
     manager = next((tool for mark, tool in _MANAGERS.items() if mark in there), None)
     if manager:
-        return Plan(f"left alone, it belongs to {manager}: {advice}")
+        return HookPlan(f"left alone, it belongs to {manager}: {advice}")
     if not _SHELL.match(there):
-        return Plan(f"left alone, it is not a shell script: {advice}")
+        return HookPlan(f"left alone, it is not a shell script: {advice}")
     if not mode & 0o111:
-        return Plan(f"left alone, it is switched off (not executable): {advice}")
+        return HookPlan(f"left alone, it is switched off (not executable): {advice}")
     if first:
         shell = _SHELL.match(there)
         end = shell.end() if shell else 0
-        return Plan("installed before what was there", there[:end] + part + there[end:])
+        return HookPlan("installed before what was there", there[:end] + part + there[end:])
     late = "; but its last line leaves before our part is reached" if _LEAVES.search(there) else ""
-    return Plan("installed beside what was there" + late, there + part)
+    return HookPlan("installed beside what was there" + late, there + part)
 
 
-def plan_uninstall(there: bytes | None, script: bytes) -> Plan:
+def plan_uninstall(there: bytes | None, script: bytes) -> HookPlan:
     """What becomes of a hook when our part goes. Touches nothing."""
     if there is None or not _PART.search(there):
-        return Plan("not installed")
+        return HookPlan("not installed")
     rest = _PART.sub(b"", there, count=1)
     if rest == _PART.sub(b"", script, count=1):
-        return Plan("removed", b"", remove=True)
-    return Plan("taken out", rest)
+        return HookPlan("removed", b"", remove=True)
+    return HookPlan("taken out", rest)
 
 
 def _part_of(script: bytes) -> bytes:
@@ -149,7 +151,7 @@ class _Place:
     advice: str
 
 
-def _each(place: _Place, decide: Callable[[str, bytes | None, int], Plan]) -> tuple[str, ...]:
+def _each(place: _Place, decide: Callable[[str, bytes | None, int], HookPlan]) -> tuple[str, ...]:
     if place.folder is None:
         return (place.reason,)
     return tuple(f"{name}: {_carry_out(place.folder / name, name, decide, place.advice)}" for name in place.names)
@@ -191,7 +193,7 @@ def _hooks_folder(root: Path) -> tuple[Path | None, str]:
     return folder, ""
 
 
-def _carry_out(file: Path, name: str, decide: Callable[[str, bytes | None, int], Plan], advice: str) -> str:
+def _carry_out(file: Path, name: str, decide: Callable[[str, bytes | None, int], HookPlan], advice: str) -> str:
     with translated(str(file), writing=True):
         if file.is_symlink():
             return f"left alone, it is a link: {advice}"

@@ -32,7 +32,7 @@ from ai_lessons.repository.worktree import Worktree, as_hub, read_ref
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ai_lessons.repository.approval.verdicts import View
+    from ai_lessons.repository.approval.verdicts import BranchView
 
 LISTED: Final = 20
 """So many reasons are named; who pushes reads them in a terminal."""
@@ -101,13 +101,13 @@ class _Push:
         if self._allowed and not refused and before.tip and after.policy != before.policy:
             approved.acknowledge(self._now, before, said=after.policy)
 
-    def _judged(self, before: View, after: View) -> Iterator[str]:
+    def _judged(self, before: BranchView, after: BranchView) -> Iterator[str]:
         yield from server_hook.refused_rules(before, after)
         yield from server_hook.refused_unsigned(before, after, self._rules(before, after))
         yield from server_hook.refused_records(before, after)
         yield from server_hook.refused_policy(before, after)
 
-    def _before(self) -> View:
+    def _before(self) -> BranchView:
         """The hub as it is. Where its folder cannot be written, judged in the throw-away copy."""
         try:
             return derive(self._now, self._ref)
@@ -145,7 +145,7 @@ class _Push:
         done = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{tree}}")
         return None if done.code else done.text
 
-    def _rules(self, before: View, after: View) -> dict[str, str]:
+    def _rules(self, before: BranchView, after: BranchView) -> dict[str, str]:
         """Whose text the rule files that differ are, by blob."""
         if after.policy.require != "signed":
             return {}

@@ -21,7 +21,7 @@ from ai_lessons.repository.approval.rule_files import APPROVALS, REJECTED, is_ru
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from ai_lessons.repository.approval.verdicts import Evidence, View
+    from ai_lessons.repository.approval.verdicts import BranchView, Evidence
 
 ALLOW: Final = "ai-lessons.allowPolicyChange"
 """A git setting of the hub by which whoever runs it lets the policy become weaker."""
@@ -144,7 +144,7 @@ def _forgiving(name: str) -> str:
     return unicodedata.normalize("NFC", name).casefold()
 
 
-def refused_rules(before: View, after: View) -> Iterator[str]:
+def refused_rules(before: BranchView, after: BranchView) -> Iterator[str]:
     """Rules that the push would leave on the approval branch without the evidence that its policy asks for.
 
     What stood there before without evidence is not this push's doing, and the first push of the branch is taken as
@@ -163,7 +163,7 @@ def _where(evidence: Evidence) -> str:
     return f" in commit {evidence.commit[:10]}" if evidence.commit else ""
 
 
-def _lacking(view: View) -> dict[tuple[str, str, str | None], Evidence]:
+def _lacking(view: BranchView) -> dict[tuple[str, str, str | None], Evidence]:
     """Texts (None: removals) without enough evidence, and how they got there."""
     if view.policy.require == "signed":
         return {}  # whether a text has its record is asked in `refused_unsigned`
@@ -177,7 +177,7 @@ def _lacking(view: View) -> dict[tuple[str, str, str | None], Evidence]:
     return found
 
 
-def _taken(view: View, evidence: Evidence) -> bool:
+def _taken(view: BranchView, evidence: Evidence) -> bool:
     """True if somebody who may has taken the text, as the judge under `merge` would say."""
     if evidence.how == "self-merge":
         return (
@@ -186,7 +186,7 @@ def _taken(view: View, evidence: Evidence) -> bool:
     return evidence.how not in {"direct", "evil-merge"}
 
 
-def refused_unsigned(before: View, after: View, rule_of: Mapping[str, str]) -> Iterator[str]:
+def refused_unsigned(before: BranchView, after: BranchView, rule_of: Mapping[str, str]) -> Iterator[str]:
     """Under `signed`: rule files that changed while no record about their rule came. `rule_of` gives rules by blob.
 
     Looks for a record and not into it: who may sign is pinned in the clones, and each of them verifies.
@@ -203,7 +203,7 @@ def refused_unsigned(before: View, after: View, rule_of: Mapping[str, str]) -> I
             yield f"{path}: no signed record came with it; sign it: ai-lessons admin approve-rule --sign"
 
 
-def refused_records(before: View, after: View) -> Iterator[str]:
+def refused_records(before: BranchView, after: BranchView) -> Iterator[str]:
     """Approval records and rejections are added, never changed or taken away."""
     for path, blob in sorted(before.files.items()):
         if path.startswith((APPROVALS, REJECTED)) and after.files.get(path) != blob:
@@ -211,7 +211,7 @@ def refused_records(before: View, after: View) -> Iterator[str]:
             yield f"{path}: a record of what was decided is never {done}; to take an approval back, revoke it"
 
 
-def refused_policy(before: View, after: View) -> Iterator[str]:
+def refused_policy(before: BranchView, after: BranchView) -> Iterator[str]:
     """A weaker policy, settings that cannot be read, a branch that lost what was seen on it before."""
     known = {alarm.kind for alarm in before.alarms}
     for alarm in after.alarms:

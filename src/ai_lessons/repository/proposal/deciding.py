@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ai_lessons.repository.approval.trunk import Trunk
     from ai_lessons.repository.approval.verdicts import Person
     from ai_lessons.repository.proposal.proposals import Waiting
-    from ai_lessons.repository.proposal.proposing import Signature
+    from ai_lessons.repository.proposal.proposing import CommitSignature
     from ai_lessons.repository.proposal.rejections import Rejection
     from ai_lessons.repository.store import Store
 
@@ -178,7 +178,7 @@ def _still_open(repo: Repo, store: Store, trunk: Trunk, proposal: Waiting, tip: 
     return found
 
 
-def _refuse(one: Waiting, trunk: Trunk, who: Signature) -> None:
+def _refuse(one: Waiting, trunk: Trunk, who: CommitSignature) -> None:
     if one.foreign:
         what = RULE if one.is_rule else "record" if one.is_release else "entry"
         raise Refused(f"{one.branch} is not only about its {what}: {one.smuggled}", hint=f"git diff ...{one.branch}")
@@ -207,7 +207,7 @@ def _commit(
     store: Store,
     draft: Draft,
     people: People,
-    who: Signature,
+    who: CommitSignature,
     parents: Sequence[str],
     files: Mapping[str, tuple[str | None, str | None]],
     message: str,

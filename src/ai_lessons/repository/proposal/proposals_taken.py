@@ -35,7 +35,7 @@ OWN_COMMITS: Final = 100
 How = Literal["merge", "commit"]
 
 
-class Taken(NamedTuple):
+class TakenProposal(NamedTuple):
     """A proposal that came to the approval branch in `commit`: by a merge, or by a commit of its text (squash, rebase).
 
     `entry` is an id, or the end of one where the commits say no more. `by` is None where a forge hides who it was.
@@ -51,7 +51,7 @@ class Taken(NamedTuple):
     suggested_by: Person
 
 
-def taken(worktree: Worktree, tip: str, branch: str) -> list[Taken]:
+def taken(worktree: Worktree, tip: str, branch: str) -> list[TakenProposal]:
     """Every proposal that is not about a rule and was taken, newest first, as `branch` (its short name) tells it.
 
     Raises:
@@ -60,7 +60,7 @@ def taken(worktree: Worktree, tip: str, branch: str) -> list[Taken]:
     return list(told(reversed(commits(worktree, [tip])), branch))
 
 
-def told(history: Iterable[RawCommit], branch: str) -> Iterator[Taken]:
+def told(history: Iterable[RawCommit], branch: str) -> Iterator[TakenProposal]:
     """The same from the commits themselves, newest first. Pure."""
     known = {commit.id: commit for commit in history}
     singles = {one.id: name for one in known.values() if len(one.parents) < 2 and (name := _proposed_as(one))}
@@ -99,7 +99,7 @@ def _line(known: Mapping[str, RawCommit], tip: str) -> Iterator[RawCommit]:
         at = known.get(at.parents[0]) if at.parents else None
 
 
-def _taken(name: str, commit: RawCommit, source: RawCommit, how: How) -> Taken:
+def _taken(name: str, commit: RawCommit, source: RawCommit, how: How) -> TakenProposal:
     said = {key: value for one in (source, commit) for key, value in trailers(one.message)}
     subject = commit.message.partition("\n")[0].strip()
     title = subject.partition(": ")[2] if subject.startswith(f"{APPROVE} ") else ""
@@ -107,7 +107,7 @@ def _taken(name: str, commit: RawCommit, source: RawCommit, how: How) -> Taken:
     if commit.committer.email in FORGES:  # whoever pressed the button is the author of a merge, and of nothing else
         by = commit.author if how == "merge" else None
     entry = said.get(ENTRY_TRAILER) or entry_end(name) or ""
-    return Taken(name, entry, title, how, commit.id, by, commit.committed, source.author)
+    return TakenProposal(name, entry, title, how, commit.id, by, commit.committed, source.author)
 
 
 def stood(worktree: Worktree, base: str, tip: str, path: str, blob: str) -> bool:

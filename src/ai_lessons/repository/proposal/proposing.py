@@ -123,19 +123,19 @@ def _signed_off(wish: Wish, branch: str) -> Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
+class CommitSignature:
     """Who makes a commit (author and committer, `Name <email>`) and when, in seconds since 1970."""
 
     author: str
     committer: str
     when: int
 
-    def log(self, message: str) -> ref_update.Log:
+    def log(self, message: str) -> ref_update.ReflogLine:
         """A line of the reflog."""
-        return ref_update.Log(self.committer, f"{self.when} {zone(self.when)}", message)
+        return ref_update.ReflogLine(self.committer, f"{self.when} {zone(self.when)}", message)
 
 
-def signature(people: People, when: float) -> Signature:
+def signature(people: People, when: float) -> CommitSignature:
     """The user whom git knows here.
 
     Raises:
@@ -145,13 +145,13 @@ def signature(people: People, when: float) -> Signature:
     if not author or not committer:
         words, _, hint = NO_IDENTITY.partition("; ")
         raise Refused(words, hint=hint)
-    return Signature(author, committer, int(when))
+    return CommitSignature(author, committer, int(when))
 
 
 @dataclass(frozen=True, slots=True)
 class _Commit:
     commit: str
-    who: Signature
+    who: CommitSignature
     notes: tuple[str, ...]
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from dulwich.repo import Repo
 
-    from ai_lessons.repository.approval.verdicts import Person, Policy
+    from ai_lessons.repository.approval.verdicts import ApprovalPolicy, Person
     from ai_lessons.repository.worktree import Worktree
 
 KIND: Final = "release"
@@ -152,7 +152,7 @@ def file_at(worktree: Worktree, tip: str, path: str) -> bytes | None:
         return blob.data if isinstance(blob, Blob) else None
 
 
-def taken(worktree: Worktree, tip: str, path: str, branch: str, policy: Policy) -> str:
+def taken(worktree: Worktree, tip: str, path: str, branch: str, policy: ApprovalPolicy) -> str:
     """Who let the record at `path` onto the branch, as git writes people; empty if nobody who could.
 
     `branch` is the short name of the approval branch. Under the policy `forge` the caller gives the commit of the
@@ -163,7 +163,7 @@ def taken(worktree: Worktree, tip: str, path: str, branch: str, policy: Policy) 
     """
     with opened(worktree) as repo:
         merge, origin = _follow(repo, tip, os.fsencode(worktree.prefix + path))
-        made = _Made(origin, entry_end_of(path))
+        made = _ReleaseCommit(origin, entry_end_of(path))
         if policy.require == "forge":
             return _told(person(merge.committer if merge else origin.committer))
         by_merge = _merged(merge, made, branch, policy) if merge else ""
@@ -176,7 +176,7 @@ def entry_end_of(path: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
+class _ReleaseCommit:
     """The commit that a record was made in, and the record's name."""
 
     commit: StoredCommit
@@ -214,7 +214,7 @@ def _commit(repo: Repo, name: ObjectID) -> StoredCommit:
     return read_commit(repo.object_store, name)
 
 
-def _merged(merge: StoredCommit, made: _Made, branch: str, policy: Policy) -> str:
+def _merged(merge: StoredCommit, made: _ReleaseCommit, branch: str, policy: ApprovalPolicy) -> str:
     message = _message(merge)
     branches = merged_branches(message, branch)
     named = made.names_its_proposal if branches is None else any(map(made.is_proposed_on, branches))
@@ -225,7 +225,7 @@ def _merged(merge: StoredCommit, made: _Made, branch: str, policy: Policy) -> st
     return _told(by)
 
 
-def _plain(made: _Made, policy: Policy) -> str:
+def _plain(made: _ReleaseCommit, policy: ApprovalPolicy) -> str:
     """A record that came without a merge: squashed or rebased by somebody else than its author, or by a forge."""
     message = _message(made.commit)
     committer, author = person(made.commit.committer), person(made.commit.author)

@@ -18,7 +18,7 @@ from ai_lessons.repository.proposal.proposal_refs import branch_of, proposal_ref
 from ai_lessons.repository.proposal.proposing import HEADS, signature
 from ai_lessons.repository.sharing.sync_bring import AGAIN, Brought, branch, bring, count, where
 from ai_lessons.repository.sharing.sync_conflicts import drop, is_ancestor, keep, kept
-from ai_lessons.repository.sharing.sync_network import Network, Place, Push, Pushed
+from ai_lessons.repository.sharing.sync_network import Network, Push, PushResult, RemoteBranch
 from ai_lessons.repository.worktree import checked_out_at, read_ref
 
 if TYPE_CHECKING:
@@ -32,14 +32,14 @@ TRIES: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Synced:
+class SyncResult:
     """How a sync ended. `received` and `sent` count commits; `merged` are files that both sides had changed.
 
     `proposals` are branches that were sent, `arrived` those that are new here. With `torn` files nothing was merged,
     and our side is on the branch `kept`. `tries` says how many pushes it took.
     """
 
-    place: Place
+    place: RemoteBranch
     head: str | None
     received: int = 0
     sent: int = 0
@@ -58,7 +58,7 @@ def sync(
     remote: str | None = None,
     ask: bool = False,
     proposals: Callable[[], Mapping[str, str]] = dict,
-) -> Synced:
+) -> SyncResult:
     """Fetch, merge and push, until both sides are the same or a file needs a person.
 
     `ask`: somebody is at the terminal. `proposals` gives the open proposal branches here, with their commits.
@@ -77,7 +77,7 @@ def sync(
         network.fetch()
         brought = bring(store, place)
         received, merged = received + brought.received, merged | dict.fromkeys(brought.merged)
-        so_far = Synced(place, brought.head, received, merged=tuple(merged), arrived=_arrived(store, before))
+        so_far = SyncResult(place, brought.head, received, merged=tuple(merged), arrived=_arrived(store, before))
         own, said = _own_proposals(store, place.remote, proposals())
         so_far = replace(so_far, notes=(*notes, *said), tries=tries)
         if brought.torn:
@@ -89,7 +89,7 @@ def sync(
     raise Conflict(f"{place.name} moved {TRIES} times while we pushed", hint=f"try again: {AGAIN}")
 
 
-def _push(store: Store, network: Network, so_far: Synced, own: Sequence[Push]) -> Synced | None:
+def _push(store: Store, network: Network, so_far: SyncResult, own: Sequence[Push]) -> SyncResult | None:
     """Send what the remote lacks; None if somebody was faster."""
     place, head = so_far.place, so_far.head
     target = HEADS + place.branch
@@ -116,7 +116,7 @@ def _push(store: Store, network: Network, so_far: Synced, own: Sequence[Push]) -
     )
 
 
-def _keep(store: Store, network: Network, so_far: Synced, brought: Brought, own: Sequence[Push]) -> Synced:
+def _keep(store: Store, network: Network, so_far: SyncResult, brought: Brought, own: Sequence[Push]) -> SyncResult:
     """Keep our side of a conflict on a branch of its own, here and where others see it."""
     head = brought.head or ""
     who = signature(People(store.worktree), store.now())
@@ -129,7 +129,7 @@ def _keep(store: Store, network: Network, so_far: Synced, brought: Brought, own:
     return replace(so_far, torn=brought.torn, kept=name, proposals=sent, notes=(*so_far.notes, *failed))
 
 
-def _names(wishes: Iterable[Push], told: Sequence[Pushed]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _names(wishes: Iterable[Push], told: Sequence[PushResult]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The branches that went, and a sentence about each that did not."""
     wanted = {wish.target for wish in wishes}
     mine = [one for one in told if one.target in wanted]
@@ -159,7 +159,7 @@ def _arrived(store: Store, before: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(sorted({branch_of(ref) for ref in proposal_refs(store.worktree)} - known))
 
 
-def _follow(store: Store, place: Place) -> None:
+def _follow(store: Store, place: RemoteBranch) -> None:
     """Let plain `git pull` and `git push` know the place, if they know none."""
     name = branch(store)
     if git.setting(store.worktree, f"branch.{name}.remote") is None:
@@ -167,7 +167,7 @@ def _follow(store: Store, place: Place) -> None:
         git.run(store.worktree, "config", f"branch.{name}.merge", HEADS + place.branch)
 
 
-def _clear(store: Store, network: Network, place: Place) -> tuple[str, ...]:
+def _clear(store: Store, network: Network, place: RemoteBranch) -> tuple[str, ...]:
     """Delete the branches that kept our side of conflicts which are settled and shared."""
     tip = read_ref(store.worktree, place.tracking)
     mine = {
@@ -183,7 +183,7 @@ def _clear(store: Store, network: Network, place: Place) -> tuple[str, ...]:
     return _names(wishes, told)[1]
 
 
-def others_conflicts(store: Store, place: Place) -> tuple[str, ...]:
+def others_conflicts(store: Store, place: RemoteBranch) -> tuple[str, ...]:
     """Branches of the remote that keep a side of a conflict of somebody else, as of the last fetch."""
     mine = kept(store.worktree)
     tip = read_ref(store.worktree, place.tracking)

@@ -21,7 +21,7 @@ from ai_lessons.repository.objects import Draft, opened
 from ai_lessons.repository.proposal.proposing import HEADS, intent, signature
 from ai_lessons.repository.sharing.sync_conflicts import Decisions, is_ancestor
 from ai_lessons.repository.sharing.sync_merge import Torn, plan, texts
-from ai_lessons.repository.sharing.sync_network import Place, place_of
+from ai_lessons.repository.sharing.sync_network import RemoteBranch, place_of
 from ai_lessons.repository.worktree import read_ref
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from dulwich.repo import Repo
 
-    from ai_lessons.repository.sharing.sync_merge import Choice, Plan
+    from ai_lessons.repository.sharing.sync_merge import ConflictChoice, MergePlan
     from ai_lessons.repository.store import Store
 
 MERGE_SECONDS: Final = 600.0
@@ -51,14 +51,14 @@ class Brought:
     torn: tuple[Torn, ...] = ()
 
 
-class Sides(NamedTuple):
+class ConflictSides(NamedTuple):
     """A torn file with what the base and each side have (`base`, `ours`, `theirs`), None for no file."""
 
     torn: Torn
     texts: Mapping[str, bytes | None]
 
 
-def where(store: Store, remote: str | None = None) -> Place:
+def where(store: Store, remote: str | None = None) -> RemoteBranch:
     """The place with which the checked-out branch is shared.
 
     Raises:
@@ -88,7 +88,7 @@ def branch(store: Store) -> str:
     return ref.removeprefix(HEADS)
 
 
-def bring(store: Store, place: Place) -> Brought:
+def bring(store: Store, place: RemoteBranch) -> Brought:
     """Merge what is known of the remote's branch into ours; nothing moves if a file needs a person.
 
     Raises:
@@ -117,17 +117,17 @@ def bring(store: Store, place: Place) -> Brought:
         return Brought(target, received, merged)
 
 
-def torn_now(store: Store, place: Place) -> tuple[Sides, ...]:
+def torn_now(store: Store, place: RemoteBranch) -> tuple[ConflictSides, ...]:
     """The files that need a person, as far as is known of the remote's branch without asking it."""
     head, tip = store.head().commit, read_ref(store.worktree, place.tracking)
     if head is None or tip is None or is_ancestor(store.worktree, tip, head) or is_ancestor(store.worktree, head, tip):
         return ()
     with opened(store.worktree) as repo:
         made = _plan(store, repo, Draft(repo), place, head, tip, Decisions(store.state_dir))
-        return tuple(Sides(torn, texts(repo, torn)) for torn in made.plan.torn)
+        return tuple(ConflictSides(torn, texts(repo, torn)) for torn in made.plan.torn)
 
 
-def decide(store: Store, place: Place, torn: Torn, choice: Choice) -> Brought:
+def decide(store: Store, place: RemoteBranch, torn: Torn, choice: ConflictChoice) -> Brought:
     """Note what a person chose for one torn file; the merge is made as soon as there is a choice for all of them.
 
     Raises:
@@ -140,12 +140,14 @@ def decide(store: Store, place: Place, torn: Torn, choice: Choice) -> Brought:
 class _Made(NamedTuple):
     """A planned merge: the objects in the making, and the commits of both sides."""
 
-    plan: Plan
+    plan: MergePlan
     draft: Draft
     sides: tuple[str, str]
 
 
-def _plan(store: Store, repo: Repo, draft: Draft, place: Place, head: str, tip: str, decisions: Decisions) -> _Made:
+def _plan(
+    store: Store, repo: Repo, draft: Draft, place: RemoteBranch, head: str, tip: str, decisions: Decisions
+) -> _Made:
     bases = _bases(store, head, tip)
     if not bases:
         raise _strangers(store, place)
@@ -169,7 +171,7 @@ def _bases(store: Store, one: str, other: str) -> list[ObjectID]:
     return [ObjectID(commit) for commit in done.out.split()] if not done.code else []
 
 
-def _strangers(store: Store, place: Place) -> Refused | UnsupportedRepository:
+def _strangers(store: Store, place: RemoteBranch) -> Refused | UnsupportedRepository:
     if (store.worktree.common_dir / "shallow").exists():
         return UnsupportedRepository(
             f"this clone is shallow: the commit that it has in common with {place.name} is not in it",
@@ -181,7 +183,7 @@ def _strangers(store: Store, place: Place) -> Refused | UnsupportedRepository:
     )
 
 
-def _commit(store: Store, made: _Made, place: Place) -> str:
+def _commit(store: Store, made: _Made, place: RemoteBranch) -> str:
     """The merge commit, with a message that says to those who judge approvals what it is, and no more."""
     people = People(store.worktree)
     who = signature(people, store.now())
@@ -202,7 +204,7 @@ def count(store: Store, tip: str, without: str | None) -> int:
     return int(done.text) if done.text.isdigit() else 0
 
 
-def _forward(store: Store, place: Place, target: str) -> None:
+def _forward(store: Store, place: RemoteBranch, target: str) -> None:
     """Move branch, index and files to a commit that has ours. Git looks at everything before it touches anything."""
     flags = ("--ff-only", "--quiet", "--no-overwrite-ignore", "--no-autostash")
     deadline = time.monotonic() + LOCK_SECONDS

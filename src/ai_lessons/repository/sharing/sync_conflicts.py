@@ -16,14 +16,14 @@ from ai_lessons.errors import Conflict
 from ai_lessons.knowledge.layout import slug
 from ai_lessons.repository import files, git, ref_update
 from ai_lessons.repository.proposal.proposing import HEADS
-from ai_lessons.repository.sharing.sync_merge import Choice
+from ai_lessons.repository.sharing.sync_merge import ConflictChoice
 from ai_lessons.repository.worktree import checked_out_at, read_ref
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from ai_lessons.repository.proposal.proposing import Signature
+    from ai_lessons.repository.proposal.proposing import CommitSignature
     from ai_lessons.repository.sharing.sync_merge import Torn
     from ai_lessons.repository.worktree import Worktree
 
@@ -40,16 +40,16 @@ class Decisions:
         self._state_dir = state_dir
         self._made: dict[str, dict[str, Any]] = self._read()
 
-    def choose(self, torn: Torn) -> Choice | None:
+    def choose(self, torn: Torn) -> ConflictChoice | None:
         """The choice for a torn file, None if nobody has chosen, or one side has changed it since."""
         made = self._made.get(torn.path)
         if made is None or (made["ours"], made["theirs"]) != (torn.ours, torn.theirs):
             return None
-        return Choice(
+        return ConflictChoice(
             made["take"], made["text"].encode("utf-8", "surrogateescape") if made["text"] is not None else None
         )
 
-    def note(self, torn: Torn, choice: Choice) -> None:
+    def note(self, torn: Torn, choice: ConflictChoice) -> None:
         """Remember a choice.
 
         Raises:
@@ -75,7 +75,7 @@ class Decisions:
         return {path: made for path, made in found.items() if isinstance(made, dict) and made.keys() == keys}
 
 
-def keep(worktree: Worktree, head: str, torn: Sequence[Torn], who: Signature) -> str:
+def keep(worktree: Worktree, head: str, torn: Sequence[Torn], who: CommitSignature) -> str:
     """The branch that keeps `head`, our side: one that an earlier look at this conflict made, moved on, or a new one.
 
     Raises:
@@ -93,7 +93,7 @@ def keep(worktree: Worktree, head: str, torn: Sequence[Torn], who: Signature) ->
     return name
 
 
-def _point(worktree: Worktree, name: str, old: str | None, new: str, who: Signature) -> None:
+def _point(worktree: Worktree, name: str, old: str | None, new: str, who: CommitSignature) -> None:
     try:
         moved = ref_update.move_branch(worktree, HEADS + name, old, new, who.log("sync: keep our side"))
     except ref_update.Taken as taken:

@@ -46,7 +46,7 @@ class Torn(NamedTuple):
     theirs: str | None
 
 
-class Choice(NamedTuple):
+class ConflictChoice(NamedTuple):
     """What shall become of a torn file: what one side has (`ours`, `theirs`), or a text that somebody made of both."""
 
     take: str
@@ -54,7 +54,7 @@ class Choice(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class MergePlan:
     """The merged tree, None while there is a torn file; and the files that both sides changed and that were merged."""
 
     tree: ObjectID | None
@@ -80,15 +80,15 @@ def plan(
     repo: Repo,
     draft: Draft,
     trees: tuple[ObjectID, ObjectID, ObjectID],
-    choose: Callable[[Torn], Choice | None] = lambda _: None,
-) -> Plan:
+    choose: Callable[[Torn], ConflictChoice | None] = lambda _: None,
+) -> MergePlan:
     """Merge the trees (base, ours, theirs). `choose` is asked about every torn file what a person decided."""
     work = _Merging(repo, draft, trees)
     for case in work.cases():
         work.settle(case, choose)
     work.take_theirs(choose)
     tree = None if work.torn else draft.edit(trees[1], work.edits)
-    return Plan(tree, tuple(sorted(map(os.fsdecode, work.merged))), tuple(sorted(work.torn)))
+    return MergePlan(tree, tuple(sorted(map(os.fsdecode, work.merged))), tuple(sorted(work.torn)))
 
 
 @dataclass(slots=True)
@@ -161,7 +161,7 @@ class _Merging:
         taken = mine != other and (place in self._ours.new if place == other else place in self._theirs.new)
         return _Case(place, tuple(name for name in {path, mine or path} if name != place), base, ours, theirs, taken)
 
-    def settle(self, case: _Case, choose: Callable[[Torn], Choice | None]) -> None:
+    def settle(self, case: _Case, choose: Callable[[Torn], ConflictChoice | None]) -> None:
         """Merge one file, or note that it is torn."""
         self._done |= {case.path, *case.leaves}
         merged, reasons = self._merge(case)
@@ -177,7 +177,7 @@ class _Merging:
         self.edits |= dict.fromkeys(case.leaves)
         self.edits[case.path] = merged
 
-    def _chosen(self, case: _Case, choice: Choice) -> _Entry | None:
+    def _chosen(self, case: _Case, choice: ConflictChoice) -> _Entry | None:
         if choice.text is None:
             return case.ours if choice.take == "ours" else case.theirs
         mode = (case.ours or case.theirs or (PLAIN, None))[0]
@@ -203,7 +203,7 @@ class _Merging:
         found = self._repo.object_store[entry[1]] if stat.S_ISREG(entry[0]) else None
         return found.data if isinstance(found, Blob) and len(found.data) <= READ_LIMIT else None
 
-    def take_theirs(self, choose: Callable[[Torn], Choice | None]) -> None:
+    def take_theirs(self, choose: Callable[[Torn], ConflictChoice | None]) -> None:
         """Everything that only the other side changed."""
         for path, entry in sorted(self._theirs.new.items()):
             if path in self._done or path in self._ours.new:

@@ -35,7 +35,7 @@ _RACE: Final = re.compile(
 )
 
 
-class Place(NamedTuple):
+class RemoteBranch(NamedTuple):
     """Where a branch is shared: the remote, and the branch's name there."""
 
     remote: str
@@ -59,7 +59,7 @@ class Push(NamedTuple):
     target: str
 
 
-class Pushed(NamedTuple):
+class PushResult(NamedTuple):
     """How a push ended for one branch: `state` is `done`, `late` (somebody was faster) or `refused`, with the words."""
 
     target: str
@@ -67,7 +67,7 @@ class Pushed(NamedTuple):
     reason: str = ""
 
 
-def place_of(worktree: Worktree, branch: str, remote: str | None) -> Place:
+def place_of(worktree: Worktree, branch: str, remote: str | None) -> RemoteBranch:
     """Where `branch` is shared: on the remote that is named, or configured for it, or the only one, or `origin`.
 
     Raises:
@@ -83,7 +83,7 @@ def place_of(worktree: Worktree, branch: str, remote: str | None) -> Place:
         hint = "git remote add origin ADDRESS" if not remotes else "--remote takes one of: " + ", ".join(remotes)
         raise NotFound("remote", found, hint=hint)
     merge = git.setting(worktree, f"branch.{branch}.merge") if found == configured else None
-    return Place(found, (merge or branch).removeprefix("refs/heads/"))
+    return RemoteBranch(found, (merge or branch).removeprefix("refs/heads/"))
 
 
 class Network:
@@ -108,7 +108,7 @@ class Network:
         if done.code:
             raise self._silent("fetched from", done.err, f"git fetch {self._remote}")
 
-    def push(self, wishes: Sequence[Push]) -> tuple[Pushed, ...]:
+    def push(self, wishes: Sequence[Push]) -> tuple[PushResult, ...]:
         """Push several branches; each succeeds or fails by itself, none is ever forced.
 
         Raises:
@@ -120,10 +120,10 @@ class Network:
         if not rows:
             if done.code:
                 raise self._silent("pushed to", done.err, f"git push {self._remote}")
-            return tuple(Pushed(wish.target, "done") for wish in wishes)
+            return tuple(PushResult(wish.target, "done") for wish in wishes)
         told = {row[3]: _state(row[1], row[4], done.err) for row in rows}
         # `--quiet` leaves out what succeeded
-        return tuple(Pushed(wish.target, *told.get(wish.target, ("done", ""))) for wish in wishes)
+        return tuple(PushResult(wish.target, *told.get(wish.target, ("done", ""))) for wish in wishes)
 
     def _run(self, *arguments: str) -> Done:
         found = git.program()

@@ -105,7 +105,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class RecordFinding:
     """What the records say about one rule. `approved_digest` and `approved_path` name the text that they approve.
 
     That text may be another one than the branch has now (`stale`, `moved`); None where none is approved.
@@ -234,7 +234,7 @@ def _in_order(records: Mapping[str, Record]) -> dict[str, Record]:
 
 def judge(
     texts: Mapping[str, Text], judged: Mapping[str, Chain], *, remembered: Mapping[str, str] | None = None
-) -> dict[str, Finding]:
+) -> dict[str, RecordFinding]:
     """The finding on every rule that has a text (by path) or a record, by rule id.
 
     `remembered` holds the end of each rule's chain as this clone last saw it: if that record is gone, somebody took
@@ -250,21 +250,23 @@ def judge(
     }
 
 
-def _judge_rule(rule: str, paths: Sequence[str], texts: Mapping[str, Text], chain: Chain, seen: str | None) -> Finding:
+def _judge_rule(
+    rule: str, paths: Sequence[str], texts: Mapping[str, Text], chain: Chain, seen: str | None
+) -> RecordFinding:
     if seen is not None and seen not in chain.records:
-        return Finding("rolled-back", f"record {seen[:12]}, seen here before, is gone: decisions were taken back")
+        return RecordFinding("rolled-back", f"record {seen[:12]}, seen here before, is gone: decisions were taken back")
     ends = chain.ends()
     if not ends:
-        return Finding("unapproved", chain.refused[0] if chain.refused else "there is no signed record")
+        return RecordFinding("unapproved", chain.refused[0] if chain.refused else "there is no signed record")
     if len(ends) > 1:
-        return Finding("conflict", f"{len(ends)} decisions were made side by side; one more has to settle it")
+        return RecordFinding("conflict", f"{len(ends)} decisions were made side by side; one more has to settle it")
     standing = _standing(chain, ends[0])
     if standing is None:
-        return Finding("unapproved", "the only decision is a rejection")
+        return RecordFinding("unapproved", "the only decision is a rejection")
     record = chain.records[standing]
     by = chain.signed_by[standing]
     if record.decision == "revoke":
-        return Finding("revoked", f"revoked by {', '.join(by)}", by, record.at)
+        return RecordFinding("revoked", f"revoked by {', '.join(by)}", by, record.at)
     return _compare(record, by, paths, {path: texts[path].digest for path in paths}, rule)
 
 
@@ -280,9 +282,9 @@ def _standing(chain: Chain, end: str) -> str | None:
 
 def _compare(
     record: Record, by: tuple[str, ...], paths: Sequence[str], digests: Mapping[str, str], rule: str
-) -> Finding:
-    def found(state: State, reason: str) -> Finding:
-        return Finding(state, reason, by, record.at, record.sha256, record.path)
+) -> RecordFinding:
+    def found(state: State, reason: str) -> RecordFinding:
+        return RecordFinding(state, reason, by, record.at, record.sha256, record.path)
 
     if len(paths) > 1:
         return found("duplicate", f"rule {rule} stands in several files: {', '.join(paths)}")

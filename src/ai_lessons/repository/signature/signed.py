@@ -17,7 +17,15 @@ from ai_lessons.repository.approval import approval_memory as memory
 from ai_lessons.repository.approval import approved
 from ai_lessons.repository.approval.rule_files import APPROVALS
 from ai_lessons.repository.approval.rule_history import read_blobs
-from ai_lessons.repository.approval.verdicts import ON_BRANCH, SIGNED, Alarm, Arrival, Evidence, Person, Verdict
+from ai_lessons.repository.approval.verdicts import (
+    ON_BRANCH,
+    SIGNED,
+    Alarm,
+    Evidence,
+    Person,
+    UnapprovedChange,
+    Verdict,
+)
 from ai_lessons.repository.signature.records import (
     Signature,
     SignedRecord,
@@ -34,8 +42,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.repository.approval.approval_memory import Remembered
-    from ai_lessons.repository.approval.verdicts import RecordFile, View
-    from ai_lessons.repository.signature.records import Finding
+    from ai_lessons.repository.approval.verdicts import BranchView, RecordFile
+    from ai_lessons.repository.signature.records import RecordFinding
     from ai_lessons.repository.signature.signers import Signer
     from ai_lessons.repository.worktree import Worktree
 
@@ -53,8 +61,8 @@ def record_paths(rule: str, name: str, signer: str) -> tuple[str, str]:
 
 
 def with_signatures(
-    worktree: Worktree, view: View, signers: Sequence[Signer], *, repository: str, threshold: int = 1
-) -> View:
+    worktree: Worktree, view: BranchView, signers: Sequence[Signer], *, repository: str, threshold: int = 1
+) -> BranchView:
     """The view with verdicts by signed records; remembers the end of every chain, and raises an alarm if one is gone.
 
     `repository` is the name that records carry; `threshold` how many different people have to sign.
@@ -93,7 +101,7 @@ def _noted(worktree: Worktree, ref: str) -> dict[str, Any]:
         return {}
 
 
-def _key(view: View, signers: Sequence[Signer], repository: str, threshold: int, remembered: Remembered) -> str:
+def _key(view: BranchView, signers: Sequence[Signer], repository: str, threshold: int, remembered: Remembered) -> str:
     """Everything that the verdicts depend on: not the tip, which moves with every lesson."""
     keys = [[repr(part) for part in astuple(signer)] for signer in signers]
     known = {rule: approved.pack(one) for rule, one in view.verdicts.items()}
@@ -118,7 +126,7 @@ class _Signatures:
     threshold: int
 
     def judge(
-        self, worktree: Worktree, view: View, remembered: Mapping[str, str]
+        self, worktree: Worktree, view: BranchView, remembered: Mapping[str, str]
     ) -> tuple[dict[str, Verdict], list[str], Mapping[str, str]]:
         """The verdicts, the rules whose decisions are gone, and what to remember."""
         here = view.here
@@ -161,7 +169,7 @@ def signed_records(files: Iterable[RecordFile], contents: Mapping[str, bytes]) -
 class _Archive:
     """Finds a text by its digest among those that a rule has or once had."""
 
-    def __init__(self, worktree: Worktree, view: View, contents: Mapping[str, bytes]) -> None:
+    def __init__(self, worktree: Worktree, view: BranchView, contents: Mapping[str, bytes]) -> None:
         self._worktree, self._view, self._contents = worktree, view, contents
 
     def find(self, rule: str, here: Collection[str], digest: str) -> str | None:
@@ -173,19 +181,21 @@ class _Archive:
         return min((blob for blob, data in past.items() if text_digest(data) == digest), default=None)
 
 
-def _verdict(rule: str, found: Finding, here: Sequence[tuple[str, str]], archive: _Archive, view: View) -> Verdict:
+def _verdict(
+    rule: str, found: RecordFinding, here: Sequence[tuple[str, str]], archive: _Archive, view: BranchView
+) -> Verdict:
     known = view.verdicts.get(rule)
     before = known.evidence if known else Evidence(ON_BRANCH, "direct", None, 0, (), "", "")
     path, digest = found.approved_path, found.approved_digest
     blob = archive.find(rule, [blob for _, blob in here], digest) if digest else None
     if path is None or blob is None:
         evidence = replace(before, level=ON_BRANCH, reason=found.reason)
-        waiting = tuple(Arrival(*text, evidence) for text in here)
+        waiting = tuple(UnapprovedChange(*text, evidence) for text in here)
         return Verdict(rule, in_force=False, path=None, blob=None, evidence=evidence, unapproved=waiting)
     by = Person(", ".join(found.by), next(iter(found.by), ""))
     at = int(seconds_of(found.at)) if found.at else 0
     evidence = Evidence(SIGNED, "signed", by, at, before.suggested_by, before.commit, found.reason)
     beside: list[tuple[str, str | None]] = [text for text in here if text != (path, blob)] if here else [(path, None)]
     seen = replace(before, level=ON_BRANCH, how="direct", by=None)
-    others = tuple(Arrival(*text, seen) for text in beside)
+    others = tuple(UnapprovedChange(*text, seen) for text in beside)
     return Verdict(rule, in_force=True, path=path, blob=blob, evidence=evidence, unapproved=others)

@@ -56,7 +56,7 @@ class NotVerified(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
+class SshSignature:
     """What an armoured signature holds. `key` and `signature` are in SSH's wire format."""
 
     key: bytes
@@ -66,7 +66,7 @@ class Signature:
     signature: bytes
 
 
-class Wire:
+class WireReader:
     """Reads SSH's wire format: big-endian lengths in front of strings.
 
     Raises:
@@ -110,7 +110,7 @@ def packed(data: bytes) -> bytes:
     return len(data).to_bytes(4, "big") + data
 
 
-def parse(armoured: str) -> Signature:
+def parse(armoured: str) -> SshSignature:
     """Read an armoured signature; line lengths and line ends do not matter.
 
     Raises:
@@ -122,7 +122,7 @@ def parse(armoured: str) -> Signature:
     if len(lines) < 3 or lines[0].strip() != BEGIN or lines[-1].strip() != END:
         raise NotVerified("this is not an armoured SSH signature")
     try:
-        wire = Wire(b64decode("".join(line.strip() for line in lines[1:-1]), validate=True))
+        wire = WireReader(b64decode("".join(line.strip() for line in lines[1:-1]), validate=True))
     except (binascii.Error, ValueError) as error:
         raise NotVerified("the signature is not base64") from error
     if wire.take(len(MAGIC)) != MAGIC or wire.number() != VERSION:
@@ -130,7 +130,7 @@ def parse(armoured: str) -> Signature:
     key, namespace, reserved, digest, signature = (wire.string() for _ in range(5))
     wire.end()
     try:
-        return Signature(key, namespace.decode(), reserved, digest, signature)
+        return SshSignature(key, namespace.decode(), reserved, digest, signature)
     except UnicodeDecodeError as error:
         raise NotVerified("the namespace of the signature is not text") from error
 
@@ -164,7 +164,7 @@ def key_type(key: bytes) -> str:
         NotVerified: the key does not begin with a name.
     """
     try:
-        return Wire(key).string().decode("ascii")
+        return WireReader(key).string().decode("ascii")
     except UnicodeDecodeError as error:
         raise NotVerified("the type of the key is not a name") from error
 
@@ -175,7 +175,7 @@ def fingerprint(key: bytes) -> str:
 
 
 def _check(key: bytes, signature: bytes, signed: bytes) -> None:
-    key_wire, signature_wire = Wire(key), Wire(signature)
+    key_wire, signature_wire = WireReader(key), WireReader(signature)
     kind, algorithm = key_wire.string(), signature_wire.string()
     check = _CHECKS.get(kind)
     if check is None:
@@ -190,14 +190,14 @@ def _check(key: bytes, signature: bytes, signed: bytes) -> None:
         raise NotVerified(f"the key or signature is not well formed: {error}") from error
 
 
-def _check_ed25519(key: Wire, signature: Wire, _algorithm: bytes, signed: bytes) -> None:
+def _check_ed25519(key: WireReader, signature: WireReader, _algorithm: bytes, signed: bytes) -> None:
     public, raw = key.string(), signature.string()
     key.end()
     signature.end()
     Ed25519PublicKey.from_public_bytes(public).verify(raw, signed)
 
 
-def _check_rsa(key: Wire, signature: Wire, algorithm: bytes, signed: bytes) -> None:
+def _check_rsa(key: WireReader, signature: WireReader, algorithm: bytes, signed: bytes) -> None:
     exponent, modulus, raw = key.mpint(), key.mpint(), signature.string()
     key.end()
     signature.end()
@@ -211,7 +211,7 @@ def _check_rsa(key: Wire, signature: Wire, algorithm: bytes, signed: bytes) -> N
     public.verify(raw.rjust((bits + 7) // 8, b"\0"), signed, padding.PKCS1v15(), _RSA_HASHES[algorithm])
 
 
-def _check_ecdsa(key: Wire, signature: Wire, algorithm: bytes, signed: bytes) -> None:
+def _check_ecdsa(key: WireReader, signature: WireReader, algorithm: bytes, signed: bytes) -> None:
     public, digest = _curve_point(key, algorithm.removeprefix(_ECDSA))
     raw = signature.string()
     key.end()
@@ -219,7 +219,7 @@ def _check_ecdsa(key: Wire, signature: Wire, algorithm: bytes, signed: bytes) ->
     public.verify(_as_der(raw), signed, ec.ECDSA(digest))
 
 
-def _check_sk_ed25519(key: Wire, signature: Wire, _algorithm: bytes, signed: bytes) -> None:
+def _check_sk_ed25519(key: WireReader, signature: WireReader, _algorithm: bytes, signed: bytes) -> None:
     public, application = key.string(), key.string()
     raw = signature.string()
     touched = _touched(application, signature, signed)
@@ -227,7 +227,7 @@ def _check_sk_ed25519(key: Wire, signature: Wire, _algorithm: bytes, signed: byt
     Ed25519PublicKey.from_public_bytes(public).verify(raw, touched)
 
 
-def _check_sk_ecdsa(key: Wire, signature: Wire, _algorithm: bytes, signed: bytes) -> None:
+def _check_sk_ecdsa(key: WireReader, signature: WireReader, _algorithm: bytes, signed: bytes) -> None:
     public, digest = _curve_point(key, b"nistp256")
     application, raw = key.string(), signature.string()
     touched = _touched(application, signature, signed)
@@ -235,7 +235,7 @@ def _check_sk_ecdsa(key: Wire, signature: Wire, _algorithm: bytes, signed: bytes
     public.verify(_as_der(raw), touched, ec.ECDSA(digest))
 
 
-def _touched(application: bytes, signature: Wire, signed: bytes) -> bytes:
+def _touched(application: bytes, signature: WireReader, signed: bytes) -> bytes:
     """What a hardware key really signs: hashes of its application and the text, around its flags and counter."""
     flags, counter = signature.take(1), signature.take(4)
     signature.end()
@@ -244,7 +244,7 @@ def _touched(application: bytes, signature: Wire, signed: bytes) -> bytes:
     return hashlib.sha256(application).digest() + flags + counter + hashlib.sha256(signed).digest()
 
 
-def _curve_point(key: Wire, expected: bytes) -> tuple[ec.EllipticCurvePublicKey, hashes.HashAlgorithm]:
+def _curve_point(key: WireReader, expected: bytes) -> tuple[ec.EllipticCurvePublicKey, hashes.HashAlgorithm]:
     name, point = key.string(), key.string()
     if name != expected or name not in _CURVES:
         raise NotVerified("the curve of the key is not the one its type names")
@@ -253,13 +253,13 @@ def _curve_point(key: Wire, expected: bytes) -> tuple[ec.EllipticCurvePublicKey,
 
 
 def _as_der(raw: bytes) -> bytes:
-    numbers = Wire(raw)
+    numbers = WireReader(raw)
     r, s = numbers.mpint(), numbers.mpint()
     numbers.end()
     return encode_dss_signature(r, s)
 
 
-_CHECKS: Final[dict[bytes, Callable[[Wire, Wire, bytes, bytes], None]]] = {
+_CHECKS: Final[dict[bytes, Callable[[WireReader, WireReader, bytes, bytes], None]]] = {
     _ED25519: _check_ed25519,
     _RSA: _check_rsa,
     **{_ECDSA + curve: _check_ecdsa for curve in _CURVES},
