@@ -26,7 +26,7 @@ class Query(NamedTuple):
 
     `text` may hold phrases and filters, as `knowledge.queries` has it, unless it is `plain` text of somebody's.
     `versions` are releases, ranges and names as `knowledge.versions.score` has it, or `auto`.
-    `approvals` asks by whose hand the rules that are found are in force, `every` for what is superseded, too.
+    `approvals` asks who approved the rules that are found, `every` for what is superseded, too.
     `rerank` lets a cross-encoder read the best results with the question; it must be on this machine or to be had.
     """
 

@@ -1,4 +1,4 @@
-"""Where an entry comes from and by whose hand it holds, read from git's history and from the links."""
+"""Where an entry comes from and who approved it, read from git's history and from the links."""
 
 from __future__ import annotations
 

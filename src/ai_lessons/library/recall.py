@@ -164,7 +164,7 @@ class Recall:
         return context(self._parts, query)
 
     def why(self, ref: str) -> Why:
-        """Who said it, from what, by whose hand it holds.
+        """Who said it, from what, who approved it.
 
         Raises:
             NotFound: no such entry; AmbiguousName: several entries answer to `ref`.

@@ -1,1 +1,1 @@
-"""Which rules are in force, and by whose hand: derived from the history of the approval branch."""
+"""Which rules are in force, and who approved them: derived from the history of the approval branch."""
