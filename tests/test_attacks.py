@@ -237,26 +237,24 @@ def a_second_parent_late_in_the_header(v: Victim) -> None:
     v.raw_commit(people + f"parent {tip}\n".encode(), f"Merge branch '{OTHER_BRANCH}'", tip)
 
 
-def a_merge_with_bytes_that_are_no_text(v: Victim) -> None:
+def _odd_merge(v: Victim, people: bytes) -> None:
     v.branch()
     v.clone.commit("propose", v.write(), MALLORY)
     proposal = v.clone.head()
     v.main()
     tip = v.clone.head()
     v.clone.run("merge", "-q", "--no-ff", "--no-commit", OTHER_BRANCH)
-    people = b"author H\xff <human@x> 1770000000 +0000\ncommitter H\xff <human@x> 1770000000 +0000\n"
     v.raw_commit(people, f"Merge branch '{OTHER_BRANCH}'", tip, proposal)
+
+
+def a_merge_with_bytes_that_are_no_text(v: Victim) -> None:
+    who = b"H\xff <human@x> 1770000000 +0000\n"
+    _odd_merge(v, b"author " + who + b"committer " + who)
 
 
 def a_merge_in_an_encoding_that_hides_its_words(v: Victim) -> None:
-    v.branch()
-    v.clone.commit("propose", v.write(), MALLORY)
-    proposal = v.clone.head()
-    v.main()
-    tip = v.clone.head()
-    v.clone.run("merge", "-q", "--no-ff", "--no-commit", OTHER_BRANCH)
-    people = b"author H <human@x> 1770000000 +0000\ncommitter H <human@x> 1770000000 +0000\nencoding utf-7\n"
-    v.raw_commit(people, f"Merge branch '{OTHER_BRANCH}'", tip, proposal)
+    who = b"H <human@x> 1770000000 +0000\n"
+    _odd_merge(v, b"author " + who + b"committer " + who + b"encoding utf-7\n")
 
 
 def a_commit_replaced_by_another(v: Victim) -> None:
