@@ -31,6 +31,7 @@ _IF_STATED = {
     Kind.DOC: ("source_path", "source_ref", "content_hash", *_REVIEW),
     Kind.SCRIPT: ("path", "source_path", "source_ref", "content_hash", "interpreter", *_REVIEW),
 }
+_LISTS = frozenset(("applies_to", "contexts"))
 _MARKUP = r"(?m)^\s{0,3}(?:#{1,6}\s+|>\s?|```\w*\s*$|---+\s*$|#!.*$)"
 
 
@@ -104,14 +105,15 @@ def details_of(entry: Entry) -> dict[str, Any]:
 
     But for `start`, which only a promoted lesson may have: where its confidence begins, see `origins.start_of`.
     """
-    fields = entry.fields
+    # a value that should be a word and is a list or a mapping says nothing; `validate` names it
+    fields = {key: one for key, one in entry.fields.items() if key in _LISTS or not isinstance(one, list | dict)}
     details = {key: fields.get(key) for key in _ALWAYS[entry.kind]}
     details |= {key: fields[key] for key in _IF_STATED[entry.kind] if fields.get(key) is not None}
     if entry.kind is Kind.LESSON:
         details["source"] = entry.source
         details["status"] = entry.status.value
         details["pattern"] = str(entry.pattern) if entry.pattern else None
-        details |= _start(fields.get("source"))
+        details |= _start(entry.fields.get("source"))
     details["created"] = fields.get("created")
     return details
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 APPLICATION_ID = 0x61694C73
-VERSION = 5
+VERSION = 6
 """Raise it when the tables change, or when the same file would be read into another entry."""
 
 WAIT_SECONDS = 20.0

@@ -150,7 +150,7 @@ class Entry(NamedTuple):
     def status(self) -> Status:
         """Lessons only; everything else is active."""
         value = self.fields.get("status")
-        return Status(value) if value in set(Status) else Status.ACTIVE
+        return Status(value) if value in tuple(Status) else Status.ACTIVE
 
     @property
     def source(self) -> str | None:

@@ -133,7 +133,7 @@ class _Asked:
 
     def _nearest(self, lights: Iterable[Light]) -> list[Light]:
         scored = [light._replace(score=score) for light in lights if (score := self._score(light)) > 0]
-        scored.sort(key=lambda light: (light.details.get("created") or "", light.id), reverse=True)
+        scored.sort(key=lambda light: (str(light.details.get("created") or ""), light.id), reverse=True)
         scored.sort(key=lambda light: (-(light.score or 0), -_SURE.get(light.details.get("confidence") or "", 2)))
         return scored
 
