@@ -64,7 +64,7 @@ def test_values_of_any_shape_stop_no_reader(kind: str, knowledge: Path, run: Run
         file.write_text("---\n" + "".join(f"{k}: {v}\n" for k, v in head.items()) + "---\nzanzibar\n")
         if kind == "script":
             file.with_suffix("").write_text("#!/bin/sh\necho zanzibar\n")
-        paths.append(str(file.relative_to(knowledge)))
+        paths += [str(file.relative_to(knowledge))] if n % len(VALUES) < 3 else []
     for words in READS:
         done = run(*words)
         assert done.code != EXIT_BUG, (words, done.err)
