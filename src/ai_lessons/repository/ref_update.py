@@ -173,9 +173,10 @@ def install(worktree: Worktree, head: Head, tip: str | None, index: tuple[bytes,
                 _put(branch_lock, worktree.common_dir / head.ref)
             # once the branch has moved, an index that has not would delete the files
             _put(lock, target)
+            # both locks are free; as long as the proof is there, a kill is known to have been ours
+            activity.remember(worktree)
         if branch_lock is not None and head.ref and tip:
             _note_move(worktree, head.ref, head.commit, tip, log)
-    activity.remember(worktree)
     return True
 
 
