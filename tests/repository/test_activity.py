@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.repository import activity
+from ai_lessons.repository import activity, ref_update
 from ai_lessons.repository.activity import BURST, HALF_DONE, busy, index_mark, wait
 from ai_lessons.repository.worktree import locate
 from repository.steps import add, note_only
@@ -96,3 +96,17 @@ def test_without_an_index_or_a_reflog_nothing_is_a_sign(tmp_path: Path, git: Git
     git(tmp_path, "init", "-q", "r")
     found = locate(tmp_path / "r")
     assert (index_mark(found), wait(found, alone=True)) == ("", 0.0)
+
+
+def test_a_kill_right_after_a_move_of_ours_makes_no_user_of_us(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert store.apply(add("a.md")).commit
+
+    def killed(*_: object) -> None:
+        raise SystemExit
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ref_update, "_note_move", killed)
+        with pytest.raises(SystemExit):
+            store.apply(add("b.md"))
+    assert not activity.at_work(store.worktree)
+    assert store.apply(add("c.md")).waiting == ""
