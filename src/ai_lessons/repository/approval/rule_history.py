@@ -41,7 +41,7 @@ _MANY: Final = 1000
 
 _EMPTY: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 _LAST_SECOND: Final = 253_402_300_799
-"""Of the year 9999, which is as far as dates can be shown; `objects.LAST_SECOND` without loading dulwich."""
+"""Of the year 9999, which is as far as dates can be shown; `stored_commit.LAST_SECOND` without loading dulwich."""
 
 _LITERAL: Final = {
     "GIT_LITERAL_PATHSPECS": "1",
@@ -192,8 +192,6 @@ def read_blobs(worktree: Worktree, blobs: Iterable[str]) -> dict[str, bytes]:
 
 def _git(worktree: Worktree, *arguments: str, stdin: bytes) -> bytes:
     done = git.run(worktree, "--no-replace-objects", *arguments, stdin=stdin, extra=_LITERAL, timeout=PATIENCE)
-    if done is None:
-        raise UnsupportedRepository("there is no git program", hint="install git: everything here is kept by it")
     if done.code:
         what = done.err or f"git {arguments[0]} failed"
         raise UnsupportedRepository(
