@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ai_lessons.errors import AiLessonsError
     from ai_lessons.knowledge.entries import Light, Pattern
     from ai_lessons.library.answers import Related, Shown, Why
-    from ai_lessons.library.lessons.lesson_answers import LessonShown
+    from ai_lessons.library.lesson_answers import LessonShown
     from ai_lessons.library.porting.porting_export import Exported
     from ai_lessons.library.promotion.promotions import Promoted
     from ai_lessons.library.running import Ran

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ai_lessons.doors.terminal import View
-    from ai_lessons.library.tiers.tier_states import TierState
+    from ai_lessons.library.tier_states import TierState
 
 
 def tiers(found: Sequence[TierState], view: View) -> str:

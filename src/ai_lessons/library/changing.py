@@ -86,9 +86,9 @@ def delete(parts: Parts, refs: Sequence[str]) -> tuple[Written, ...]:
 
 
 def _removal(parts: Parts, rule: Light) -> Written:
-    from ai_lessons.library.rules.suggesting import propose_removal, told
+    from ai_lessons.library.rules.suggesting import removal, told
 
-    return told(propose_removal(parts, rule.id))
+    return told(removal(parts, rule.id))
 
 
 def _delete(parts: Parts, catalog: Catalog, lights: Sequence[Light]) -> tuple[Written, ...]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ai_lessons.errors import AiLessonsError, AmbiguousName, InvalidEntry, NotFound
 from ai_lessons.index.catalog import Catalog
 from ai_lessons.knowledge.layout import CONFIG_PATH
-from ai_lessons.library.lessons import statements
+from ai_lessons.library import statements
 from ai_lessons.library.rules.in_force import RulesInForce
 from ai_lessons.library.rules.signatures import Signatures
 from ai_lessons.repository.store import AS_IT_IS, Applied, Change, Job, Store

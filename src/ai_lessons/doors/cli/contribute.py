@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ai_lessons import library
 from ai_lessons.doors import render_jobs
 from ai_lessons.doors.cli import asking, learning, promoting, resources, rules
 from ai_lessons.doors.cli.call import Call, pass_call
@@ -107,7 +108,7 @@ def add_lesson(call: Call, /, dash: str | None, content: str | None, file: str |
     text = text_from(content, file, dash, optional=bool(given["when"] and given["because"]))
     project = given.pop("project") or ""
     draft = LessonDraft(content=text, project=project, origin=call.caller, **given)
-    call.answer(call.library.contribute.add_lesson(draft), render_jobs.written)
+    call.answer(library.editing.add_lesson(call.library, draft), render_jobs.written)
 
 
 contribute.add_command(add_lesson, "add")
@@ -134,7 +135,7 @@ contribute.add_command(add_lesson, "add")
 def update(call: Call, /, ref: str, content: str | None, file: str | None, **given: Any) -> None:
     """Change what is stated about an entry, or its text. Only the lines that change are touched."""
     given |= {"versions": flat(given["versions"]), "content": asking.new_text(content, file)}
-    call.answer(call.library.contribute.update(ref, **changes(given)), render_jobs.written)
+    call.answer(library.editing.update(call.library, ref, **changes(given)), render_jobs.written)
 
 
 @contribute.command("edit", examples=["EDITOR=nano ai-lessons contribute edit L-8F3K2A"])
@@ -145,7 +146,7 @@ def edit(call: Call, ref: str) -> None:
     folder = call.settings.folders.state / "edits"
 
     def job(edits: asking.Edits) -> Written | None:
-        return call.library.contribute.edit(ref, edits)
+        return library.editing.edit(call.library, ref, edits)
 
     done = asking.until_valid(job, folder, can_ask=call.can_ask)
     if done is None:
@@ -174,7 +175,7 @@ def link(call: Call, a: str, b: str, relation: str, weight: float | None) -> Non
 
     Relations: related_to, derived_from, has_script, has_doc, proves, contradicts, supersedes, specializes.
     """
-    call.answer(call.library.contribute.link(a, b, relation, weight), render_jobs.written)
+    call.answer(library.editing.link(call.library, a, b, relation, weight), render_jobs.written)
 
 
 @contribute.command("unlink", examples=["ai-lessons contribute unlink L-8F3K2A D-4T7QZM"])
@@ -184,7 +185,7 @@ def link(call: Call, a: str, b: str, relation: str, weight: float | None) -> Non
 @pass_call
 def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
     """Take links between two entries away."""
-    call.answer(call.library.contribute.unlink(a, b, relation), render_jobs.written)
+    call.answer(library.editing.unlink(call.library, a, b, relation), render_jobs.written)
 
 
 resources.register(contribute)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ai_lessons import library
 from ai_lessons.doors import render_jobs
 from ai_lessons.doors.cli import asking
 from ai_lessons.doors.cli.call import Call, pass_call
@@ -71,9 +72,9 @@ def add_resource(call: Call, /, kind: str, preview: bool, **given: Any) -> None:
     given |= {"versions": flat(given["versions"])}
     draft = ResourceDraft(kind=Kind(kind), **given)
     if preview:
-        call.answer(call.library.contribute.preview(draft), render_jobs.previews)
+        call.answer(library.importing.preview(call.library, draft), render_jobs.previews)
     else:
-        show_import(call, call.library.contribute.add_resources(draft), one=is_one_file(draft))
+        show_import(call, library.importing.add_resources(call.library, draft), one=is_one_file(draft))
 
 
 def is_one_file(draft: ResourceDraft) -> bool:
@@ -102,7 +103,7 @@ def refresh_resource(call: Call, refs: tuple[str, ...], every: bool, allow_secre
     """Read docs again from where they came; says when that place has moved on."""
     if bool(refs) == every:
         raise UsageError("name the docs, or give --all", hint="ai-lessons recall list --type doc")
-    done = call.library.contribute.refresh(refs, every=every, allow_secrets=allow_secrets)
+    done = library.refreshing.refresh(call.library, refs, every=every, allow_secrets=allow_secrets)
     call.answer(done, render_jobs.refreshed)
 
 
@@ -123,7 +124,7 @@ def refresh_resource(call: Call, refs: tuple[str, ...], every: bool, allow_secre
 def update_resource(call: Call, /, ref: str, **given: Any) -> None:
     """Change what is stated about a doc or a script."""
     given |= {"versions": flat(given["versions"])}
-    done = call.library.contribute.update(ref, **changes(given), only_resources=True)
+    done = library.editing.update(call.library, ref, **changes(given), only_resources=True)
     call.answer(done, render_jobs.written)
 
 
@@ -137,7 +138,7 @@ def remove(call: Call, refs: Sequence[str], *, yes: bool, only_resources: bool =
         raise Refused("a delete is confirmed on a terminal; nothing was deleted", hint="or say --yes")
     if not yes and not asking.confirm(f"Delete {', '.join(refs)}? (git keeps the history)"):
         raise click.Abort
-    gone = call.library.contribute.delete(refs, only_resources=only_resources)
+    gone = library.editing.delete(call.library, refs, only_resources=only_resources)
     if len(refs) == 1 and len(gone) == 1:
         call.answer(gone[0], lambda one, view: render_jobs.deleted([one], view))
     else:

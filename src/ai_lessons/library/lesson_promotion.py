@@ -8,8 +8,8 @@ from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Problem, Refused
 from ai_lessons.knowledge import markdown
 from ai_lessons.knowledge.entries import Status
 from ai_lessons.knowledge.layout import check_path
-from ai_lessons.library.lessons.lesson_lookup import lesson
-from ai_lessons.library.lessons.lesson_writing import change, promoted_to
+from ai_lessons.library.lesson_lookup import lesson, place_of
+from ai_lessons.library.lesson_writing import change, promoted_to
 from ai_lessons.library.secrets import secret_scan
 from ai_lessons.repository.files import read_file, translated, write_file
 from ai_lessons.repository.locks import held
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.lessons.lesson_answers import LessonChange, Targets
+    from ai_lessons.library.lesson_answers import LessonChange, Targets
+    from ai_lessons.library.opened import Library
     from ai_lessons.library.parts import Parts
 
 HEADING = "## Lessons"
@@ -62,10 +63,17 @@ def target_of(to: str, targets: Targets) -> PromotionTarget:
     return PromotionTarget(targets.tools, f"{name}.md", name, is_skill=False)
 
 
-def promote(parts: Parts, ref: str, to: str, targets: Targets) -> LessonChange:
-    """See `Lessons.promote`. The target is written first: a lesson that is marked promoted stands there."""
+def promote_lesson(library: Library, ref: str, to: str, targets: Targets) -> LessonChange:
+    """Append a lesson to `skill/NAME` or `tool/NAME`, once, and mark it promoted. A file that is not there is made.
+
+    The target is written first: a lesson that is marked promoted stands there.
+
+    Raises:
+        UsageError: no such target, or not a lesson. Conflict: the lesson is marked wrong. Refused: a link is in
+        the way of the target. StorageFailed: it cannot be written.
+    """
+    parts = place_of(library.writing, ref)
     target = target_of(to, targets)
-    parts.current()
     light = lesson(parts, ref)
     if light.details.get("status") == Status.WRONG:
         raise Conflict(

@@ -1,10 +1,10 @@
-"""The repositories of the tiers: the one that is written to, those that are read with it, and any other by its name."""
+"""The opened library: the repository that is written to, those that are read with it, and any other by its name."""
 
 from __future__ import annotations
 
 from functools import partial
 from hashlib import sha256
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 from ai_lessons.errors import AiLessonsError, NoRepository, NotFound, Refused
 from ai_lessons.library.options import ENTERPRISE, PROJECT, USER, TierPlace
@@ -13,6 +13,7 @@ from ai_lessons.library.parts import Parts
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+    from types import TracebackType
 
     from ai_lessons.library.options import Options
     from ai_lessons.library.tiers.embedders import Embedders
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     """What a job that reads is given: one repository, or several as one."""
 
 
-class Tiers:
-    """Opened repositories, each once. For one thread at a time.
+class Library:
+    """Opened repositories, each once. A context manager; for one thread at a time.
 
     The one that is written to (`primary`) and the user's are opened at once, so that a damaged one is met before
     anything is done; the others when they are first asked for.
@@ -51,6 +52,14 @@ class Tiers:
         for place in self._reads:
             if place.name == USER and place.root != root:
                 self._found(place)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def close(self) -> None:
         """Let go of everything that was opened."""

@@ -8,11 +8,11 @@ from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import drafts, markdown
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Status
 from ai_lessons.knowledge.patterns import title_of
+from ai_lessons.library import statements
 from ai_lessons.library.checking import checked, project_name
-from ai_lessons.library.contribute import Contribute
-from ai_lessons.library.lessons import statements
-from ai_lessons.library.lessons.lesson_answers import LessonChange
-from ai_lessons.library.lessons.lesson_lookup import is_firm, lesson
+from ai_lessons.library.editing import add_lesson
+from ai_lessons.library.lesson_answers import LessonChange
+from ai_lessons.library.lesson_lookup import is_firm, lesson, place_of
 from ai_lessons.library.writes import LessonDraft
 from ai_lessons.repository.store import Change, blob_id
 
@@ -20,14 +20,23 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Light, Pattern
+    from ai_lessons.library.opened import Library
     from ai_lessons.library.parts import Parts
 
 CONFIDENCE = {"ai": "medium", "user": "high"}
 """How sure a lesson is taken to be by who states it."""
 
 
-def add(parts: Parts, pattern: Pattern, scope: str, by: str) -> LessonChange:
-    """See `Lessons.add`. An agent that says it speaks for the user does not become a person by that."""
+def add(library: Library, pattern: Pattern, *, scope: str = "", by: str = "ai") -> LessonChange:
+    """A new lesson; `change` says what became of it.
+
+    The same pattern in the same scope is not written twice (unchanged); a person who states what an agent has
+    drafted makes it firm (confirmed).
+
+    Raises:
+        UsageError: the scope cannot be a folder. InvalidEntry: the pattern breaks the format.
+    """
+    parts = library.primary
     by = "ai" if parts.options.agent else by
     project = project_name(scope) if scope else GLOBAL_PROJECT
     same = _same(parts, pattern, project)
@@ -46,7 +55,7 @@ def add(parts: Parts, pattern: Pattern, scope: str, by: str) -> LessonChange:
         dont=pattern.action if pattern.negative else None,
         because=pattern.because,
     )
-    done = Contribute(parts).add_lesson(draft)
+    done = add_lesson(library, draft)
     notes = (*done.notes, *(_history(parts, one) for one in same))
     return LessonChange(
         done.id, done.handle, done.title, done.path, done.commit, "added", by, notes=notes, tier=done.tier
@@ -77,9 +86,13 @@ def _history(parts: Parts, light: Light) -> str:
     return f"{light.handle} says the same and was promoted to {', '.join(promoted_to(fields)) or 'another place'}"
 
 
-def wrong(parts: Parts, ref: str, reason: str, by: str) -> LessonChange:
-    """See `Lessons.wrong`."""
-    parts.current()
+def wrong(library: Library, ref: str, reason: str = "", *, by: str = "ai") -> LessonChange:
+    """Mark a lesson as wrong: it leaves all results, its file and history stay. Again only changes the reason.
+
+    Raises:
+        Refused: an agent calls, and a person stated it. NotFound; UsageError: it is not a lesson.
+    """
+    parts = place_of(library.writing, ref)
     light = lesson(parts, ref)
     settled = light.details.get("status") == Status.WRONG and not reason.strip()
     if is_firm(light) and (by != "user" or parts.options.agent) and not settled:
