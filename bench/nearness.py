@@ -19,7 +19,7 @@ from ai_lessons.index.nearness import bar
 from ai_lessons.library import searching
 from ai_lessons.library.answers import Query
 from ai_lessons.library.opened import Library
-from ai_lessons.library.parts import Parts
+from ai_lessons.library.session import Parts
 from ai_lessons.settings import folders
 from bench import corpora
 from bench.harness import Bar, Outcome, arguments, machine, number, table, world

@@ -6,10 +6,10 @@ import pytest
 
 from ai_lessons.knowledge.evaluation import EvaluationReport, Recommendation
 from ai_lessons.knowledge.reading import read_entry
-from ai_lessons.library.parts import Parts
 from ai_lessons.library.promotion.evaluating import evaluate
 from ai_lessons.library.rules import rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
+from ai_lessons.library.session import Parts
 from library.world import LESSON, OTHER, lesson
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 
 from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.knowledge.entries import Pattern
-from ai_lessons.library import browsing, editing, feedback, lesson_reading, lesson_writing, provenance, running, setup
+from ai_lessons.library import browsing, editing, feedback, lesson_writing, lessons, provenance, running, setup
 from ai_lessons.library.opened import Library
 from ai_lessons.library.sharing import recovering, syncing
 from ai_lessons.repository.events import FOLDER
@@ -225,12 +225,12 @@ def test_a_session_begins_without_what_did_more_harm_than_good(world: World) -> 
         feedback.feedback(world.library, made[name].id, "contradicted")
     feedback.feedback(world.library, made["good"].id, "helpful")
     editing.link(world.library, made["new"].id, made["old"].id, relation="supersedes")
-    loaded = lesson_reading.load(world.fresh())
+    loaded = lessons.load(world.fresh())
     ids = {light.id for _, group in loaded.groups for light in group}
     assert ids == {made[name].id for name in ("good", "firm", "new")}
     assert loaded.total == 3
     assert f"left out, because contradicted more often than helpful: {made['bad'].handle}" in loaded.notes
-    assert {light.id for light in lesson_reading.list_lessons(world.fresh()).entries} >= {
+    assert {light.id for light in lessons.list_lessons(world.fresh()).entries} >= {
         made["bad"].id,
         made["old"].id,
     }

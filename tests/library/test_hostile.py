@@ -13,7 +13,7 @@ import pytest
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, StorageFailed, UsageError
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library import browsing, editing, health, lesson_reading, setup, validating
+from ai_lessons.library import browsing, editing, health, lessons, setup, validating
 from ai_lessons.library.rules import rule_audit, rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
 from ai_lessons.library.sharing import recovering
@@ -346,7 +346,7 @@ def test_a_commit_that_git_would_not_write_stops_no_reader_and_is_named(world: W
 
     assert "Zebras" in world.titles()
     assert world.found("Zebras") == ["Zebras"]
-    lesson_reading.load(world.library)
+    lessons.load(world.library)
     rule_review.pending_rules(world.library)
     health.stats(world.library)
     assert health.doctor(world.library)

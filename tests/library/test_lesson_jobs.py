@@ -7,7 +7,7 @@ import pytest
 
 from ai_lessons.errors import Conflict, NotFound, Refused, UsageError
 from ai_lessons.knowledge.patterns import parse
-from ai_lessons.library import editing, lesson_reading, lesson_writing, searching
+from ai_lessons.library import editing, lesson_writing, lessons, searching
 from library.world import DOC, LESSON, lesson
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ MINIMAL = parse("WHEN multiple approaches -> DO pick minimal -> BECAUSE user pre
 
 
 def handles(world: World, **wanted: object) -> list[str]:
-    return [one.handle for one in lesson_reading.list_lessons(world.library, **wanted).entries]  # type: ignore[arg-type]
+    return [one.handle for one in lessons.list_lessons(world.library, **wanted).entries]  # type: ignore[arg-type]
 
 
 def test_a_pattern_becomes_a_lesson_of_its_scope_in_one_commit(world: World) -> None:
@@ -87,15 +87,15 @@ def test_loading_gives_global_lessons_then_those_of_the_scope_firm_ones_first(wo
     drafted, firm = lesson_writing.add(library, READ_FIRST), lesson_writing.add(library, MINIMAL, by="user")
     own = lesson_writing.add(library, KEEP_SERVER, scope="tmux")
     lesson_writing.add(library, KEEP_SERVER, scope="browser")
-    found = lesson_reading.load(library, "tmux")
+    found = lessons.load(library, "tmux")
     assert found.total == 3
     assert [(scope, [one.id for one in entries]) for scope, entries in found.groups] == [
         ("global", [firm.id, drafted.id]),
         ("tmux", [own.id]),
     ]
-    assert [scope for scope, _ in lesson_reading.load(library).groups] == ["global"]
-    assert lesson_reading.load(library, "global") == lesson_reading.load(library)
-    assert [scope for scope, _ in lesson_reading.load(library, "nothing-here").groups] == ["global"]
+    assert [scope for scope, _ in lessons.load(library).groups] == ["global"]
+    assert lessons.load(library, "global") == lessons.load(library)
+    assert [scope for scope, _ in lessons.load(library, "nothing-here").groups] == ["global"]
 
 
 def test_a_limit_keeps_the_firm_and_the_newest(world: World) -> None:
@@ -106,7 +106,7 @@ def test_a_limit_keeps_the_firm_and_the_newest(world: World) -> None:
                 "T20:14", f"T1{number}:00"
             ),
         )
-    found = lesson_reading.load(world.library, limit=2)
+    found = lessons.load(world.library, limit=2)
     assert found.total == 4
     assert [one.title for one in found.groups[0][1]] == ["Number 0", "Number 3"]
 
@@ -121,24 +121,24 @@ def test_a_limit_holds_for_all_scopes_together(world: World) -> None:
                 scope=scope,
                 by="user" if number == 0 else "ai",
             )
-    found = lesson_reading.load(library, "tmux", limit=3)
+    found = lessons.load(library, "tmux", limit=3)
     assert found.total == 6
     assert [len(entries) for _, entries in found.groups] in ([1, 2], [2, 1])
     assert all(entries[0].details["from"] == "user" for _, entries in found.groups)
-    assert [len(entries) for _, entries in lesson_reading.load(library, "tmux").groups] == [3, 3]
+    assert [len(entries) for _, entries in lessons.load(library, "tmux").groups] == [3, 3]
 
 
 def test_loading_sees_what_an_editor_saved_a_moment_ago(world: World) -> None:
-    assert lesson_reading.load(world.library).total == 0
+    assert lessons.load(world.library).total == 0
     world.write("global/lessons/a.md", lesson())
-    assert lesson_reading.load(world.library).total == 1
+    assert lessons.load(world.library).total == 1
 
 
 def test_showing_gives_the_parts_and_free_text_has_none(world: World) -> None:
     done = lesson_writing.add(world.library, KEEP_SERVER)
-    assert lesson_reading.show(world.library, done.handle).pattern == KEEP_SERVER
+    assert lessons.show(world.library, done.handle).pattern == KEEP_SERVER
     world.write("global/lessons/a.md", lesson())
-    shown = lesson_reading.show(world.library, "L-8F3K2A")
+    shown = lessons.show(world.library, "L-8F3K2A")
     assert shown.pattern is None
     assert shown.body == "Seen twice.\n"
 
@@ -148,7 +148,7 @@ def test_a_wrong_lesson_leaves_every_result_and_keeps_its_file_and_reason(world:
     marked = lesson_writing.wrong(world.library, done.handle, "too specific,\n 2s is enough")
     assert (marked.change, marked.path) == ("wrong", done.path)
     assert handles(world) == []
-    assert lesson_reading.load(world.library, "tmux").total == 0
+    assert lessons.load(world.library, "tmux").total == 0
     assert world.found("tmux") == []
     assert handles(world, every=True) == [done.handle]
     text = world.read(done.path)
@@ -165,7 +165,7 @@ def test_wrong_again_changes_nothing_but_a_new_reason(world: World) -> None:
     assert lesson_writing.wrong(world.library, handle).change == "unchanged"
     assert world.commits() == before
     assert lesson_writing.wrong(world.library, handle, "plainly false").change == "wrong"
-    assert lesson_reading.show(world.library, handle).fields["reason"] == "plainly false"
+    assert lessons.show(world.library, handle).fields["reason"] == "plainly false"
 
 
 def test_a_wrong_lesson_can_be_made_active_again(world: World) -> None:
@@ -199,7 +199,7 @@ def test_an_edit_of_a_lesson_keeps_comments_unknown_keys_and_the_rest(world: Wor
 
 def test_only_lessons_are_shown_and_marked(world: World) -> None:
     world.write("global/docs/unversioned/a.md", f"---\nid: {DOC}\nkind: doc\ntitle: A doc\n---\nText.\n")
-    for job in (partial(lesson_reading.show, world.library), partial(lesson_writing.wrong, world.library)):
+    for job in (partial(lessons.show, world.library), partial(lesson_writing.wrong, world.library)):
         with pytest.raises(UsageError, match="D-4T7QZM is a doc, not a lesson"):
             job("D-4T7QZM")
         with pytest.raises(NotFound):
@@ -240,4 +240,4 @@ def test_a_file_that_changes_meanwhile_is_not_overwritten(world: World, monkeypa
     monkeypatch.setattr(parts, "load", edited_after)
     with pytest.raises(Conflict):
         lesson_writing.wrong(world.library, handle)
-    assert "By hand." in world.read(lesson_reading.show(world.library, handle).entry.path)
+    assert "By hand." in world.read(lessons.show(world.library, handle).entry.path)

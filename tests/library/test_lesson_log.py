@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.errors import InvalidEntry, NotFound
-from ai_lessons.library import lesson_log, lesson_reading, lesson_writing, validating
+from ai_lessons.library import lesson_log, lesson_writing, lessons, validating
 from ai_lessons.library.lesson_log import read_log
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def log(tmp_path: Path) -> Path:
 
 
 def listed(world: World) -> list[tuple[str, str, str, str]]:
-    entries = lesson_reading.list_lessons(world.library, every=True).entries
+    entries = lessons.list_lessons(world.library, every=True).entries
     return sorted(
         (x.project, str(x.details["from"]), str(x.details["status"]), str(x.details["pattern"])) for x in entries
     )
@@ -49,8 +49,8 @@ def test_the_latest_entry_of_an_id_wins_and_deletions_come_as_wrong(world: World
         ("global", "user", "active", "WHEN multiple approaches -> DO pick minimal -> BECAUSE user preference"),
         ("tmux", "ai", "wrong", "WHEN editing tmux.conf -> DO read first -> BECAUSE avoid wrong assumptions"),
     ]
-    wrong = lesson_reading.list_lessons(world.library, scope="tmux", every=True).entries[0]
-    assert lesson_reading.show(world.library, wrong.handle).fields["reason"] == "too specific"
+    wrong = lessons.list_lessons(world.library, scope="tmux", every=True).entries[0]
+    assert lessons.show(world.library, wrong.handle).fields["reason"] == "too specific"
     assert wrong.path.startswith("tmux/lessons/2024-02/")
     assert world.commits()[0] == "Import 2 lessons"
     assert validating.validate(world.library).problems == ()
@@ -84,15 +84,15 @@ def test_what_the_log_has_deleted_since_is_marked_wrong_and_nothing_comes_back(w
     assert done.notes == ("wrong or promoted by now, and known before: 1",)
     assert [status for _, _, status, _ in listed(world)] == ["wrong", "wrong"]
     assert lesson_log.import_log(world.library, log).commit is None
-    (first,) = lesson_reading.list_lessons(world.library, scope="global", every=True).entries
-    assert lesson_reading.show(world.library, first.handle).fields["reason"] == "outdated"
+    (first,) = lessons.list_lessons(world.library, scope="global", every=True).entries
+    assert lessons.show(world.library, first.handle).fields["reason"] == "outdated"
 
 
 def test_what_was_learned_here_is_not_overwritten_by_an_import(world: World, log: Path) -> None:
     first = lesson_log.import_log(world.library, log).written[0]
     lesson_writing.wrong(world.library, first.handle, "changed", by="user")
     lesson_log.import_log(world.library, log)
-    assert lesson_reading.show(world.library, first.handle).fields["status"] == "wrong"
+    assert lessons.show(world.library, first.handle).fields["status"] == "wrong"
 
 
 def test_two_clones_give_a_lesson_the_same_id_and_two_logs_do_not(world: World, log: Path, tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_two_clones_give_a_lesson_the_same_id_and_two_logs_do_not(world: World, 
     other = tmp_path / "other.jsonl"
     other.write_text(row(1, scope="global"))
     assert not {x.id for x in lesson_log.import_log(world.library, other).written} & one
-    assert {x.handle for x in lesson_reading.list_lessons(world.library, every=True).entries} >= {
+    assert {x.handle for x in lessons.list_lessons(world.library, every=True).entries} >= {
         f"L-{one_id[-6:]}" for one_id in one
     }
 

@@ -10,7 +10,7 @@ import pytest
 from ai_lessons.errors import NotFound, UsageError
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library import browsing, editing
-from ai_lessons.library.parts import Parts
+from ai_lessons.library.session import Parts
 from library.world import DOC, LESSON, OTHER, SCRIPT, lesson
 
 if TYPE_CHECKING:

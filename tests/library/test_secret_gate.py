@@ -16,14 +16,13 @@ from ai_lessons.library import (
     editing,
     feedback,
     importing,
-    lesson_promotion,
     lesson_writing,
     refreshing,
     restoring,
     setup,
     validating,
 )
-from ai_lessons.library.lesson_answers import Targets
+from ai_lessons.library.lessons import Targets
 from ai_lessons.library.porting import import_bundle, porting_export
 from ai_lessons.library.rules import rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
@@ -281,10 +280,10 @@ def test_what_is_promoted_is_looked_at_again(world: World, tmp_path: Path) -> No
     world.commit()
     targets = Targets(tmp_path / "skills", tmp_path / "tools")
     with pytest.raises(InvalidEntry, match="GitLab") as told:
-        lesson_promotion.promote_lesson(world.library, LESSON, "tool/login", targets)
+        lesson_writing.promote_lesson(world.library, LESSON, "tool/login", targets)
     assert not targets.tools.exists()
     editing.update(world.library, LESSON, allow_secrets=[(mark_of(told.value), "revoked")])
-    assert lesson_promotion.promote_lesson(world.library, LESSON, "tool/login", targets).change == "promoted"
+    assert lesson_writing.promote_lesson(world.library, LESSON, "tool/login", targets).change == "promoted"
 
 
 def test_an_export_that_holds_one_comes_in_only_with_its_reason(world: World, tmp_path: Path) -> None:

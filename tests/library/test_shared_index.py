@@ -101,7 +101,7 @@ def test_a_clone_without_a_model_searches_text(
     def none(*_: object) -> None:
         raise ModelUnavailable("tiny", [("cache", "not there")])
 
-    monkeypatch.setattr("ai_lessons.library.tiers.embedders.Embedders.embedder", none)
+    monkeypatch.setattr("ai_lessons.library.model.Embedders.embedder", none)
     came = shared_index.index_pull(clone.library, uri)
     assert (came.came, came.missing) == (3, 0)
     assert clone.found("bread") == ["About bread"]

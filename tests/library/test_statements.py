@@ -13,15 +13,14 @@ from ai_lessons.library import (
     contexts,
     editing,
     feedback,
-    lesson_promotion,
-    lesson_reading,
     lesson_writing,
+    lessons,
     provenance,
     reviewing,
     setup,
 )
 from ai_lessons.library.answers import ContextQuery
-from ai_lessons.library.lesson_answers import Targets
+from ai_lessons.library.lessons import Targets
 from ai_lessons.library.writes import LessonDraft
 from library.world import World
 
@@ -56,9 +55,7 @@ def confidence(world: World) -> float:
 
 
 def only(world: World, **options: object) -> Light:
-    (one,) = [
-        x for x in lesson_reading.list_lessons(world.fresh(**options), every=True).entries if x.project == "global"
-    ]
+    (one,) = [x for x in lessons.list_lessons(world.fresh(**options), every=True).entries if x.project == "global"]
     return one
 
 
@@ -167,14 +164,12 @@ def test_an_agent_that_says_it_is_the_user_writes_as_an_agent(world: World, auto
     lesson_writing.add(agent, PATTERN, by="user")
     editing.add_lesson(agent, LessonDraft("Another", "Text.", origin="user"))
     mine = [
-        x
-        for x in lesson_reading.list_lessons(world.fresh()).entries
-        if x.title.startswith(("WHEN", "Another", "committing"))
+        x for x in lessons.list_lessons(world.fresh()).entries if x.title.startswith(("WHEN", "Another", "committing"))
     ]
-    assert {x.details["from"] for x in lesson_reading.list_lessons(world.fresh()).entries} == {"ai"}, mine
-    handle = next(x.handle for x in lesson_reading.list_lessons(world.fresh()).entries if x.title == "Another")
+    assert {x.details["from"] for x in lessons.list_lessons(world.fresh()).entries} == {"ai"}, mine
+    handle = next(x.handle for x in lessons.list_lessons(world.fresh()).entries if x.title == "Another")
     editing.edit(agent, handle, lambda text, _: text.replace("from: ai", "from: user"))
-    assert not any(x.details.get("firm") for x in lesson_reading.list_lessons(world.fresh()).entries)
+    assert not any(x.details.get("firm") for x in lessons.list_lessons(world.fresh()).entries)
 
 
 def test_numbers_that_a_lesson_brings_along_count_only_from_the_users_own_hand(world: World) -> None:
@@ -215,7 +210,7 @@ def _contradict(world: World, ref: str) -> None:
 
 def _promote(world: World, ref: str) -> None:
     folder = world.root.parent
-    lesson_promotion.promote_lesson(
+    lesson_writing.promote_lesson(
         world.fresh(agent="bot"), ref, "tool/git", Targets(folder / "skills", folder / "tools")
     )
 
@@ -230,9 +225,7 @@ def test_an_agent_that_would_silence_a_firm_lesson_is_refused_and_leaves_a_quest
     with pytest.raises(Refused, match="is firm: a person stated it, and an agent cannot") as refused:
         way(world, made.id)
     assert "ai-lessons admin review" in refused.value.hint
-    assert [x.id for _, group in lesson_reading.load(world.fresh()).groups for x in group if x.id == made.id] == [
-        made.id
-    ]
+    assert [x.id for _, group in lessons.load(world.fresh()).groups for x in group if x.id == made.id] == [made.id]
     (asked,) = [x.detail for x in reviewing.review(world.fresh()) if x.entry.id == made.id]
     assert asked.startswith("an agent asks: bot would ")
 
@@ -243,7 +236,7 @@ def test_a_link_that_was_pulled_silences_no_firm_lesson_until_the_user_makes_it(
     push(world, words("ai", more=f"confidence: very-high\nlinks:\n  - {relation}: {firm.id}\n"), *MALLORY)
     asked = ContextQuery(budget=9)
     assert firm.id in [light.id for light in contexts.context(world.fresh(), asked).lessons]
-    assert firm.id in [light.id for _, group in lesson_reading.load(world.fresh()).groups for light in group]
+    assert firm.id in [light.id for _, group in lessons.load(world.fresh()).groups for light in group]
     editing.link(world.fresh(), "01M82N2FBXCV6287247XJ61AAA", firm.id, relation)
     assert firm.id not in [light.id for light in contexts.context(world.fresh(), asked).lessons]
 

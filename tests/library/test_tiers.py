@@ -9,12 +9,11 @@ import pytest
 from ai_lessons.errors import AmbiguousName, NotFound, Refused, StorageFailed
 from ai_lessons.library import browsing, contexts, editing, feedback, provenance, searching
 from ai_lessons.library.answers import ContextQuery, Query
-from ai_lessons.library.opened import Library
+from ai_lessons.library.model import Embedders
+from ai_lessons.library.opened import Library, tier_states
 from ai_lessons.library.options import Places, TierPlace
 from ai_lessons.library.rules import rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
-from ai_lessons.library.tier_states import tier_states
-from ai_lessons.library.tiers.embedders import Embedders
 from ai_lessons.library.writes import LessonDraft
 from hash_embedder import HashEmbedder
 from library.world import LESSON, OTHER, World, lesson, options

@@ -106,7 +106,7 @@ def pattern_of(words: tuple[str, ...], parts: dict[str, str | None]) -> Pattern:
 @pass_call
 def list_lessons(call: Call, scope: str | None, origin: str | None, every: bool) -> None:
     """List lessons, oldest first."""
-    found = library.lesson_reading.list_lessons(call.library, scope=scope, origin=origin, every=every)
+    found = library.lessons.list_lessons(call.library, scope=scope, origin=origin, every=every)
     call.answer(
         found,
         lambda value, view: render_lessons.rows(value.entries, view, every=every),
@@ -120,7 +120,7 @@ def list_lessons(call: Call, scope: str | None, origin: str | None, every: bool)
 @pass_call
 def show(call: Call, ref: str) -> None:
     """Show a lesson in full, as YAML."""
-    call.answer(library.lesson_reading.show(call.library, ref), render_lessons.shown, paged=True)
+    call.answer(library.lessons.show(call.library, ref), render_lessons.shown, paged=True)
 
 
 @lesson.command("wrong", examples=["lesson wrong L-8F3K2A", 'lesson wrong L-8F3K2A --reason "too specific"'])
@@ -143,10 +143,10 @@ def wrong(call: Call, ref: str, reason: str, origin: str | None) -> None:
 @pass_call
 def promote(call: Call, ref: str, to: str) -> None:
     """Append a proven lesson to a skill or tool of yours, once, and mark it promoted."""
-    from ai_lessons.library.lesson_answers import Targets
+    from ai_lessons.library.lessons import Targets
 
     targets = Targets(call.settings.skills_dir, call.settings.tools_dir)
-    done = library.lesson_promotion.promote_lesson(call.library, ref, to, targets)
+    done = library.lesson_writing.promote_lesson(call.library, ref, to, targets)
     call.answer(done, render_lessons.promoted)
 
 
@@ -177,7 +177,7 @@ def search(call: Call, words: tuple[str, ...], scope: str | None, limit: int) ->
 @pass_call
 def load(call: Call, scope: str | None, limit: int) -> None:
     """Print the lessons that a session begins with, as Markdown: the global ones, then those of the scope."""
-    found = library.lesson_reading.load(call.library, scope, limit=limit or None)
+    found = library.lessons.load(call.library, scope, limit=limit or None)
     call.answer(found, render_lessons.loaded, framed=framing.loaded)
 
 

@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from ai_lessons.library import importing as importing
     from ai_lessons.library import indexing as indexing
     from ai_lessons.library import lesson_log as lesson_log
-    from ai_lessons.library import lesson_promotion as lesson_promotion
-    from ai_lessons.library import lesson_reading as lesson_reading
     from ai_lessons.library import lesson_writing as lesson_writing
+    from ai_lessons.library import lessons as lessons
     from ai_lessons.library import migrating as migrating
     from ai_lessons.library import model as model
     from ai_lessons.library import params as params

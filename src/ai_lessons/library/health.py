@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.session import Parts
 
 LOW_SPACE = 200 * 1024 * 1024
 """Bytes free below which the doctor warns: the index and a model take about half of it."""

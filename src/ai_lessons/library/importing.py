@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.session import Parts
     from ai_lessons.library.sharing.incoming import Incoming
     from ai_lessons.library.writes import ResourceDraft
     from ai_lessons.repository.outside import Outside

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ai_lessons.index.rows import Candidates, IndexRefresh
     from ai_lessons.knowledge.entries import Kind
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.session import Parts
 
 _PLACE = "search.index"
 """What kind of thing is agreed to, in the list of what this user trusts."""

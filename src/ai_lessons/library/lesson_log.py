@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Entry, Light
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.session import Parts
 
 LIMIT = 64 * 1024 * 1024
 """Bytes of a log that we read."""

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.migrations import Migration
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.parts import Parts
     from ai_lessons.library.rules.rule_answers import Suggested
+    from ai_lessons.library.session import Parts
 
 
 @dataclass(frozen=True, slots=True)

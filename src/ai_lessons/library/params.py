@@ -12,7 +12,7 @@ from ai_lessons.library.reports import Parameter
 if TYPE_CHECKING:
     from ai_lessons.learning.parameters import Definition
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.session import Parts
 
 
 def params(library: Library, name: str | None = None) -> tuple[Parameter, ...]:

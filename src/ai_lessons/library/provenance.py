@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from ai_lessons.index.catalog_reading import LinkRow
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.answers import Usage
+    from ai_lessons.library.multi_repository import Reader
     from ai_lessons.library.opened import Library, Reading
-    from ai_lessons.library.parts import Parts
-    from ai_lessons.library.tiers.catalogs import Reader
+    from ai_lessons.library.session import Parts
     from ai_lessons.repository.approval.verdicts import BranchView, Evidence, Person, Verdict
     from ai_lessons.repository.history import FileRevision
 

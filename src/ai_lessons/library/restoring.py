@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from ai_lessons.index.catalog_reading import Location
     from ai_lessons.knowledge.entries import Entry
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.parts import Parts
     from ai_lessons.library.rules.rule_answers import Suggested
+    from ai_lessons.library.session import Parts
     from ai_lessons.repository.proposal.proposals import Repository
     from ai_lessons.repository.snapshots import Then
 

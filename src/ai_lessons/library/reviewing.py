@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.session import Parts
 
 REST = timedelta(days=180)
 """How long what was looked at is not asked about again."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import NotFound, Refused, UsageError
@@ -9,14 +10,15 @@ from ai_lessons.knowledge.config import set_value, values_of
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library.governance.enforced import refuse_agents
-from ai_lessons.library.parts import Parts
 from ai_lessons.library.reports import Initialised
 from ai_lessons.library.secrets import secret_gate
+from ai_lessons.library.session import Parts
 from ai_lessons.repository import scaffold
 from ai_lessons.repository.githooks import hooks as client_hooks
 from ai_lessons.repository.store import AUTOCOMMIT, Change, blob_id
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from ai_lessons.library.opened import Library
@@ -111,3 +113,51 @@ def hooks_uninstall(library: Library) -> tuple[str, ...]:
 def hooks_status(library: Library) -> tuple[str, ...]:
     """Which hooks carry our part; a line for each."""
     return client_hooks.hooks_status(library.primary.store.root, scaffold.hooks_dir())
+
+
+@dataclass(frozen=True, slots=True)
+class PushChecked:
+    """Why a push is refused, for those who pushed; nothing: it is taken. `more` counts reasons that are not listed."""
+
+    refused: tuple[str, ...]
+    more: int = 0
+
+
+def check_push(hub: Path, lines: Iterable[str]) -> PushChecked:
+    """Decide about a push inside the `pre-receive` hook of `hub`; `lines` is what git gives that hook to read.
+
+    Raises:
+        Refused: not such lines. NoRepository, NotFound, UnsupportedRepository: it cannot be decided, so refuse it.
+    """
+    from ai_lessons.repository.githooks import pushed, server_hook
+
+    found = pushed.check(hub, server_hook.parse_updates(lines))
+    return PushChecked(found.refused, found.more)
+
+
+def hook_install(hub: Path) -> tuple[str, ...]:
+    """Put our part into the hub's `pre-receive` hook; a line about it.
+
+    Raises:
+        NoRepository: no hub there. StorageFailed: it cannot be written.
+    """
+    from ai_lessons.repository import scaffold
+    from ai_lessons.repository.githooks import hooks, pushed
+
+    return hooks.install_server_hook(pushed.git_dir_of(hub), scaffold.hooks_dir())
+
+
+def hook_uninstall(hub: Path) -> tuple[str, ...]:
+    """Take our part out again, byte for byte."""
+    from ai_lessons.repository import scaffold
+    from ai_lessons.repository.githooks import hooks, pushed
+
+    return hooks.uninstall_server_hook(pushed.git_dir_of(hub), scaffold.hooks_dir())
+
+
+def hook_status(hub: Path) -> tuple[str, ...]:
+    """Whether the hub checks what is pushed to it."""
+    from ai_lessons.repository import scaffold
+    from ai_lessons.repository.githooks import hooks, pushed
+
+    return hooks.server_hook_status(pushed.git_dir_of(hub), scaffold.hooks_dir())

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Entry, Light
     from ai_lessons.library.opened import Reading
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.session import Parts
     from ai_lessons.repository.history import Introduced
     from ai_lessons.repository.store import Change
 

@@ -70,11 +70,11 @@ def doctor(call: Call) -> int:
 @pass_call
 def tiers(call: Call) -> None:
     """Which repositories are read and written from where you stand, and why."""
-    from ai_lessons.doors import render_tiers
-    from ai_lessons.library.tier_states import tier_states
+    from ai_lessons.doors import render_jobs
+    from ai_lessons.library.opened import tier_states
 
     found = tier_states(call.root, call.options())
-    call.answer(found, render_tiers.tiers)
+    call.answer(found, render_jobs.tiers)
 
 
 @admin.command("stats", examples=["ai-lessons admin stats"])

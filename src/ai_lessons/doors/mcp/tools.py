@@ -125,7 +125,7 @@ class Tools:
         limit: Annotated[int, Field(ge=1, le=1000)] = 100,
     ) -> CallToolResult:
         """The lessons that hold everywhere and those of one scope (a project), for the start of a session."""
-        found = self._read(lambda opened: library.lesson_reading.load(opened, scope, limit=limit))
+        found = self._read(lambda opened: library.lessons.load(opened, scope, limit=limit))
         text = framing.loaded(found, self._root)
         return answer(text, shapes.framed(found))
 

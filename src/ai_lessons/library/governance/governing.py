@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.parts import Parts
     from ai_lessons.library.rules.rule_answers import Suggested
+    from ai_lessons.library.session import Parts
     from ai_lessons.repository.store import Change
 
 __all__ = [

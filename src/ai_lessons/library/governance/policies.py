@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.governance import Policy
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.session import Parts
 
 
 class Statement(NamedTuple):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Entry, Light
     from ai_lessons.learning.parameters import ParameterState
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.session import Parts
 
 GROOVE, AGENTS, CLAUDE = "groove", "agents-md", "claude-rules"
 FORMS = (GROOVE, AGENTS, CLAUDE)

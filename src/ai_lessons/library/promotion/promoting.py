@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.knowledge.specifics import Names
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.session import Parts
 
 __all__ = ["Promoted", "PromotionRequest", "promote"]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.session import Parts
     from ai_lessons.repository.approval.verdicts import BranchView, Verdict
     from ai_lessons.repository.proposal.proposals_taken import TakenProposal
 

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Entry
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.parts import Parts
     from ai_lessons.library.rules.rule_warnings import Said
+    from ai_lessons.library.session import Parts
     from ai_lessons.repository.proposal.proposal_pieces import Piece
     from ai_lessons.repository.proposal.proposals import Waiting
 

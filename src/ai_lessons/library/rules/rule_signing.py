@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Entry
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.session import Parts
     from ai_lessons.repository.approval.verdicts import BranchView, UnapprovedChange, Verdict
     from ai_lessons.repository.proposal.proposals import Waiting
     from ai_lessons.repository.signature.records import Decision

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Entry
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.session import Parts
     from ai_lessons.repository.approval.rule_edits import Edited
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.session import Parts
     from ai_lessons.repository.journal import Intent
 
 

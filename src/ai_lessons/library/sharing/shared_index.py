@@ -11,7 +11,7 @@ from ai_lessons.library.index_reports import IndexState, Pulled, Pushed, Shared
 if TYPE_CHECKING:
     from ai_lessons.index.shared import SharedState
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.session import Parts
 
 PROBES = 50
 """Passages whose own vectors are the questions, where recall is measured."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Entry
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.session import Parts
     from ai_lessons.repository.sharing.sync_bring import ConflictSides
 
 TAKES = ("ours", "theirs", "edit")

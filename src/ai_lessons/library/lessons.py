@@ -1,23 +1,97 @@
-"""Lessons listed, loaded and shown, as the program `lesson` does. A lesson's scope is its project.
-
-The catalog alone is needed, because `load` runs at the start of every session of every agent.
-"""
+"""Finding the lesson that a reference names, for all jobs of the program `lesson`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ai_lessons.errors import NotFound, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Status
 from ai_lessons.library.answers import Listing
-from ai_lessons.library.lesson_answers import LessonShown, Loaded
-from ai_lessons.library.lesson_lookup import is_firm, lesson, place_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
+    from pathlib import Path
 
-    from ai_lessons.knowledge.entries import Light
+    from ai_lessons.knowledge.entries import Light, Pattern
     from ai_lessons.library.opened import Library, Reading
+    from ai_lessons.library.session import Parts
+
+
+def lesson(parts: Parts, ref: str) -> Light:
+    """The lesson that is meant. The catalog is up to date.
+
+    Raises:
+        NotFound, AmbiguousName. UsageError: the entry is of another kind.
+    """
+    light = parts.resolve(ref)
+    if light.kind is not Kind.LESSON:
+        raise UsageError(
+            f"{light.handle} is a {light.kind}, not a lesson", hint=f"ai-lessons recall show {light.handle}"
+        )
+    return light
+
+
+def is_firm(light: Light) -> bool:
+    """Whether the user stated it in person, as far as this machine and git's history tell; see `statements`."""
+    return bool(light.details.get("firm"))
+
+
+def place_of(place: Callable[[str], Parts], ref: str) -> Parts:
+    """The repository of a lesson; where there is none, with a word on how to find it."""
+    try:
+        return place(ref)
+    except NotFound as error:
+        error.hint = error.hint or "`lesson list` names them, with --all also the wrong and the promoted"
+        raise
+
+
+class Targets(NamedTuple):
+    """The folders of this user that lessons are promoted into: `skills/NAME/SKILL.md` and `tools/NAME.md`."""
+
+    skills: Path
+    tools: Path
+
+
+class Loaded(NamedTuple):
+    """The active lessons of some scopes, for the start of a session: (scope, lessons), in the order to read them.
+
+    `total` is how many are active there; those beyond the limit of the call are left out of `groups`.
+    """
+
+    groups: tuple[tuple[str, tuple[Light, ...]], ...]
+    total: int
+    notes: tuple[str, ...] = ()
+
+
+class LessonShown(NamedTuple):
+    """One lesson in full. `pattern` is None where the lesson is free text."""
+
+    entry: Light
+    pattern: Pattern | None
+    fields: Mapping[str, Any]
+    body: str
+    notes: tuple[str, ...] = ()
+
+
+class LessonChange(NamedTuple):
+    """What became of one lesson: `change` is added, confirmed, wrong, promoted or unchanged.
+
+    `commit` is None where nothing was written or the write waits. `target` is the file that the lesson stands in now
+    besides its own, as an absolute path; `tier` is of which repository.
+    """
+
+    id: str
+    handle: str
+    title: str
+    path: str
+    commit: str | None
+    change: str
+    origin: str = ""
+    target: str = ""
+    notes: tuple[str, ...] = ()
+    tier: str = ""
+
 
 ORIGINS = ("ai", "user")
 _LESSONS = frozenset({Kind.LESSON})
@@ -67,7 +141,7 @@ def show(library: Library, ref: str) -> LessonShown:
         NotFound: no such entry. UsageError: it is not a lesson.
     """
     from ai_lessons.knowledge.entries import Entry
-    from ai_lessons.library.showing import contents_of
+    from ai_lessons.library.browsing import contents_of
 
     parts = place_of(library.holding, ref)
     light = lesson(parts, ref)

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.config import RepositoryConfig
     from ai_lessons.knowledge.entries import Entry, Light
     from ai_lessons.library.indexing import Indexing
+    from ai_lessons.library.model import Embedders
     from ai_lessons.library.options import Options
-    from ai_lessons.library.tiers.embedders import Embedders
     from ai_lessons.library.usage import Usages
     from ai_lessons.library.writes import Written
     from ai_lessons.repository.commit import Committer
@@ -220,7 +220,7 @@ class Parts:
     @cached_property
     def embedders(self) -> Embedders:
         """The embedding models."""
-        from ai_lessons.library.tiers.embedders import Embedders
+        from ai_lessons.library.model import Embedders
 
         return self._shared_embedders() if self._shared_embedders else Embedders(self.options)
 
