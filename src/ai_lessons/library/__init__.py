@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ai_lessons.library import lessons as lessons
     from ai_lessons.library import migrating as migrating
     from ai_lessons.library import model as model
+    from ai_lessons.library import multi_repository as multi_repository
     from ai_lessons.library import params as params
     from ai_lessons.library import provenance as provenance
     from ai_lessons.library import refreshing as refreshing
@@ -33,8 +34,11 @@ if TYPE_CHECKING:
     from ai_lessons.library import running as running
     from ai_lessons.library import searching as searching
     from ai_lessons.library import setup as setup
+    from ai_lessons.library import usage as usage
     from ai_lessons.library import validating as validating
+    from ai_lessons.library import writes as writes
     from ai_lessons.library.governance import enforced as enforced
+    from ai_lessons.library.governance import governing as governing
     from ai_lessons.library.porting import import_bundle as import_bundle
     from ai_lessons.library.porting import porting_export as porting_export
     from ai_lessons.library.promotion import promoting as promoting
@@ -44,12 +48,14 @@ if TYPE_CHECKING:
     from ai_lessons.library.rules import rule_signing as rule_signing
     from ai_lessons.library.rules import rule_trust as rule_trust
     from ai_lessons.library.rules import suggesting as suggesting
+    from ai_lessons.library.secrets import secret_gate as secret_gate
     from ai_lessons.library.sharing import recovering as recovering
     from ai_lessons.library.sharing import shared_index as shared_index
     from ai_lessons.library.sharing import syncing as syncing
 
 FOLDERS = {
     "enforced": "ai_lessons.library.governance.enforced",
+    "governing": "ai_lessons.library.governance.governing",
     "import_bundle": "ai_lessons.library.porting.import_bundle",
     "porting_export": "ai_lessons.library.porting.porting_export",
     "promoting": "ai_lessons.library.promotion.promoting",
@@ -59,6 +65,7 @@ FOLDERS = {
     "rule_review": "ai_lessons.library.rules.rule_review",
     "rule_signing": "ai_lessons.library.rules.rule_signing",
     "rule_trust": "ai_lessons.library.rules.rule_trust",
+    "secret_gate": "ai_lessons.library.secrets.secret_gate",
     "shared_index": "ai_lessons.library.sharing.shared_index",
     "suggesting": "ai_lessons.library.rules.suggesting",
     "syncing": "ai_lessons.library.sharing.syncing",

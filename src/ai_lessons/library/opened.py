@@ -6,9 +6,11 @@ from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
 
+from ai_lessons import library
 from ai_lessons.errors import AiLessonsError, NoRepository, NotFound, Refused
 from ai_lessons.library.options import ENTERPRISE, PROJECT, USER, TierPlace
 from ai_lessons.library.session import Parts
+from ai_lessons.repository.store import Change, Store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
     from ai_lessons.library.model import Embedders
     from ai_lessons.library.multi_repository import Several
     from ai_lessons.library.options import Options
-    from ai_lessons.repository.store import Change
 
     Reading: TypeAlias = Parts | Several
     """What a job that reads is given: one repository, or several as one."""
@@ -84,9 +85,7 @@ class Library:
             if len(found) == 1 and not self._notes:
                 self._reading = found[0]
             else:
-                from ai_lessons.library.multi_repository import Several
-
-                self._reading = Several(found, list(self._notes.values()))
+                self._reading = library.multi_repository.Several(found, list(self._notes.values()))
         return self._reading
 
     def open(self, name: str) -> Parts:
@@ -166,9 +165,7 @@ class Library:
         return place.name == USER or any(x.name == USER and x.root == place.root for x in self.options.places.known)
 
     def _guard(self, into: Parts, changes: Sequence[Change]) -> None:
-        from ai_lessons.library.governance.governing import guard
-
-        guard(self, into)(changes)
+        library.governing.guard(self, into)(changes)
 
     def _index_dir(self, place: TierPlace) -> str | None:
         """That of the user's repository is where the user says; one for another tier lies beside it."""
@@ -179,9 +176,7 @@ class Library:
 
     def _shared_embedders(self) -> Embedders:
         if self._embedders is None:
-            from ai_lessons.library.model import Embedders
-
-            self._embedders = Embedders(self.options)
+            self._embedders = library.model.Embedders(self.options)
         return self._embedders
 
 
@@ -226,8 +221,6 @@ def _state(place: TierPlace, root: Path, reads: set[Path], options: Options) -> 
         return TierState(name, ELSEWHERE, path, _why_not(place, options), url=place.url)
     if name == options.places.belongs_to:
         why = "the project's .ai-lessons.toml names it"
-    from ai_lessons.repository.store import Store
-
     try:
         Store.open(place.root).close()
     except NoRepository as error:
