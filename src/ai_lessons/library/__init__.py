@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from ai_lessons.library import browsing as browsing
     from ai_lessons.library import contexts as contexts
     from ai_lessons.library import editing as editing
-    from ai_lessons.library import feedback as feedback
     from ai_lessons.library import graphs as graphs
     from ai_lessons.library import health as health
     from ai_lessons.library import importing as importing
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from ai_lessons.library import params as params
     from ai_lessons.library import provenance as provenance
     from ai_lessons.library import refreshing as refreshing
+    from ai_lessons.library import reports as reports
     from ai_lessons.library import restoring as restoring
     from ai_lessons.library import reviewing as reviewing
     from ai_lessons.library import running as running
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from ai_lessons.library import setup as setup
     from ai_lessons.library import usage as usage
     from ai_lessons.library import validating as validating
-    from ai_lessons.library import writes as writes
     from ai_lessons.library.governance import enforced as enforced
     from ai_lessons.library.governance import governing as governing
     from ai_lessons.library.porting import import_bundle as import_bundle

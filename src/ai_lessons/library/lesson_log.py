@@ -15,7 +15,7 @@ from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Pattern, Status
 from ai_lessons.library.checking import checked, project_name
 from ai_lessons.library.importing import told_of
 from ai_lessons.library.lesson_writing import CONFIDENCE
-from ai_lessons.library.writes import Imported
+from ai_lessons.library.reports import Imported
 from ai_lessons.repository import outside
 from ai_lessons.repository.store import Change, blob_id
 

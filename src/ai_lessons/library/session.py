@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from ai_lessons.library.indexing import Indexing
     from ai_lessons.library.model import Embedders
     from ai_lessons.library.options import Options
+    from ai_lessons.library.reports import Written
     from ai_lessons.library.usage import Usages
-    from ai_lessons.library.writes import Written
     from ai_lessons.repository.commit import Committer
     from ai_lessons.repository.history import History
 
@@ -360,7 +360,7 @@ class Parts:
         lights = self.current(parsed).many(ids)
         said = (*notes, *_said(applied))
         found = (lights[one] for one in dict.fromkeys(ids) if one in lights)
-        written = library.writes.Written
+        written = library.reports.Written
         return tuple(written(x.id, x.handle, x.kind, x.title, x.path, applied.commit, said, x.tier) for x in found)
 
     def written_one(self, entry: Entry, applied: Applied, notes: Sequence[str] = ()) -> Written:
@@ -370,7 +370,7 @@ class Parts:
         lost = (f"{entry.path} was written, and is not there any more",) if gone else ()
         self._place = self._place or self._where()
         said = (*notes, *_said(applied), *lost)
-        return library.writes.Written(
+        return library.reports.Written(
             entry.id, name, entry.kind, entry.title, entry.path, applied.commit, said, self.options.tier
         )
 
