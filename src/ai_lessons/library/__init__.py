@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ai_lessons.library import migrating as migrating
     from ai_lessons.library import model as model
     from ai_lessons.library import multi_repository as multi_repository
+    from ai_lessons.library import opened as opened
     from ai_lessons.library import params as params
     from ai_lessons.library import provenance as provenance
     from ai_lessons.library import refreshing as refreshing

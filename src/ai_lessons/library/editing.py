@@ -15,6 +15,7 @@ from ai_lessons.library import importing, statements
 from ai_lessons.library.checking import checked, project_name
 from ai_lessons.library.relating import opposites, refuse_circle, refuse_wrong_kinds
 from ai_lessons.library.reports import Feedback
+from ai_lessons.library.rules import suggesting
 from ai_lessons.library.secrets import secret_scan
 from ai_lessons.repository.store import Applied, Change, blob_id
 
@@ -281,9 +282,7 @@ def rewrite(parts: Parts, entry: Entry, text: str, new_text: str, path: str, sub
     if entry.kind is Kind.RULE:
         if new_text == text and path == entry.path:
             return parts.written_one(entry, Applied(None), ("nothing changed",))
-        from ai_lessons.library.rules.suggesting import propose_text
-
-        return propose_text(parts, entry, path, new_text)
+        return suggesting.propose_text(parts, entry, path, new_text)
     is_script = entry.kind is Kind.SCRIPT
     old_file, new_file = entry.file, layout.side_of(path) if is_script else path
     code = parts.store.read(entry.path) if is_script and entry.code else b""
@@ -316,9 +315,7 @@ def remove(parts: Parts, refs: Sequence[str]) -> tuple[Written, ...]:
 
 
 def _removal(parts: Parts, rule: Light) -> Written:
-    from ai_lessons.library.rules.suggesting import removal, told
-
-    return told(removal(parts, rule.id))
+    return suggesting.told(suggesting.removal(parts, rule.id))
 
 
 def _delete(parts: Parts, catalog: Catalog, lights: Sequence[Light]) -> tuple[Written, ...]:
