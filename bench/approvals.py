@@ -92,11 +92,11 @@ def look(root: Path) -> dict[str, float]:
 
 def approve(root: Path) -> dict[str, float]:
     """Median seconds of taking one proposal: objects, branch, git's index and the file in the working tree."""
+    from ai_lessons.repository import proposal_commits, proposals
     from ai_lessons.repository.approval import trunk
     from ai_lessons.repository.commit import Committer
     from ai_lessons.repository.objects import opened
-    from ai_lessons.repository.proposal import deciding, proposals
-    from ai_lessons.repository.proposal.proposing import Wish, propose
+    from ai_lessons.repository.proposal_commits import ProposalRequest, propose
     from ai_lessons.repository.store import Store
 
     store = Store.open(root, committing=Committer)
@@ -106,11 +106,11 @@ def approve(root: Path) -> dict[str, float]:
             rule = f"01JD3Z8QK5W7M2X9V4T7{n:06d}"
             text = f"---\nid: {rule}\nkind: rule\ntitle: New {n}\nrationale: measured\n---\nDo {n}.\n".encode()
             path = f"p{n % 20}/rules/new-{n:06d}.md"
-            wish = Wish(rule, f"R-{rule[-6:]}-new-{n}", f"Propose rule: New {n}", {path: text})
+            wish = ProposalRequest(rule, f"R-{rule[-6:]}-new-{n}", f"Propose rule: New {n}", {path: text})
             propose(store, repo, trunk.look(store.worktree, BRANCH), wish)
         while waiting := proposals.waiting(repo, found := trunk.look(store.worktree, BRANCH), set()):
             start = time.perf_counter()
-            deciding.approve(store, repo, found, waiting[0], "New")
+            proposal_commits.approve(store, repo, found, waiting[0], "New")
             took.append(time.perf_counter() - start)
     return {"approve": median(took), "slowest": max(took), "approved": len(took)}
 

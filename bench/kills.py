@@ -29,12 +29,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library import browsing, editing, importing, validating
+from ai_lessons.library import browsing, editing, importing, proposing, review, validating
 from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options
 from ai_lessons.library.reports import LessonDraft, ResourceDraft
-from ai_lessons.library.rules import rule_review, suggesting
-from ai_lessons.library.rules.rule_answers import RuleDraft
+from ai_lessons.library.rule_answers import RuleDraft
 from ai_lessons.library.sharing import recovering
 from ai_lessons.repository.store import Store
 from bench.harness import Bar, Outcome, World, arguments, machine, program, table, world
@@ -103,12 +102,12 @@ def bring(place: Place) -> Callable[[Library], None]:
 
 def approve(place: Place) -> Callable[[Library], None]:
     with place.library() as library:
-        waiting = rule_review.pending_rules(library)
+        waiting = review.pending_rules(library)
         if not waiting:
-            suggesting.suggest_rule(library, RuleDraft(f"Rule {place.count}", "So that it is tried.", "Do it.\n"))
-            waiting = rule_review.pending_rules(library)
+            proposing.suggest_rule(library, RuleDraft(f"Rule {place.count}", "So that it is tried.", "Do it.\n"))
+            waiting = review.pending_rules(library)
     branch = waiting[0].branch
-    return lambda library: say(rule_review.approve_rule(library, branch).path)
+    return lambda library: say(review.approve_rule(library, branch).path)
 
 
 def delete(place: Place) -> Callable[[Library], None]:

@@ -21,9 +21,7 @@ from ai_lessons.doors.lesson_cli import lesson
 from ai_lessons.knowledge.checks import check_entry
 from ai_lessons.knowledge.layout import lesson_path, place
 from ai_lessons.knowledge.reading import read_entry
-from ai_lessons.library import answers, reports
-from ai_lessons.library.governance import enforced
-from ai_lessons.library.rules import rule_answers
+from ai_lessons.library import answers, policies, reports, rule_answers
 from ai_lessons.library.sharing import syncing as sharing
 from docs_world import Session, align, rewritten, shape, steps
 from test_architecture import MAY_IMPORT
@@ -159,7 +157,7 @@ ANSWERS = (
     reports.Stale,
     reports.Stats,
     answers.Approval,
-    enforced.Enforced,
+    policies.Enforced,
     rule_answers.Approved,
     rule_answers.AuditRow,
     rule_answers.Pending,

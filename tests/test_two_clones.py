@@ -7,20 +7,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.library import browsing, editing, searching
+from ai_lessons.library import audit, browsing, editing, proposing, review, searching
 from ai_lessons.library.answers import Query
 from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options
 from ai_lessons.library.reports import LessonDraft
-from ai_lessons.library.rules import rule_audit, rule_review, suggesting
-from ai_lessons.library.rules.rule_answers import RuleDraft
+from ai_lessons.library.rule_answers import RuleDraft
 from ai_lessons.library.sharing import syncing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from ai_lessons.library.rules.rule_answers import Suggested
+    from ai_lessons.library.rule_answers import Suggested
     from conftest import Git
 
 
@@ -46,7 +45,7 @@ class Clone:
 
     def suggest(self, title: str = "GET before PUT") -> Suggested:
         with self.library(agent="claude") as library:
-            made = suggesting.suggest_rule(library, RuleDraft(title, "PUT replaces all", "Send all of it back."))
+            made = proposing.suggest_rule(library, RuleDraft(title, "PUT replaces all", "Send all of it back."))
         self.run("push", "-q", "origin", made.branch)
         return made
 
@@ -90,8 +89,8 @@ def merged_without_fast_forward(person: Clone, made: Suggested) -> None:
 
 def approved_by_command(person: Clone, made: Suggested) -> None:
     with person.library() as library:
-        assert [one.branch for one in rule_review.pending_rules(library)] == [f"origin/{made.branch}"]
-        rule_review.approve_rule(library, made.handle)
+        assert [one.branch for one in review.pending_rules(library)] == [f"origin/{made.branch}"]
+        review.approve_rule(library, made.handle)
 
 
 def squashed(person: Clone, made: Suggested) -> None:
@@ -123,8 +122,8 @@ def test_what_a_person_takes_in_one_clone_is_served_in_the_other(
             "agent <agent@example.com>",
             2,
         )
-        assert rule_review.pending_rules(library) == ()
-        assert rule_audit.audit(library).ok
+        assert review.pending_rules(library) == ()
+        assert audit.audit(library).ok
         found = searching.search(library, Query("GET before PUT, send all of it back", project="global"))
         assert [hit.entry.id for hit in found.rules] == [made.id]
     assert "error" not in pair.agent.run("fsck", "--strict")
@@ -132,18 +131,18 @@ def test_what_a_person_takes_in_one_clone_is_served_in_the_other(
 
 def test_sync_carries_proposals_and_approvals_and_a_merge_of_it_takes_nothing_from_them(pair: Pair) -> None:
     with pair.agent.library(agent="claude") as library:
-        made = suggesting.suggest_rule(library, RuleDraft("GET before PUT", "PUT replaces all", "Send all of it back."))
+        made = proposing.suggest_rule(library, RuleDraft("GET before PUT", "PUT replaces all", "Send all of it back."))
         assert syncing.sync(library).proposals == (made.branch,)
         assert syncing.sync(library).proposals == ()
     with pair.person.library() as library:
         assert syncing.sync(library).arrived == (made.branch,)
-        assert rule_review.approve_rule(library, made.handle).branch == f"origin/{made.branch}"
+        assert review.approve_rule(library, made.handle).branch == f"origin/{made.branch}"
         syncing.sync(library)
     with pair.agent.library(agent="claude") as library:
         editing.add_lesson(library, LessonDraft("Meanwhile", "Text."))
         done = syncing.sync(library)
         assert (done.received, done.sent, done.merged, done.conflicts) == (2, 2, (), ())
-        assert rule_audit.audit(library).ok
+        assert audit.audit(library).ok
         assert syncing.sync(library).proposals == ()
     for clone in (pair.agent, pair.person):
         with clone.library() as library:
@@ -151,22 +150,20 @@ def test_sync_carries_proposals_and_approvals_and_a_merge_of_it_takes_nothing_fr
             approval = browsing.show(library, made.handle).approval
             assert approval is not None
             assert (approval.approved_by, approval.evidence) == ("person <human@example.com>", 2)
-            assert rule_review.pending_rules(library) == ()
+            assert review.pending_rules(library) == ()
 
 
 def test_a_rejection_reaches_the_other_clone_and_meets_the_next_suggestion(pair: Pair) -> None:
     made = pair.agent.suggest()
     pair.person.run("fetch", "-q")
     with pair.person.library() as library:
-        done = rule_review.reject_rule(library, made.handle, reason="too broad")
+        done = review.reject_rule(library, made.handle, reason="too broad")
     assert done.notes == (f"its branch is still on origin: git push origin --delete {made.branch}",)
     pair.person.run("push", "-q", "origin", "main", f":{made.branch}")
     pair.agent.run("pull", "-q", "--prune")
     with pair.agent.library(agent="claude") as library:
-        assert rule_review.pending_rules(library) == ()
-        again = suggesting.suggest_rule(
-            library, RuleDraft("GET before PUT", "PUT replaces all", "Send all of it back.")
-        )
+        assert review.pending_rules(library) == ()
+        again = proposing.suggest_rule(library, RuleDraft("GET before PUT", "PUT replaces all", "Send all of it back."))
     assert len(again.warnings) == 1
     assert again.warnings[0].startswith("the same was rejected on ")
     assert again.warnings[0].endswith(": too broad")
@@ -176,7 +173,7 @@ def test_both_clones_work_at_once_and_plain_pull_and_push_settle_it(pair: Pair) 
     one, two = pair.agent.suggest("First thing"), pair.agent.suggest("Second matter")
     pair.person.run("fetch", "-q")
     with pair.person.library() as library:
-        rule_review.approve_rule(library, one.handle)
+        review.approve_rule(library, one.handle)
     (pair.agent.root / "2.md").write_text("x\n")
     pair.agent.run("add", "-A")
     pair.agent.run("commit", "-qm", "other work")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.library.rules.rule_desk import SHOWN
+from ai_lessons.library.proposal_context import SHOWN
 from ai_lessons.repository import git as git_program
 
 if TYPE_CHECKING:

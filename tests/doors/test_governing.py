@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.doors.render_enforcement import enforcement as told
+from ai_lessons.doors.render_rules import enforcement as told
 from ai_lessons.doors.terminal import View
-from ai_lessons.library.governance.enforced import Enforced, Enforcement
+from ai_lessons.library.policies import Enforced, Enforcement
 from doors.mcp_world import inside
 
 if TYPE_CHECKING:

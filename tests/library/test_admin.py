@@ -8,9 +8,8 @@ import pytest
 
 from ai_lessons.errors import InvalidEntry, NotFound, Refused, Unreachable, UsageError
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library import browsing, editing, health, indexing, model, setup, validating
+from ai_lessons.library import browsing, editing, health, indexing, model, rules_in_force, setup, validating
 from ai_lessons.library.opened import Library
-from ai_lessons.library.rules import rule_count
 from ai_lessons.library.setup import init_repository
 from ai_lessons.library.sharing import recovering
 from library.world import DOC, LESSON, OTHER, SCRIPT, World, lesson, options, rule
@@ -40,7 +39,7 @@ def test_init_makes_a_repository_with_a_starter_set_once(world: World, git: Git,
     assert git(tmp_path / "kb", "status", "--porcelain") == ""
     with Library(tmp_path / "kb", world.options) as library:
         assert health.stats(library).entries["lesson"] >= 12
-        assert rule_count.pending_count(library) >= 4
+        assert rules_in_force.pending_count(library) >= 4
         assert [light for light in browsing.list_entries(library).entries if light.kind == "rule"] == []
         assert validating.validate(library).problems == ()
         assert {check.state for check in health.doctor(library)} <= {"ok", "warning"}

@@ -6,16 +6,16 @@ import pytest
 
 from ai_lessons.knowledge.evaluation import EvaluationReport, Recommendation
 from ai_lessons.knowledge.reading import read_entry
-from ai_lessons.library.promotion.evaluating import evaluate
-from ai_lessons.library.rules import rule_review, suggesting
-from ai_lessons.library.rules.rule_answers import RuleDraft
+from ai_lessons.library import proposing, review
+from ai_lessons.library.comparing import evaluate
+from ai_lessons.library.rule_answers import RuleDraft
 from ai_lessons.library.session import Parts
 from library.world import LESSON, OTHER, lesson
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from library.world import CountingEmbedder, World
+    from library.world import World
 
 PATTERN = "\n  when: updating a workflow\n  {}: GET it first\n  because: PUT deletes what the payload omits"
 BODY = "Seen with version 9.12: `PUT /workflows` answers 200 and the statuses that it did not name are gone.\n"
@@ -54,7 +54,7 @@ def test_the_same_text_under_another_id_is_found(target: Parts, world: World) ->
     assert messages(report) == ["the same is there already: L-8F3K2A 'PUT replaces the workflow' (user)"]
 
 
-def test_what_says_much_the_same_is_found_by_words_where_there_is_no_model(target: Parts, world: World) -> None:
+def test_what_says_much_the_same_is_found_by_words_(target: Parts, world: World) -> None:
     world.write(
         "web/lessons/b.md", text_of(title="PUT replaces the whole workflow", body="Twice.\n").replace(OTHER, LESSON)
     )
@@ -63,17 +63,11 @@ def test_what_says_much_the_same_is_found_by_words_where_there_is_no_model(targe
     assert report.recommendation is Recommendation.REVISE
 
 
-def test_and_by_meaning_where_there_is_one(target: Parts, world: World, embedder: CountingEmbedder) -> None:
-    world.write("web/lessons/b.md", lesson(LESSON, "Nothing like it", "Nothing at all.\n"))
-    assert evaluated(target, text_of()).findings == ()
-    assert embedder.asked
-
-
 def test_an_opposite_lesson_and_a_rule_that_forbids_it_are_found(target: Parts, world: World) -> None:
     world.write("web/lessons/b.md", text_of("dont", "Never ask twice", "Other.\n").replace(OTHER, LESSON))
     world.commit()
-    made = suggesting.suggest_rule(world.library, RuleDraft("Never GET it first", "It is slow."))
-    rule_review.approve_rule(world.library, made.id)
+    made = proposing.suggest_rule(world.library, RuleDraft("Never GET it first", "It is slow."))
+    review.approve_rule(world.library, made.id)
     report = evaluated(target, text_of())
     said = [one for one in messages(report) if "opposite" in one]
     assert said == [

@@ -13,17 +13,14 @@ from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Refused, U
 from ai_lessons.knowledge.entries import Entry, Kind
 from ai_lessons.knowledge.governance import Policies, Policy, PolicyVerdict
 from ai_lessons.knowledge.passages import code_blocks
-from ai_lessons.library import browsing, editing, importing
-from ai_lessons.library.governance import governing
-from ai_lessons.library.governance.governing import Move, allow, request_release, ruling
-from ai_lessons.library.governance.policies import governed
+from ai_lessons.library import browsing, editing, governing, importing, promoting, proposing, review
+from ai_lessons.library.governing import Move, allow, request_release, ruling
 from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options, Places, TierPlace
-from ai_lessons.library.promotion import promoting
-from ai_lessons.library.promotion.promoting import PromotionRequest
+from ai_lessons.library.policies import governed
+from ai_lessons.library.promoting import PromotionRequest
 from ai_lessons.library.reports import LessonDraft, ResourceDraft
-from ai_lessons.library.rules import rule_review, suggesting
-from ai_lessons.library.rules.rule_answers import RuleDraft
+from ai_lessons.library.rule_answers import RuleDraft
 from ai_lessons.repository import enforcement
 from library.world import lesson, options
 
@@ -31,7 +28,7 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
     from pathlib import Path
 
-    from ai_lessons.library.promotion.promoting import Promoted
+    from ai_lessons.library.promoting import Promoted
     from ai_lessons.repository.enforcement import Enforced
     from conftest import Git
 
@@ -93,10 +90,10 @@ class Company:
         return self.tiers(**how)
 
     def log(self) -> list[Enforced]:
-        return list(enforcement.read(self.options.state_dir).rows)
+        return list(enforcement.read_log(self.options.state_dir).rows)
 
     def approve(self, branch: str, tier: str = ACME) -> None:
-        rule_review.approve_rule(self.library(writes=tier), branch)
+        review.approve_rule(self.library(writes=tier), branch)
 
 
 @pytest.fixture
@@ -323,7 +320,7 @@ class TestReleases:
 
     def test_the_proposal_shows_the_text_and_why_it_is_asked_for(self, company: Company) -> None:
         asked = request_release(company.tiers(), move(text=CODE))
-        (waiting,) = rule_review.pending_rules(company.library(writes=ACME))
+        (waiting,) = review.pending_rules(company.library(writes=ACME))
         assert waiting.kind == "release"
         assert waiting.title == "PUT replaces all to user"
         assert "run --it" in waiting.body
@@ -336,13 +333,13 @@ class TestReleases:
         again = request_release(company.tiers(), move())
         assert again.branch == first.branch
         assert again.warnings == (f"asked for already: {first.branch} waits for a person",)
-        assert len(rule_review.pending_rules(company.library(writes=ACME))) == 1
+        assert len(review.pending_rules(company.library(writes=ACME))) == 1
         other = request_release(company.tiers(), move(target=BETA))
         assert other.branch != first.branch
 
     def test_asking_again_for_what_was_turned_down_says_so(self, company: Company) -> None:
         first = request_release(company.tiers(), move())
-        rule_review.reject_rule(company.library(writes=ACME), first.branch, reason="It names a customer")
+        review.reject_rule(company.library(writes=ACME), first.branch, reason="It names a customer")
         again = request_release(company.tiers(), move())
         assert again.branch != first.branch
         assert again.warnings == ("the same was rejected on 2026-11-21: It names a customer",)
@@ -365,7 +362,7 @@ class TestReleases:
     def test_a_secret_is_not_put_into_a_record(self, company: Company) -> None:
         with pytest.raises(InvalidEntry):
             request_release(company.tiers(), move(text="token: ghp_" + "a1B2c3D4e5F6" * 3 + "\n"))
-        assert rule_review.pending_rules(company.library(writes=ACME)) == ()
+        assert review.pending_rules(company.library(writes=ACME)) == ()
 
     def test_a_record_that_nobody_merged_releases_nothing(self, company: Company) -> None:
         asked = request_release(company.tiers(), move())
@@ -483,7 +480,7 @@ class TestTheUsersRepositoryMeanwhile:
         for job in (
             lambda: editing.add_lesson(library, LessonDraft("Words", "Plain.\n")),
             lambda: editing.update(library, "L-8F3K2A", title="Else"),
-            lambda: suggesting.suggest_rule(library, RuleDraft("Do it", "because")),
+            lambda: proposing.suggest_rule(library, RuleDraft("Do it", "because")),
         ):
             with pytest.raises(Refused, match="nothing is written to the user's repository"):
                 job()

@@ -13,10 +13,9 @@ import pytest
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, StorageFailed, UsageError
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library import browsing, editing, health, lessons, setup, validating
+from ai_lessons.library import audit, browsing, editing, health, lessons, proposing, review, setup, validating
 from ai_lessons.library.reports import LessonDraft
-from ai_lessons.library.rules import rule_audit, rule_review, suggesting
-from ai_lessons.library.rules.rule_answers import RuleDraft
+from ai_lessons.library.rule_answers import RuleDraft
 from ai_lessons.library.sharing import recovering
 from library.world import LESSON, OTHER, lesson
 
@@ -292,7 +291,7 @@ from ai_lessons.library.options import Options
 from ai_lessons.library.opened import Library
 from ai_lessons.library import browsing, editing
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library.rules.rule_answers import RuleDraft
+from ai_lessons.library.rule_answers import RuleDraft
 from ai_lessons.library.reports import LessonDraft
 o = Path("/nonexistent")
 with Library(Path({str(world.root)!r}), Options(o, o, o, Path("/"), offline=True)) as library:
@@ -347,30 +346,30 @@ def test_a_commit_that_git_would_not_write_stops_no_reader_and_is_named(world: W
     assert "Zebras" in world.titles()
     assert world.found("Zebras") == ["Zebras"]
     lessons.load(world.library)
-    rule_review.pending_rules(world.library)
+    review.pending_rules(world.library)
     health.stats(world.library)
     assert health.doctor(world.library)
     draft = RuleDraft("New", "Because.", "Do it.")
-    made_rule = suggesting.suggest_rule(world.library, draft)
-    rule_review.approve_rule(world.library, made_rule.handle)
+    made_rule = proposing.suggest_rule(world.library, draft)
+    review.approve_rule(world.library, made_rule.handle)
     assert [light.title for light in browsing.list_entries(world.library, kinds=[Kind.RULE]).entries] == ["New"]
     browsing.log(world.library, made_rule.handle)
     named = made[:10]
     if where.startswith("refs/heads/proposals"):  # no rule hangs on it
         return
-    assert any(named in alarm for alarm in rule_audit.audit(world.library).alarms)
+    assert any(named in alarm for alarm in audit.audit(world.library).alarms)
     assert any(named in problem.path for problem in validating.validate(world.library).problems)
 
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_branch_whose_name_is_no_text_is_no_proposal_and_stops_no_reader(world: World, *, packed: bool) -> None:
     world.add("Zebras")
-    made = suggesting.suggest_rule(world.library, RuleDraft("New", "Because.", "Do it."))
+    made = proposing.suggest_rule(world.library, RuleDraft("New", "Because.", "Do it."))
     for name in (b"rules/R-AAAAAA-\xff", "rules/R-BBBBBB-\u202ex".encode(), b"proposals/L-AAAAAA-\xfe"):
         world.git(world.root, "branch", os.fsdecode(name), made.branch)
     if packed:
         world.git(world.root, "pack-refs", "--all")
     assert "Zebras" in world.titles()
-    assert [one.branch for one in rule_review.pending_rules(world.fresh())] == [made.branch]
-    assert rule_audit.audit(world.fresh()).ok
-    assert rule_review.approve_rule(world.fresh(), made.handle).handle == made.handle
+    assert [one.branch for one in review.pending_rules(world.fresh())] == [made.branch]
+    assert audit.audit(world.fresh()).ok
+    assert review.approve_rule(world.fresh(), made.handle).handle == made.handle

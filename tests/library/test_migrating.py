@@ -19,7 +19,9 @@ from ai_lessons.library import (
     lesson_writing,
     migrating,
     params,
+    proposing,
     restoring,
+    review,
     searching,
     setup,
     validating,
@@ -28,8 +30,7 @@ from ai_lessons.library.answers import Query
 from ai_lessons.library.migrating import migrate
 from ai_lessons.library.porting import import_bundle
 from ai_lessons.library.reports import LessonDraft, ResourceDraft
-from ai_lessons.library.rules import rule_review, suggesting
-from ai_lessons.library.rules.rule_answers import RuleDraft
+from ai_lessons.library.rule_answers import RuleDraft
 from ai_lessons.library.sharing import recovering, syncing
 from library.world import LESSON, RULE, SCRIPT
 
@@ -150,11 +151,11 @@ WRITES: dict[str, Callable[[Library, Path], object]] = {
     "delete": lambda it, _: editing.delete(it, [LESSON]),
     "link": lambda it, _: editing.link(it, LESSON, SCRIPT, "related_to"),
     "unlink": lambda it, _: editing.unlink(it, LESSON, SCRIPT),
-    "suggest-rule": lambda it, _: suggesting.suggest_rule(it, RuleDraft("Do", "why")),
-    "propose": lambda it, _: suggesting.propose(it),
+    "suggest-rule": lambda it, _: proposing.suggest_rule(it, RuleDraft("Do", "why")),
+    "propose": lambda it, _: proposing.propose(it),
     "feedback": lambda it, _: editing.feedback(it, LESSON, "helpful"),
-    "approve-rule": lambda it, _: rule_review.approve_rule(it, RULE),
-    "reject-rule": lambda it, _: rule_review.reject_rule(it, RULE),
+    "approve-rule": lambda it, _: review.approve_rule(it, RULE),
+    "reject-rule": lambda it, _: review.reject_rule(it, RULE),
     "adopt": lambda it, _: validating.adopt(it, ["jira/notes.md"]),
     "validate --fix": lambda it, _: validating.validate(it, fix=True),
     "config set": lambda it, _: setup.config_set(it, "events", "false"),
@@ -178,7 +179,7 @@ def test_a_repository_of_a_newer_program_is_refused_and_nothing_is_written(
     world.add("A job to undo")
     path = "jira/rules/get-before-put-rrrr22.md"
     world.write(path, world.read(path) + "Edited.\n")
-    suggesting.propose(world.library)
+    proposing.propose(world.library)
     hub = tmp_path / "hub.git"
     git(tmp_path, "clone", "-q", "--bare", str(world.root), str(hub))
     git(world.root, "remote", "add", "origin", str(hub))

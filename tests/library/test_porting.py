@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 from ai_lessons.errors import InvalidEntry, NotFound, UnsupportedRepository, UsageError
 from ai_lessons.knowledge import drafts, markdown
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library import browsing, editing, validating
+from ai_lessons.library import browsing, editing, proposing, review, validating
 from ai_lessons.library import params as params_jobs
 from ai_lessons.library.opened import Library
 from ai_lessons.library.porting import import_bundle, porting_export
-from ai_lessons.library.rules import rule_review, suggesting
 from library.world import LESSON, OTHER, RULE, lesson, options, rule
 
 if TYPE_CHECKING:
@@ -131,13 +130,13 @@ def other(tmp_path: Path, closing: ExitStack) -> Library:
 
 
 def approved(world: World) -> str:
-    made = suggesting.suggest_rule(world.library, draft())
-    rule_review.approve_rule(world.library, made.handle)
+    made = proposing.suggest_rule(world.library, draft())
+    review.approve_rule(world.library, made.handle)
     return made.id
 
 
 def draft(**more: Any) -> Any:
-    from ai_lessons.library.rules.rule_answers import RuleDraft
+    from ai_lessons.library.rule_answers import RuleDraft
 
     return RuleDraft(**{"title": "Ask before deploying", "rationale": "it broke twice", "content": "Ask Ana.\n"} | more)
 
@@ -157,7 +156,7 @@ def test_a_rule_goes_out_as_it_is_in_force_and_comes_in_as_a_proposal(
     assert exported(other)["files"] == []
     again = import_bundle.import_file(other, tmp_path / "k.json", "groove")
     assert (again.queued, again.unchanged) == ((), 1)
-    rule_review.approve_rule(other, done.queued[0].handle)
+    review.approve_rule(other, done.queued[0].handle)
     assert parts_of(exported(other)) == parts_of(first)
     assert import_bundle.import_file(other, tmp_path / "k.json", "groove").unchanged == 1
 
@@ -166,7 +165,7 @@ def test_a_rule_that_was_turned_down_here_is_not_proposed_again(world: World, ot
     approved(world)
     porting_export.export_file(world.library, tmp_path / "k.json")
     queued = import_bundle.import_file(other, tmp_path / "k.json", "groove").queued
-    rule_review.reject_rule(other, queued[0].handle, reason="not here")
+    review.reject_rule(other, queued[0].handle, reason="not here")
     assert import_bundle.import_file(other, tmp_path / "k.json", "groove").queued == ()
 
 
@@ -311,18 +310,18 @@ def test_rules_in_force_go_between_markers_and_nothing_else_changes(world: World
     library = world.library
     assert porting_export.export_file(library, file, "agents-md").files == ((str(file), "not there"),)
     rule_id = approved(world)
-    waiting = suggesting.suggest_rule(world.library, draft(title="Only proposed"))
+    waiting = proposing.suggest_rule(world.library, draft(title="Only proposed"))
     done = porting_export.export_file(library, file, "agents-md")
     assert (done.rules, file.read_bytes().startswith(mine)) == (1, True)
     assert b"### Ask before deploying (R-" in file.read_bytes()
     assert b"Only proposed" not in file.read_bytes()
     assert porting_export.export_file(library, file, "agents-md").files[0][1] == "already there"
-    rule_review.approve_rule(library, waiting.handle)
+    review.approve_rule(library, waiting.handle)
     assert porting_export.export_file(library, file, "agents-md").files[0][1] == "brought up to date"
     back = import_bundle.import_file(world.library, file, "agents-md")
     assert [one.title for one in back.queued] == []
     for one in (rule_id, waiting.id):
-        rule_review.approve_rule(library, suggesting.propose_removal(world.library, one).branch)
+        review.approve_rule(library, proposing.propose_removal(world.library, one).branch)
     assert porting_export.export_file(library, file, "agents-md").files[0][1] == "taken out"
     assert file.read_bytes() == mine
 
@@ -338,7 +337,7 @@ def test_a_folder_of_rules_follows_what_is_in_force(world: World, tmp_path: Path
         "already there",
         "left alone, it is not ours",
     ]
-    rule_review.approve_rule(library, suggesting.propose_removal(world.library, rule_id).branch)
+    review.approve_rule(library, proposing.propose_removal(world.library, rule_id).branch)
     porting_export.export_file(library, folder, "claude-rules")
     assert sorted(one.name for one in folder.iterdir()) == ["ai-lessons-like.md", "mine.md"]
 

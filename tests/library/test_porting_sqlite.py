@@ -9,9 +9,8 @@ import pytest
 
 from ai_lessons.errors import InvalidEntry
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library import browsing
+from ai_lessons.library import browsing, review
 from ai_lessons.library.porting import import_bundle
-from ai_lessons.library.rules import rule_review
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -90,7 +89,7 @@ def test_everything_of_it_arrives(world: World, database: Path) -> None:
     assert (world.root / script.entry.path).stat().st_mode & 0o100
     (kept,) = [one for one in done.written if one.title == "Kept"]
     assert browsing.show(library, kept.id).frontmatter["path"] == "/opt/kept.sh"
-    (pending,) = rule_review.pending_rules(world.library)
+    (pending,) = review.pending_rules(world.library)
     assert "has_script" in pending.diff
     assert world.commits()[0] == "Import 5 entries from knowledge.db"
     assert database.read_bytes() == before

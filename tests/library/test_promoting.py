@@ -11,13 +11,21 @@ from ai_lessons.knowledge import markdown
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.evaluation import Recommendation
 from ai_lessons.learning.events import HELPFUL
-from ai_lessons.library import browsing, editing, importing, lesson_writing, refreshing, validating
+from ai_lessons.library import (
+    browsing,
+    editing,
+    importing,
+    lesson_writing,
+    promoting,
+    proposing,
+    refreshing,
+    review,
+    validating,
+)
 from ai_lessons.library.options import TierPlace
-from ai_lessons.library.promotion import promoting
-from ai_lessons.library.promotion.promoting import Promoted, PromotionRequest, promote
+from ai_lessons.library.promoting import Promoted, PromotionRequest, promote
 from ai_lessons.library.reports import LessonDraft, ResourceDraft
-from ai_lessons.library.rules import rule_review, suggesting
-from ai_lessons.library.rules.rule_answers import RuleDraft
+from ai_lessons.library.rule_answers import RuleDraft
 from library.test_governing import ACME, BETA, Company
 from library.world import LESSON, options
 
@@ -222,8 +230,8 @@ class TestACopy:
 class TestARule:
     def test_it_becomes_a_proposal_wherever_it_goes(self, company: Company) -> None:
         with company.library() as library:
-            made = suggesting.suggest_rule(library, RuleDraft("GET before PUT", "PUT replaces all of it."))
-            rule_review.approve_rule(library, made.id)
+            made = proposing.suggest_rule(library, RuleDraft("GET before PUT", "PUT replaces all of it."))
+            review.approve_rule(library, made.id)
         done = go(company, made.id, "user")
         assert (done.outcome, done.written) == ("proposed", None)
         assert done.suggested is not None
@@ -231,7 +239,7 @@ class TestARule:
         with company.library(writes="user") as library:
             with pytest.raises(NotFound):
                 browsing.show(library, done.suggested.id)
-            rule_review.approve_rule(library, done.suggested.branch)
+            review.approve_rule(library, done.suggested.branch)
             assert browsing.show(library, done.suggested.id).frontmatter["source"]["original"] == made.id
         assert go(company, made.id, "user").outcome == "present"
 
@@ -243,10 +251,10 @@ class TestToAnEnterprise:
         assert done.outcome == "proposed"
         assert done.suggested is not None
         with company.library(writes=ACME, here=ACME) as library:
-            (waiting,) = rule_review.pending_rules(library)
+            (waiting,) = review.pending_rules(library)
             assert waiting.report.startswith("Reason: three teams asked\n\nEvaluation: revise\n")
             assert "- warning, specificity: host: buildbox (global/lessons/" in waiting.report
-            rule_review.approve_rule(library, waiting.branch)
+            review.approve_rule(library, waiting.branch)
             assert browsing.show(library, waiting.id).entry.title == "PUT replaces all"
         assert f"Promoted-from: project {lesson}" in company.git(company.root(ACME), "log", "-3", "--format=%B")
 
@@ -267,7 +275,7 @@ class TestToAnEnterprise:
         first = go(company, lesson, ACME)
         assert first.suggested is not None
         with company.library(writes=ACME) as library:
-            rule_review.reject_rule(library, first.suggested.branch, reason="too narrow")
+            review.reject_rule(library, first.suggested.branch, reason="too narrow")
         again = go(company, lesson, ACME)
         assert again.suggested is not None
         assert any("the same was rejected" in one and "too narrow" in one for one in again.suggested.warnings)

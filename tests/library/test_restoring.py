@@ -8,10 +8,9 @@ import pytest
 
 from ai_lessons.errors import Conflict, NotFound, UnsavedEdits, UsageError
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library import browsing, editing, restoring, setup
+from ai_lessons.library import browsing, editing, proposing, restoring, review, setup
 from ai_lessons.library.opened import Library
 from ai_lessons.library.porting import import_bundle
-from ai_lessons.library.rules import rule_review, suggesting
 from ai_lessons.library.sharing import syncing
 from library.world import OTHER, lesson, options
 
@@ -165,15 +164,15 @@ def test_of_a_bigger_repository_only_our_folder_goes_back(git_repo: Path, git: G
 
 
 def test_a_rule_comes_back_as_a_proposal_and_stays_in_force_as_it_is(world: World, git: Git) -> None:
-    from ai_lessons.library.rules.rule_answers import RuleDraft
+    from ai_lessons.library.rule_answers import RuleDraft
 
-    made = suggesting.suggest_rule(world.library, RuleDraft("Ask first", "it broke", "Ask Ana.\n"))
-    rule_review.approve_rule(world.library, made.handle)
+    made = proposing.suggest_rule(world.library, RuleDraft("Ask first", "it broke", "Ask Ana.\n"))
+    review.approve_rule(world.library, made.handle)
     restoring.snapshot(world.library, "then")
     editing.update(world.library, made.id, content="Ask Bo.\n")
-    rule_review.approve_rule(world.library, made.handle)
-    added = suggesting.suggest_rule(world.library, RuleDraft("Newer", "why", "x\n"))
-    rule_review.approve_rule(world.library, added.handle)
+    review.approve_rule(world.library, made.handle)
+    added = proposing.suggest_rule(world.library, RuleDraft("Newer", "why", "x\n"))
+    review.approve_rule(world.library, added.handle)
     head = git(world.root, "rev-parse", "main")
     done = restoring.restore(world.library, made.handle, "then")
     assert ([one.id for one in done.queued], done.commit) == ([made.id], None)
@@ -181,12 +180,12 @@ def test_a_rule_comes_back_as_a_proposal_and_stays_in_force_as_it_is(world: Worl
     assert browsing.show(world.library, made.id).body == "Ask Bo.\n"
     every = restoring.restore(world.library, None, "then", every=True)
     assert sorted(one.title for one in every.queued) == ["Ask first", "Newer"]
-    assert {(one.title, one.change) for one in rule_review.pending_rules(world.library)} == {
+    assert {(one.title, one.change) for one in review.pending_rules(world.library)} == {
         ("Ask first", "edit"),
         ("Newer", "removal"),
     }
     assert git(world.root, "rev-parse", "main") == head
-    rule_review.approve_rule(world.library, done.queued[0].branch)
+    review.approve_rule(world.library, done.queued[0].branch)
     assert browsing.show(world.library, made.id).body == "Ask Ana.\n"
 
 

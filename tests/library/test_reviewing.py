@@ -9,9 +9,8 @@ import pytest
 
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.learning.events import HELPFUL, INJECTED, SCRIPT_FAILED, SCRIPT_OK, Event
-from ai_lessons.library import editing, refreshing, reviewing, validating
-from ai_lessons.library.rules import rule_review, suggesting
-from ai_lessons.library.rules.rule_answers import RuleDraft
+from ai_lessons.library import editing, proposing, refreshing, review, reviewing, validating
+from ai_lessons.library.rule_answers import RuleDraft
 from library.world import LESSON, OTHER, SCRIPT, World, lesson
 
 if TYPE_CHECKING:
@@ -207,13 +206,13 @@ def test_keeping_a_plain_file_writes_its_identity(world: World) -> None:
 def test_keeping_a_rule_is_a_proposal(world: World, git: Git, tmp_path: Path) -> None:
     git(world.root, "commit", "-qm", "begin", "--allow-empty")
     draft = RuleDraft("GET before PUT", "PUT replaces", "", [], "web", ["old/**"], [])
-    made = suggesting.suggest_rule(world.fresh(), draft)
-    rule_review.approve_rule(world.fresh(), made.handle)
+    made = proposing.suggest_rule(world.fresh(), draft)
+    review.approve_rule(world.fresh(), made.handle)
     world.options = world.options._replace(cwd=code(git, tmp_path / "web", "a.py"))
     later(world, "2026-11-21")
     assert found(world) == [(made.id, "applies_to", "applies_to old/** names no file of web")]
     kept = editing.keep(world.library, made.id)
     assert any(note.startswith("proposed on ") for note in kept.notes)
     assert len(found(world)) == 1
-    rule_review.approve_rule(world.fresh(), made.handle)
+    review.approve_rule(world.fresh(), made.handle)
     assert found(world) == []

@@ -11,12 +11,22 @@ import pytest
 
 from ai_lessons.errors import InvalidEntry, Refused, UsageError
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library import browsing, editing, importing, lesson_writing, refreshing, restoring, setup, validating
+from ai_lessons.library import (
+    browsing,
+    editing,
+    importing,
+    lesson_writing,
+    proposing,
+    refreshing,
+    restoring,
+    review,
+    setup,
+    validating,
+)
 from ai_lessons.library.lessons import Targets
 from ai_lessons.library.porting import import_bundle, porting_export
 from ai_lessons.library.reports import LessonDraft, ResourceDraft
-from ai_lessons.library.rules import rule_review, suggesting
-from ai_lessons.library.rules.rule_answers import RuleDraft
+from ai_lessons.library.rule_answers import RuleDraft
 from ai_lessons.library.secrets import secret_scan
 from ai_lessons.library.setup import init_repository
 from ai_lessons.library.sharing import recovering, syncing
@@ -121,13 +131,13 @@ def restore(world: World) -> None:
 
 def suggest(world: World) -> None:
     world.add("A lesson")
-    suggesting.suggest_rule(world.library, RuleDraft("Use the key", SECRET))
+    proposing.suggest_rule(world.library, RuleDraft("Use the key", SECRET))
 
 
 def propose(world: World) -> None:
     world.add("A lesson")
     world.write("p/rules/a.md", rule(SECRET))
-    suggesting.propose(world.library)
+    proposing.propose(world.library)
 
 
 def setting(world: World) -> None:
@@ -212,24 +222,24 @@ def test_what_an_entry_may_hold_can_be_said_of_it_later_and_is_kept_where_it_mov
 def test_a_rule_may_hold_a_secret_with_a_reason(world: World) -> None:
     world.add("A lesson")
     with pytest.raises(InvalidEntry) as told:
-        suggesting.suggest_rule(world.library, RuleDraft("Use the key", SECRET))
+        proposing.suggest_rule(world.library, RuleDraft("Use the key", SECRET))
     allow = [(mark_of(told.value), "the vendor's sandbox")]
-    made = suggesting.suggest_rule(world.library, RuleDraft("Use the key", SECRET, allow_secrets=allow))
-    assert rule_review.approve_rule(world.library, made.handle).commit
+    made = proposing.suggest_rule(world.library, RuleDraft("Use the key", SECRET, allow_secrets=allow))
+    assert review.approve_rule(world.library, made.handle).commit
 
 
 def test_a_proposal_that_holds_one_can_be_turned_down_and_its_text_is_not_kept(world: World) -> None:
     world.add("A lesson")
-    made = suggesting.suggest_rule(world.library, RuleDraft("Use the key", "It is there"))
+    made = proposing.suggest_rule(world.library, RuleDraft("Use the key", "It is there"))
     world.git(world.root, "switch", "-q", made.branch)
     world.write(made.path, world.read(made.path) + SECRET)
     world.commit("by hand")
     world.git(world.root, "switch", "-q", "main")
     with pytest.raises(InvalidEntry, match="GitLab"):
-        rule_review.approve_rule(world.library, made.handle)
+        review.approve_rule(world.library, made.handle)
     with pytest.raises(InvalidEntry, match="GitLab"):
-        rule_review.reject_rule(world.library, made.handle, reason=f"it has {KEY} in it")
-    assert rule_review.reject_rule(world.library, made.handle, reason="it has a key in it").commit
+        review.reject_rule(world.library, made.handle, reason=f"it has {KEY} in it")
+    assert review.reject_rule(world.library, made.handle, reason="it has a key in it").commit
     assert world.git(world.root, "log", "-S", KEY, "main", "--format=%s") == ""
 
 
@@ -373,7 +383,7 @@ def test_no_path_of_a_file_has_a_secret_and_no_error_repeats_it(world: World, tm
         lambda: world.add("A lesson", project=KEY),
         lambda: world.bring(tmp_path / f"{KEY}.sh", kind=Kind.SCRIPT),
         lambda: world.bring(tmp_path / f"{KEY}.md"),
-        lambda: suggesting.suggest_rule(world.library, RuleDraft("Use it", "Because.", project=KEY)),
+        lambda: proposing.suggest_rule(world.library, RuleDraft("Use it", "Because.", project=KEY)),
         lambda: world.add("A lesson", tags=[KEY]),
     )
     for job in jobs:
@@ -397,7 +407,7 @@ def test_a_lesson_that_was_committed_at_such_a_path_can_be_changed(world: World)
 def test_names_of_clients_and_sessions_reach_git_without_secrets(world: World) -> None:
     library = world.fresh(agent=f"agent {KEY}", session=KEY)
     made = editing.add_lesson(library, LessonDraft("A lesson"))
-    suggesting.suggest_rule(library, RuleDraft("A rule", "Because."))
+    proposing.suggest_rule(library, RuleDraft("A rule", "Because."))
     editing.feedback(library, made.id, "helpful")
     recovering.save(world.library)
     log = world.git(world.root, "log", "--all", "--format=%B")
@@ -422,7 +432,7 @@ def test_an_agent_allows_no_secret_and_a_person_is_named_for_it(world: World) ->
         world.root, "log", "-1", "--format=%B"
     )
     with pytest.raises(Refused, match="an agent cannot allow"):
-        suggesting.suggest_rule(agent, RuleDraft("A key", "Because.", SECRET, allow_secrets=[(mark, "a sandbox")]))
+        proposing.suggest_rule(agent, RuleDraft("A key", "Because.", SECRET, allow_secrets=[(mark, "a sandbox")]))
 
 
 WRITES = ("store.apply(", "proposing.propose(", "proposing.amend(")

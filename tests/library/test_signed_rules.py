@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ai_lessons.errors import NotFound, Refused
-from ai_lessons.library import browsing
-from ai_lessons.library.rules import rule_audit, rule_review, rule_signing, rule_trust, suggesting
-from ai_lessons.library.rules.rule_answers import RuleDraft
+from ai_lessons.library import audit, browsing, proposing, review, signing
+from ai_lessons.library.rule_answers import RuleDraft
 from library.world import World, lesson, options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from ai_lessons.library.rules.rule_answers import Approved, Suggested
+    from ai_lessons.library.rule_answers import Approved, Suggested
     from conftest import Git
 
 SETTINGS = ".ai-lessons/config.yaml"
@@ -58,10 +57,10 @@ class Team(World):
         self.commit("policy")
 
     def suggest(self, title: str = TITLE) -> Suggested:
-        return suggesting.suggest_rule(self.fresh(agent="some agent"), RuleDraft(title, "PUT replaces all", "Do it."))
+        return proposing.suggest_rule(self.fresh(agent="some agent"), RuleDraft(title, "PUT replaces all", "Do it."))
 
     def approve(self, ref: str, **more: Any) -> Approved:
-        return rule_review.approve_rule(self.fresh(**more), ref, sign=True)
+        return review.approve_rule(self.fresh(**more), ref, sign=True)
 
     def in_force(self, **more: Any) -> list[str]:
         return [one.title for one in browsing.list_entries(self.fresh(**more)).entries if one.kind == "rule"]
@@ -70,13 +69,13 @@ class Team(World):
         return "\n".join(browsing.list_entries(self.fresh()).notes)
 
     def trust(self) -> None:
-        rule_trust.trust_keys(self.fresh(), yes)
+        audit.trust_keys(self.fresh(), yes)
 
     def problems(self) -> list[str]:
-        return [row.problem for row in rule_audit.audit(self.fresh()).rows if row.problem]
+        return [row.problem for row in audit.audit(self.fresh()).rows if row.problem]
 
     def alarms(self) -> str:
-        return "\n".join(rule_audit.audit(self.fresh()).alarms)
+        return "\n".join(audit.audit(self.fresh()).alarms)
 
     def pinned(self) -> list[Path]:
         return sorted((self.options.config_dir / "signers").glob("*"))
@@ -109,15 +108,15 @@ def clone(team: Team, name: str) -> Team:
 def test_a_merge_without_a_signature_is_an_unapproved_change(alice: Team) -> None:
     alice.trust()
     made = alice.suggest()
-    done = rule_review.approve_rule(alice.fresh(), made.handle)
+    done = review.approve_rule(alice.fresh(), made.handle)
     assert f"approve-rule {made.handle} --sign" in "\n".join(done.notes)
     assert alice.in_force() == []
     assert alice.problems() == [f"a text at {made.path} is on main without approval: there is no signed record"]
-    (waiting,) = rule_signing.unsigned_rules(alice.fresh())
+    (waiting,) = signing.unsigned_rules(alice.fresh())
     assert (waiting.id, waiting.change, waiting.path, waiting.body) == (made.id, "unsigned", made.path, "Do it.\n")
     assert not alice.approve(made.handle).notes
     assert (alice.in_force(), alice.problems(), alice.status()) == ([TITLE], [], "")
-    assert rule_signing.unsigned_rules(alice.fresh()) == ()
+    assert signing.unsigned_rules(alice.fresh()) == ()
     with pytest.raises(NotFound):
         alice.approve(made.handle)
 
@@ -152,19 +151,19 @@ def test_with_nothing_new_nothing_is_judged_again(alice: Team, monkeypatch: pyte
     alice.trust()
     alice.approve(alice.suggest().handle)
     assert alice.in_force() == [TITLE]
-    monkeypatch.setattr("ai_lessons.library.rules.signatures.Signatures.judge", no)
+    monkeypatch.setattr("ai_lessons.library.signatures.Signatures.judge", no)
     assert alice.in_force() == [TITLE]
 
 
 def test_trusting_is_for_people_who_said_yes(alice: Team) -> None:
     with pytest.raises(Refused, match="agent"):
-        rule_trust.trust_keys(alice.fresh(agent="x"), yes)
+        audit.trust_keys(alice.fresh(agent="x"), yes)
     with pytest.raises(Refused):
-        rule_trust.trust_keys(alice.fresh(), None)
+        audit.trust_keys(alice.fresh(), None)
     with pytest.raises(Refused):
-        rule_trust.trust_keys(alice.fresh(), no)
+        audit.trust_keys(alice.fresh(), no)
     assert alice.pinned() == []
-    told = rule_trust.trust_keys(alice.fresh(), yes)
+    told = audit.trust_keys(alice.fresh(), yes)
     assert (len(told.keys), told.added, told.removed) == (1, told.keys, ())
 
 
@@ -247,8 +246,8 @@ def test_revoked_is_out_of_force_and_can_be_approved_again(alice: Team) -> None:
     made = alice.suggest()
     alice.approve(made.handle)
     with pytest.raises(Refused, match="agent"):
-        rule_signing.revoke_rule(alice.fresh(agent="x"), made.handle)
-    done = rule_signing.revoke_rule(alice.fresh(), made.handle)
+        signing.revoke_rule(alice.fresh(agent="x"), made.handle)
+    done = signing.revoke_rule(alice.fresh(), made.handle)
     assert (done.id, done.path, done.notes) == (made.id, made.path, ())
     assert alice.in_force() == []
     assert "revoked by alice@example.com" in alice.problems()[0]
@@ -260,17 +259,17 @@ def test_a_removal_that_is_signed_takes_the_rule_out(alice: Team) -> None:
     alice.trust()
     made = alice.suggest()
     alice.approve(made.handle)
-    gone = suggesting.propose_removal(alice.fresh(), made.handle)
+    gone = proposing.propose_removal(alice.fresh(), made.handle)
     alice.approve(gone.branch)
     assert alice.in_force() == []
-    assert rule_audit.audit(alice.fresh()).ok
+    assert audit.audit(alice.fresh()).ok
 
 
 def test_only_a_policy_with_signatures_has_something_to_revoke(team: Team) -> None:
     made = team.suggest()
-    rule_review.approve_rule(team.fresh(), made.handle)
+    review.approve_rule(team.fresh(), made.handle)
     with pytest.raises(Refused, match="not signed"):
-        rule_signing.revoke_rule(team.fresh(), made.handle)
+        signing.revoke_rule(team.fresh(), made.handle)
 
 
 def test_two_people_have_to_sign_where_two_are_asked_for(team: Team) -> None:
@@ -287,7 +286,7 @@ def test_two_people_have_to_sign_where_two_are_asked_for(team: Team) -> None:
     assert not team.approve(made.handle).notes
     assert team.in_force() == [TITLE]
     assert len(list((team.root / ".ai-lessons/approvals" / made.id).iterdir())) == 3
-    assert "2 people" in "\n".join(rule_signing.revoke_rule(team.fresh(), made.handle).notes)
+    assert "2 people" in "\n".join(signing.revoke_rule(team.fresh(), made.handle).notes)
     assert team.in_force() == [TITLE]
 
 
@@ -331,7 +330,7 @@ def test_without_a_key_the_hint_says_how_to_name_one(alice: Team) -> None:
     alice.git(alice.root, "config", "user.signingkey", "/no/such/key")
     with pytest.raises(Refused, match="no key at"):
         alice.approve(made.handle)
-    assert [one.id for one in rule_review.pending_rules(alice.fresh())] == [made.id]
+    assert [one.id for one in review.pending_rules(alice.fresh())] == [made.id]
 
 
 def test_decisions_that_were_taken_back_are_an_alarm_until_a_person_has_looked(alice: Team) -> None:
@@ -346,13 +345,13 @@ def test_decisions_that_were_taken_back_are_an_alarm_until_a_person_has_looked(a
     assert alice.in_force() == []
     assert "are gone" in alice.alarms()
     with pytest.raises(Refused, match="agent"):
-        rule_trust.acknowledge(alice.fresh(agent="x"), yes)
+        audit.acknowledge(alice.fresh(agent="x"), yes)
     with pytest.raises(Refused):
-        rule_trust.acknowledge(alice.fresh(), None)
+        audit.acknowledge(alice.fresh(), None)
     with pytest.raises(Refused):
-        rule_trust.acknowledge(alice.fresh(), no)
+        audit.acknowledge(alice.fresh(), no)
     assert "are gone" in alice.alarms()
-    assert rule_trust.acknowledge(alice.fresh(), yes).alarms == ()
+    assert audit.acknowledge(alice.fresh(), yes).alarms == ()
     assert (alice.alarms(), alice.in_force()) == ("", [])
 
 
@@ -365,7 +364,7 @@ def test_rewritten_history_and_a_weaker_policy_are_alarms_until_acknowledged(ali
     alice.git(alice.root, "commit", "-q", "--amend", "-m", "rewritten")
     said = alice.alarms()
     assert ("was rewritten" in said, "the policy on the approval branch was changed" in said) == (True, True)
-    assert rule_trust.acknowledge(alice.fresh(), yes).alarms == ()
+    assert audit.acknowledge(alice.fresh(), yes).alarms == ()
     assert alice.alarms() == ""
 
 

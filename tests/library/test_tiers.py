@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ai_lessons.errors import AmbiguousName, NotFound, Refused, StorageFailed
-from ai_lessons.library import browsing, contexts, editing, provenance, searching
+from ai_lessons.library import browsing, contexts, editing, proposing, provenance, review, searching
 from ai_lessons.library.answers import ContextQuery, Query
 from ai_lessons.library.model import Embedders
 from ai_lessons.library.opened import Library, tier_states
 from ai_lessons.library.options import Places, TierPlace
 from ai_lessons.library.reports import LessonDraft
-from ai_lessons.library.rules import rule_review, suggesting
-from ai_lessons.library.rules.rule_answers import RuleDraft
+from ai_lessons.library.rule_answers import RuleDraft
 from hash_embedder import HashEmbedder
 from library.world import LESSON, OTHER, World, lesson, options
 
@@ -274,8 +273,8 @@ class TestRules:
     def test_rules_of_all_tiers_surface_and_say_by_whose_hand(self, here: Here) -> None:
         for tier in ("user", "enterprise:acme"):
             library = here.library(tier)
-            made = suggesting.suggest_rule(library, RuleDraft(f"Follow {tier}", "because", content="Do it."))
-            rule_review.approve_rule(library, made.branch)
+            made = proposing.suggest_rule(library, RuleDraft(f"Follow {tier}", "because", content="Do it."))
+            review.approve_rule(library, made.branch)
         found = contexts.context(here.library(*ALL), ContextQuery(project="global", approvals=True))
         assert {light.tier for light in found.rules} == {"user", "enterprise:acme"}
         assert found.approvals.keys() == {light.id for light in found.rules}

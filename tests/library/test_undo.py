@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import Conflict, NotFound, Refused, UnsavedEdits, UsageError
-from ai_lessons.library import editing
-from ai_lessons.library.rules import rule_review, suggesting
-from ai_lessons.library.rules.rule_answers import RuleDraft
+from ai_lessons.library import editing, proposing, review
+from ai_lessons.library.rule_answers import RuleDraft
 from ai_lessons.library.sharing import syncing
 
 if TYPE_CHECKING:
@@ -123,8 +122,8 @@ def test_what_waits_is_no_job_that_could_be_undone_yet(world: World) -> None:
 def test_a_decision_about_a_rule_is_never_undone(world: World) -> None:
     world.add("First")
     draft = RuleDraft("GET before PUT", "PUT replaces all", "Send all of it back.")
-    made = suggesting.suggest_rule(world.fresh(agent="claude"), draft)
-    rule_review.approve_rule(world.fresh(), made.handle)
+    made = proposing.suggest_rule(world.fresh(agent="claude"), draft)
+    review.approve_rule(world.fresh(), made.handle)
     with pytest.raises(Refused, match=r"a decision \(Approve rule: GET before PUT\)") as caught:
         syncing.undo(world.fresh())
     assert "contribute delete ID" in caught.value.hint

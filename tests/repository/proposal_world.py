@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ai_lessons.repository import branch_update
+from ai_lessons.repository import branch_update, proposal_commits, proposal_records, proposals
 from ai_lessons.repository.approval import rule_edits, trunk
 from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.objects import opened
-from ai_lessons.repository.proposal import deciding, proposals, proposing
-from ai_lessons.repository.proposal.rejections import Rejection
+from ai_lessons.repository.proposal_records import Rejection
 from ai_lessons.repository.store import Actor, Store
 from repository.approval_world import PATH, RULE, text
 
@@ -19,9 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.repository.approval.verdicts import Verdict
-    from ai_lessons.repository.proposal.deciding import Decided
-    from ai_lessons.repository.proposal.proposals import Waiting
-    from ai_lessons.repository.proposal.proposing import Made
+    from ai_lessons.repository.proposal_commits import Made
+    from ai_lessons.repository.proposals import Waiting
     from conftest import Git
 
 MAIN = "refs/heads/main"
@@ -49,25 +47,27 @@ class Desk:
         data = {path: None if words is None else words.encode() for path, words in wanted.items()}
         store = self.store
         with opened(store.worktree) as repo:
-            wish = proposing.Wish(RULE, stem, "Propose rule: Use X", data, [("Rule", RULE)], Actor(agent=agent))
-            return proposing.propose(store, repo, trunk.look(store.worktree, MAIN), wish)
+            wanted = proposal_commits.ProposalRequest(
+                RULE, stem, "Propose rule: Use X", data, [("Rule", RULE)], Actor(agent=agent)
+            )
+            return proposal_commits.propose(store, repo, trunk.look(store.worktree, MAIN), wanted)
 
     def waiting(self) -> list[Waiting]:
         store = self.store
         with opened(store.worktree) as repo:
             seen = trunk.look(store.worktree, MAIN)
-            return proposals.waiting(repo, seen, {one.commit for one in deciding.rejected(seen)})
+            return proposals.waiting(repo, seen, {one.commit for one in proposal_records.rejected(seen)})
 
     def open(self, branch: str = "") -> Waiting:
         return next(one for one in self.waiting() if one.branch.endswith(branch))
 
-    def approve(self, branch: str = "", one: Waiting | None = None) -> Decided:
+    def approve(self, branch: str = "", one: Waiting | None = None) -> Made:
         store = self.store
         proposal = one or self.open(branch)
         with opened(store.worktree) as repo:
-            return deciding.approve(store, repo, trunk.look(store.worktree, MAIN), proposal, "Use X")
+            return proposal_commits.approve(store, repo, trunk.look(store.worktree, MAIN), proposal, "Use X")
 
-    def reject(self, branch: str = "", reason: str = "no") -> Decided:
+    def reject(self, branch: str = "", reason: str = "no") -> Made:
         store = self.store
         one = self.open(branch)
         with opened(store.worktree) as repo:
@@ -75,7 +75,7 @@ class Desk:
             record = Rejection(
                 one.entry, "Use X", reason, one.name, one.commit, one.piece.path, "A", "2026-11-21T20:14:00Z", words
             )
-            return deciding.reject(store, repo, trunk.look(store.worktree, MAIN), one, record, RECORD)
+            return proposal_commits.reject(store, repo, trunk.look(store.worktree, MAIN), one, record, RECORD)
 
     def edits(self, *paths: str) -> list[rule_edits.Edited]:
         store = self.store

@@ -14,7 +14,7 @@ from ai_lessons.repository.approval.merges import (
     trailers,
     with_report,
 )
-from ai_lessons.repository.proposal.rejections import Rejection, joined, read
+from ai_lessons.repository.proposal_records import Rejection, joined, read_rejection
 from ai_lessons.repository.store import Actor, message_of
 
 WORDS = st.text(st.characters(codec="utf-8"), max_size=40)
@@ -107,7 +107,7 @@ def test_every_text_of_a_rejection_is_read_back(paths: list[str], data: st.DataO
     }
     text, files = joined(texts)
     made = Rejection("x", "t", "r", "proposals/L-8F3K2A-x", "c", paths[0], "A", "2026", text, "lesson", files)
-    found = read(made.render())
+    found = read_rejection(made.render())
     assert found is not None
     assert (found.what, found.entry, found.files) == ("lesson", "x", files)
     assert {path: one.strip() for path, one in found.texts().items()} == {p: t.strip() for p, t in texts.items()}

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import Conflict, Refused
-from ai_lessons.repository import branch_update, ref_update, worktree_status
+from ai_lessons.repository import branch_update, proposal_records, ref_update, worktree_status
 from ai_lessons.repository.approval import trunk
-from ai_lessons.repository.proposal import deciding, rejections
 from ai_lessons.repository.worktree import read_head
 from repository.approval_world import BRANCH, PATH, RULE, text
 from repository.proposal_world import MAIN, STEM
@@ -325,7 +324,7 @@ def test_a_rejection_leaves_a_record_and_no_branch(desk: Desk, git: Git) -> None
     done = desk.reject(reason="We use Y: it is faster")
     assert desk.run("branch", "--list", "rules/*") == ""
     path = "2026/01JD3Z8QK5W7M2X9V4T6RRRRRR-use-x.md"
-    found = rejections.read((desk.root / ".ai-lessons/rejected" / path).read_bytes())
+    found = proposal_records.read_rejection((desk.root / ".ai-lessons/rejected" / path).read_bytes())
     assert found is not None
     assert (found.reason, found.commit, found.text, found.entry) == (
         "We use Y: it is faster", commit, text("Use X"), RULE,
@@ -334,7 +333,7 @@ def test_a_rejection_leaves_a_record_and_no_branch(desk: Desk, git: Git) -> None
     assert desk.status() == "M global/docs/unversioned/a.md"
     assert (desk.waiting(), desk.served()) == ([], None)
     seen = trunk.look(desk.store.worktree, MAIN)
-    assert [one.reason for one in deciding.rejected(seen)] == ["We use Y: it is faster"]
+    assert [one.reason for one in proposal_records.rejected(seen)] == ["We use Y: it is faster"]
     clean(git, desk.root)
 
 

@@ -9,9 +9,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from ai_lessons.repository import proposal_records
 from ai_lessons.repository.approval.verdicts import ApprovalPolicy
-from ai_lessons.repository.proposal import releases
-from ai_lessons.repository.proposal.releases import FOLDER, Release, canonical, on_branch, place, read, taken
+from ai_lessons.repository.proposal_records import (
+    RELEASES,
+    Release,
+    canonical,
+    read_release,
+    release_path,
+    released_by,
+    releases_on,
+)
 from ai_lessons.repository.worktree import locate
 
 if TYPE_CHECKING:
@@ -20,7 +28,7 @@ if TYPE_CHECKING:
     from conftest import Git
 
 ULID = "01JD3Z8QK5W7M2X9V4T68F3K2A"
-PATH = place(ULID, "A title", 2026)
+PATH = release_path(ULID, "A title", 2026)
 RECORD = Release("A title", "01JD3Z8QK5W7M2X9V4T6QQQ111", "enterprise:acme", "user", "Ada <ada@example.com>",
                  "2026-11-21T20:14:00Z", "governance.outbound_policy", "Words.\n")  # fmt: skip
 PROPOSAL = "proposals/release-8F3K2A-a-title"
@@ -43,7 +51,7 @@ def put(repo: Path, git: Git, data: bytes, path: str = PATH, message: str = "by 
 @example("\ufeff---\nkind: release\n---\n")
 def test_a_record_that_is_read_back_covers_its_text_and_no_other(text: str) -> None:
     record = replace(RECORD, text=text)
-    found = read(record.render())
+    found = read_release(record.render())
     assert found is not None
     assert found.covers(RECORD.entry, "user", text)
     assert not found.covers(RECORD.entry, "user", text.rstrip() + "x")
@@ -57,7 +65,7 @@ def test_a_record_that_is_read_back_covers_its_text_and_no_other(text: str) -> N
 @example(RECORD.render() + b"x" * 2_000_000)
 @example(RECORD.render() + b"\xff")
 def test_a_file_that_is_no_record_is_none(data: bytes) -> None:
-    assert read(data) is None
+    assert read_release(data) is None
 
 
 def test_line_ends_and_the_end_of_a_text_do_not_matter() -> None:
@@ -65,26 +73,26 @@ def test_line_ends_and_the_end_of_a_text_do_not_matter() -> None:
 
 
 def test_what_lies_among_records_and_is_none_is_passed_over(git_repo: Path, git: Git) -> None:
-    put(git_repo, git, b"nothing", f"{FOLDER}/2026/notes.md")
-    put(git_repo, git, b"\xff\0", f"{FOLDER}/2026/picture.png")
-    (git_repo / FOLDER / "2026/link.md").symlink_to("../../../README.md")
+    put(git_repo, git, b"nothing", f"{RELEASES}/2026/notes.md")
+    put(git_repo, git, b"\xff\0", f"{RELEASES}/2026/picture.png")
+    (git_repo / RELEASES / "2026/link.md").symlink_to("../../../README.md")
     tip = put(git_repo, git, RECORD.render())
-    assert on_branch(locate(git_repo), tip) == [(PATH, RECORD)]
-    assert releases.file_at(locate(git_repo), tip, f"{FOLDER}/2026/link.md") is None
-    assert releases.file_at(locate(git_repo), tip, FOLDER) is None
+    assert releases_on(locate(git_repo), tip) == [(PATH, RECORD)]
+    assert proposal_records.file_at(locate(git_repo), tip, f"{RELEASES}/2026/link.md") is None
+    assert proposal_records.file_at(locate(git_repo), tip, RELEASES) is None
 
 
 def test_a_repository_without_records_has_none(git_repo: Path, git: Git) -> None:
     tip = git(git_repo, "rev-parse", "HEAD")
-    assert on_branch(locate(git_repo), tip) == []
-    assert on_branch(locate(git_repo), put(git_repo, git, b"a file", FOLDER)) == []
+    assert releases_on(locate(git_repo), tip) == []
+    assert releases_on(locate(git_repo), put(git_repo, git, b"a file", RELEASES)) == []
 
 
 def test_a_repository_in_a_folder_of_another_has_its_own_records(git_repo: Path, git: Git) -> None:
     put(git_repo, git, b"# x\n", "inner/README.md")
     tip = put(git_repo, git, RECORD.render(), f"inner/{PATH}")
-    assert on_branch(locate(git_repo / "inner"), tip) == [(PATH, RECORD)]
-    assert on_branch(locate(git_repo), tip) == []
+    assert releases_on(locate(git_repo / "inner"), tip) == [(PATH, RECORD)]
+    assert releases_on(locate(git_repo), tip) == []
 
 
 CURATOR = ("-c", "user.name=Cy", "-c", "user.email=cy@example.com")
@@ -114,7 +122,7 @@ def test_a_merge_of_its_proposal_lets_a_record_in(
     git(git_repo, "switch", "-q", "main")
     git(git_repo, *who, "merge", "-q", "--no-ff", "-m", merging, "p")
     tip = put(git_repo, git, b"later\n", "later.md")
-    assert taken(locate(git_repo), tip, PATH, "main", ANYBODY) == by
+    assert released_by(locate(git_repo), tip, PATH, "main", ANYBODY) == by
 
 
 @pytest.mark.parametrize(
@@ -134,10 +142,10 @@ def test_a_squash_counts_if_it_was_not_its_author_who_made_it(
 ) -> None:
     author = ("-c", "author.name=Test Person", "-c", "author.email=person@example.com")
     tip = put(git_repo, git, RECORD.render(), PATH, message, *who, *author)
-    assert taken(locate(git_repo), tip, PATH, "main", ANYBODY) == by
-    assert taken(locate(git_repo), tip, PATH, "main", ApprovalPolicy("forge")) != ""
+    assert released_by(locate(git_repo), tip, PATH, "main", ANYBODY) == by
+    assert released_by(locate(git_repo), tip, PATH, "main", ApprovalPolicy("forge")) != ""
     if by.startswith("GitHub"):
-        assert taken(locate(git_repo), tip, PATH, "main", ApprovalPolicy(distinct=True)) == ""
+        assert released_by(locate(git_repo), tip, PATH, "main", ApprovalPolicy(distinct=True)) == ""
 
 
 def test_a_shallow_clone_does_not_know_who_let_a_record_in(git_repo: Path, git: Git, tmp_path: Path) -> None:
@@ -148,4 +156,4 @@ def test_a_shallow_clone_does_not_know_who_let_a_record_in(git_repo: Path, git: 
     put(git_repo, git, b"later\n", "later.md")
     git(tmp_path, "clone", "-q", "--depth=1", git_repo.as_uri(), "shallow")
     tip = git(tmp_path / "shallow", "rev-parse", "HEAD")
-    assert taken(locate(tmp_path / "shallow"), tip, PATH, "main", ANYBODY) == ""
+    assert released_by(locate(tmp_path / "shallow"), tip, PATH, "main", ANYBODY) == ""

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import AiLessonsError, NoRepository, Refused, UnsupportedRepository
-from ai_lessons.library import browsing, editing, validating
+from ai_lessons.library import browsing, editing, proposing, review, validating
 from ai_lessons.library.opened import Library
 from ai_lessons.library.reports import LessonDraft
-from ai_lessons.library.rules import rule_review, suggesting
-from ai_lessons.library.rules.rule_answers import RuleDraft
+from ai_lessons.library.rule_answers import RuleDraft
 from library.world import LESSON, lesson, options
 
 if TYPE_CHECKING:
@@ -219,8 +218,8 @@ def opened(root: Path, ground: Ground) -> Library:
 
 def approved(library: Library, ground: Ground, root: Path) -> None:
     """A rule goes from proposal to force."""
-    rule = suggesting.suggest_rule(library, RuleDraft("Look twice", "Once is not enough.", "Do.\n", project="p"))
-    rule_review.approve_rule(library, rule.id)
+    rule = proposing.suggest_rule(library, RuleDraft("Look twice", "Once is not enough.", "Do.\n", project="p"))
+    review.approve_rule(library, rule.id)
     shown = browsing.show(library, rule.id)
     assert shown.approval is not None
     assert shown.approval.in_force
@@ -384,7 +383,7 @@ def test_a_repository_of_somebody_else_opens_where_git_was_told_to_trust_it(grou
 def test_a_branch_that_stands_in_the_way_of_proposals_is_named(ground: Ground) -> None:
     ground.git(ground.source, "branch", "rules")
     with opened(ground.source, ground) as library, pytest.raises(AiLessonsError, match="rules"):
-        suggesting.suggest_rule(library, RuleDraft("In the way", "It is."))
+        proposing.suggest_rule(library, RuleDraft("In the way", "It is."))
 
 
 def test_the_page_names_every_repository_that_is_tried_here() -> None:

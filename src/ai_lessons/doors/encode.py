@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ai_lessons.library.answers import Related, Shown, Why
     from ai_lessons.library.lessons import LessonShown
     from ai_lessons.library.porting.porting_export import Exported
-    from ai_lessons.library.promotion.promotions import Promoted
+    from ai_lessons.library.rule_answers import Promoted
     from ai_lessons.library.running import Ran
 
     Data = dict[str, Any]
@@ -187,7 +187,7 @@ SHAPES: Mapping[str, Callable[[Any], Any]] = {
     "answers.Related": _related,
     "answers.Shown": _shown,
     "answers.Why": _why,
-    "enforced.Enforcement": lambda value: encode(value.rows),
+    "policies.Enforcement": lambda value: encode(value.rows),
     "entries.Light": light,
     "entries.Pattern": pattern,
     "import_bundle.Ported": lambda value: (
@@ -201,7 +201,7 @@ SHAPES: Mapping[str, Callable[[Any], Any]] = {
         "notes": list(value.notes),
     },
     "porting_export.Exported": _exported,
-    "promotions.Promoted": _promoted,
+    "rule_answers.Promoted": _promoted,
     "reports.ModelState": lambda value: (
         keyed(value, "name present path source") | {"tried": _pairs("source outcome", value.tried)}
     ),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ai_lessons.library.porting.import_bundle import Ported
     from ai_lessons.library.porting.porting_export import Exported
     from ai_lessons.library.restoring import Restored, Snapshot, Taken
-    from ai_lessons.library.rules.rule_answers import Suggested
+    from ai_lessons.library.rule_answers import Suggested
 
 REVIEW = "Rules count once a person has approved them: ai-lessons admin review-rules"
 DRY = "Nothing was written. Without --dry-run this is what would be done."

@@ -11,11 +11,10 @@ from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Kind, Patt
 from ai_lessons.learning.events import CONTRADICTED, OBSERVED, OUTCOMES, Event
 from ai_lessons.learning.folding import NOTHING
 from ai_lessons.learning.parameters import ABLATION, ASSESSMENT, curiosity, learned
-from ai_lessons.library import importing, statements
+from ai_lessons.library import importing, proposing, statements
 from ai_lessons.library.checking import checked, project_name
 from ai_lessons.library.relating import opposites, refuse_circle, refuse_wrong_kinds
 from ai_lessons.library.reports import Feedback
-from ai_lessons.library.rules import suggesting
 from ai_lessons.library.secrets import secret_scan
 from ai_lessons.repository.store import Applied, Change, blob_id
 
@@ -282,7 +281,7 @@ def rewrite(parts: Parts, entry: Entry, text: str, new_text: str, path: str, sub
     if entry.kind is Kind.RULE:
         if new_text == text and path == entry.path:
             return parts.written_one(entry, Applied(None), ("nothing changed",))
-        return suggesting.propose_text(parts, entry, path, new_text)
+        return proposing.propose_text(parts, entry, path, new_text)
     is_script = entry.kind is Kind.SCRIPT
     old_file, new_file = entry.file, layout.side_of(path) if is_script else path
     code = parts.store.read(entry.path) if is_script and entry.code else b""
@@ -315,7 +314,7 @@ def remove(parts: Parts, refs: Sequence[str]) -> tuple[Written, ...]:
 
 
 def _removal(parts: Parts, rule: Light) -> Written:
-    return suggesting.told(suggesting.removal(parts, rule.id))
+    return proposing.told(proposing.removal(parts, rule.id))
 
 
 def _delete(parts: Parts, catalog: Catalog, lights: Sequence[Light]) -> tuple[Written, ...]:

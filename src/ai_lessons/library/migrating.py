@@ -12,11 +12,11 @@ from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library.importing import told_of
 from ai_lessons.library.porting.porting_rules import propose_files
-from ai_lessons.library.rules.rule_desk import desk
+from ai_lessons.library.proposal_context import desk
 from ai_lessons.library.secrets import secret_gate
 from ai_lessons.repository import snapshots
 from ai_lessons.repository.approval.rule_files import is_rule
-from ai_lessons.repository.proposal.proposals import text_of
+from ai_lessons.repository.proposals import text_of
 from ai_lessons.repository.store import Change, Job, blob_id
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.migrations import Migration
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.rules.rule_answers import Suggested
+    from ai_lessons.library.rule_answers import Suggested
     from ai_lessons.library.session import Parts
 
 

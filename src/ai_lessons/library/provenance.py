@@ -252,7 +252,7 @@ def _done(used: Usage) -> Iterator[str]:
 
 def _taken(parts: Parts, light: Light) -> Iterator[str]:
     """Who took the proposals of it, newest first; nothing where it was simply written."""
-    from ai_lessons.library.rules.rule_audit import taken  # what is no rule need not pay for what rules are judged with
+    from ai_lessons.library.audit import taken  # what is no rule need not pay for what rules are judged with
 
     for one in taken(parts, light.id):
         way = f"by a merge of {one.proposal}" if one.how == "merge" else f"by a commit of {one.proposal}"

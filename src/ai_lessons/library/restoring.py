@@ -24,7 +24,7 @@ from ai_lessons.knowledge.entries import Kind, handle
 from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.library.importing import told_of
 from ai_lessons.library.porting.porting_rules import propose_files
-from ai_lessons.library.rules.rule_desk import desk
+from ai_lessons.library.proposal_context import desk
 from ai_lessons.library.secrets import secret_gate
 from ai_lessons.repository import snapshots
 from ai_lessons.repository.approval.rule_files import is_rule
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from ai_lessons.index.catalog_reading import Location
     from ai_lessons.knowledge.entries import Entry
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.rules.rule_answers import Suggested
+    from ai_lessons.library.rule_answers import Suggested
     from ai_lessons.library.session import Parts
-    from ai_lessons.repository.proposal.proposals import Repository
+    from ai_lessons.repository.proposals import Repository
     from ai_lessons.repository.snapshots import Then
 
 __all__ = ["Restored", "Snapshot", "Taken", "list_snapshots", "restore", "snapshot"]

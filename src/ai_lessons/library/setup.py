@@ -9,7 +9,7 @@ from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.knowledge.config import set_value, values_of
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.knowledge.texts import decode
-from ai_lessons.library.governance.enforced import refuse_agents
+from ai_lessons.library.policies import refuse_agents
 from ai_lessons.library.reports import Initialised
 from ai_lessons.library.secrets import secret_gate
 from ai_lessons.library.session import Parts

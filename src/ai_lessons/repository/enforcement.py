@@ -89,7 +89,7 @@ def append(state_dir: Path, rows: Sequence[Enforced]) -> None:
                 os.close(fd)
 
 
-def read(state_dir: Path) -> Log:
+def read_log(state_dir: Path) -> Log:
     """Everything that is kept; nothing where there is no log.
 
     Raises:

@@ -19,7 +19,7 @@ from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.repository import git
 from ai_lessons.repository.commit_builder import NO_IDENTITY
 from ai_lessons.repository.objects import PLAIN, Draft, opened
-from ai_lessons.repository.proposal.proposal_refs import PROPOSALS
+from ai_lessons.repository.proposal_refs import PROPOSALS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ai_lessons.doors.cli.call import Call
-    from ai_lessons.library.rules.rule_answers import Pending
+    from ai_lessons.library.rule_answers import Pending
 
 CHOICES = {"a": "approve", "e": "edit", "r": "reject", "s": "skip", "q": "quit"}
 QUESTION = ", ".join(f"[{key}]{word[1:]}" for key, word in CHOICES.items())
@@ -108,7 +108,7 @@ def _carry_out(call: Call, one: Pending, choice: str, *, sign: bool) -> None:
     opened = call.library
     if choice == "approve":
         standing = one.change == UNSIGNED
-        taken = library.rule_review.approve_rule(
+        taken = library.review.approve_rule(
             opened, one.id if standing else one.branch, sign=sign or standing, expect=one.commit
         )
         click.echo(render_rules.approved((taken,), call.view), color=call.view.colour)
@@ -116,7 +116,7 @@ def _carry_out(call: Call, one: Pending, choice: str, *, sign: bool) -> None:
         return
     _refuse_standing(one)
     reason = click.prompt("Reason (whoever suggests it again is told)", default="", show_default=False, err=True)
-    gone = library.rule_review.reject_rule(opened, one.branch, reason=reason, expect=one.commit)
+    gone = library.review.reject_rule(opened, one.branch, reason=reason, expect=one.commit)
     click.echo(render_rules.rejected(gone, call.view), color=call.view.colour)
     call.note(gone.notes)
 
@@ -125,7 +125,7 @@ def _edit(call: Call, one: Pending) -> str:
     """Let the reviewer change the text; the branch that has it, which is one here if the proposal was a remote's."""
     _refuse_standing(one)
     changed = asking.until_valid(
-        lambda edits: library.rule_review.edit_proposal(call.library, one.branch, edits),
+        lambda edits: library.review.edit_proposal(call.library, one.branch, edits),
         call.settings.folders.state / "edits",
         can_ask=True,
     )
@@ -181,9 +181,9 @@ def shown_and_confirmed(call: Call, refs: Sequence[str], *, sign: bool = False) 
 
 def _what_waits(call: Call, *, sign: bool) -> tuple[Pending, ...]:
     """Proposals; with `sign` also what is on the approval branch of rules that nobody proposes anything for."""
-    waiting = library.rule_review.pending_rules(call.library)
+    waiting = library.review.pending_rules(call.library)
     proposed = {one.id for one in waiting}
-    unsigned = library.rule_signing.unsigned_rules(call.library) if sign else ()
+    unsigned = library.signing.unsigned_rules(call.library) if sign else ()
     return (*waiting, *(one for one in unsigned if one.id not in proposed))
 
 

@@ -27,7 +27,7 @@ from ai_lessons.errors import AiLessonsError, Refused, UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ai_lessons.library.rules.rule_answers import Approved
+    from ai_lessons.library.rule_answers import Approved, Promoted
 
 FC = TypeVar("FC", bound="Callable[..., Any] | click.Command")
 
@@ -79,12 +79,12 @@ def link_option(kind: str, text: str) -> Callable[[FC], FC]:
 @pass_call
 def suggest_rule(call: Call, /, content: str | None, file: str | None, **given: Any) -> None:
     """Propose a rule, on a branch of its own. It is in force only once a person has approved it."""
-    from ai_lessons.library.rules.rule_answers import RuleDraft
+    from ai_lessons.library.rule_answers import RuleDraft
 
     links = tuple((relation, ref) for kind, relation in LINKS.items() for ref in given.pop(f"{kind}_links"))
     project = given.pop("project") or ""
     draft = RuleDraft(content=asking.new_text(content, file) or "", links=links, project=project, **given)
-    call.answer(library.suggesting.suggest_rule(call.library, draft), render_rules.suggested)
+    call.answer(library.proposing.suggest_rule(call.library, draft), render_rules.suggested)
 
 
 @click.command("propose", cls=Command, examples=["ai-lessons contribute propose"])
@@ -92,7 +92,7 @@ def suggest_rule(call: Call, /, content: str | None, file: str | None, **given: 
 @pass_call
 def propose(call: Call, paths: tuple[str, ...]) -> None:
     """Turn rules that were edited in the folder into proposals; there the approved text comes back."""
-    call.answer(library.suggesting.propose(call.library, paths), render_rules.proposed)
+    call.answer(library.proposing.propose(call.library, paths), render_rules.proposed)
 
 
 @click.command(
@@ -105,10 +105,10 @@ def pending_rules(call: Call, only_count: bool) -> None:
     opened = call.library
     if only_count:
         call.answer(
-            library.rule_count.pending_count(opened), render_rules.number_pending, lambda count: {"pending": count}
+            library.rules_in_force.pending_count(opened), render_rules.number_pending, lambda count: {"pending": count}
         )
     else:
-        call.answer(library.rule_review.pending_rules(opened), render_rules.pending, paged=True, framed=framing.pending)
+        call.answer(library.review.pending_rules(opened), render_rules.pending, paged=True, framed=framing.pending)
 
 
 @click.command("review-rules", cls=Command, examples=["ai-lessons admin review-rules"])
@@ -135,9 +135,7 @@ def approve_rule(call: Call, refs: tuple[str, ...], yes: bool, sign: bool) -> No
     done: list[Approved] = []
     try:
         for ref, shown in chosen:
-            done.append(
-                library.rule_review.approve_rule(call.library, ref, sign=sign, expect=shown)
-            )  # what is done is told
+            done.append(library.review.approve_rule(call.library, ref, sign=sign, expect=shown))  # what is done is told
     except AiLessonsError:
         if done:
             tell_approved(call, done)
@@ -158,7 +156,7 @@ def tell_approved(call: Call, done: Sequence[Approved]) -> None:
 @pass_call
 def reject_rule(call: Call, ref: str, reason: str) -> None:
     """Turn a proposal down; its text and the reason are kept. For people; agents are refused."""
-    call.answer(library.rule_review.reject_rule(call.library, ref, reason=reason), render_rules.rejected)
+    call.answer(library.review.reject_rule(call.library, ref, reason=reason), render_rules.rejected)
 
 
 @click.command("revoke-rule", cls=Command, examples=["ai-lessons admin revoke-rule R-5N1QTC --yes"])
@@ -173,7 +171,7 @@ def revoke_rule(call: Call, ref: str, yes: bool) -> None:
         raise Refused("a rule is revoked by a person, who is asked on a terminal", hint="or say --yes")
     if not yes and not asking.confirm(f"Revoke {line(ref)}?"):
         raise Refused("not revoked; nothing was changed")
-    call.answer(library.rule_signing.revoke_rule(call.library, ref), render_rules.revoked)
+    call.answer(library.signing.revoke_rule(call.library, ref), render_rules.revoked)
 
 
 @click.command("trust-keys", cls=Command, examples=["ai-lessons admin trust-keys --yes"])
@@ -184,7 +182,7 @@ def trust_keys(call: Call, yes: bool) -> None:
     from ai_lessons.doors.cli import asking
 
     ask = (lambda _question, _keys: True) if yes else asking.ask_keys if call.can_ask else None
-    call.answer(library.rule_trust.trust_keys(call.library, ask), render_rules.trusted_keys)
+    call.answer(library.audit.trust_keys(call.library, ask), render_rules.trusted_keys)
 
 
 @click.command(
@@ -200,11 +198,11 @@ def trust_keys(call: Call, yes: bool) -> None:
 def audit(call: Call, acknowledge: bool, yes: bool, enforcement: bool, since: str | None) -> int:
     """Show who approved what, when and how; exit code 8 if a rule violates the policy."""
     if enforcement:
-        from ai_lessons.doors import render_enforcement as told
+        from ai_lessons.doors import render_rules as told
 
         if acknowledge:
             raise UsageError("--enforcement only shows; there is nothing to acknowledge")
-        call.answer(library.enforced.enforcement(call.library, since), told.enforcement, paged=True)
+        call.answer(library.policies.enforcement(call.library, since), told.enforcement, paged=True)
         return 0
     if since:
         raise UsageError("--since goes with --enforcement")
@@ -212,8 +210,56 @@ def audit(call: Call, acknowledge: bool, yes: bool, enforcement: bool, since: st
         from ai_lessons.doors.cli import asking
 
         ask = (lambda _alarms: True) if yes else asking.ask_about_alarms if call.can_ask else None
-        done = library.rule_trust.acknowledge(call.library, ask)
+        done = library.audit.acknowledge(call.library, ask)
     else:
-        done = library.rule_audit.audit(call.library)
+        done = library.audit.audit(call.library)
     call.answer(done, render_rules.audit, paged=True)
     return 0 if done.ok else EXIT_VIOLATED
+
+
+def register(group: click.Group) -> None:
+    """Hang this command into the group `contribute`."""
+    group.add_command(promote)
+
+
+@click.command(
+    "promote",
+    cls=Command,
+    examples=[
+        "ai-lessons contribute promote L-8F3K2A --to user",
+        'ai-lessons contribute promote L-8F3K2A --to enterprise:acme --reason "three teams lost statuses"',
+        "ai-lessons contribute promote L-8F3K2A --to enterprise:acme --generic --dry-run",
+    ],
+)
+@id_argument
+@click.option("--to", required=True, metavar="TIER", help="user, project or enterprise:NAME; see `admin tiers`.")
+@click.option("--reason", default="", metavar="R", help="Why; for the people who decide about it there.")
+@click.option("--generic", is_flag=True, help="Without code, names, hosts and paths; shows what goes, and asks.")
+@click.option("--name", "names", metavar="WORD", multiple=True, help="With --generic: leave this out, too.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done, with the evaluation; write nothing.")
+@click.option("--yes", is_flag=True, help="Take the generic form unasked; needed where there is no terminal.")
+@allow_secret_option
+@pass_call
+def promote(call: Call, /, ref: str, to: str, **given: Any) -> None:
+    """Bring an entry to another tier: a copy to yours or the project's, a proposal to an enterprise's."""
+    from ai_lessons.doors import render_rules
+    from ai_lessons.library.rule_answers import PromotionRequest
+
+    wanted = (
+        PromotionRequest(**given, ask=lambda plan: _confirmed(call, plan))
+        if call.can_ask
+        else PromotionRequest(**given)
+    )
+    done = library.promoting.promote(call.library, ref, to, wanted)
+    call.answer(done, render_rules.promoted)
+
+
+def _confirmed(call: Call, plan: Promoted) -> bool:
+    """Show the generic form to the person at the terminal, and ask."""
+    from ai_lessons.doors import render_rules
+    from ai_lessons.doors.cli import asking
+
+    if call.bars:
+        call.bars.finish()
+    click.echo(render_rules.plan(plan, call.view), err=True, color=call.view.colour)
+    return asking.confirm("\nTake it in this form?")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ai_lessons.library.answers import Answer, Context, Shown
-    from ai_lessons.library.rules.rule_answers import Pending
+    from ai_lessons.library.rule_answers import Pending
 
     Data = dict[str, Any]
 

@@ -12,7 +12,7 @@ from mcp.types import CallToolResult, TextContent
 from pydantic import BeforeValidator, Field
 
 from ai_lessons import library
-from ai_lessons.doors import render, render_jobs, render_lessons, render_promoting, render_rules, render_usage
+from ai_lessons.doors import render, render_jobs, render_lessons, render_rules, render_usage
 from ai_lessons.doors.mcp import calls, framing, shapes
 from ai_lessons.doors.mcp.desk import SessionPool
 from ai_lessons.doors.opening import whereabouts
@@ -20,9 +20,8 @@ from ai_lessons.doors.terminal import View, line
 from ai_lessons.knowledge.entries import Category, Confidence, Kind, Relation, Source
 from ai_lessons.library.answers import ContextQuery, Query
 from ai_lessons.library.opened import Library
-from ai_lessons.library.promotion.promotions import PromotionRequest
 from ai_lessons.library.reports import LessonDraft, ResourceDraft
-from ai_lessons.library.rules.rule_answers import RuleDraft
+from ai_lessons.library.rule_answers import PromotionRequest, RuleDraft
 
 T = TypeVar("T")
 Ctx = Context[Any, Any]
@@ -131,7 +130,7 @@ class Tools:
 
     def list_pending(self) -> CallToolResult:
         """Proposals that wait for a person: rules, other entries, releases. None of them counts yet."""
-        found = self._read(library.rule_review.pending_rules)
+        found = self._read(library.review.pending_rules)
         return answer(framing.pending(found, self._root), shapes.pending(found))
 
     def stats(self) -> CallToolResult:
@@ -210,7 +209,7 @@ class Tools:
         """Propose a rule. It is in force only after a person approves it."""
         links = [("", one) for one in (*linked_lessons, *linked_resources)]
         draft = RuleDraft(title, rationale, content, tags, project, applies_to, links)
-        done = self._write(ctx, lambda opened: library.suggesting.suggest_rule(opened, draft))
+        done = self._write(ctx, lambda opened: library.proposing.suggest_rule(opened, draft))
         return answer(render_rules.suggested(done, self._view), shapes.encoded(done))
 
     def link(
@@ -261,7 +260,7 @@ class Tools:
         """
         wanted = PromotionRequest(reason=reason, dry_run=dry_run, person=False)
         done = self._write(ctx, lambda opened: library.promoting.promote(opened, id, to, wanted))
-        return answer(told(render_promoting.promoted(done, self._view), done.notes), shapes.encoded(done))
+        return answer(told(render_rules.promoted(done, self._view), done.notes), shapes.encoded(done))
 
     def run_script(
         self,

@@ -58,7 +58,7 @@ def hear(root: Path, options: Options, event: AgentEvent, *, project: str | None
 def _begin(root: Path, options: Options, event: AgentEvent, project: str | None) -> Told:
     from ai_lessons.library.contexts import context_of
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.rules.rule_count import number_pending
+    from ai_lessons.library.rules_in_force import number_pending
 
     agent_sessions.clean_up(options.state_dir)
     with closing(Library(root, options)) as tiers:

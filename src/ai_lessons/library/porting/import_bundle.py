@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Entry
     from ai_lessons.knowledge.portable.bundle import Bundle, Item
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.rules.rule_answers import Suggested
+    from ai_lessons.library.rule_answers import Suggested
     from ai_lessons.library.session import Parts
 
 

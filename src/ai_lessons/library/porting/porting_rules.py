@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.knowledge import layout
 from ai_lessons.knowledge.entries import Kind, handle
-from ai_lessons.library.rules.rule_answers import Suggested
-from ai_lessons.library.rules.rule_desk import desk
+from ai_lessons.library.proposal_context import desk
+from ai_lessons.library.rule_answers import Suggested
 from ai_lessons.library.secrets import secret_gate
 from ai_lessons.library.secrets.secret_scan import masked
+from ai_lessons.repository import proposal_commits
 from ai_lessons.repository.approval.merges import RULE_TRAILER
-from ai_lessons.repository.proposal import proposing
-from ai_lessons.repository.proposal.proposals import text_of
-from ai_lessons.repository.proposal.proposing import Wish
+from ai_lessons.repository.proposal_commits import ProposalRequest
+from ai_lessons.repository.proposals import text_of
 from ai_lessons.repository.store import Change
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Entry
     from ai_lessons.knowledge.portable.bundle import Item
-    from ai_lessons.library.rules.rule_desk import ProposalContext
+    from ai_lessons.library.proposal_context import ProposalContext
     from ai_lessons.library.session import Parts
 
 
@@ -106,7 +106,7 @@ def propose_files(
         return _would_be(rule)
     at.parts.guard([Change(path, data) for path, data in files.items()])
     allowed = secret_gate.refuse(at.parts, files)
-    wish = Wish(
+    wish = ProposalRequest(
         entry=rule.id,
         stem=f"{called}-{layout.slug(rule.title)}",
         subject=subject,
@@ -114,5 +114,5 @@ def propose_files(
         trailers=[*allowed, (RULE_TRAILER, rule.id), ("Imported-from", masked(origin))],
         actor=secret_gate.actor(at.parts),
     )
-    made = proposing.propose(at.parts.store, at.repo, at.trunk, wish)
+    made = proposal_commits.propose(at.parts.store, at.repo, at.trunk, wish)
     return Suggested(rule.id, called, rule.title, rule.path, made.branch, made.commit, made.notes)

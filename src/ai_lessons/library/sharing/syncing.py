@@ -11,7 +11,7 @@ from ai_lessons.knowledge.layout import place
 from ai_lessons.knowledge.merging import RULE
 from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.library.checking import checked
-from ai_lessons.library.rules.rule_desk import desk, refuse_agents
+from ai_lessons.library.proposal_context import desk, refuse_agents
 from ai_lessons.library.secrets import secret_gate
 from ai_lessons.repository import undo as reverts
 from ai_lessons.repository.history import unified

@@ -8,7 +8,7 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
-from ai_lessons.repository.proposal.proposal_refs import rule_refs, signature
+from ai_lessons.repository.proposal_refs import rule_refs, signature
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

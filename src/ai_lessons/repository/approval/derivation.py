@@ -32,8 +32,8 @@ from ai_lessons.repository.approval.verdicts import (
     PathChange,
     RecordFile,
 )
-from ai_lessons.repository.proposal.proposal_refs import branch_of, rule_refs
-from ai_lessons.repository.proposal.proposals_seen import proposed
+from ai_lessons.repository.proposal_history import proposed
+from ai_lessons.repository.proposal_refs import branch_of, rule_refs
 from ai_lessons.repository.worktree import read_ref
 
 if TYPE_CHECKING:

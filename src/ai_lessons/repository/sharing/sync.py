@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 from ai_lessons.errors import Conflict, Refused
 from ai_lessons.repository import git
 from ai_lessons.repository.commit_builder import People
-from ai_lessons.repository.proposal.proposal_refs import branch_of, proposal_refs
-from ai_lessons.repository.proposal.proposing import HEADS, signature
+from ai_lessons.repository.proposal_commits import HEADS, signature
+from ai_lessons.repository.proposal_refs import branch_of, proposal_refs
 from ai_lessons.repository.sharing.sync_bring import AGAIN, Brought, branch, bring, count, where
 from ai_lessons.repository.sharing.sync_conflicts import drop, is_ancestor, keep, kept
 from ai_lessons.repository.sharing.sync_network import Network, Push, PushResult, RemoteBranch

@@ -18,7 +18,7 @@ from ai_lessons.repository.branch_update import committing
 from ai_lessons.repository.commit_builder import People, make_commit
 from ai_lessons.repository.locks import held
 from ai_lessons.repository.objects import Draft, opened
-from ai_lessons.repository.proposal.proposing import HEADS, intent, signature
+from ai_lessons.repository.proposal_commits import HEADS, intent, signature
 from ai_lessons.repository.sharing.sync_conflicts import Decisions, is_ancestor
 from ai_lessons.repository.sharing.sync_merge import Torn, plan, texts
 from ai_lessons.repository.sharing.sync_network import RemoteBranch, place_of

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ai_lessons.errors import Conflict
 from ai_lessons.knowledge.layout import slug
 from ai_lessons.repository import files, git, ref_update
-from ai_lessons.repository.proposal.proposing import HEADS
+from ai_lessons.repository.proposal_commits import HEADS
 from ai_lessons.repository.sharing.sync_merge import ConflictChoice
 from ai_lessons.repository.worktree import checked_out_at, read_ref
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from ai_lessons.repository.proposal.proposing import CommitSignature
+    from ai_lessons.repository.proposal_commits import CommitSignature
     from ai_lessons.repository.sharing.sync_merge import Torn
     from ai_lessons.repository.worktree import Worktree
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.errors import Refused
+from ai_lessons.errors import AiLessonsError, Refused
 from ai_lessons.knowledge import drafts, layout, markdown, scopes
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind, Link, Relation
 from ai_lessons.knowledge.generic import generic, generic_words
 from ai_lessons.knowledge.origins import promoted
 from ai_lessons.knowledge.portable.bundle import beside
 from ai_lessons.knowledge.reading import read_entry
+from ai_lessons.knowledge.specifics import Names
+from ai_lessons.library.options import ENTERPRISE, PROJECT
 from ai_lessons.library.running import interpreter_of
 from ai_lessons.library.secrets import secret_scan
 from ai_lessons.repository import outside
+from ai_lessons.repository.commit_builder import author_here
 from ai_lessons.repository.running.trust import Trust
 from ai_lessons.repository.store import Change
 
@@ -22,8 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from ai_lessons.knowledge.entries import Light
-    from ai_lessons.knowledge.specifics import Names
+    from ai_lessons.knowledge.entries import Entry, Light
     from ai_lessons.library.session import Parts
 
 _STAYS = frozenset(
@@ -223,3 +225,61 @@ def scope_of(entry: Entry, tier: str, place: str, person: str, *, generic_form: 
     if tier == "project":
         return f"{scopes.PROJECT}:{place}"
     return f"{scopes.USER}:{person or 'unknown'}" if tier == "user" else scopes.GLOBAL
+
+
+REVISIONS = 10
+"""Commits of an entry whose authors are asked for."""
+
+_WHO = re.compile(r"\s*(.*?)\s*<([^<>@\s]*)@([^<>@\s]*)>")
+_PUBLIC = re.compile(
+    r"^(?:aol|gmail|googlemail|gmx|hotmail|icloud|live|mac|mail|me|msn|outlook|pm|posteo|proton|protonmail|web|yahoo"
+    r"|yandex|zoho|qq|163|126)\.[a-z.]{2,6}$|(?:^|\.)noreply\.|(?:^|\.)(?:example|invalid|local|localhost|test)(?:\.|$)",
+    re.IGNORECASE,
+)
+_LOGIN = 4
+"""Letters from which on the first half of an address is taken for a name."""
+
+
+def place_of(parts: Parts) -> str:
+    """What the code project around a project's repository is called: its top folder."""
+    root = parts.store.root
+    return (root.parent.parent if root.parent.name == ".ai" else root).name
+
+
+def names_of(parts: Parts, target: Parts, entry: Entry, more: Sequence[str] = (), *, strict: bool = False) -> Names:
+    """Who wrote the entry and works here, their hosts, and the code project or enterprise that it comes from.
+
+    `strict`, for a text without names: also the project of the entry, unless the target knows one of that
+    name. `more` are names that the caller knows.
+    """
+    tier = parts.options.tier
+    who = [author_here(parts.store.worktree), *_authors(parts, entry)]
+    found = [match for match in map(_WHO.match, dict.fromkeys(who)) if match]
+    projects = [*more]
+    projects += [place_of(parts)] if tier == PROJECT else []
+    projects += [tier.removeprefix(ENTERPRISE)] if tier.startswith(ENTERPRISE) else []
+    if strict and entry.project not in {"", GLOBAL_PROJECT} and not _knows(target, entry.project):
+        projects.append(entry.project)
+    people = [match[1] for match in found if " " in match[1]] + [match[2] for match in found if _is_login(match[2])]
+    return Names(
+        people=tuple(dict.fromkeys(people)),
+        projects=tuple(dict.fromkeys(projects)),
+        hosts=tuple(dict.fromkeys(match[3] for match in found if not _PUBLIC.search(match[3]))),
+    )  # fmt: skip
+
+
+def _is_login(word: str) -> bool:
+    return len(word) >= _LOGIN and not word.isdecimal() and "+" not in word
+
+
+def _authors(parts: Parts, entry: Entry) -> list[str]:
+    try:
+        return [f"{one.author} <{one.email}>" for one in parts.history.log(entry.file, REVISIONS)]
+    except AiLessonsError:
+        return []
+
+
+def _knows(target: Parts, project: str) -> bool:
+    from ai_lessons.index.catalog_reading import Filter
+
+    return bool(target.catalog.select(Filter(project=project, status=None, limit=1)))

@@ -18,7 +18,7 @@ from ai_lessons.knowledge.layout import check_path, derived_id, is_markdown, pla
 from ai_lessons.repository.approval.merges import entry_end, rule_end
 from ai_lessons.repository.approval.rule_files import is_release, is_rule, stated_id
 from ai_lessons.repository.objects import Draft
-from ai_lessons.repository.proposal.proposal_refs import OTHERS, PROPOSALS
+from ai_lessons.repository.proposal_refs import OTHERS, PROPOSALS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,6 @@
-"""Records of releases: files on an enterprise's approval branch, each saying that one text may go to one tier.
+"""Records of proposals that were turned down: files on the approval branch, with the reason and the whole text.
 
-A record holds the whole text: what people read when they decide is what is compared later, never a hash alone. It
-counts as far as it came to the branch as a rule in force does: by the merge of its proposal, or from a forge.
+Text in, values out. The file is ours alone, so it can be written whole.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from dulwich.objects import Blob, ObjectID, Tree
 
 from ai_lessons.errors import InvalidEntry
 from ai_lessons.knowledge import layout, markdown
+from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.repository.approval.merges import (
     FORGES,
@@ -25,8 +25,8 @@ from ai_lessons.repository.approval.merges import (
     names_pull_request,
     trailers,
 )
-from ai_lessons.repository.approval.rule_files import TEXT_LIMIT
-from ai_lessons.repository.approval.rule_history import person
+from ai_lessons.repository.approval.rule_files import REJECTED, TEXT_LIMIT
+from ai_lessons.repository.approval.rule_history import person, read_blobs
 from ai_lessons.repository.objects import Draft, opened
 from ai_lessons.repository.stored_commit import StoredCommit, read_commit
 
@@ -35,11 +35,112 @@ if TYPE_CHECKING:
 
     from dulwich.repo import Repo
 
+    from ai_lessons.repository.approval.trunk import Trunk
     from ai_lessons.repository.approval.verdicts import ApprovalPolicy, Person
     from ai_lessons.repository.worktree import Worktree
 
-KIND: Final = "release"
-FOLDER: Final = ".ai-lessons/releases"
+REJECTION: Final = "rejection"
+WHAT: Final = (*(kind.value for kind in Kind), "release")
+"""What a proposal may be about; the key that holds its id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """One proposal that was turned down.
+
+    `what` is the kind of entry, or `release`; `at` is ISO 8601. `text` is the file it proposed, of several (`files`)
+    each below a line with its path; empty for a removal.
+    """
+
+    entry: str
+    title: str
+    reason: str
+    proposal: str
+    commit: str
+    path: str
+    suggested_by: str
+    at: str
+    text: str
+    what: str = Kind.RULE.value
+    files: tuple[str, ...] = ()
+
+    def render(self) -> bytes:
+        """The record's file."""
+        fields = {
+            "kind": REJECTION,
+            "title": self.title,
+            "reason": self.reason,
+            self.what: self.entry,
+            "path": self.path,
+            "proposal": self.proposal,
+            "commit": self.commit,
+            "suggested_by": self.suggested_by,
+            "rejected": self.at,
+        } | ({"files": list(self.files)} if self.files else {})
+        return markdown.render(fields, self.text).encode()
+
+    def texts(self) -> dict[str, str]:
+        """What was proposed, by path; empty for a removal."""
+        if not self.files:
+            return {self.path: self.text} if self.text else {}
+        found, rest = {}, self.text.lstrip("\n")
+        for path, following in zip(self.files, (*self.files[1:], None), strict=True):
+            own = rest.removeprefix(_heading(path))
+            found[path], _, rest = own.partition("\n" + _heading(following)) if following else (own, "", "")
+        return found
+
+
+def joined(texts: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
+    """`text` and `files` of a record about these files."""
+    if len(texts) < 2:
+        return next(iter(texts.values()), ""), ()
+    return "\n".join(_heading(path) + text for path, text in texts.items()), tuple(texts)
+
+
+def _heading(path: str) -> str:
+    return f"<!-- {path} -->\n"
+
+
+def rejection_path(name: str, title: str, year: int) -> str:
+    """Where the record called `name` (a ULID) goes."""
+    return f"{REJECTED}{year:04d}/{name}-{layout.slug(title)}.md"
+
+
+def read_rejection(data: bytes) -> Rejection | None:
+    """A record's file; None for one that is no record of ours."""
+    try:
+        found = markdown.parse(decode(data, ""))
+    except InvalidEntry:
+        return None
+    if found.fields.get("kind") != REJECTION:
+        return None
+    what = next((key for key in WHAT if key in found.fields), Kind.RULE.value)
+    files = found.fields.get("files")
+    return Rejection(
+        entry=_said(found.fields, what),
+        title=_said(found.fields, "title"),
+        reason=_said(found.fields, "reason"),
+        proposal=_said(found.fields, "proposal"),
+        commit=_said(found.fields, "commit"),
+        path=_said(found.fields, "path"),
+        suggested_by=_said(found.fields, "suggested_by"),
+        at=_said(found.fields, "rejected"),
+        text=found.body,
+        what=what,
+        files=tuple(map(str, files)) if isinstance(files, list) else (),
+    )
+
+
+def rejected(trunk: Trunk) -> list[Rejection]:
+    """Every record of a rejection on the approval branch; files that are none are passed over."""
+    blobs = [blob for path, blob in sorted(trunk.view.files.items()) if path.startswith(REJECTED)]
+    contents = read_blobs(trunk.worktree, set(blobs)) if blobs else {}
+    found = (read_rejection(contents[blob]) for blob in blobs if blob in contents)
+    return [one for one in found if one is not None]
+
+
+RELEASE: Final = "release"
+RELEASES: Final = ".ai-lessons/releases"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +167,7 @@ class Release:
         """The record's file."""
         text = canonical(self.text)
         fields = {
-            "kind": KIND,
+            "kind": RELEASE,
             "title": self.title,
             "entry": self.entry,
             "source": self.source,
@@ -88,12 +189,12 @@ def _hash(text: str) -> str:
     return sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
-def place(name: str, title: str, year: int) -> str:
+def release_path(name: str, title: str, year: int) -> str:
     """Where the record called `name` (a ULID) goes."""
-    return f"{FOLDER}/{year:04d}/{name}-{layout.slug(title)}.md"
+    return f"{RELEASES}/{year:04d}/{name}-{layout.slug(title)}.md"
 
 
-def read(data: bytes) -> Release | None:
+def read_release(data: bytes) -> Release | None:
     """A record's file; None for one that is no record of ours, or whose text is not the one that it was made for."""
     if len(data) > TEXT_LIMIT:
         return None
@@ -101,7 +202,7 @@ def read(data: bytes) -> Release | None:
         found = markdown.parse(decode(data, ""))
     except InvalidEntry:
         return None
-    if found.fields.get("kind") != KIND or found.fields.get("sha256") != _hash(canonical(found.body)):
+    if found.fields.get("kind") != RELEASE or found.fields.get("sha256") != _hash(canonical(found.body)):
         return None
     said = {key: _said(found.fields, key) for key in ("title", "entry", "source", "target", "requested_by")}
     return Release(
@@ -114,7 +215,7 @@ def _said(fields: Mapping[str, object], key: str) -> str:
     return "" if value is None else str(value)
 
 
-def on_branch(worktree: Worktree, tip: str) -> list[tuple[str, Release]]:
+def releases_on(worktree: Worktree, tip: str) -> list[tuple[str, Release]]:
     """Every record in the tree of a commit, with its path; files that are none are passed over.
 
     Raises:
@@ -122,11 +223,11 @@ def on_branch(worktree: Worktree, tip: str) -> list[tuple[str, Release]]:
     """
     with opened(worktree) as repo:
         draft = Draft(repo)
-        top = draft.lookup(draft.tree_of(ObjectID(tip.encode())), os.fsencode(worktree.prefix + FOLDER))
+        top = draft.lookup(draft.tree_of(ObjectID(tip.encode())), os.fsencode(worktree.prefix + RELEASES))
         if top is None or not stat.S_ISDIR(top[0]):
             return []
-        files = _below(repo, FOLDER, top[1])
-        return [(path, record) for path, data in files if (record := read(data)) is not None]
+        files = _below(repo, RELEASES, top[1])
+        return [(path, record) for path, data in files if (record := read_release(data)) is not None]
 
 
 def _below(repo: Repo, folder: str, tree: ObjectID) -> Iterator[tuple[str, bytes]]:
@@ -152,7 +253,7 @@ def file_at(worktree: Worktree, tip: str, path: str) -> bytes | None:
         return blob.data if isinstance(blob, Blob) else None
 
 
-def taken(worktree: Worktree, tip: str, path: str, branch: str, policy: ApprovalPolicy) -> str:
+def released_by(worktree: Worktree, tip: str, path: str, branch: str, policy: ApprovalPolicy) -> str:
     """Who let the record at `path` onto the branch, as git writes people; empty if nobody who could.
 
     `branch` is the short name of the approval branch. Under the policy `forge` the caller gives the commit of the

@@ -1,7 +1,4 @@
-"""Proposals that were taken, as the history of the approval branch tells it: by a merge, a squash or a rebase.
-
-Rules are judged in `approval`; of everything else nothing hangs on this, but people ask who let it in, and when.
-"""
+"""What proposal branches propose: the text, or the removal, of the one rule that a branch names. Pure."""
 
 from __future__ import annotations
 
@@ -16,18 +13,70 @@ from ai_lessons.repository.approval.merges import (
     PROPOSED_TRAILER,
     entry_end,
     merged_branches,
+    rule_end,
     trailers,
 )
+from ai_lessons.repository.approval.rule_files import is_rule
 from ai_lessons.repository.approval.rule_history import commits
+from ai_lessons.repository.approval.verdicts import Proposal
 from ai_lessons.repository.history import FIXED, LITERAL
-from ai_lessons.repository.proposal.proposal_refs import OTHERS
+from ai_lessons.repository.proposal_refs import OTHERS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from ai_lessons.repository.approval.rule_history import RawCommit
+    from ai_lessons.repository.approval.rule_history import FileChange, RawCommit
     from ai_lessons.repository.approval.verdicts import Person
     from ai_lessons.repository.worktree import Worktree
+
+
+def proposed(
+    branches: Iterable[tuple[str, str]], commits: Iterable[RawCommit], rule_of: Callable[[str, str], str]
+) -> Iterator[Proposal]:
+    """The proposals of branches (tip and name), from the commits that they have and the approval branch has not.
+
+    One for each person who wrote on it, the writer of the final text first. `rule_of` gives a text's rule by path and
+    blob. What a merge brought from the approval branch is not the proposer's, so merges are passed over.
+    """
+    by_id = {commit.id: commit for commit in commits}
+    for tip, branch in branches:
+        end = rule_end(branch)
+        if end:
+            yield from _of_branch(branch, end, _line(tip, by_id), rule_of)
+
+
+def _line(tip: str, commits: Mapping[str, RawCommit]) -> Iterator[RawCommit]:
+    """The proposer's own commits, newest first. An odd one proposes nothing."""
+    at: str | None = tip
+    while at is not None and (commit := commits.get(at)) is not None:
+        if len(commit.parents) < 2 and not commit.odd:
+            yield commit
+        at = commit.parents[0] if commit.parents else None
+
+
+def _of_branch(
+    branch: str, end: str, line: Iterable[RawCommit], rule_of: Callable[[str, str], str]
+) -> Iterator[Proposal]:
+    final: tuple[str, str, str | None] | None = None
+    for commit in line:
+        mine = [(rule, change) for rule, change in _rules(commit.changes[0], rule_of) if rule.endswith(end)]
+        if not mine:
+            continue
+        if final is None:
+            if len({rule for rule, _ in mine}) > 1:
+                return  # two rules with the same end: the branch does not say which
+            rule, change = next((pair for pair in mine if pair[1].new), mine[0])
+            final = (rule, change.path, change.new if change.new and rule_of(change.path, change.new) == rule else None)
+        rule, path, blob = final
+        yield Proposal(branch, commit.id, rule, path, blob, commit.author, commit.committed)
+
+
+def _rules(changes: Iterable[FileChange], rule_of: Callable[[str, str], str]) -> Iterator[tuple[str, FileChange]]:
+    for change in changes:
+        if is_rule(change.path):
+            found = {rule_of(change.path, blob) for blob in (change.old, change.new) if blob}
+            yield from ((rule, change) for rule in sorted(found))
+
 
 OWN_COMMITS: Final = 100
 """So many commits of a proposal are looked at behind its merge."""
@@ -69,7 +118,7 @@ def told(history: Iterable[RawCommit], branch: str) -> Iterator[TakenProposal]:
         if len(commit.parents) < 2:
             continue
         for side, name in zip(commit.parents[1:], _names(commit, branch, singles), strict=False):
-            line = list(_line(known, side)) if name.startswith(OTHERS) else []
+            line = list(_behind(known, side)) if name.startswith(OTHERS) else []
             if line:
                 brought |= {one.id for one in line if singles.get(one.id) == name}
                 yield _taken(name, commit, line[0], "merge")
@@ -88,7 +137,7 @@ def _names(commit: RawCommit, branch: str, singles: Mapping[str, str]) -> tuple[
     return tuple(singles.get(side, "") for side in commit.parents[1:]) if said is None else said
 
 
-def _line(known: Mapping[str, RawCommit], tip: str) -> Iterator[RawCommit]:
+def _behind(known: Mapping[str, RawCommit], tip: str) -> Iterator[RawCommit]:
     """The commits behind a merged one, newest first; merges of the approval branch into it are nobody's proposal."""
     at = known.get(tip)
     for _ in range(OWN_COMMITS):

@@ -24,9 +24,8 @@ from ai_lessons.knowledge.governance import (
     strictest,
 )
 from ai_lessons.knowledge.reading import read_entry
-from ai_lessons.library.governance.policies import Governed, governed
-from ai_lessons.library.governance.releasing import Move, ask, released, waiting
 from ai_lessons.library.options import PROJECT, USER
+from ai_lessons.library.policies import Governed, Move, ask, governed, released, waiting
 from ai_lessons.repository import enforcement
 from ai_lessons.repository.commit_builder import author_here
 from ai_lessons.repository.enforcement import Enforced
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.rules.rule_answers import Suggested
+    from ai_lessons.library.rule_answers import Suggested
     from ai_lessons.library.session import Parts
     from ai_lessons.repository.store import Change
 

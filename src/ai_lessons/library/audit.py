@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ai_lessons.errors import AiLessonsError, AmbiguousName, NotFound
+from ai_lessons.errors import AiLessonsError, AmbiguousName, NotFound, Refused
 from ai_lessons.knowledge.entries import Kind, handle
 from ai_lessons.knowledge.reading import read_entry
-from ai_lessons.library.rules.rule_answers import Audit, AuditRow, TakenRow
-from ai_lessons.library.rules.rule_desk import moment, name
+from ai_lessons.library.proposal_context import moment, name
+from ai_lessons.library.rule_answers import Audit, AuditRow, TakenRow, TrustedKeys
+from ai_lessons.library.signatures import described
+from ai_lessons.repository.approval import approval_memory, approved
 from ai_lessons.repository.approval.approval_branch import branch_name, short_name
 from ai_lessons.repository.approval.derivation import odd_commits
+from ai_lessons.repository.approval.rule_files import SIGNERS
 from ai_lessons.repository.worktree import read_ref
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import Parts
     from ai_lessons.repository.approval.verdicts import BranchView, Verdict
-    from ai_lessons.repository.proposal.proposals_taken import TakenProposal
+    from ai_lessons.repository.proposal_history import TakenProposal
 
 
 def audit(library: Library) -> Audit:
@@ -42,13 +46,13 @@ def audit(library: Library) -> Audit:
 
 def taken(parts: Parts, entry: str = "") -> list[TakenProposal]:
     """The proposals of anything but rules that came to the approval branch, newest first; of one entry, if named."""
-    from ai_lessons.repository.proposal import proposals_taken
+    from ai_lessons.repository import proposal_history
 
     ref = parts.rules.ref()
     tip = read_ref(parts.store.worktree, ref) if ref else None
     if ref is None or tip is None:
         return []
-    found = proposals_taken.taken(parts.store.worktree, tip, short_name(ref))
+    found = proposal_history.taken(parts.store.worktree, tip, short_name(ref))
     return [one for one in found if not entry or (one.entry and entry.endswith(one.entry))]
 
 
@@ -111,3 +115,62 @@ def _problems(view: BranchView, verdict: Verdict) -> Iterator[str]:
     for one in verdict.unapproved:
         what = "a text" if one.blob else "its removal"
         yield f"{what} at {one.path} is on {where} without approval: {one.evidence.reason}"
+
+
+def trust_keys(library: Library, ask: Callable[[str, list[str]], bool] | None) -> TrustedKeys:
+    """Trust exactly the keys that the list of signers on the approval branch names, once `ask` has shown them.
+
+    Raises:
+        NotFound: there is no list, or no key in it. Refused: an agent is calling, or the answer is no.
+        StorageFailed: the user's folder cannot be written.
+    """
+    parts = library.primary
+    parts.options.refuse_agents("say whom to trust", "ai-lessons admin trust-keys")
+    looks = parts.rules.looks()
+    if not looks or looks[-1].tip is None:
+        raise NotFound("approval branch in", str(parts.store.root), hint="commit something on a branch called main")
+    view = looks[-1]
+    text, keys = parts.signatures.proposed(view)
+    if not keys:
+        raise NotFound("list of signers on the approval branch", SIGNERS, hint="write one, commit it, and try again")
+    known = parts.signatures.trusted(view)
+    listed, before = described(keys), described(known.signers)
+    gone = [one for one in before if one not in listed]
+    if ask is None:
+        raise Refused("whom to trust is a person's decision, and there is no terminal to ask on", hint="--yes")
+    if not ask(_question(parts.store.root.name, gone), listed):
+        raise Refused("no key is trusted that was not before; nothing was changed")
+    file = parts.signatures.pin(known.repository, text)
+    parts.current()
+    added = tuple(one for one in listed if one not in before)
+    return TrustedKeys(known.repository, file, tuple(listed), added, tuple(gone), tuple(parts.rules.notes))
+
+
+def _question(where: str, gone: list[str]) -> str:
+    less = f" (and these no longer: {', '.join(gone)})" if gone else ""
+    return f"{where}: trust these keys to approve rules{less}?"
+
+
+def acknowledge(library: Library, ask: Callable[[str], bool] | None) -> Audit:
+    """Take the approval branch as it is now for what was seen last, once `ask` has shown the alarms about it.
+
+    Raises:
+        Refused: an agent is calling, or the answer is no. StorageFailed: the memory cannot be written.
+    """
+    parts = library.primary
+    parts.options.refuse_agents("acknowledge alarms", "ai-lessons admin audit --acknowledge")
+    found = audit(library)
+    if not found.alarms:
+        return found
+    if ask is None:
+        raise Refused("alarms are looked at by a person, and there is no terminal to ask on", hint="--yes")
+    looks = parts.rules.looks()
+    if not ask("\n".join(found.alarms)):
+        raise Refused("the alarms stay; nothing was changed")
+    worktree = parts.store.worktree
+    memory = approval_memory.load(worktree.state_dir)
+    # what is gone is forgotten; the next look remembers what is there
+    approval_memory.save(worktree.state_dir, replace(memory, records={}))
+    for view in looks:
+        approved.acknowledge(worktree, view, view.said)
+    return audit(library)

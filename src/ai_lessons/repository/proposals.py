@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from dulwich.objects import ObjectID
 from dulwich.repo import Repo
 
+from ai_lessons.repository import proposal_files
 from ai_lessons.repository.approval.merges import report
 from ai_lessons.repository.approval.rule_files import is_release
 from ai_lessons.repository.approval.rule_history import person
 from ai_lessons.repository.history import trailers_of
 from ai_lessons.repository.objects import Draft
-from ai_lessons.repository.proposal import proposal_pieces
-from ai_lessons.repository.proposal.proposal_pieces import Piece, Sides, main_path, owners, rule_of, subject_of, text_of
-from ai_lessons.repository.proposal.proposal_refs import OTHERS, PROPOSALS, branch_of, proposal_refs
-from ai_lessons.repository.proposal.proposals_taken import stood
+from ai_lessons.repository.proposal_files import Piece, Sides, main_path, owners, rule_of, subject_of, text_of
+from ai_lessons.repository.proposal_history import stood
+from ai_lessons.repository.proposal_refs import OTHERS, PROPOSALS, branch_of, proposal_refs
 from ai_lessons.repository.stored_commit import StoredCommit, read_commit
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def look(repo: Repo, trunk: Trunk, ref: str, commit: str) -> Waiting | None:
     if line is None:
         return None
     sides = _sides(repo, trunk, line, commit)
-    pieces, others = proposal_pieces.pieces(sides, name)
+    pieces, others = proposal_files.pieces(sides, name)
     owned = {piece.path: owners(sides, piece) for piece in pieces}
     entry, fault = subject_of(name, owned)
     if entry is None:
@@ -291,7 +291,7 @@ def _faults(sides: Sides, trunk: Trunk, line: _Line, name: str, entry: str, piec
     """Why the proposal cannot be merged as it is."""
     if line.base is None:
         yield f"it has no commit in common with {trunk.name}"
-    yield from proposal_pieces.faults(sides, trunk.name, pieces)
+    yield from proposal_files.faults(sides, trunk.name, pieces)
     if name.startswith(PROPOSALS):
         elsewhere = trunk.places(entry) - {piece.path for piece in pieces}
         if elsewhere and any(piece.new for piece in pieces):

@@ -16,25 +16,25 @@ from ai_lessons.knowledge.evaluation import EvaluationReport, Facts, Similar, ex
 from ai_lessons.knowledge.generic import diff
 from ai_lessons.knowledge.origins import original_of
 from ai_lessons.learning import folding
+from ai_lessons.library import governing
 from ai_lessons.library.checking import checked
-from ai_lessons.library.governance import governing
-from ai_lessons.library.governance.governing import Move, PolicyVerdict
+from ai_lessons.library.comparing import copies, evaluate, said, says_the_same
+from ai_lessons.library.governing import Move, PolicyVerdict
 from ai_lessons.library.options import ENTERPRISE
-from ai_lessons.library.promotion.evaluating import copies, evaluate, says_the_same
-from ai_lessons.library.promotion.known_names import names_of, place_of
-from ai_lessons.library.promotion.promotion_copy import Carried, Coming, Placed, carried, placed, scope_of, stripped
-from ai_lessons.library.promotion.promotions import (
-    ASKED,
-    COPIED,
-    PRESENT,
-    PROPOSED,
-    REFUSED,
-    Promoted,
-    PromotionRequest,
+from ai_lessons.library.promotion_copy import (
+    Carried,
+    Coming,
+    Placed,
+    carried,
+    names_of,
+    place_of,
+    placed,
+    scope_of,
+    stripped,
 )
-from ai_lessons.library.rules.proposing import propose_entry, rejected_before
-from ai_lessons.library.rules.rule_desk import desk
-from ai_lessons.library.rules.rule_warnings import said
+from ai_lessons.library.proposal_context import desk
+from ai_lessons.library.proposing import propose_entry, rejected_before
+from ai_lessons.library.rule_answers import ASKED, COPIED, PRESENT, PROPOSED, REFUSED, Promoted, PromotionRequest
 from ai_lessons.repository.commit_builder import author_here
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from ai_lessons.knowledge import drafts
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.library.checking import checked
-from ai_lessons.library.rules.rule_answers import Approved, Pending, Revoked
-from ai_lessons.library.rules.rule_desk import ProposalContext, desk, moment, name, refuse_agents, refuse_changed
+from ai_lessons.library.proposal_context import ProposalContext, desk, moment, name, refuse_agents, refuse_changed
+from ai_lessons.library.rule_answers import Approved, Pending, Revoked
+from ai_lessons.repository import proposal_commits
 from ai_lessons.repository.history import unified
-from ai_lessons.repository.proposal import deciding
 from ai_lessons.repository.signature.signed_decisions import Wanted, decide
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import Parts
     from ai_lessons.repository.approval.verdicts import BranchView, UnapprovedChange, Verdict
-    from ai_lessons.repository.proposal.proposals import Waiting
+    from ai_lessons.repository.proposals import Waiting
     from ai_lessons.repository.signature.records import Decision
 
 UNSIGNED = "unsigned"
@@ -67,7 +67,7 @@ def approve_standing(parts: Parts, ref: str, expect: str | None) -> Approved:
         entry = checked(one.path, data)
         records = _record(at, verdict.rule, one.path, data, "approve")
         subject = f"Sign approval of rule: {entry.title}"
-        done = deciding.put(parts.store, at.repo, at.trunk, verdict.rule, subject, records)
+        done = proposal_commits.put(parts.store, at.repo, at.trunk, verdict.rule, subject, records)
         handle = at.handle(verdict.rule)
     parts.current()
     notes = (*done.notes, *what_is_missing(parts, verdict.rule))
@@ -96,7 +96,7 @@ def revoke_rule(library: Library, ref: str) -> Revoked:
             raise NotFound("rule in force", ref)
         data = parts.rules.text(light.id, verdict.blob)
         records = _record(at, light.id, verdict.path, data, "revoke")
-        done = deciding.put(parts.store, at.repo, at.trunk, light.id, f"Revoke rule: {light.title}", records)
+        done = proposal_commits.put(parts.store, at.repo, at.trunk, light.id, f"Revoke rule: {light.title}", records)
     parts.current()
     notes = list(done.notes)
     if _in_force(parts, light.id):

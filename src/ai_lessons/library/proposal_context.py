@@ -17,14 +17,14 @@ from ai_lessons.knowledge.entries import HANDLE_LENGTH, Entry, Kind, id_end, sha
 from ai_lessons.knowledge.layout import place, side_of
 from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.knowledge.texts import decode
-from ai_lessons.library.rules.rule_warnings import Said, said
+from ai_lessons.library.comparing import Said, said
+from ai_lessons.repository import proposal_records, proposals
 from ai_lessons.repository.approval import trunk as trunks
 from ai_lessons.repository.approval.merges import entry_end, rule_end
 from ai_lessons.repository.approval.rule_files import is_release
 from ai_lessons.repository.objects import opened
-from ai_lessons.repository.proposal import deciding, proposals
-from ai_lessons.repository.proposal.proposal_pieces import RELEASE, blob_at, release_id
-from ai_lessons.repository.proposal.proposal_refs import PROPOSALS, branch_of
+from ai_lessons.repository.proposal_files import RELEASE, blob_at, release_id
+from ai_lessons.repository.proposal_refs import PROPOSALS, branch_of
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from ai_lessons.library.session import Parts
     from ai_lessons.repository.approval.trunk import Trunk
     from ai_lessons.repository.approval.verdicts import Person
-    from ai_lessons.repository.proposal.proposals import Repository, Some, Waiting
-    from ai_lessons.repository.proposal.rejections import Rejection
+    from ai_lessons.repository.proposal_records import Rejection
+    from ai_lessons.repository.proposals import Repository, Some, Waiting
 
 IN_FORCE, PENDING = "in force", "proposed"
 
@@ -57,7 +57,7 @@ class ProposalContext:
     @cached_property
     def rejections(self) -> list[Rejection]:
         """Every proposal that was turned down."""
-        return deciding.rejected(self.trunk)
+        return proposal_records.rejected(self.trunk)
 
     @cached_property
     def _refs(self) -> dict[str, str]:

@@ -6,23 +6,31 @@ stricter value holds: a commit that only this clone has can close the gate, but 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.errors import AiLessonsError, InvalidEntry, NoRepository, NotFound, UnsupportedRepository
+from ai_lessons.errors import AiLessonsError, InvalidEntry, NoRepository, NotFound, UnsupportedRepository, UsageError
+from ai_lessons.knowledge import drafts
 from ai_lessons.knowledge.config import fields_of
 from ai_lessons.knowledge.governance import GROUP, STRICTEST, Policies, Stated, read, stricter
 from ai_lessons.knowledge.layout import CONFIG_PATH
+from ai_lessons.library.options import ENTERPRISE
+from ai_lessons.repository import proposal_records
 from ai_lessons.repository.approval.approval_branch import branch_name, short_name
-from ai_lessons.repository.proposal.releases import file_at
+from ai_lessons.repository.enforcement import Enforced, read_log
+from ai_lessons.repository.proposal_records import Release, file_at
 from ai_lessons.repository.worktree import read_ref
 
 if TYPE_CHECKING:
     from enum import StrEnum
 
+    from ai_lessons.knowledge.entries import Entry
     from ai_lessons.knowledge.governance import Policy
     from ai_lessons.library.opened import Library
+    from ai_lessons.library.options import Options
+    from ai_lessons.library.rule_answers import Suggested
     from ai_lessons.library.session import Parts
 
 
@@ -124,3 +132,115 @@ def _stated(parts: Parts, ref: str, commit: str) -> Stated:
     except (InvalidEntry, UnicodeDecodeError):
         note = f"{CONFIG_PATH} on {branch_name(ref)} cannot be read, so the strictest policies hold"
         return Stated(STRICTEST, notes=(note,))
+
+
+class Move(NamedTuple):
+    """An entry on its way: `text` is all its files as one text, as it would be over there; tiers by their names."""
+
+    entry: Entry
+    text: str
+    source: str
+    target: str
+
+
+def released(parts: Parts, move: Move) -> bool:
+    """Whether exactly this text may go to this tier: a record that a person let onto the approval branch says so.
+
+    Where `origin` has that branch, its own counts and not what only this clone has.
+
+    Raises:
+        UnsupportedRepository: the history cannot be read.
+    """
+    branches = counting(parts)
+    looks = parts.rules.looks() if branches else ()
+    if not looks:
+        return False
+    policy = looks[-1].policy
+    ref, tip = branches[-1]
+    if policy.require == "forge" and not ref.startswith("refs/remotes/"):
+        return False
+    worktree = parts.store.worktree
+    return any(
+        record.covers(move.entry.id, move.target, move.text)
+        and proposal_records.released_by(worktree, tip, path, short_name(ref), policy)
+        for path, record in proposal_records.releases_on(worktree, tip)
+    )
+
+
+def waiting(parts: Parts, move: Move) -> Suggested | None:
+    """The open proposal of a record for exactly this text and tier."""
+    from ai_lessons.library.proposal_context import desk
+    from ai_lessons.library.rule_answers import Suggested
+
+    with desk(parts) as at:
+        for one in at.waiting:
+            record = proposal_records.read_release(at.text(one)) if one.is_release and one.sort == "new" else None
+            if record and record.covers(move.entry.id, move.target, move.text):
+                return Suggested(one.entry, at.called(one), record.title, one.path, one.branch, one.commit)
+    return None
+
+
+def ask(parts: Parts, move: Move, by: str, policy: str, reason: str) -> Suggested:
+    """Propose the record in the enterprise's repository; `reason` says for its people what asks for it.
+
+    Raises:
+        InvalidEntry: a secret is in the text. UsageError: the text is none that a record can hold. Besides as
+        `proposing.propose_release`.
+    """
+    from ai_lessons.library.proposing import propose_release
+
+    now = parts.options.now()
+    title = f"{move.entry.title} to {move.target}"
+    stamp = drafts.stamp(now)
+    record = Release(title, move.entry.id, move.source, move.target, by, stamp, policy, move.text)
+    data = record.render()
+    if (back := proposal_records.read_release(data)) is None or not back.covers(move.entry.id, move.target, move.text):
+        raise UsageError(f"{move.entry.title!r} holds something that no text file can, so it cannot be released")
+    path = proposal_records.release_path(drafts.new_id(now), title, int(stamp[:4]))
+    report = (
+        f"{by or 'A person'} asks to let {move.entry.kind} {move.entry.id} go from {move.source} to {move.target},\n"
+        f"exactly as the record has it. {reason}.\n\nWho takes this lets all people here do so with this text."
+    )
+    return propose_release(parts, path, data, f"Ask for release: {title}", report=report)
+
+
+__all__ = ["Enforced", "Enforcement", "enforcement", "refuse_agents"]
+
+_POLICIES = frozenset(("approval", "git", "events", "format", GROUP))
+"""Groups of settings that an agent does not change; the others say how a search works."""
+
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d)?Z?)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Enforcement:
+    """Decisions, the newest first. `notes` is what the user should know."""
+
+    rows: tuple[Enforced, ...]
+    notes: tuple[str, ...] = ()
+
+
+def enforcement(library: Library, since: str | None = None) -> Enforcement:
+    """What policies of enterprises allowed and refused on this machine, newest first; of one, if its tier is open.
+
+    Raises:
+        UsageError: `since` is no date.
+    """
+    options = library.options
+    if since is not None and not _MOMENT.fullmatch(since):
+        raise UsageError(f"{since!r} is no moment", hint="a date such as 2026-11-20, or 2026-11-20T08:00Z")
+    found = read_log(options.state_dir)
+    only = options.tier if options.tier.startswith(ENTERPRISE) else None
+    rows = tuple(one for one in found.rows if one.at >= (since or "") and only in {None, one.enterprise})
+    lines = "1 line" if found.damaged == 1 else f"{found.damaged} lines"
+    return Enforcement(rows, (f"{lines} of the log cannot be read",) if found.damaged else ())
+
+
+def refuse_agents(options: Options, key: str) -> None:
+    """What counts as approved, what an enterprise lets go and what is committed is for people to say.
+
+    Raises:
+        Refused: an agent would change the setting `key`, and it states a policy.
+    """
+    if key.partition(".")[0] in _POLICIES:
+        options.refuse_agents(f"change {key}", f"ai-lessons admin config set {key} …")

@@ -11,24 +11,18 @@ from ai_lessons.knowledge import drafts
 from ai_lessons.knowledge.layout import side_of
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library.checking import checked
+from ai_lessons.library.comparing import alike, said
+from ai_lessons.library.proposal_context import ProposalContext, desk, moment, name, refuse_agents, refuse_changed
+from ai_lessons.library.proposing import ALIKE_TOLD, compared, contradictions, rejected_before, warnings_about
 from ai_lessons.library.relating import refuse_wrong_kinds
-from ai_lessons.library.rules.proposing import (
-    ALIKE_TOLD,
-    compared,
-    contradicted,
-    rejected_before,
-    warnings_about,
-)
-from ai_lessons.library.rules.rule_answers import Approved, Pending, Rejected, Suggested
-from ai_lessons.library.rules.rule_desk import ProposalContext, desk, moment, name, refuse_agents, refuse_changed
-from ai_lessons.library.rules.rule_warnings import alike, said
+from ai_lessons.library.rule_answers import Approved, Pending, Rejected, Suggested
 from ai_lessons.library.secrets import secret_gate, secret_scan
+from ai_lessons.repository import proposal_commits, proposal_records
 from ai_lessons.repository.approval.merges import AGENT_TRAILER, ENTRY_TRAILER, RULE_TRAILER
 from ai_lessons.repository.history import unified
-from ai_lessons.repository.proposal import deciding, proposing, rejections
-from ai_lessons.repository.proposal.proposals import text_of
-from ai_lessons.repository.proposal.proposing import Wish
-from ai_lessons.repository.proposal.rejections import Rejection
+from ai_lessons.repository.proposal_commits import ProposalRequest
+from ai_lessons.repository.proposal_records import Rejection
+from ai_lessons.repository.proposals import text_of
 from ai_lessons.repository.store import Change
 
 if TYPE_CHECKING:
@@ -36,11 +30,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Entry
+    from ai_lessons.library.comparing import Said
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.rules.rule_warnings import Said
     from ai_lessons.library.session import Parts
-    from ai_lessons.repository.proposal.proposal_pieces import Piece
-    from ai_lessons.repository.proposal.proposals import Waiting
+    from ai_lessons.repository.proposal_files import Piece
+    from ai_lessons.repository.proposals import Waiting
 
 
 WRITERS_NAMED = 5
@@ -69,7 +63,7 @@ def _left_out(many: Counter[str]) -> Iterator[str]:
 def _pending(at: ProposalContext, one: Waiting) -> Pending:
     entry, handle, diff = at.entry(one), at.called(one), _diff(at, one)
     mine = said(entry, handle, "") if entry and one.sort != "removal" else None
-    others, near = compared(at, entry, mine) if entry and mine else ((), {})
+    others = compared(at, entry) if entry and mine else ()
     lines = [line for line in diff.splitlines() if not line.startswith(("+++", "---"))]
     links = [link.target for link in entry.links] if entry else []
     lights = at.parts.catalog.many(links)
@@ -87,7 +81,7 @@ def _pending(at: ProposalContext, one: Waiting) -> Pending:
         added=sum(line.startswith("+") for line in lines),
         removed=sum(line.startswith("-") for line in lines),
         conflicts=tuple(_conflicts(at, one, entry, others)),
-        similar=alike(mine, others, near)[:ALIKE_TOLD] if mine else (),
+        similar=alike(mine, others)[:ALIKE_TOLD] if mine else (),
         rejected_before=rejected_before(at, mine) if mine else "",
         diff=diff,
         body=entry.body if entry else at.text(one).decode("utf-8", "replace"),
@@ -129,7 +123,7 @@ def _conflicts(at: ProposalContext, one: Waiting, entry: Entry | None, others: S
     if entry is None:
         yield "its text cannot be read"
     elif one.sort != "removal":
-        yield from contradicted(at, entry, others)
+        yield from contradictions(at, entry, others)
 
 
 def count(parts: Parts) -> int:
@@ -157,7 +151,7 @@ def approve_rule(library: Library, ref: str, *, sign: bool = False, expect: str 
     with desk(parts) as at:
         one = _open(at, ref, sign=sign)
         if one is None:
-            from ai_lessons.library.rules.rule_signing import approve_standing
+            from ai_lessons.library.signing import approve_standing
 
             return approve_standing(parts, ref, expect)
         refuse_changed(one.commit, expect)
@@ -165,17 +159,17 @@ def approve_rule(library: Library, ref: str, *, sign: bool = False, expect: str 
         _refuse_unfit(at, one)
         records: Mapping[str, bytes] = {}
         if sign and one.is_rule:
-            from ai_lessons.library.rules.rule_signing import signed
+            from ai_lessons.library.signing import signed
 
             records = signed(at, one)
-        done = deciding.approve(parts.store, at.repo, at.trunk, one, title, records, what=what)
+        done = proposal_commits.approve(parts.store, at.repo, at.trunk, one, title, records, what=what)
         notes = [*done.notes, *(_what_is_missing(at, handle, sign=sign) if one.is_rule else ())]
     parts.current()
     if not one.is_rule:
         notes += _notes_on(at, sign=sign)
         return Approved(one.entry, handle, title, one.path, one.branch, done.commit, tuple(notes))
     if sign and one.sort != "removal" and at.trunk.view.policy.require == "signed":
-        from ai_lessons.library.rules.rule_signing import what_is_missing
+        from ai_lessons.library.signing import what_is_missing
 
         notes += what_is_missing(parts, one.entry)
     return Approved(one.entry, handle, title, one.piece.path, one.branch, done.commit, tuple(notes))
@@ -263,7 +257,7 @@ def reject_rule(library: Library, ref: str, *, reason: str = "", expect: str | N
         title, handle, now = at.title(one), at.called(one), parts.options.now()
         files = {one.piece.path: at.text(one)} if one.is_rule else at.files(one)
         texts = {path: _without_secrets(data.decode("utf-8", "replace")) for path, data in files.items()}
-        text, paths = ("", ()) if one.sort == "removal" else rejections.joined(texts)
+        text, paths = ("", ()) if one.sort == "removal" else proposal_records.joined(texts)
         record = Rejection(
             entry=one.entry,
             title=title,
@@ -279,8 +273,8 @@ def reject_rule(library: Library, ref: str, *, reason: str = "", expect: str | N
         )
         secret_gate.refuse(parts, {record.path: reason.encode()})
         record_name = drafts.new_id(now)
-        done = deciding.reject(parts.store, at.repo, at.trunk, one, record, record_name)
-        path = rejections.place(record_name, title, int(record.at[:4]))
+        done = proposal_commits.reject(parts.store, at.repo, at.trunk, one, record, record_name)
+        path = proposal_records.rejection_path(record_name, title, int(record.at[:4]))
     return Rejected(one.entry, handle, title, one.branch, path, done.commit, done.notes)
 
 
@@ -316,7 +310,7 @@ def edit_proposal(library: Library, ref: str, editor: Callable[[str, str], str |
         parts.guard([Change(path, data)])
         allowed = secret_gate.refuse(parts, {path: data}, old)
         warnings = warnings_about(at, entry, handle)
-        wish = Wish(
+        wish = ProposalRequest(
             entry=one.entry,
             stem="",
             subject=f"Edit proposal: {entry.title}",
@@ -324,5 +318,5 @@ def edit_proposal(library: Library, ref: str, editor: Callable[[str, str], str |
             trailers=[*allowed, (RULE_TRAILER if one.is_rule else ENTRY_TRAILER, one.entry)],
             actor=secret_gate.actor(parts),
         )
-        made = proposing.amend(parts.store, at.repo, one, wish)
+        made = proposal_commits.amend(parts.store, at.repo, one, wish)
     return Suggested(one.entry, handle, entry.title, path, made.branch, made.commit, (*warnings, *made.notes))

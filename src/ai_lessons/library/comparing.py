@@ -1,0 +1,205 @@
+"""What speaks against an entry before a person has read it: the same elsewhere, much the same, the opposite, a secret.
+
+Words decide, not vectors: suggesting must not pay for a model.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from ai_lessons.errors import AiLessonsError
+from ai_lessons.index.catalog_reading import Filter
+from ai_lessons.knowledge import origins
+from ai_lessons.knowledge.entries import Kind, Relation
+from ai_lessons.knowledge.evaluation import Facts, SecretFinding, Similar, examine
+from ai_lessons.knowledge.specifics import NO_NAMES
+from ai_lessons.library import relating
+from ai_lessons.library.secrets import secret_scan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from ai_lessons.knowledge.entries import Entry, Light, Pattern
+    from ai_lessons.knowledge.evaluation import EvaluationReport
+    from ai_lessons.knowledge.specifics import Names
+    from ai_lessons.library.session import Parts
+
+ALIKE: Final = 0.6
+"""Share of the words of the shorter title that two entries have in common, from which on they are called alike."""
+
+ALIKE_IN_FULL: Final = 0.5
+"""The same (words in common of all words) for title, rationale and text together."""
+
+COMPARED: Final = 20
+"""Entries of another repository that are read and compared."""
+
+TOLD: Final = 5
+
+_WORD: Final = re.compile(r"[^\W_]+")
+_FILLERS: Final = frozenset(
+    _WORD.findall(
+        "a an and any are as at be by do for from in into is it its no not of on one or so than that the then this to"
+        " use when with you your always never every must should only"
+    )
+)
+_NEGATIVE: Final = re.compile(r"(?:never|do not|don['\u2019]?t|must not|avoid)\s+", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """An entry as it is compared; `state` says what it is to others, such as `in force`."""
+
+    id: str
+    handle: str
+    title: str
+    rationale: str
+    body: str
+    state: str
+
+    @property
+    def name(self) -> str:
+        """How people are told which one it is."""
+        return f"{self.handle} {self.title!r} ({self.state})"
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return f"{self.title}\n{self.rationale}\n{self.body}"
+
+
+def said(entry: Entry, handle: str, state: str) -> Said:
+    """An entry's text for comparison."""
+    text = f"{entry.body}\n{entry.code}" if entry.code else entry.body
+    return Said(entry.id, handle, entry.title, str(entry.fields.get("rationale") or ""), text, state)
+
+
+def alike(one: Said, others: Iterable[Said]) -> tuple[str, ...]:
+    """Names of other entries that say much the same, most alike first."""
+    scored = [(score, other.name) for other in others if other.id != one.id and (score := likeness(one, other))]
+    return tuple(name for _, name in sorted(scored, key=lambda pair: (-pair[0], pair[1])))
+
+
+def likeness(one: Said, other: Said) -> float:
+    """How alike two texts are, 0 to 1; 0.0 for those that are not to be called so.
+
+    Where the other has nothing but a title, titles are compared.
+    """
+    here, there = words(one.title), words(other.title)
+    shorter = min(len(here), len(there))
+    # two words in common of two say little, so a short title has to be the same
+    title = len(here & there) / shorter if shorter > 2 or (here == there and here) else 0.0
+    full = 0.0
+    if other.body or other.rationale:
+        mine, theirs = words(one.text), words(other.text)
+        full = len(mine & theirs) / len(mine | theirs) if mine | theirs else 0.0
+    return 0.0 if title < ALIKE and full < ALIKE_IN_FULL else max(title, full)
+
+
+@lru_cache(maxsize=1 << 15)
+def words(text: str) -> frozenset[str]:
+    """The words of a text that say something, singular and plural as one."""
+    found = (word.casefold() for word in _WORD.findall(text))
+    return frozenset(_stem(word) for word in found if word not in _FILLERS)
+
+
+def _stem(word: str) -> str:
+    """Plural and singular are one word."""
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+
+
+def same(one: Said, other: Said) -> bool:
+    """True for the same words in the same order, whatever id, date and tags say."""
+    return _plain(one.text) == _plain(other.text)
+
+
+def _plain(text: str) -> tuple[str, ...]:
+    return tuple(word.casefold() for word in _WORD.findall(text))
+
+
+def says_the_same(one: Entry, other: Entry) -> bool:
+    """Whether two entries teach the same, word for word, whatever their ids, tags and dates."""
+    mine, theirs = (
+        (x.kind, x.title, x.pattern, str(x.fields.get("rationale") or ""), x.body.strip(), x.code) for x in (one, other)
+    )
+    return mine == theirs
+
+
+def contradicted(parts: Parts, entry: Entry) -> list[str]:
+    """The ids that an entry contradicts by a link of either side."""
+    found = [link.target for link in entry.links if link.relation == Relation.CONTRADICTS]
+    edges = [edge for edge in parts.catalog.edges(entry.id) if edge.relation == Relation.CONTRADICTS]
+    found += [edge.source if edge.target == entry.id else edge.target for edge in edges]
+    return list(dict.fromkeys(found))
+
+
+def evaluate(target: Parts, entry: Entry, files: Mapping[str, str], names: Names = NO_NAMES) -> EvaluationReport:
+    """The report on an entry for the repository `target`; `files` are its texts as they shall be, by path.
+
+    `names` are those that belong to where the entry comes from. Writes nothing there but what is derived.
+    """
+    target.current()
+    may_stay = secret_scan.allowed(entry.fields)
+    secrets = [
+        SecretFinding(path, one.line, one.sort, one.fingerprint in may_stay)
+        for path, text in files.items()
+        for one in secret_scan.secrets_in(text)
+    ]
+    return examine(entry, files, Facts(names, secrets, _near(target, entry), tuple(_opposed(target, entry))))
+
+
+def _near(parts: Parts, entry: Entry) -> tuple[Similar, ...]:
+    """Entries of the same kind that say much the same, most alike first, by their titles and then their texts."""
+    lights = {one.id: one for one in parts.catalog.select(Filter(kinds=frozenset({entry.kind}), status=None))}
+    titled = [one.id for one in lights.values() if relating.alike(one.title, entry.title)]
+    mine = said(entry, "", "")
+    found = []
+    for light in [lights[one] for one in dict.fromkeys([*copies(parts, entry), *titled[:COMPARED]]) if one in lights]:
+        try:
+            there, _ = parts.load(light.id)
+        except AiLessonsError:
+            continue  # removed or broken since the catalog looked
+        other = said(there, light.handle, light.tier)
+        if says_the_same(entry, there):
+            found.append(Similar(other.name, 1.0, same=True))
+        elif score := likeness(mine, other):
+            found.append(Similar(other.name, score))
+    return tuple(sorted(found, key=lambda one: (not one.same, -one.likeness))[:TOLD])
+
+
+def copies(parts: Parts, entry: Entry) -> list[str]:
+    """The ids under which an entry may stand here: those promoted from it, what it was promoted from, its own."""
+    edges = parts.catalog.edges(entry.id)
+    made = [edge.source for edge in edges if edge.relation == Relation.DERIVED_FROM and edge.target == entry.id]
+    original = origins.original_of(entry.fields.get("source"))
+    return [*made, *([original] if original else []), entry.id]
+
+
+def _opposed(parts: Parts, entry: Entry) -> Iterator[str]:
+    """Sentences about what here says the opposite: by a link of either, or for the same case in the same words."""
+    catalog, pattern = parts.catalog, entry.pattern
+    known = catalog.many(contradicted(parts, entry))
+    for light in known.values():
+        yield f"it contradicts {_name(light)}"
+    if pattern is None:
+        return
+    for light in relating.opposed(catalog.select(Filter(kinds=frozenset({Kind.LESSON}))), pattern):
+        if light.id not in known:
+            yield f"{_name(light)} says the opposite for the same case"
+    for light in catalog.select(Filter(kinds=frozenset({Kind.RULE}), status=None)):
+        if light.id not in known and _against(light.title, pattern):
+            yield f"{_name(light)} says the opposite"
+
+
+def _against(title: str, pattern: Pattern) -> bool:
+    """Whether a rule forbids what a pattern says to do, or demands what it forbids."""
+    begins = _NEGATIVE.match(title)
+    action = title[begins.end() :] if begins else title
+    return bool(begins) is not pattern.negative and relating.alike(action, pattern.action)
+
+
+def _name(light: Light) -> str:
+    state = "in force" if light.kind is Kind.RULE else light.kind.value
+    return f"{light.handle} {light.title!r} ({state})"

@@ -1,1 +1,0 @@
-"""The policies of enterprises, enforced, and the texts that they let go."""

@@ -1,1 +1,0 @@
-"""Bringing an entry to another tier, and evaluating it for there."""

@@ -1,1 +1,0 @@
-"""Jobs about rules and proposals: suggest, review, approve, reject, audit."""

@@ -1,1 +1,0 @@
-"""Proposals: branches that wait for a person, and what became of them."""

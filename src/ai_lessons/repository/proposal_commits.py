@@ -1,0 +1,400 @@
+"""Commits about proposals: a branch that proposes, and on the approval branch the merge that takes it or the record.
+
+A proposal is based one commit behind the approval branch where that can be, so that a plain `git merge` cannot
+fast-forward and leave no record of who took it. Who may decide is asked before: here only the policy on the approval
+branch and the proposal itself are looked at. Making a proposal touches neither working tree nor git's index nor HEAD.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from dulwich.objects import ObjectID
+
+from ai_lessons.errors import Conflict, Refused
+from ai_lessons.knowledge.layout import check_path
+from ai_lessons.repository import git, proposal_records, proposals, ref_update
+from ai_lessons.repository.approval import approval_memory
+from ai_lessons.repository.approval import trunk as trunks
+from ai_lessons.repository.approval.merges import (
+    APPROVE,
+    ENTRY_TRAILER,
+    PROPOSAL_TRAILER,
+    PROPOSED_TRAILER,
+    RULE_TRAILER,
+    with_report,
+)
+from ai_lessons.repository.approval.rule_files import APPROVALS, is_release
+from ai_lessons.repository.approval.rule_history import person
+from ai_lessons.repository.approval.verdicts import Proposal
+from ai_lessons.repository.branch_update import Landing, committing, land
+from ai_lessons.repository.commit_builder import NO_IDENTITY, People, make_commit, zone
+from ai_lessons.repository.journal import Intent, new_name
+from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft
+from ai_lessons.repository.proposal_refs import PROPOSALS, branch_of, proposal_refs
+from ai_lessons.repository.store import Actor, blob_id, message_of
+from ai_lessons.repository.stored_commit import read_commit
+from ai_lessons.repository.worktree import checked_out_at, read_ref
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from dulwich.repo import Repo
+
+    from ai_lessons.repository.approval.trunk import Trunk
+    from ai_lessons.repository.proposal_records import Rejection
+    from ai_lessons.repository.proposals import Waiting
+    from ai_lessons.repository.store import Store
+    from ai_lessons.repository.worktree import Worktree
+
+HEADS = "refs/heads/"
+REJECT = "Reject"
+RULE = "rule"
+
+
+@dataclass(frozen=True, slots=True)
+class ProposalRequest:
+    """What shall be proposed about an entry: files by path relative to the root, None to remove one.
+
+    `stem` is the branch's name below `family`. `report` is what people who decide should read first; `executable` are
+    paths of programs.
+    """
+
+    entry: str
+    stem: str
+    subject: str
+    files: Mapping[str, bytes | None]
+    trailers: Sequence[tuple[str, str]] = ()
+    actor: Actor = field(default_factory=Actor)
+    family: str = PROPOSALS
+    report: str = ""
+    executable: Collection[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The commit that was made, on which branch, and what the user should know."""
+
+    branch: str
+    commit: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CommitSignature:
+    """Who makes a commit (author and committer, `Name <email>`) and when, in seconds since 1970."""
+
+    author: str
+    committer: str
+    when: int
+
+    def log(self, message: str) -> ref_update.ReflogLine:
+        """A line of the reflog."""
+        return ref_update.ReflogLine(self.committer, f"{self.when} {zone(self.when)}", message)
+
+
+def signature(people: People, when: float) -> CommitSignature:
+    """The user whom git knows here.
+
+    Raises:
+        Refused: git does not know.
+    """
+    author, committer = people.author(), people.committer()
+    if not author or not committer:
+        words, _, hint = NO_IDENTITY.partition("; ")
+        raise Refused(words, hint=hint)
+    return CommitSignature(author, committer, int(when))
+
+
+def intent(message: str, when: int) -> Intent:
+    """A commit to be made, as those who make and sign commits want it told."""
+    return Intent(new_name(), message, when, time.localtime(when).tm_gmtoff, ())
+
+
+class _Author:
+    """The user who makes one commit."""
+
+    def __init__(self, store: Store) -> None:
+        self._store, self._people = store, People(store.worktree)
+        self.who = signature(self._people, store.now())
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Why the commit is not signed, where it should be."""
+        return (self._people.unsigned,) if self._people.unsigned else ()
+
+    def commit(
+        self,
+        draft: Draft,
+        parents: Sequence[str],
+        files: Mapping[str, str | None],
+        message: str,
+        programs: Collection[str] = (),
+    ) -> str:
+        """A commit that changes the tree of the first parent: blob ids by path, None to remove a file."""
+        before = [ObjectID(parent.encode()) for parent in parents]
+        edits: dict[bytes, tuple[int, ObjectID] | None] = {}
+        for path, new in files.items():
+            mode = EXECUTABLE if path in programs else PLAIN
+            edits[os.fsencode(self._store.prefix + path)] = (mode, ObjectID(new.encode())) if new else None
+        tree = draft.edit(draft.tree_of(before[0]), edits)
+        who, job = (self.who.author, self.who.committer, self.who.when), intent(message, self.who.when)
+        made = make_commit(draft, job, tree, before, self._people, who)
+        draft.save()
+        return made.decode()
+
+
+def propose(store: Store, repo: Repo, trunk: Trunk, wanted: ProposalRequest) -> Made:
+    """A new branch with one commit.
+
+    Raises:
+        Refused: git has no name for the user, or a path that we would not write. Conflict: a branch is in the way.
+        StorageFailed: the disk said no, or another process kept the lock.
+    """
+    for path, data in wanted.files.items():
+        if data is not None:
+            check_path(path, hidden=is_release(path))
+    with committing(store):
+        branch = _free(trunk.worktree, wanted.family, wanted.stem)
+        draft = Draft(repo)
+        names = [os.fsencode(trunk.worktree.prefix + path) for path in wanted.files]
+        base, behind = _base(repo, draft, ObjectID(trunk.tip.encode()), names)
+        made = _point(store, draft, branch, base.decode(), None, wanted)
+    note = f"nothing is behind {trunk.name} yet: take it with `git merge --no-ff`, or ai-lessons admin approve-rule"
+    return made if behind else replace(made, notes=(*made.notes, note))
+
+
+def amend(store: Store, repo: Repo, proposal: Waiting, wanted: ProposalRequest) -> Made:
+    """One more commit on a proposal's branch; of a remote's proposal a branch here is made, or moved on.
+
+    Raises:
+        as `propose`; and Conflict: the branch here moved meanwhile, or says something else than the remote's.
+    """
+    ref = HEADS + proposal.name
+    with committing(store):
+        there = read_ref(store.worktree, ref)
+        if there not in {None, proposal.commit}:
+            raise Conflict(f"{proposal.name} says something else than {proposal.branch}; nothing was changed")
+        place = checked_out_at(store.worktree, ref)
+        if place:
+            raise Conflict(f"{proposal.name} is checked out at {place}", hint="git switch to another branch first")
+        wanted = replace(wanted, family=proposal.family)
+        return _point(store, Draft(repo), proposal.name, proposal.commit, there, wanted)
+
+
+def _point(store: Store, draft: Draft, branch: str, base: str, old: str | None, wanted: ProposalRequest) -> Made:
+    """Commit on top of `base`, and move the branch there from `old`."""
+    by, before = _Author(store), draft.tree_of(ObjectID(base.encode()))
+    files = {path: None if data is None else draft.blob(data).decode() for path, data in wanted.files.items()}
+    there = {path: draft.lookup(before, os.fsencode(store.prefix + path)) for path in files}
+    programs = {*wanted.executable, *(path for path, found in there.items() if found and found[0] == EXECUTABLE)}
+    # a squash or rebase of what is no rule would tell nobody where it was proposed
+    more = [] if wanted.family == PROPOSALS else [(PROPOSED_TRAILER, branch)]
+    message = with_report(message_of(wanted.subject, [*wanted.trailers, *more], wanted.actor), wanted.report)
+    commit = by.commit(draft, [base], files, message, programs)
+    said = f"commit: {wanted.subject}" if old else f"branch: {wanted.subject}"
+    try:
+        moved = ref_update.move_branch(store.worktree, HEADS + branch, old, commit, by.who.log(said))
+    except ref_update.Taken as taken:
+        raise Conflict(f"git holds {taken.lock}", hint="if no git command is running, remove that file") from taken
+    if not moved:
+        raise Conflict(f"{branch} was moved meanwhile; nothing was changed", hint="try again")
+    _remember(store, branch, commit, by.who, wanted)
+    return Made(branch, commit, by.notes)
+
+
+def _base(repo: Repo, draft: Draft, tip: ObjectID, paths: Sequence[bytes]) -> tuple[ObjectID, bool]:
+    """A commit just behind the tip in which the files are what they are at the tip; else the tip itself."""
+    here = draft.tree_of(tip)
+    for parent in read_commit(repo.object_store, tip).parents:
+        if parent not in repo.object_store:
+            continue  # a shallow clone ends here
+        before = draft.tree_of(ObjectID(parent))
+        if all(draft.lookup(before, path) == draft.lookup(here, path) for path in paths):
+            return ObjectID(parent), True
+    return tip, False
+
+
+def _free(worktree: Worktree, family: str, stem: str) -> str:
+    """A branch name that is free, here and on remotes."""
+    folder = family.rstrip("/")
+    if read_ref(worktree, HEADS + folder) is not None:
+        raise Conflict(f"a branch called {folder} is in the way of proposals", hint=f"git branch -m {folder} NEW-NAME")
+    taken = {branch_of(ref).casefold() for ref in proposal_refs(worktree)}
+    name, number = family + stem, 1
+    while name.casefold() in taken:
+        number += 1
+        name = f"{family}{stem}-{number}"
+    return name
+
+
+def _remember(store: Store, branch: str, commit: str, who: CommitSignature, wanted: ProposalRequest) -> None:
+    """Note the proposal of a rule for those who judge: its branch may be gone before the first look."""
+    if not branch.startswith(PROPOSALS):
+        return
+    path, data = next((pair for pair in wanted.files.items() if pair[1] is not None), next(iter(wanted.files.items())))
+    blob = None if data is None else blob_id(data)
+    known = Proposal(branch, commit, wanted.entry, path, blob, person(who.author.encode()), who.when)
+    approval_memory.add_proposals(store.state_dir, [known])
+
+
+def approve(
+    store: Store,
+    repo: Repo,
+    trunk: Trunk,
+    proposal: Waiting,
+    title: str,
+    records: Mapping[str, bytes] | None = None,
+    *,
+    what: str = RULE,
+) -> Made:
+    """Merge a proposal into the approval branch; `records` (signed ones, by path) become part of the merge.
+
+    `what` is the kind of entry, or `release`, as the subject of the merge has it.
+
+    The branch of the proposal is deleted, as `git branch -d` would: all of it is in the merge.
+
+    Raises:
+        Refused: the proposal changes other files, git has no name for the user, or the policy asks for another person
+            than the proposer. Conflict: it was changed on the approval branch meanwhile, or git is busy.
+    """
+    by = _Author(store)
+
+    def build(draft: Draft, tip: str) -> Landing:
+        one = _still_open(repo, store, trunk, proposal, tip)
+        _refuse(one, trunk, by.who)
+        taken = {piece.path: (piece.here, piece.new) for piece in one.pieces if not piece.done}
+        files = taken | _new(draft, records or {})
+        programs = {} if one.is_rule else {piece.path: piece.mode == EXECUTABLE for piece in one.pieces if piece.new}
+        subject = f"{APPROVE} {what}: {title}" + (" (removal)" if one.sort == "removal" else "")
+        message, runs = message_of(subject, _about_it(one), Actor()), {path for path, yes in programs.items() if yes}
+        commit = by.commit(draft, (tip, one.commit), {path: new for path, (_, new) in files.items()}, message, runs)
+        return Landing(tip, commit, files, by.who.log(f"merge {one.branch}: {subject}"), programs)
+
+    landing, notes = land(store, repo, trunk.ref, build)
+    return Made(trunk.name, landing.commit, (*by.notes, *notes, *_drop_branches(store, proposal)))
+
+
+def reject(store: Store, repo: Repo, trunk: Trunk, proposal: Waiting, record: Rejection, name: str) -> Made:
+    """Put a record on the approval branch and delete the proposal's branch; `name` is the ULID of the record.
+
+    Raises:
+        Refused: git has no name for the user. Conflict: the proposal was closed or moved meanwhile, or git is busy.
+    """
+    path = proposal_records.rejection_path(name, record.title, int(record.at[:4]))
+    subject = f"{REJECT} {record.what}: {record.title}"
+
+    def check(tip: str) -> None:
+        _still_open(repo, store, trunk, proposal, tip)
+
+    made = _add(store, repo, trunk, {path: record.render()}, (subject, _about_it(proposal)), check)
+    if proposal.is_rule:
+        approval_memory.forget_proposal(store.state_dir, proposal.entry, proposal.name)
+    return replace(made, notes=(*made.notes, *_drop_branches(store, proposal)))
+
+
+def put(store: Store, repo: Repo, trunk: Trunk, rule: str, subject: str, records: Mapping[str, bytes]) -> Made:
+    """Put signed records about a rule (by path) on the approval branch, in a commit of their own.
+
+    Raises:
+        Refused: git has no name for the user. Conflict: the rule was decided about or changed meanwhile, or git is
+        busy.
+    """
+
+    def check(tip: str) -> None:
+        now = trunk if tip == trunk.tip else trunks.look(store.worktree, trunk.ref)
+        if _about(now, rule) != _about(trunk, rule):
+            raise Conflict(f"rule {rule} was changed on {trunk.name} meanwhile; look at it again")
+
+    return _add(store, repo, trunk, records, (subject, [(RULE_TRAILER, rule)]), check)
+
+
+def _add(
+    store: Store,
+    repo: Repo,
+    trunk: Trunk,
+    records: Mapping[str, bytes],
+    said: tuple[str, list[tuple[str, str]]],
+    check: Callable[[str], None],
+) -> Made:
+    """A commit of new files on the approval branch; `check` is given the tip before, and raises if it has moved on."""
+    by = _Author(store)
+    subject, trailers = said
+
+    def build(draft: Draft, tip: str) -> Landing:
+        check(tip)
+        files = _new(draft, records)
+        message = message_of(subject, trailers, Actor())
+        commit = by.commit(draft, (tip,), {path: new for path, (_, new) in files.items()}, message)
+        return Landing(tip, commit, files, by.who.log(f"commit: {subject}"))
+
+    landing, notes = land(store, repo, trunk.ref, build)
+    return Made(trunk.name, landing.commit, (*by.notes, *notes))
+
+
+def _new(draft: Draft, files: Mapping[str, bytes]) -> dict[str, tuple[str | None, str | None]]:
+    return {path: (None, draft.blob(data).decode()) for path, data in files.items()}
+
+
+def _about_it(one: Waiting) -> list[tuple[str, str]]:
+    """Trailers of a decision about a proposal."""
+    return [(PROPOSAL_TRAILER, one.name), (RULE_TRAILER if one.is_rule else ENTRY_TRAILER, one.entry)]
+
+
+def _about(trunk: Trunk, rule: str) -> dict[str, str]:
+    """The texts of a rule and the records about it."""
+    places, records = trunk.places(rule), f"{APPROVALS}{rule}/"
+    return {path: blob for path, blob in trunk.view.files.items() if path in places or path.startswith(records)}
+
+
+def _still_open(repo: Repo, store: Store, trunk: Trunk, proposal: Waiting, tip: str) -> Waiting:
+    """The proposal as it stands against the tip that is merged into.
+
+    Raises:
+        Conflict: it is closed, or its branch moved: then it is not what was read.
+    """
+    if read_ref(store.worktree, proposal.ref) != proposal.commit:
+        raise Conflict(f"{proposal.branch} was moved since it was read; look at it again")
+    now = trunk if tip == trunk.tip else trunks.look(store.worktree, trunk.ref)
+    found = proposals.look(repo, now, proposal.ref, proposal.commit)
+    if found is None or proposal.commit in now.contains([proposal.commit]):
+        raise Conflict(f"{proposal.branch} was taken meanwhile; nothing was changed")
+    return found
+
+
+def _refuse(one: Waiting, trunk: Trunk, by: CommitSignature) -> None:
+    if one.foreign:
+        what = RULE if one.is_rule else "record" if one.is_release else "entry"
+        raise Refused(f"{one.branch} is not only about its {what}: {one.smuggled}", hint=f"git diff ...{one.branch}")
+    if one.faults:
+        raise Conflict(
+            f"{one.branch} cannot be taken as it is: {one.faults[0]}",
+            hint="propose it again on the text that is there now, and reject this one",
+        )
+    mine = person(by.committer.encode()).email.casefold()
+    same = [one for one in one.suggested_by if one.email.casefold() == mine]
+    if same and trunk.view.policy.distinct:
+        who = same[0].name or same[0].email
+        raise Refused(
+            f"{who} wrote this proposal, and {trunk.name} asks for somebody else to approve it",
+            hint="approval.distinct in the settings of the repository says so",
+        )
+
+
+def _drop_branches(store: Store, proposal: Waiting) -> list[str]:
+    """Delete the proposal's branch here, and name those that are elsewhere."""
+    notes = []
+    for ref, commit in sorted(proposal_refs(store.worktree).items()):
+        if commit != proposal.commit or not ref.endswith("/" + proposal.name):
+            continue
+        if not ref.startswith(HEADS):
+            remote = ref.split("/")[2]
+            notes.append(f"its branch is still on {remote}: git push {remote} --delete {proposal.name}")
+        elif checked_out_at(store.worktree, ref):
+            notes.append(f"{proposal.name} is checked out, so it was not deleted")
+        elif git.run(store.worktree, "update-ref", "--no-deref", "-d", ref, commit).code:
+            notes.append(f"{proposal.name} moved meanwhile, so it was not deleted")
+    return notes
