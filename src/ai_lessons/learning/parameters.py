@@ -34,7 +34,7 @@ SIMILARITY = "semantic_similarity_threshold"
 ASSESSMENT = "assessment_sample_rate"
 ABLATION = "ablation_frequency"
 
-PRIOR_STRENGTH = 4.0
+SETTING_STRENGTH = 4.0
 """alpha + beta before anything was observed: the setting that we ship counts as much as four outcomes."""
 
 REACH = 0.25
@@ -119,11 +119,11 @@ def initial(name: str, start: float | None = None) -> ParameterState:
     # never quite at an end, where the distribution has no width
     position = min(max((wanted - about.low) / (about.high - about.low), 0.01), 0.99)
     return ParameterState(
-        name, PRIOR_STRENGTH * position, PRIOR_STRENGTH * (1 - position), low=about.low, high=about.high
+        name, SETTING_STRENGTH * position, SETTING_STRENGTH * (1 - position), low=about.low, high=about.high
     )
 
 
-def fold(
+def fold_parameters(
     happened: Iterable[Event], before: Mapping[str, ParameterState] = MappingProxyType({})
 ) -> dict[str, ParameterState]:
     """Every parameter after these events, which come in the order of their ids. Nonsense in them changes nothing.

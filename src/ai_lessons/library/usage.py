@@ -76,7 +76,7 @@ class Usages:
     def parameters(self) -> dict[str, ParameterState]:
         """The parameters of this repository as they stand."""
         cache = self.cache
-        return parameters.fold((), parameters.loaded(cache.turned(_turned) if cache else ""))
+        return parameters.fold_parameters((), parameters.loaded(cache.turned(_turned) if cache else ""))
 
     def edge_of(self, entry_id: str) -> Mapping[str, float]:
         """Of which parameters this entry was the last one through when it last came here; empty once it was judged.
@@ -194,7 +194,7 @@ class Usages:
 def _turned(before: str, lines: list[str]) -> str:
     """What the parameters come to after these lines of their log."""
     happened = (one for one in map(events.read_line, lines) if one is not None)
-    return parameters.dumped(parameters.fold(happened, parameters.loaded(before)))
+    return parameters.dumped(parameters.fold_parameters(happened, parameters.loaded(before)))
 
 
 def _usage(light: Light, told: Mapping[str, folding.Tallies], parents: Sequence[Light]) -> Usage:
