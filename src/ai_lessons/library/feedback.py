@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from ai_lessons.errors import Refused, UsageError
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.learning.events import CONTRADICTED, OBSERVED, OUTCOMES, Event
-from ai_lessons.learning.folding import NOTHING
-from ai_lessons.learning.parameters import ABLATION, ASSESSMENT, curiosity, learned
+from ai_lessons.learning.fold import ABLATION, ASSESSMENT, NOTHING, curiosity, learned
 from ai_lessons.library.lessons import statements
 from ai_lessons.library.writes import Feedback
 

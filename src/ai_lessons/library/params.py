@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.learning.events import BOUNDS, RESET, Event
-from ai_lessons.learning.parameters import DEFINITIONS
+from ai_lessons.learning.fold import DEFINITIONS
 from ai_lessons.library.reports import Parameter
 
 if TYPE_CHECKING:
-    from ai_lessons.learning.parameters import Definition
+    from ai_lessons.learning.fold import Definition
     from ai_lessons.library.parts import Parts
 
 

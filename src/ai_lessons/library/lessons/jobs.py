@@ -147,7 +147,7 @@ def _harmful(reading: Reading) -> frozenset[str]:
     had = reading.usages.tallies()
     if not any(one.contradicted for one in had.values()):
         return frozenset()
-    from ai_lessons.learning.choosing import harmful
+    from ai_lessons.learning.choose import harmful
 
     found = reading.catalog.many(entry for entry, one in had.items() if harmful(one))
     return frozenset(entry for entry, light in found.items() if not is_firm(light))

@@ -1,32 +1,137 @@
-"""Parameters of a whole repository that learn from outcomes: a Beta distribution each, updated and sampled. Pure.
+"""Many events to few numbers: what happened to each entry, how sure it is, and where the adaptive parameters stand.
 
-The distribution is that of the *position* of the best setting between the two ends of the parameter's range (0 to 1);
-what is used is a sample of it (Thompson, Biometrika 25, 1933), turned into the range's own unit and kept inside the
-bounds that somebody set. The update is that of the specification: an outcome from 0 to 1 with a weight, of which the
-share 1 / (1 + uncertainty) counts.
-
-An outcome of a lesson says on which side of the setting the best one lies, where that lesson came through only just: a
-helpful one asks to let more through, another one to let less through. The outcome that is observed is therefore the
-position that was used, moved by the same reach either way, with what the lesson was worth as weight; it comes to rest
-where the lessons that come through only just are worth nothing on average, which is where the sum of all is largest
-(Robbins and Monro, Annals of Mathematical Statistics 22, 1951).
+Only counts are folded for entries, each id once, so that logs may be merged, repeated and read in any order; fractions
+are worked out from the counts, because sums of tenths differ with their order. A parameter is a Beta distribution of
+the position (0 to 1) of its best setting; what is used is a sample of it (Thompson, Biometrika 25, 1933) inside the
+bounds that a person set. The outcome of a lesson that came through only just moves the position by a reach, weighted
+by what the lesson was worth (Robbins and Monro, Annals of Mathematical Statistics 22, 1951).
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from math import sqrt
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.learning.events import BOUNDS, OBSERVED, RESET, Event
-from ai_lessons.learning.folding import WORTH
+from ai_lessons.learning.events import BOUNDS, CONTRADICTED, HELPFUL, IGNORED, LEFT_OUT, OBSERVED, RESET, USES, Event
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from ai_lessons.learning.events import Row
+
     Draw = Callable[[float, float], float]
     """A sample of the Beta distribution of these two parameters: `random.Random(seed).betavariate`."""
+
+HELPFUL_ALPHA, IGNORED_BETA, CONTRADICTED_BETA = 1.0, 0.1, 1.5
+"""What one outcome adds to the Beta distribution of a lesson: the update rules of the specification."""
+
+WORTH = {HELPFUL: HELPFUL_ALPHA, IGNORED: -IGNORED_BETA, CONTRADICTED: -CONTRADICTED_BETA}
+"""What showing a lesson was worth, by its outcome."""
+
+PRIOR_STRENGTH = 2.0
+"""alpha + beta before anything happened: as much as two outcomes."""
+
+PRIOR = {"very-low": 0.1, "low": 0.3, "medium": 0.5, "high": 0.7, "very-high": 0.9}
+"""Where a lesson starts, by the word of its author."""
+
+UNSTATED = PRIOR["medium"]
+
+STANDING_SWING = 0.15
+"""How far what was learned moves the score of a search, either way."""
+
+
+class Tallies(NamedTuple):
+    """What happened to one entry. `last_used` is ISO 8601 in UTC, empty if it never was used."""
+
+    injected: int = 0
+    helpful: int = 0
+    ignored: int = 0
+    contradicted: int = 0
+    script_ok: int = 0
+    script_failed: int = 0
+    wrong: int = 0
+    restored: int = 0
+    left_out: int = 0
+    last_used: str = ""
+
+    @property
+    def outcomes(self) -> int:
+        """How often a person or agent said how it did."""
+        return self.helpful + self.ignored + self.contradicted
+
+
+NOTHING = Tallies()
+
+
+class UsageTally(NamedTuple):
+    """How an entry has done. Confidence is alpha / (alpha + beta)."""
+
+    tallies: Tallies
+    alpha: float
+    beta: float
+
+    @property
+    def confidence(self) -> float:
+        """The mean of its Beta distribution: how sure it is that it helps, 0 to 1."""
+        return self.alpha / (self.alpha + self.beta)
+
+
+def fold_uses(rows: Iterable[Row]) -> dict[str, Tallies]:
+    """The tallies of every entry. An id that comes again is the same event; with other words, neither counts."""
+    known: dict[str, Row] = {}
+    void: set[str] = set()
+    for row in rows:
+        if known.setdefault(row[0], row) != row:
+            void.add(row[0])
+    counts: Counter[tuple[str, str]] = Counter()
+    last: dict[str, str] = {}
+    for event_id, at, event, entry, _ in known.values():
+        if event_id in void:
+            continue
+        counts[entry, event] += 1
+        last[entry] = max(last.get(entry, ""), "" if event == LEFT_OUT else at)
+    return {entry: Tallies._make((*(counts[entry, word] for word in USES), last[entry])) for entry in last}
+
+
+def prior(word: object) -> float:
+    """Where a lesson starts whose author is `word` sure; the middle for a word that we do not know."""
+    return PRIOR.get(word, UNSTATED) if isinstance(word, str) else UNSTATED
+
+
+def usage(tallies: Tallies, start: float) -> UsageTally:
+    """The Beta distribution after these outcomes, for an entry that began at `start` (0 to 1)."""
+    return UsageTally(
+        tallies,
+        PRIOR_STRENGTH * start + HELPFUL_ALPHA * tallies.helpful,
+        PRIOR_STRENGTH * (1 - start) + IGNORED_BETA * tallies.ignored + CONTRADICTED_BETA * tallies.contradicted,
+    )
+
+
+def standing(used: UsageTally, start: float) -> float:
+    """The factor of a lesson's score: 1 as long as outcomes have not moved it from the author's word (`start`)."""
+    return 1.0 + STANDING_SWING * (used.confidence - start) / max(start, 1 - start)
+
+
+def inherited(own: float, parents: Iterable[UsageTally]) -> float:
+    """Where a derived lesson starts: half way from its author's word to its best parent after two outcomes, then on."""
+    proven = [(used.tallies.outcomes / (used.tallies.outcomes + PRIOR_STRENGTH), used.confidence) for used in parents]
+    share, confidence = max(proven, default=(0.0, own))
+    return own + share * (confidence - own)
+
+
+def worth(had: Tallies) -> float:
+    """What the outcomes of an entry add up to: as they move its distribution."""
+    return HELPFUL_ALPHA * had.helpful - IGNORED_BETA * had.ignored - CONTRADICTED_BETA * had.contradicted
+
+
+def by_worth(tallied: Mapping[str, Tallies]) -> list[str]:
+    """Entries with outcomes, most useful first, then by id."""
+    said = [entry for entry, had in tallied.items() if had.outcomes]
+    return sorted(said, key=lambda entry: (-worth(tallied[entry]), entry))
+
 
 BUDGET = "injection_budget"
 CONFIDENCE = "confidence_threshold"
@@ -100,15 +205,12 @@ class ParameterState(NamedTuple):
             alpha=self.alpha + outcome * counts,
             beta=self.beta + (1.0 - outcome) * counts,
             observations=seen,
-            uncertainty=1.0 / (1.0 + sqrt(seen)),
+            uncertainty=curiosity(seen),
             updated_at=at,
         )
 
     def sample(self, draw: Draw) -> float:
-        """A position to try: a sample of the distribution; before anything was observed, its mean.
-
-        (Nobody who never says how things did shall get other answers to the same question.)
-        """
+        """A position to try: a sample of the distribution; its mean as long as there are no observations."""
         return draw(self.alpha, self.beta) if self.observations else self.position
 
 
@@ -126,10 +228,7 @@ def initial(name: str, start: float | None = None) -> ParameterState:
 def fold_parameters(
     happened: Iterable[Event], before: Mapping[str, ParameterState] = MappingProxyType({})
 ) -> dict[str, ParameterState]:
-    """Every parameter after these events, which come in the order of their ids. Nonsense in them changes nothing.
-
-    `before`: what earlier events came to.
-    """
+    """Every parameter after these events, in the order of their ids, on top of `before`. Nonsense changes nothing."""
     state = {name: before.get(name) or initial(name) for name in DEFINITIONS}
     for event in happened:
         if event.entry in state:
@@ -169,16 +268,11 @@ def learned(outcome: str, edge: Mapping[str, float]) -> list[Event]:
     said = []
     for name, position in edge.items():
         if name in DEFINITIONS and 0 <= position <= 1:
-            up = (worth > 0) == DEFINITIONS[name].opens
-            reach = min(position, 1 - position, REACH)
-            aim = position + reach if up else position - reach
-            said.append(Event("", "", OBSERVED, name, value=round(aim, 6), weight=abs(worth)))
+            reach = min(position, 1 - position, REACH) * (1 if (worth > 0) == DEFINITIONS[name].opens else -1)
+            said.append(Event("", "", OBSERVED, name, value=round(position + reach, 6), weight=abs(worth)))
     return said
 
 
 def curiosity(known: int) -> float:
-    """How much there is to learn from one more trial, after so many: 1 before the first, then less and less.
-
-    The uncertainty of the specification, as an outcome for how often to ask and how often to leave out.
-    """
+    """How much there is to learn from one more trial after so many: 1 before the first, then less and less."""
     return 1.0 / (1.0 + sqrt(known))
