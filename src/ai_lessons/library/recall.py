@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ai_lessons.errors import NotFound, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.entries import UNVERSIONED, Kind, Status
-from ai_lessons.knowledge.headings import may_have_headings
+from ai_lessons.knowledge.texts import may_have_headings
 from ai_lessons.library.answers import Answer, Count, Listing, Query, Related, Revision, Section, Shown
 
 if TYPE_CHECKING:

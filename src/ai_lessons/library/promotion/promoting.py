@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.knowledge.specifics import Names
+    from ai_lessons.knowledge.evaluation import Names
     from ai_lessons.library.parts import Parts
     from ai_lessons.library.tiers.opened import Tiers
 
