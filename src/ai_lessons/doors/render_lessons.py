@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Light, Pattern
     from ai_lessons.library.answers import Answer
-    from ai_lessons.library.lessons.lesson_answers import LessonChange, LessonShown, Loaded
+    from ai_lessons.library.lessons import LessonChange, LessonShown, Loaded
 
 FIRM = "[firm]"
 HEADER = ("ID", "SCOPE", "FROM", "PATTERN")

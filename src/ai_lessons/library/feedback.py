@@ -8,17 +8,22 @@ from ai_lessons.errors import Refused, UsageError
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.learning.events import CONTRADICTED, OBSERVED, OUTCOMES, Event
 from ai_lessons.learning.fold import ABLATION, ASSESSMENT, NOTHING, curiosity, learned
-from ai_lessons.library.lessons import statements
+from ai_lessons.library import statements
 from ai_lessons.library.writes import Feedback
 
 if TYPE_CHECKING:
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.opened import Library
 
 
-def feedback(parts: Parts, ref: str, outcome: str, note: str) -> Feedback:
-    """See `Contribute.feedback`."""
+def feedback(library: Library, ref: str, outcome: str, note: str = "") -> Feedback:
+    """Say that an entry was helpful, ignored or contradicted; its confidence moves by that. One event, no commit.
+
+    Raises:
+        UsageError: another word. NotFound, AmbiguousName: not one entry. Refused: events are not recorded here.
+    """
     if outcome not in OUTCOMES:
         raise UsageError(f"no outcome {outcome!r}", hint="one of: " + ", ".join(OUTCOMES))
+    parts = library.holding(ref)
     parts.refuse_other_formats()
     parts.current()
     light = parts.resolve(ref)

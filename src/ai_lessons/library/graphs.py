@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.knowledge.relations import Line
-    from ai_lessons.library.tiers.opened import Reading
+    from ai_lessons.library.opened import Library
 
 
 class Graph(NamedTuple):
@@ -28,8 +28,13 @@ class Graph(NamedTuple):
     clusters: tuple[tuple[str, ...], ...] = ()
 
 
-def graph(parts: Reading, refs: Sequence[str], depth: int, most: int) -> Graph:
-    """See `Recall.graph`."""
+def graph(library: Library, refs: Sequence[str] = (), *, depth: int = 1, most: int = 200) -> Graph:
+    """What is linked within `depth` steps of these entries, or everything that is; at most so many entries.
+
+    Raises:
+        NotFound: no such entry; AmbiguousName: several entries answer to one of `refs`.
+    """
+    parts = library.reading
     catalog = parts.current()
     starts = [parts.resolve(ref).id for ref in refs]
     drawn = drawing(catalog.edges(), starts, depth=depth, most=most)

@@ -21,14 +21,16 @@ from ai_lessons.repository.store import AUTOCOMMIT
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.opened import Library
+    from ai_lessons.library.session import Parts
 
 LOW_SPACE = 200 * 1024 * 1024
 """Bytes free below which the doctor warns: the index and a model take about half of it."""
 
 
-def doctor(parts: Parts) -> tuple[Check, ...]:
-    """See `Admin.doctor`. A check that fails is a line of the answer, never the end of it."""
+def doctor(library: Library) -> tuple[Check, ...]:
+    """The state of everything the tool stands on, worst problems included, each with what to do. Writes nothing."""
+    parts = library.primary
     names: list[tuple[str, Callable[[Parts], Check]]] = [
         ("repository", _repository), ("git", _git), ("identity", _identity), ("pending", _pending),
         ("entries", _entries), ("approval", _approval), ("hooks", _hooks), ("catalog", _catalog),
@@ -175,8 +177,9 @@ def _disk(parts: Parts) -> Check:
     return Check("disk", "ok" if writable else "error", said if writable else f"{parts.store.root} is read-only")
 
 
-def stats(parts: Parts) -> Stats:
-    """See `Admin.stats`."""
+def stats(library: Library) -> Stats:
+    """Counts and sizes."""
+    parts = library.primary
     sizes = parts.current().sizes()
     state = parts.store.state_dir
     status = parts.index.status()
@@ -218,12 +221,13 @@ def _recent_commits(parts: Parts) -> int:
     return int(done.text) if not done.code else 0
 
 
-def stale(parts: Parts) -> tuple[Stale, ...]:
-    """See `Admin.stale`."""
-    return tuple(_stale(parts))
+def stale(library: Library) -> tuple[Stale, ...]:
+    """Scripts kept outside the repository whose file changed since the side file was written, or is gone."""
+    return tuple(stale_scripts(library.primary))
 
 
-def _stale(parts: Parts) -> Iterator[Stale]:
+def stale_scripts(parts: Parts) -> Iterator[Stale]:
+    """As `stale`, one after the other."""
     for light in parts.current().select(Filter(kinds=frozenset({Kind.SCRIPT}), status=None)):
         where = light.details.get("path")
         if not where or parts.store.exists(light.path):

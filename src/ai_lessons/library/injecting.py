@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.answers import Context, ContextQuery, Usage
-    from ai_lessons.library.tiers.opened import Reading
+    from ai_lessons.library.opened import Reading
 
 LOOKED_AT = 60
 """Nearest lessons among which are chosen, beside three times the budget."""

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ai_lessons.knowledge.config import Migration
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.opened import Library
     from ai_lessons.library.rules.rule_answers import Suggested
+    from ai_lessons.library.session import Parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +46,16 @@ class Migrated:
     notes: tuple[str, ...] = ()
 
 
-def migrate(parts: Parts, *, dry_run: bool, steps: Mapping[int, Migration] = config.STEPS) -> Migrated:
-    """See `PortingJobs.migrate`. `steps` are those of this program."""
+def migrate(library: Library, *, dry_run: bool = False, steps: Mapping[int, Migration] = config.STEPS) -> Migrated:
+    """Bring the repository's files to the format of this program, in one commit, after a snapshot.
+
+    `steps` are those of this program.
+
+    Raises:
+        UnsupportedRepository: it is of a newer program. UnsavedEdits: a file that changes has edits in no commit.
+        Refused: an earlier write waits for its commit.
+    """
+    parts = library.primary
     old, new = parts.config.format, config.FORMAT
     if old == new:
         return Migrated(old, new, (), None, (), (), None, dry_run)

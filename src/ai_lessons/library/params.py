@@ -11,11 +11,17 @@ from ai_lessons.library.reports import Parameter
 
 if TYPE_CHECKING:
     from ai_lessons.learning.fold import Definition
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.opened import Library
+    from ai_lessons.library.session import Parts
 
 
-def params(parts: Parts, name: str | None) -> tuple[Parameter, ...]:
-    """See `Admin.params`."""
+def params(library: Library, name: str | None = None) -> tuple[Parameter, ...]:
+    """The parameters that learn, or one of them.
+
+    Raises:
+        NotFound: no such parameter.
+    """
+    parts = library.primary
     if name is not None:
         _known(name)
     found = parts.usages.parameters()
@@ -29,17 +35,27 @@ def params(parts: Parts, name: str | None) -> tuple[Parameter, ...]:
     )  # fmt: skip
 
 
-def set_value(parts: Parts, name: str, value: float) -> tuple[Parameter, ...]:
-    """See `Admin.params_set`."""
+def params_set(library: Library, name: str, value: float) -> tuple[Parameter, ...]:
+    """Put a parameter at a value; it learns on from there.
+
+    Raises:
+        NotFound: no such parameter. UsageError: outside of its bounds. Refused: events are not recorded here.
+    """
+    parts = library.primary
     about, now = _known(name), parts.usages.parameters()[name]
     if not now.low <= value <= now.high:
         where = "its bounds" if (now.low, now.high) != (about.low, about.high) else "its range"
         raise UsageError(f"{value:g} is outside of {where}, {now.low:g} to {now.high:g}")
-    return _turn(parts, Event("", "", RESET, name, value=value))
+    return _turn(library, Event("", "", RESET, name, value=value))
 
 
-def set_bounds(parts: Parts, name: str, low: float | None, high: float | None) -> tuple[Parameter, ...]:
-    """See `Admin.params_bounds`."""
+def params_bounds(library: Library, name: str, low: float | None, high: float | None) -> tuple[Parameter, ...]:
+    """Keep a parameter between two values; None leaves one as it is.
+
+    Raises:
+        NotFound: no such parameter. UsageError: outside of its range. Refused: events are not recorded here.
+    """
+    parts = library.primary
     about, now = _known(name), parts.usages.parameters()[name]
     wanted = (now.low if low is None else low, now.high if high is None else high)
     if not about.low <= wanted[0] <= wanted[1] <= about.high:
@@ -47,21 +63,26 @@ def set_bounds(parts: Parts, name: str, low: float | None, high: float | None) -
             f"{name} cannot be bounded to {wanted[0]:g} to {wanted[1]:g}",
             hint=f"its range is {about.low:g} to {about.high:g}",
         )
-    return _turn(parts, Event("", "", BOUNDS, name, value=wanted[0], weight=wanted[1]))
+    return _turn(library, Event("", "", BOUNDS, name, value=wanted[0], weight=wanted[1]))
 
 
-def reset(parts: Parts, name: str | None) -> tuple[Parameter, ...]:
-    """See `Admin.params_reset`."""
+def params_reset(library: Library, name: str | None = None) -> tuple[Parameter, ...]:
+    """Forget what one parameter, or all, learned, and their bounds.
+
+    Raises:
+        NotFound: no such parameter. Refused: events are not recorded here.
+    """
+    parts = library.primary
     names = list(DEFINITIONS) if name is None else [name]
     for one in names:
         _known(one)
     _record(parts, [Event("", "", RESET, one) for one in names])
-    return params(parts, name)
+    return params(library, name)
 
 
-def _turn(parts: Parts, event: Event) -> tuple[Parameter, ...]:
-    _record(parts, [event])
-    return params(parts, event.entry)
+def _turn(library: Library, event: Event) -> tuple[Parameter, ...]:
+    _record(library.primary, [event])
+    return params(library, event.entry)
 
 
 def _record(parts: Parts, happened: list[Event]) -> None:

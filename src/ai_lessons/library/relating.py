@@ -11,14 +11,14 @@ from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Relation, Status
 from ai_lessons.knowledge.patterns import parse
 from ai_lessons.knowledge.relations import ACYCLIC, wrong_kinds
-from ai_lessons.library.lessons.statements import may_silence
+from ai_lessons.library.statements import may_silence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ai_lessons.knowledge.entries import Light, Pattern
     from ai_lessons.library.answers import Hit, Query
-    from ai_lessons.library.tiers.opened import Reading
+    from ai_lessons.library.opened import Reading
 
 SPARE = 20
 """Results asked for beyond the limit, for those that take the places of superseded ones."""

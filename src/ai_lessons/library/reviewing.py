@@ -20,8 +20,8 @@ from ai_lessons.knowledge.globs import matches, stated
 from ai_lessons.knowledge.layout import side_of
 from ai_lessons.knowledge.markdown import key_lines
 from ai_lessons.learning.events import SCRIPT_FAILED, SCRIPT_OK
-from ai_lessons.library.health import stale
-from ai_lessons.library.lessons import statements
+from ai_lessons.library import statements
+from ai_lessons.library.health import stale_scripts
 from ai_lessons.library.refreshing import is_known_source
 from ai_lessons.library.relating import superseded_by
 from ai_lessons.library.reports import Outdated
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from datetime import date
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.opened import Library
+    from ai_lessons.library.session import Parts
 
 REST = timedelta(days=180)
 """How long what was looked at is not asked about again."""
@@ -53,8 +54,13 @@ class ReviewReason(NamedTuple):
     key: str = ""
 
 
-def outdated(parts: Parts, injections: int = INJECTIONS) -> tuple[Outdated, ...]:
-    """See `Admin.review`."""
+def review(library: Library, injections: int = 10) -> tuple[Outdated, ...]:
+    """Active entries that may have gone stale, the oldest first, once for each reason.
+
+    `review_by` is past, `applies_to` names no file of the code one stands in, a source changed or is gone, the last
+    runs of a script failed, a lesson was shown `injections` times and never helped. See `editing.keep`.
+    """
+    parts = library.primary
     looking = _Looking(parts, injections)
     return tuple(
         Outdated(light, one.reason, one.detail) for light, findings in looking.everything() for one in findings
@@ -86,7 +92,7 @@ class _Looking:
         self._tallies = self._parts.usages.tallies()
         self._cache = self._parts.usages.cache
         self._asked = statements.questions(self._parts)
-        self._gone = {one.handle: one for one in stale(self._parts)}
+        self._gone = {one.handle: one for one in stale_scripts(self._parts)}
         self._code = code_files.around(self._parts.options.cwd, self._parts.store.worktree.top, self._parts.store.root)
         for light in catalog.select(Filter(sort="created")):
             found = list(self._findings(light))

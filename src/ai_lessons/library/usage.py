@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.learning.fold import ParameterState
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.session import Parts
 
 CACHE_FILE = "usage.sqlite"
 

@@ -11,7 +11,7 @@ from ai_lessons.library.reports import Ablation, Judged
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.session import Parts
 
 FEW = 5
 """Entries named at either end."""

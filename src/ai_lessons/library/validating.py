@@ -20,13 +20,21 @@ from ai_lessons.repository.store import Change, blob_id
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.opened import Library
+    from ai_lessons.library.session import Parts
     from ai_lessons.library.writes import Written
     from ai_lessons.repository.store import Store
 
 
-def validate(parts: Parts, paths: Sequence[str], *, fix: bool, content: bool = False) -> Report:
-    """See `Admin.validate`. Reads every file itself: rules of the working tree, too, which no other job shows."""
+def validate(library: Library, paths: Sequence[str] = (), *, fix: bool = False, content: bool = False) -> Report:
+    """Every problem of every file, or of the files (and below the folders) named; `fix` mends what is safe to.
+
+    `content`: what `review` finds is a problem, too.
+
+    Raises:
+        NotFound: a path that does not exist.
+    """
+    parts = library.primary
     wanted = [_inside(parts, path) for path in paths]
     report = _look(parts, wanted)
     if not wanted:
@@ -177,8 +185,13 @@ def _move(parts: Parts, entry: Entry, target: str) -> list[Change]:
     return moves
 
 
-def adopt(parts: Parts, paths: Sequence[str]) -> tuple[Written, ...]:
-    """See `Admin.adopt`."""
+def adopt(library: Library, paths: Sequence[str]) -> tuple[Written, ...]:
+    """Write id, kind and title into plain files (or those below folders) that state none, in one commit.
+
+    Raises:
+        NotFound: nothing there to adopt.
+    """
+    parts = library.primary
     wanted = [_inside(parts, path) for path in paths]
     entries, _, _ = _read_all(parts.store)
     plain = [e for e in entries if e.derived and e.kind is not Kind.RULE and _concerns(e.path, wanted)]

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Entry, Light, Pattern
     from ai_lessons.knowledge.evaluation import EvaluationReport
-    from ai_lessons.library.parts import Parts
     from ai_lessons.library.rules.rule_warnings import Said
+    from ai_lessons.library.session import Parts
 
 LOOKED_AT = 20
 """Entries that are read and compared."""

@@ -42,15 +42,15 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.knowledge.evaluation import Names
-    from ai_lessons.library.parts import Parts
-    from ai_lessons.library.tiers.opened import Tiers
+    from ai_lessons.library.opened import Library
+    from ai_lessons.library.session import Parts
 
 __all__ = ["Promoted", "PromotionRequest", "promote"]
 
 TRAILER = "Promoted-from"
 
 
-def promote(tiers: Tiers, ref: str, to: str, wanted: PromotionRequest) -> Promoted:
+def promote(library: Library, ref: str, to: str, wanted: PromotionRequest | None = None) -> Promoted:
     """Bring an entry to another tier. What is there already in the same words is not brought again.
 
     Raises:
@@ -59,11 +59,12 @@ def promote(tiers: Tiers, ref: str, to: str, wanted: PromotionRequest) -> Promot
         generic form; a script has none; git has no name for the user. InvalidEntry: it breaks the format, or holds a
         secret.
     """
+    wanted = wanted or PromotionRequest()
     if "/" in to:
         raise UsageError(f"{to!r} is no tier", hint="skills and tools are for: lesson promote ID --to=" + to)
-    source = tiers.holding(ref)
+    source = library.holding(ref)
     light = source.resolve(ref)
-    target = _target(tiers, source, light, to)
+    target = _target(library, source, light, to)
     if light.details.get("status") == Status.WRONG:
         raise Conflict(
             f"{light.handle} is marked wrong, so it is not promoted",
@@ -74,10 +75,10 @@ def promote(tiers: Tiers, ref: str, to: str, wanted: PromotionRequest) -> Promot
             f"{light.handle} is the enterprise's, and a person takes it out",
             hint=f"ask the user to run: ai-lessons contribute promote {light.handle} --to {to}",
         )
-    return _Way(tiers, source, target, light, wanted).go()
+    return _Way(library, source, target, light, wanted).go()
 
 
-def _target(tiers: Tiers, source: Parts, light: Light, to: str) -> Parts:
+def _target(tiers: Library, source: Parts, light: Light, to: str) -> Parts:
     """The repository it shall go to, its catalog up to date."""
     target = tiers.open(to)
     if target.store.root == source.store.root:
@@ -90,7 +91,7 @@ def _target(tiers: Tiers, source: Parts, light: Light, to: str) -> Parts:
 class _Way:
     """One promotion."""
 
-    def __init__(self, tiers: Tiers, source: Parts, target: Parts, light: Light, wanted: PromotionRequest) -> None:
+    def __init__(self, tiers: Library, source: Parts, target: Parts, light: Light, wanted: PromotionRequest) -> None:
         self._tiers, self._source, self._target, self._wanted = tiers, source, target, wanted
         self._light = light
         self._from, self._to = source.options.tier, target.options.tier

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.knowledge.evaluation import Names
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.session import Parts
 
 _STAYS = frozenset(
     (

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Entry, Light
-    from ai_lessons.library.parts import Parts
-    from ai_lessons.library.tiers.opened import Reading
+    from ai_lessons.library.opened import Reading
+    from ai_lessons.library.session import Parts
     from ai_lessons.repository.history import Introduced
     from ai_lessons.repository.store import Change
 
