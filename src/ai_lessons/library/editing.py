@@ -146,7 +146,7 @@ def edit(library: Library, ref: str, editor: Callable[[str, str], str | None]) -
 
 
 def keep(library: Library, ref: str) -> Written:
-    """Write down that an entry was looked at today and holds: `reviewing.review` leaves it alone for half a year.
+    """Write down that an entry was looked at today and holds: `validating.review` leaves it alone for half a year.
 
     Of a rule it is a proposal, as every edit of one.
     """
