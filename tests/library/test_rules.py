@@ -368,10 +368,10 @@ import sys
 from pathlib import Path
 from ai_lessons.library.options import Options
 from ai_lessons.library.opened import Library
-from ai_lessons.library.rules import rule_count
+from ai_lessons.library import rules_in_force
 p = Path({str(world.root.parent)!r})
 with Library(Path({str(world.root)!r}), Options(p, p, p, p)) as library:
-    assert rule_count.pending_count(library) == 1
+    assert rules_in_force.pending_count(library) == 1
 assert not {{"dulwich", "lancedb", "yaml"}} & set(sys.modules), sorted(sys.modules)
 """
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}

@@ -47,10 +47,10 @@ class Desk:
         data = {path: None if words is None else words.encode() for path, words in wanted.items()}
         store = self.store
         with opened(store.worktree) as repo:
-            wanted = proposal_commits.ProposalRequest(
+            request = proposal_commits.ProposalRequest(
                 RULE, stem, "Propose rule: Use X", data, [("Rule", RULE)], Actor(agent=agent)
             )
-            return proposal_commits.propose(store, repo, trunk.look(store.worktree, MAIN), wanted)
+            return proposal_commits.propose(store, repo, trunk.look(store.worktree, MAIN), request)
 
     def waiting(self) -> list[Waiting]:
         store = self.store

@@ -14,8 +14,7 @@ from ai_lessons.errors import AiLessonsError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import origins
 from ai_lessons.knowledge.entries import Kind, Relation
-from ai_lessons.knowledge.evaluation import Facts, SecretFinding, Similar, examine
-from ai_lessons.knowledge.specifics import NO_NAMES
+from ai_lessons.knowledge.evaluation import NO_NAMES, Facts, SecretFinding, Similar, examine
 from ai_lessons.library import relating
 from ai_lessons.library.secrets import secret_scan
 
@@ -23,8 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from ai_lessons.knowledge.entries import Entry, Light, Pattern
-    from ai_lessons.knowledge.evaluation import EvaluationReport
-    from ai_lessons.knowledge.specifics import Names
+    from ai_lessons.knowledge.evaluation import EvaluationReport, Names
     from ai_lessons.library.session import Parts
 
 ALIKE: Final = 0.6
