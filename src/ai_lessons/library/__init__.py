@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ai_lessons.library import running as running
     from ai_lessons.library import searching as searching
     from ai_lessons.library import setup as setup
+    from ai_lessons.library import signatures as signatures
     from ai_lessons.library import signing as signing
     from ai_lessons.library import usage as usage
     from ai_lessons.library import validating as validating

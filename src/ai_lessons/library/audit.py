@@ -11,6 +11,7 @@ from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.library.proposal_context import moment, name
 from ai_lessons.library.rule_answers import Audit, AuditRow, TakenRow, TrustedKeys
 from ai_lessons.library.signatures import described
+from ai_lessons.repository import proposal_history
 from ai_lessons.repository.approval import approval_memory, approved
 from ai_lessons.repository.approval.approval_branch import branch_name, short_name
 from ai_lessons.repository.approval.derivation import odd_commits
@@ -46,8 +47,6 @@ def audit(library: Library) -> Audit:
 
 def taken(parts: Parts, entry: str = "") -> list[TakenProposal]:
     """The proposals of anything but rules that came to the approval branch, newest first; of one entry, if named."""
-    from ai_lessons.repository import proposal_history
-
     ref = parts.rules.ref()
     tip = read_ref(parts.store.worktree, ref) if ref else None
     if ref is None or tip is None:
@@ -130,17 +129,17 @@ def trust_keys(library: Library, ask: Callable[[str, list[str]], bool] | None) -
     if not looks or looks[-1].tip is None:
         raise NotFound("approval branch in", str(parts.store.root), hint="commit something on a branch called main")
     view = looks[-1]
-    text, keys = parts.signatures.proposed(view)
+    text, keys = parts.rules.signatures.proposed(view)
     if not keys:
         raise NotFound("list of signers on the approval branch", SIGNERS, hint="write one, commit it, and try again")
-    known = parts.signatures.trusted(view)
+    known = parts.rules.signatures.trusted(view)
     listed, before = described(keys), described(known.signers)
     gone = [one for one in before if one not in listed]
     if ask is None:
         raise Refused("whom to trust is a person's decision, and there is no terminal to ask on", hint="--yes")
     if not ask(_question(parts.store.root.name, gone), listed):
         raise Refused("no key is trusted that was not before; nothing was changed")
-    file = parts.signatures.pin(known.repository, text)
+    file = parts.rules.signatures.pin(known.repository, text)
     parts.current()
     added = tuple(one for one in listed if one not in before)
     return TrustedKeys(known.repository, file, tuple(listed), added, tuple(gone), tuple(parts.rules.notes))

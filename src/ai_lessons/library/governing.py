@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, Refused, UsageError
 from ai_lessons.knowledge import drafts, layout, markdown
-from ai_lessons.knowledge.entries import Kind
+from ai_lessons.knowledge.entries import Entry, Kind
 from ai_lessons.knowledge.governance import (
     Personal,
     Policy,
@@ -240,8 +240,6 @@ def _code_on_disk(parts: Parts, path: str) -> frozenset[str]:
 
 def _written(path: str, data: bytes, more: int) -> Move:
     """A write to the user's repository as the log has it, its first entry and how many more; also of what is none."""
-    from ai_lessons.knowledge.entries import Entry
-
     try:
         entry = read_entry(path, data)
     except InvalidEntry:

@@ -17,6 +17,9 @@ from ai_lessons.knowledge.config import fields_of
 from ai_lessons.knowledge.governance import GROUP, STRICTEST, Policies, Stated, read, stricter
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.library.options import ENTERPRISE
+from ai_lessons.library.proposal_context import desk
+from ai_lessons.library.proposing import propose_release
+from ai_lessons.library.rule_answers import Suggested
 from ai_lessons.repository import proposal_records
 from ai_lessons.repository.approval.approval_branch import branch_name, short_name
 from ai_lessons.repository.enforcement import Enforced, read_log
@@ -30,7 +33,6 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.governance import Policy
     from ai_lessons.library.opened import Library
     from ai_lessons.library.options import Options
-    from ai_lessons.library.rule_answers import Suggested
     from ai_lessons.library.session import Parts
 
 
@@ -169,9 +171,6 @@ def released(parts: Parts, move: Move) -> bool:
 
 def waiting(parts: Parts, move: Move) -> Suggested | None:
     """The open proposal of a record for exactly this text and tier."""
-    from ai_lessons.library.proposal_context import desk
-    from ai_lessons.library.rule_answers import Suggested
-
     with desk(parts) as at:
         for one in at.waiting:
             record = proposal_records.read_release(at.text(one)) if one.is_release and one.sort == "new" else None
@@ -187,8 +186,6 @@ def ask(parts: Parts, move: Move, by: str, policy: str, reason: str) -> Suggeste
         InvalidEntry: a secret is in the text. UsageError: the text is none that a record can hold. Besides as
         `proposing.propose_release`.
     """
-    from ai_lessons.library.proposing import propose_release
-
     now = parts.options.now()
     title = f"{move.entry.title} to {move.target}"
     stamp = drafts.stamp(now)

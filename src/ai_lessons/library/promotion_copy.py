@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import AiLessonsError, Refused
+from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import drafts, layout, markdown, scopes
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind, Link, Relation
 from ai_lessons.knowledge.evaluation import Names
@@ -280,6 +281,4 @@ def _authors(parts: Parts, entry: Entry) -> list[str]:
 
 
 def _knows(target: Parts, project: str) -> bool:
-    from ai_lessons.index.catalog_reading import Filter
-
     return bool(target.catalog.select(Filter(project=project, status=None, limit=1)))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ai_lessons import library
 from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, Problem, UsageError
 from ai_lessons.knowledge import drafts
 from ai_lessons.knowledge.layout import side_of
@@ -61,13 +62,13 @@ def _left_out(many: Counter[str]) -> Iterator[str]:
 
 
 def _pending(at: ProposalContext, one: Waiting) -> Pending:
-    entry, handle, diff = at.entry(one), at.called(one), _diff(at, one)
+    entry, handle = at.entry(one), at.called(one)
     mine = said(entry, handle, "") if entry and one.sort != "removal" else None
     others = compared(at, entry) if entry and mine else ()
-    lines = [line for line in diff.splitlines() if not line.startswith(("+++", "---"))]
-    links = [link.target for link in entry.links] if entry else []
-    lights = at.parts.catalog.many(links)
-    return Pending(
+    return described(
+        at,
+        entry,
+        _diff(at, one),
         id=one.entry,
         handle=handle,
         title=entry.title if entry else one.branch,
@@ -78,18 +79,28 @@ def _pending(at: ProposalContext, one: Waiting) -> Pending:
         suggested_by=_suggested_by(one),
         suggested_at=moment(one.at),
         commit=one.commit,
-        added=sum(line.startswith("+") for line in lines),
-        removed=sum(line.startswith("-") for line in lines),
         conflicts=tuple(_conflicts(at, one, entry, others)),
         similar=alike(mine, others)[:ALIKE_TOLD] if mine else (),
         rejected_before=rejected_before(at, mine) if mine else "",
-        diff=diff,
         body=entry.body if entry else at.text(one).decode("utf-8", "replace"),
+        path=one.piece.path if one.is_rule else one.path,
+        report=one.report,
+    )
+
+
+def described(at: ProposalContext, entry: Entry | None, diff: str, **facts: Any) -> Pending:
+    """What waits, with what the entry itself and the diff say."""
+    lines = [line for line in diff.splitlines() if not line.startswith(("+++", "---"))]
+    links = [link.target for link in entry.links] if entry else []
+    lights = at.parts.catalog.many(links)
+    return Pending(
+        added=sum(line.startswith("+") for line in lines),
+        removed=sum(line.startswith("-") for line in lines),
+        diff=diff,
         rationale=str(entry.fields.get("rationale") or "") if entry else "",
         tags=entry.tags if entry else (),
         evidence=tuple(lights[target] for target in dict.fromkeys(links) if target in lights),
-        path=one.piece.path if one.is_rule else one.path,
-        report=one.report,
+        **facts,
     )
 
 
@@ -132,7 +143,7 @@ def count(parts: Parts) -> int:
         return at.count()
 
 
-def approve_rule(library: Library, ref: str, *, sign: bool = False, expect: str | None = None) -> Approved:
+def approve_rule(opened: Library, ref: str, *, sign: bool = False, expect: str | None = None) -> Approved:
     """Merge a proposal (named by branch, handle, id or path) into the approval branch: its rule is in force.
 
     Where that branch is checked out, files and git's index come along; nobody's own edits are touched. `sign` adds
@@ -145,23 +156,19 @@ def approve_rule(library: Library, ref: str, *, sign: bool = False, expect: str 
         rule or the proposal was changed meanwhile, or somebody is in the middle of git. InvalidEntry: the text
         breaks the format.
     """
-    parts = library.primary
+    parts = opened.primary
     refuse_agents(parts, "approve")
     parts.refuse_other_formats()
     with desk(parts) as at:
         one = _open(at, ref, sign=sign)
         if one is None:
-            from ai_lessons.library.signing import approve_standing
-
-            return approve_standing(parts, ref, expect)
+            return library.signing.approve_standing(parts, ref, expect)
         refuse_changed(one.commit, expect)
         title, what, handle = at.title(one), at.what(one), at.called(one)
         _refuse_unfit(at, one)
         records: Mapping[str, bytes] = {}
         if sign and one.is_rule:
-            from ai_lessons.library.signing import signed
-
-            records = signed(at, one)
+            records = library.signing.signed(at, one)
         done = proposal_commits.approve(parts.store, at.repo, at.trunk, one, title, records, what=what)
         notes = [*done.notes, *(_what_is_missing(at, handle, sign=sign) if one.is_rule else ())]
     parts.current()
@@ -169,9 +176,7 @@ def approve_rule(library: Library, ref: str, *, sign: bool = False, expect: str 
         notes += _notes_on(at, sign=sign)
         return Approved(one.entry, handle, title, one.path, one.branch, done.commit, tuple(notes))
     if sign and one.sort != "removal" and at.trunk.view.policy.require == "signed":
-        from ai_lessons.library.signing import what_is_missing
-
-        notes += what_is_missing(parts, one.entry)
+        notes += library.signing.what_is_missing(parts, one.entry)
     return Approved(one.entry, handle, title, one.piece.path, one.branch, done.commit, tuple(notes))
 
 

@@ -7,13 +7,17 @@ branch. With nothing new a read costs a few small files of git's; no object is r
 from __future__ import annotations
 
 import json
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ai_lessons import library
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.layout import CONFIG_PATH
+from ai_lessons.repository import repository_name
 from ai_lessons.repository.approval import approval_branch, approval_stamp
 from ai_lessons.repository.proposal_refs import PROPOSALS, branch_of, proposal_refs, signature
+from ai_lessons.repository.signature.pinned_keys import PinnedKeys
 from ai_lessons.repository.store import blob_id
 from ai_lessons.repository.worktree import read_ref
 
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
     from ai_lessons.index.catalog import Catalog
     from ai_lessons.knowledge.entries import Entry
     from ai_lessons.library.opened import Library
+    from ai_lessons.library.options import Options
     from ai_lessons.library.session import Parts
     from ai_lessons.library.signatures import Signatures
     from ai_lessons.repository.approval.verdicts import BranchView
@@ -37,16 +42,18 @@ _TRIES = 4
 
 
 class RulesInForce:
-    """The rules of one repository as its approval branch has them. For one thread at a time.
+    """The rules of one repository as its approval branch has them. For one thread at a time."""
 
-    `signatures` adds what the policy `signed` asks for.
-    """
-
-    def __init__(self, store: Store, signatures: Signatures) -> None:
-        self._store, self._signatures = store, signatures
+    def __init__(self, store: Store, options: Options) -> None:
+        self._store, self._options = store, options
         self._notes: tuple[str, ...] = ()
         self._count = 0
         self._texts: dict[str, bytes] = {}
+
+    @cached_property
+    def signatures(self) -> Signatures:
+        """What the policy `signed` asks for. Loads `cryptography`."""
+        return library.signatures.Signatures(self.worktree, self._options)
 
     @property
     def worktree(self) -> Worktree:
@@ -84,7 +91,7 @@ class RulesInForce:
         if not looks:
             return None
         signed = looks[-1].policy.require == "signed"
-        return self._signatures.judge(looks[-1]) if signed else looks[-1]
+        return self.signatures.judge(looks[-1]) if signed else looks[-1]
 
     def looks(self) -> tuple[BranchView, ...]:
         """What the branches that were looked at say, the one that counts last. Signatures are not looked at.
@@ -138,7 +145,22 @@ class RulesInForce:
         forge = read_ref(self.worktree, _on_forge(ref))
         memory = approval_stamp.memory(self.worktree.state_dir)
         key = approval_stamp.key_of(self.worktree, tip)
-        return f"{memory} {_FORMAT} {ref} {forge} {self._signatures.stamp(ref)} {key}"
+        return f"{memory} {_FORMAT} {ref} {forge} {self._keys(ref)} {key}"
+
+    def _keys(self, ref: str) -> str:
+        """Names the keys that count as far as they are outside the repository; `-` where the user was never asked.
+
+        Where keys hold only for some time, also the day.
+        """
+        name = repository_name.noted(self.worktree, ref)
+        if not name:
+            return "-"
+        pinned = PinnedKeys(self._options.config_dir, name)
+        data = pinned.read()
+        if data is None:
+            # a person who can be asked has perhaps not been asked yet, if the last read was by a program
+            return "?" if self._options.ask_keys is not None and not self._options.agent else "-"
+        return pinned.digest() + (f"@{self._options.now():%Y-%m-%d}" if b"valid-" in data else "")
 
     def _settled(self) -> tuple[str, BranchView | None]:
         """The view, and the stamp that it belongs to; an empty stamp if the branches would not stand still."""
@@ -211,7 +233,7 @@ class RulesInForce:
         if view.tip is None:
             yield f"there is no {approval_branch.branch_name(view.ref)} here, so no rule is in force"
         if view.policy.require == "signed":
-            yield from self._signatures.notes
+            yield from self.signatures.notes
         yield from self._other_branch(view)
 
     def _other_branch(self, view: BranchView) -> Iterator[str]:
@@ -257,9 +279,9 @@ def _named(settings: bytes) -> str:
 _FILE = "pending.json"
 
 
-def pending_count(library: Library) -> int:
+def pending_count(opened: Library) -> int:
     """How many wait; with nothing new since the last question it reads a few small files."""
-    return number_pending(library.primary)
+    return number_pending(opened.primary)
 
 
 def number_pending(parts: Parts) -> int:
@@ -274,10 +296,8 @@ def number_pending(parts: Parts) -> int:
             return int(noted["count"])
     except (OSError, ValueError, KeyError, TypeError):
         pass  # never counted here, or a file that cannot be read: it is only a memory
-    from ai_lessons.library.review import count
-
     try:
-        found = count(parts)
+        found = library.review.count(parts)
     except NotFound:
         return 0
     try:

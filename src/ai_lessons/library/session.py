@@ -17,7 +17,6 @@ from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.library import statements
 from ai_lessons.library.rules_in_force import RulesInForce
 from ai_lessons.library.secrets.secret_scan import masked
-from ai_lessons.library.signatures import Signatures
 from ai_lessons.repository.store import AS_IT_IS, Applied, Change, Job, Store
 
 if TYPE_CHECKING:
@@ -75,8 +74,7 @@ class Parts:
         self._skipped: list[str] = []
         self._config: tuple[bytes, RepositoryConfig] | None = None
         self._place: tuple[tuple[int, int] | None, ...] = ()
-        self.signatures = Signatures(self.store.worktree, options)
-        self.rules = RulesInForce(self.store, self.signatures)
+        self.rules = RulesInForce(self.store, options)
         self.guard: Callable[[Sequence[Change]], None] = _anything
         self._refuse_newer()
 

@@ -1,7 +1,7 @@
 """The policy `signed` in one clone: which keys count, and what their signatures put in force.
 
 Keys are those that the user pinned outside the repository. The list inside it is what a first look proposes, and after
-that counts only as far as a pinned key signed it. Light to import; judging loads `cryptography`.
+that counts only as far as a pinned key signed it. Loads `cryptography`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,17 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.repository import repository_name
+from ai_lessons.repository.approval.rule_files import SIGNERS
+from ai_lessons.repository.approval.rule_history import read_blobs
 from ai_lessons.repository.signature.pinned_keys import PinnedKeys
+from ai_lessons.repository.signature.records import trusted_signers
+from ai_lessons.repository.signature.signed import with_signatures
+from ai_lessons.repository.signature.signers import parse_signers
+from ai_lessons.repository.signature.sshsig import fingerprint, key_type
 from ai_lessons.repository.store import blob_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from ai_lessons.library.options import Options
     from ai_lessons.repository.approval.verdicts import BranchView
@@ -46,37 +52,12 @@ class Signatures:
         self._asked = False
         self.notes: tuple[str, ...] = ()
 
-    def stamp(self, ref: str) -> str:
-        """Names the keys that count as far as they are outside the repository; `-` where this was never asked.
-
-        Where keys hold only for some time, also the day.
-
-        Raises:
-            StorageFailed: the user's list cannot be read.
-        """
-        name = repository_name.noted(self._worktree, ref)
-        if not name:
-            return "-"
-        pinned = PinnedKeys(self._options.config_dir, name)
-        data = pinned.read()
-        if data is None:
-            # somebody whom we can ask has perhaps not been asked yet, if the last read was by a program
-            return "?" if self._may_ask else "-"
-        day = f"@{self._options.now():%Y-%m-%d}" if b"valid-" in data else ""
-        return pinned.digest() + day
-
-    @property
-    def _may_ask(self) -> bool:
-        return self._options.ask_keys is not None and not self._options.agent
-
     def judge(self, view: BranchView) -> BranchView:
         """The view with the verdicts by signatures. The first time it asks whom to trust, where somebody can answer.
 
         Raises:
             Refused: a shallow clone. StorageFailed: what the user trusts, or the state, cannot be read.
         """
-        from ai_lessons.repository.signature.signed import with_signatures
-
         if view.tip is None:
             return view
         trusted = self.trusted(view)
@@ -91,11 +72,6 @@ class Signatures:
 
     def trusted(self, view: BranchView) -> Trusted:
         """The keys that count now for this branch. Asks nobody."""
-        from ai_lessons.repository.approval.rule_files import SIGNERS
-        from ai_lessons.repository.approval.rule_history import read_blobs
-        from ai_lessons.repository.signature.records import trusted_signers
-        from ai_lessons.repository.signature.signers import parse_signers
-
         name = repository_name.find(self._worktree, view.ref, view.tip or "")
         data = PinnedKeys(self._options.config_dir, name).read()
         if data is None:
@@ -120,11 +96,12 @@ class Signatures:
 
     def proposed(self, view: BranchView) -> tuple[bytes, tuple[Signer, ...]]:
         """The list inside the repository, as text and as far as it can be read; empty if there is none."""
-        from ai_lessons.repository.approval.rule_files import SIGNERS
-        from ai_lessons.repository.signature.signers import parse_signers
-
-        (text,) = self._texts(view, (SIGNERS,))
-        return text or b"", parse_signers((text or b"").decode("utf-8", "replace"))[0]
+        blob = view.files.get(SIGNERS)
+        found = read_blobs(self._worktree, {blob}) if blob else {}
+        if blob and blob not in found:
+            raise AiLessonsError(f"{SIGNERS} is missing in git", hint="git fsck")
+        text = found[blob] if blob else b""
+        return text, parse_signers(text.decode("utf-8", "replace"))[0]
 
     def pin(self, repository: str, text: bytes) -> str:
         """Trust exactly the keys of this list from now on; the file that says so."""
@@ -134,8 +111,8 @@ class Signatures:
 
     def _ask(self, view: BranchView, repository: str) -> bool:
         text, keys = self.proposed(view)
-        # whoever rewrote the history down to its first commit would be asked about as somebody new: alarms come first
-        if not keys or view.alarms or not self._may_ask or self._asked or self._options.ask_keys is None:
+        # a history that was rewritten down to its first commit would pass for a new repository: alarms come first
+        if not keys or view.alarms or not may_ask(self._options) or self._asked or self._options.ask_keys is None:
             return False
         self._asked = True
         question = f"{self._worktree.root.name}: rules here need signatures. Trust these keys to approve them?"
@@ -145,7 +122,6 @@ class Signatures:
         return True
 
     def _notes(self, view: BranchView, trusted: Trusted) -> Iterable[str]:
-        from ai_lessons.repository.approval.rule_files import SIGNERS
 
         if not trusted.pinned:
             listed = self.proposed(view)[1]
@@ -156,18 +132,12 @@ class Signatures:
         elif trusted.reason:
             yield f"{trusted.reason}, so only the keys count that you trusted before ({COMMAND})"
 
-    def _texts(self, view: BranchView, paths: Sequence[str]) -> list[bytes | None]:
-        from ai_lessons.repository.approval.rule_history import read_blobs
 
-        blobs = [view.files.get(path) for path in paths]
-        found = read_blobs(self._worktree, {blob for blob in blobs if blob})
-        if any(blob and blob not in found for blob in blobs):
-            raise AiLessonsError(f"{paths[0]} is missing in git", hint="git fsck")
-        return [found[blob] if blob else None for blob in blobs]
+def may_ask(options: Options) -> bool:
+    """Whether a person can be asked whom to trust."""
+    return options.ask_keys is not None and not options.agent
 
 
 def described(keys: Iterable[Signer]) -> list[str]:
     """A line for each key, for people: fingerprint, principals, type."""
-    from ai_lessons.repository.signature.sshsig import fingerprint, key_type
-
     return [f"{fingerprint(one.key)} {one.principals} ({key_type(one.key)})" for one in keys]

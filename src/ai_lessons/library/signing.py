@@ -5,12 +5,20 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from ai_lessons.errors import AmbiguousName, InvalidEntry, NotFound, Refused
+from ai_lessons.errors import AmbiguousName, NotFound, Refused
 from ai_lessons.knowledge import drafts
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.library.checking import checked
-from ai_lessons.library.proposal_context import ProposalContext, desk, moment, name, refuse_agents, refuse_changed
+from ai_lessons.library.proposal_context import (
+    ProposalContext,
+    desk,
+    entry_of,
+    moment,
+    name,
+    refuse_agents,
+    refuse_changed,
+)
+from ai_lessons.library.review import described
 from ai_lessons.library.rule_answers import Approved, Pending, Revoked
 from ai_lessons.repository import proposal_commits
 from ai_lessons.repository.history import unified
@@ -19,7 +27,6 @@ from ai_lessons.repository.signature.signed_decisions import Wanted, decide
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from ai_lessons.knowledge.entries import Entry
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import Parts
     from ai_lessons.repository.approval.verdicts import BranchView, UnapprovedChange, Verdict
@@ -43,7 +50,7 @@ def signed(at: ProposalContext, one: Waiting) -> Mapping[str, bytes]:
 
 def _record(at: ProposalContext, rule: str, path: str, data: bytes, decision: Decision) -> Mapping[str, bytes]:
     now = at.parts.options.now()
-    trusted = at.parts.signatures.trusted(at.trunk.view)
+    trusted = at.parts.rules.signatures.trusted(at.trunk.view)
     wanted = Wanted(rule, path, data, decision, drafts.stamp(now), drafts.new_id(now))
     return decide(at.trunk, wanted, repository=trusted.repository, signers=trusted.signers, interactive=os.isatty(0))
 
@@ -99,7 +106,8 @@ def revoke_rule(library: Library, ref: str) -> Revoked:
         done = proposal_commits.put(parts.store, at.repo, at.trunk, light.id, f"Revoke rule: {light.title}", records)
     parts.current()
     notes = list(done.notes)
-    if _in_force(parts, light.id):
+    still = _judged(parts).verdicts.get(light.id)
+    if still and still.in_force:
         people = at.trunk.view.policy.threshold
         notes.append(
             f"it is in force until {people} people have revoked it: ai-lessons admin revoke-rule {light.handle}"
@@ -113,12 +121,7 @@ def what_is_missing(parts: Parts, rule: str) -> Iterator[str]:
     if verdict is None or (verdict.in_force and not verdict.unapproved):
         return
     reason = verdict.evidence.reason or "what was approved before is in force"
-    yield f"it is not in force yet: {next(iter(parts.signatures.notes), reason)}"
-
-
-def _in_force(parts: Parts, rule: str) -> bool:
-    verdict = _judged(parts).verdicts.get(rule)
-    return verdict is not None and verdict.in_force
+    yield f"it is not in force yet: {next(iter(parts.rules.signatures.notes), reason)}"
 
 
 def _judged(parts: Parts) -> BranchView:
@@ -153,11 +156,11 @@ def _named(at: ProposalContext, view: BranchView, ref: str) -> tuple[Verdict, Un
 def _pending(at: ProposalContext, view: BranchView, verdict: Verdict, one: UnapprovedChange) -> Pending:
     data = at.parts.rules.text(verdict.rule, one.blob or "")
     path, before = at.text_in_force(verdict.rule)
-    diff = unified(one.path, before.encode() if path else None, data)
-    entry = _entry(one.path, data)
-    lines = [line for line in diff.splitlines() if not line.startswith(("+++", "---"))]
-    lights = at.parts.catalog.many([link.target for link in entry.links]) if entry else {}
-    return Pending(
+    entry = entry_of(one.path, {one.path: data})
+    return described(
+        at,
+        entry,
+        unified(one.path, before.encode() if path else None, data),
         id=verdict.rule,
         handle=at.handle(verdict.rule),
         title=entry.title if entry else one.path,
@@ -168,22 +171,9 @@ def _pending(at: ProposalContext, view: BranchView, verdict: Verdict, one: Unapp
         suggested_by=name(one.evidence.suggested_by),
         suggested_at=moment(one.evidence.at),
         commit=one.blob or "",
-        added=sum(line.startswith("+") for line in lines),
-        removed=sum(line.startswith("-") for line in lines),
         conflicts=(verdict.evidence.reason,) if verdict.evidence.reason else (),
         similar=(),
         rejected_before="",
-        diff=diff,
         body=entry.body if entry else data.decode("utf-8", "replace"),
-        rationale=str(entry.fields.get("rationale") or "") if entry else "",
-        tags=entry.tags if entry else (),
-        evidence=tuple(lights.values()),
         path=one.path,
     )
-
-
-def _entry(path: str, data: bytes) -> Entry | None:
-    try:
-        return read_entry(path, data)
-    except InvalidEntry:
-        return None

@@ -8,7 +8,7 @@ import click
 
 from ai_lessons import library
 from ai_lessons.doors import render_rules
-from ai_lessons.doors.cli import asking
+from ai_lessons.doors.cli import asking, review
 from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Command
 from ai_lessons.doors.cli.completion import offer
@@ -23,6 +23,7 @@ from ai_lessons.doors.cli.options import (
 from ai_lessons.doors.mcp import framing
 from ai_lessons.doors.terminal import line
 from ai_lessons.errors import AiLessonsError, Refused, UsageError
+from ai_lessons.library.rule_answers import PromotionRequest, RuleDraft
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -79,8 +80,6 @@ def link_option(kind: str, text: str) -> Callable[[FC], FC]:
 @pass_call
 def suggest_rule(call: Call, /, content: str | None, file: str | None, **given: Any) -> None:
     """Propose a rule, on a branch of its own. It is in force only once a person has approved it."""
-    from ai_lessons.library.rule_answers import RuleDraft
-
     links = tuple((relation, ref) for kind, relation in LINKS.items() for ref in given.pop(f"{kind}_links"))
     project = given.pop("project") or ""
     draft = RuleDraft(content=asking.new_text(content, file) or "", links=links, project=project, **given)
@@ -116,8 +115,6 @@ def pending_rules(call: Call, only_count: bool) -> None:
 @pass_call
 def review_rules(call: Call, sign: bool) -> None:
     """Go through the proposals on a terminal: approve, edit, reject, skip."""
-    from ai_lessons.doors.cli import review
-
     review.run(call, sign=sign)
 
 
@@ -128,8 +125,6 @@ def review_rules(call: Call, sign: bool) -> None:
 @pass_call
 def approve_rule(call: Call, refs: tuple[str, ...], yes: bool, sign: bool) -> None:
     """Approve proposals, which merges them; a rule is in force then. For people; agents are refused."""
-    from ai_lessons.doors.cli import review
-
     review.refuse_agents(call)
     chosen = [(ref, None) for ref in refs] if yes else review.shown_and_confirmed(call, refs, sign=sign)
     done: list[Approved] = []
@@ -165,8 +160,6 @@ def reject_rule(call: Call, ref: str, reason: str) -> None:
 @pass_call
 def revoke_rule(call: Call, ref: str, yes: bool) -> None:
     """Take a rule out of force by a signed record, where approvals are signed. For people; agents are refused."""
-    from ai_lessons.doors.cli import asking
-
     if not yes and not call.can_ask:
         raise Refused("a rule is revoked by a person, who is asked on a terminal", hint="or say --yes")
     if not yes and not asking.confirm(f"Revoke {line(ref)}?"):
@@ -179,8 +172,6 @@ def revoke_rule(call: Call, ref: str, yes: bool) -> None:
 @pass_call
 def trust_keys(call: Call, yes: bool) -> None:
     """Trust the keys on the repository's list of signers to approve rules, as it stands now. Agents are refused."""
-    from ai_lessons.doors.cli import asking
-
     ask = (lambda _question, _keys: True) if yes else asking.ask_keys if call.can_ask else None
     call.answer(library.audit.trust_keys(call.library, ask), render_rules.trusted_keys)
 
@@ -198,17 +189,13 @@ def trust_keys(call: Call, yes: bool) -> None:
 def audit(call: Call, acknowledge: bool, yes: bool, enforcement: bool, since: str | None) -> int:
     """Show who approved what, when and how; exit code 8 if a rule violates the policy."""
     if enforcement:
-        from ai_lessons.doors import render_rules as told
-
         if acknowledge:
             raise UsageError("--enforcement only shows; there is nothing to acknowledge")
-        call.answer(library.policies.enforcement(call.library, since), told.enforcement, paged=True)
+        call.answer(library.policies.enforcement(call.library, since), render_rules.enforcement, paged=True)
         return 0
     if since:
         raise UsageError("--since goes with --enforcement")
     if acknowledge:
-        from ai_lessons.doors.cli import asking
-
         ask = (lambda _alarms: True) if yes else asking.ask_about_alarms if call.can_ask else None
         done = library.audit.acknowledge(call.library, ask)
     else:
@@ -242,9 +229,6 @@ def register(group: click.Group) -> None:
 @pass_call
 def promote(call: Call, /, ref: str, to: str, **given: Any) -> None:
     """Bring an entry to another tier: a copy to yours or the project's, a proposal to an enterprise's."""
-    from ai_lessons.doors import render_rules
-    from ai_lessons.library.rule_answers import PromotionRequest
-
     wanted = (
         PromotionRequest(**given, ask=lambda plan: _confirmed(call, plan))
         if call.can_ask
@@ -256,9 +240,6 @@ def promote(call: Call, /, ref: str, to: str, **given: Any) -> None:
 
 def _confirmed(call: Call, plan: Promoted) -> bool:
     """Show the generic form to the person at the terminal, and ask."""
-    from ai_lessons.doors import render_rules
-    from ai_lessons.doors.cli import asking
-
     if call.bars:
         call.bars.finish()
     click.echo(render_rules.plan(plan, call.view), err=True, color=call.view.colour)
