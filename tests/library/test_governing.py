@@ -14,13 +14,12 @@ from ai_lessons.knowledge.entries import Entry, Kind
 from ai_lessons.knowledge.governance import Policies, Policy, PolicyVerdict
 from ai_lessons.knowledge.passages import code_blocks
 from ai_lessons.library import browsing, editing, governing, importing, promoting, proposing, review
-from ai_lessons.library.governing import Move, allow, request_release, ruling
+from ai_lessons.library.governing import allow, request_release, ruling
 from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options, Places, TierPlace
-from ai_lessons.library.policies import governed
-from ai_lessons.library.promoting import PromotionRequest
+from ai_lessons.library.policies import Move, governed
 from ai_lessons.library.reports import LessonDraft, ResourceDraft
-from ai_lessons.library.rule_answers import RuleDraft
+from ai_lessons.library.rule_answers import PromotionRequest, RuleDraft
 from ai_lessons.repository import enforcement
 from library.world import lesson, options
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
     from pathlib import Path
 
-    from ai_lessons.library.promoting import Promoted
+    from ai_lessons.library.rule_answers import Promoted
     from ai_lessons.repository.enforcement import Enforced
     from conftest import Git
 
@@ -90,7 +89,7 @@ class Company:
         return self.tiers(**how)
 
     def log(self) -> list[Enforced]:
-        return list(enforcement.read_log(self.options.state_dir).rows)
+        return enforcement.read_log(self.options.state_dir)[0]
 
     def approve(self, branch: str, tier: str = ACME) -> None:
         review.approve_rule(self.library(writes=tier), branch)

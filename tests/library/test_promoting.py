@@ -23,9 +23,9 @@ from ai_lessons.library import (
     validating,
 )
 from ai_lessons.library.options import TierPlace
-from ai_lessons.library.promoting import Promoted, PromotionRequest, promote
+from ai_lessons.library.promoting import promote
 from ai_lessons.library.reports import LessonDraft, ResourceDraft
-from ai_lessons.library.rule_answers import RuleDraft
+from ai_lessons.library.rule_answers import Promoted, PromotionRequest, RuleDraft
 from library.test_governing import ACME, BETA, Company
 from library.world import LESSON, options
 

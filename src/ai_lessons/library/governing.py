@@ -38,20 +38,6 @@ if TYPE_CHECKING:
     from ai_lessons.library.session import Parts
     from ai_lessons.repository.store import Change
 
-__all__ = [
-    "Move",
-    "PolicyVerdict",
-    "Ruling",
-    "Say",
-    "admitted",
-    "allow",
-    "guard",
-    "has_code",
-    "released",
-    "request_release",
-    "ruling",
-]  # fmt: skip
-
 _MAY_HOLD_CODE = re.compile(r"```|~~~|<pre|\t| {4}", re.IGNORECASE)
 
 _RELEASABLE = frozenset((PolicyVerdict.GENERIC, PolicyVerdict.NEEDS_RELEASE))

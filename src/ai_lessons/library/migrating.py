@@ -16,7 +16,7 @@ from ai_lessons.library.proposal_context import desk
 from ai_lessons.library.secrets import secret_gate
 from ai_lessons.repository import snapshots
 from ai_lessons.repository.approval.rule_files import is_rule
-from ai_lessons.repository.proposals import text_of
+from ai_lessons.repository.proposal_files import text_of
 from ai_lessons.repository.store import Change, Job, blob_id
 
 if TYPE_CHECKING:

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from ai_lessons.library.options import Options
     from ai_lessons.library.session import Parts
 
+__all__ = ["Enforced"]
+
 
 class Statement(NamedTuple):
     """What one branch states: its short name (with the remote, if it is one's) and the commit at which it stands."""
@@ -201,8 +203,6 @@ def ask(parts: Parts, move: Move, by: str, policy: str, reason: str) -> Suggeste
     return propose_release(parts, path, data, f"Ask for release: {title}", report=report)
 
 
-__all__ = ["Enforced", "Enforcement", "enforcement", "refuse_agents"]
-
 _POLICIES = frozenset(("approval", "git", "events", "format", GROUP))
 """Groups of settings that an agent does not change; the others say how a search works."""
 
@@ -226,11 +226,11 @@ def enforcement(library: Library, since: str | None = None) -> Enforcement:
     options = library.options
     if since is not None and not _MOMENT.fullmatch(since):
         raise UsageError(f"{since!r} is no moment", hint="a date such as 2026-11-20, or 2026-11-20T08:00Z")
-    found = read_log(options.state_dir)
+    found, damaged = read_log(options.state_dir)
     only = options.tier if options.tier.startswith(ENTERPRISE) else None
-    rows = tuple(one for one in found.rows if one.at >= (since or "") and only in {None, one.enterprise})
-    lines = "1 line" if found.damaged == 1 else f"{found.damaged} lines"
-    return Enforcement(rows, (f"{lines} of the log cannot be read",) if found.damaged else ())
+    rows = tuple(one for one in found if one.at >= (since or "") and only in {None, one.enterprise})
+    lines = "1 line" if damaged == 1 else f"{damaged} lines"
+    return Enforcement(rows, (f"{lines} of the log cannot be read",) if damaged else ())
 
 
 def refuse_agents(options: Options, key: str) -> None:

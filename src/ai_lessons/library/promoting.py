@@ -14,13 +14,14 @@ from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.entries import Kind, Status
 from ai_lessons.knowledge.evaluation import EvaluationReport, Facts, Similar, examine, plain, render
 from ai_lessons.knowledge.generic import diff
+from ai_lessons.knowledge.governance import PolicyVerdict
 from ai_lessons.knowledge.origins import original_of
 from ai_lessons.learning import fold
 from ai_lessons.library import governing
 from ai_lessons.library.checking import checked
 from ai_lessons.library.comparing import copies, evaluate, said, says_the_same
-from ai_lessons.library.governing import Move, PolicyVerdict
 from ai_lessons.library.options import ENTERPRISE
+from ai_lessons.library.policies import Move
 from ai_lessons.library.promotion_copy import (
     Carried,
     Coming,
@@ -44,8 +45,6 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.evaluation import Names
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import Parts
-
-__all__ = ["Promoted", "PromotionRequest", "promote"]
 
 TRAILER = "Promoted-from"
 

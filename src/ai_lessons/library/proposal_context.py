@@ -18,7 +18,7 @@ from ai_lessons.knowledge.layout import place, side_of
 from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library.comparing import Said, said
-from ai_lessons.repository import proposal_records, proposals
+from ai_lessons.repository import proposal_files, proposal_records, proposals
 from ai_lessons.repository.approval import trunk as trunks
 from ai_lessons.repository.approval.merges import entry_end, rule_end
 from ai_lessons.repository.approval.rule_files import is_release
@@ -167,7 +167,7 @@ class ProposalContext:
     def text(self, one: Waiting) -> bytes:
         """The text that a proposal ends with; of a removal the one that goes."""
         blob = one.piece.new or one.piece.old
-        return proposals.text_of(self.repo, blob) if blob else b""
+        return proposal_files.text_of(self.repo, blob) if blob else b""
 
     def files(self, one: Waiting) -> dict[str, bytes]:
         """The files of what is proposed as they shall be, by path; of a removal as they were, and are to go."""
@@ -176,7 +176,7 @@ class ProposalContext:
         where = place(one.path)
         if where and where.kind is Kind.SCRIPT:  # a proposal may change one of its two files only
             blobs = {**{path: self._on_branch(path) for path in (one.path, side_of(one.path))}, **blobs}
-        return {path: proposals.text_of(self.repo, blob) for path, blob in blobs.items() if blob}
+        return {path: proposal_files.text_of(self.repo, blob) for path, blob in blobs.items() if blob}
 
     def _on_branch(self, path: str) -> str | None:
         return blob_at(self.repo, self.trunk.tip, self.parts.store.prefix + path)

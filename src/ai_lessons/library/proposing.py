@@ -25,9 +25,8 @@ from ai_lessons.repository.approval import rule_edits
 from ai_lessons.repository.approval.merges import ENTRY_TRAILER, RULE_TRAILER
 from ai_lessons.repository.approval.rule_files import is_release
 from ai_lessons.repository.proposal_commits import ProposalRequest
-from ai_lessons.repository.proposal_files import RELEASE
+from ai_lessons.repository.proposal_files import RELEASE, text_of
 from ai_lessons.repository.proposal_refs import OTHERS, PROPOSALS
-from ai_lessons.repository.proposals import text_of
 from ai_lessons.repository.store import Change
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from ai_lessons.repository import proposal_commits, proposal_records
 from ai_lessons.repository.approval.merges import AGENT_TRAILER, ENTRY_TRAILER, RULE_TRAILER
 from ai_lessons.repository.history import unified
 from ai_lessons.repository.proposal_commits import ProposalRequest
+from ai_lessons.repository.proposal_files import text_of
 from ai_lessons.repository.proposal_records import Rejection
-from ai_lessons.repository.proposals import text_of
 from ai_lessons.repository.store import Change
 
 if TYPE_CHECKING:

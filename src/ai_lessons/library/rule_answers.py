@@ -5,19 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ai_lessons.library.answers import Approval, Context, ContextQuery, Why
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.knowledge.evaluation import EvaluationReport
     from ai_lessons.library.reports import Written
-
-__all__ = [
-    "Approval", "Approved", "Audit", "AuditRow", "Context", "ContextQuery", "Pending", "Rejected", "Revoked",
-    "RuleDraft", "Suggested", "TakenRow", "TrustedKeys", "Why",
-]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

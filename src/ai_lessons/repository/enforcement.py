@@ -11,7 +11,7 @@ import json
 import os
 import re
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from ai_lessons.errors import AiLessonsError, StorageFailed
 from ai_lessons.repository.files import read_file, translated, write_all
@@ -58,13 +58,6 @@ class Enforced:
     commit: str = ""
 
 
-class Log(NamedTuple):
-    """Decisions, the newest first; `damaged` lines could not be read."""
-
-    rows: tuple[Enforced, ...]
-    damaged: int = 0
-
-
 def append(state_dir: Path, rows: Sequence[Enforced]) -> None:
     """Add decisions, each on the disk as a whole line when this returns.
 
@@ -89,8 +82,8 @@ def append(state_dir: Path, rows: Sequence[Enforced]) -> None:
                 os.close(fd)
 
 
-def read_log(state_dir: Path) -> Log:
-    """Everything that is kept; nothing where there is no log.
+def read_log(state_dir: Path) -> tuple[list[Enforced], int]:
+    """Every decision that is kept, the newest first, and how many lines could not be read.
 
     Raises:
         StorageFailed: a log is there and cannot be read.
@@ -107,7 +100,7 @@ def read_log(state_dir: Path) -> Log:
                 found = _row(line)
                 damaged += found is None
                 rows += [found] if found else []
-    return Log(tuple(rows), damaged)
+    return rows, damaged
 
 
 def _put_aside(folder: Path, more: int) -> None:

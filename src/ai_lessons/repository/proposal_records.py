@@ -1,6 +1,8 @@
-"""Records of proposals that were turned down: files on the approval branch, with the reason and the whole text.
+"""Records on the approval branch: of proposals that were turned down, and of texts that an enterprise lets go.
 
-Text in, values out. The file is ours alone, so it can be written whole.
+Each holds the whole text: what people read when they decide is what is compared later, never a hash alone. The record
+of a release counts as far as it came to the branch as a rule in force does: by the merge of its proposal, or from a
+forge.
 """
 
 from __future__ import annotations
@@ -11,7 +13,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
-from dulwich.objects import Blob, ObjectID, Tree
+from dulwich.object_store import iter_tree_contents
+from dulwich.objects import Blob, ObjectID
 
 from ai_lessons.errors import InvalidEntry
 from ai_lessons.knowledge import layout, markdown
@@ -28,10 +31,11 @@ from ai_lessons.repository.approval.merges import (
 from ai_lessons.repository.approval.rule_files import REJECTED, TEXT_LIMIT
 from ai_lessons.repository.approval.rule_history import person, read_blobs
 from ai_lessons.repository.objects import Draft, opened
+from ai_lessons.repository.proposal_files import blob_at, text_of
 from ai_lessons.repository.stored_commit import StoredCommit, read_commit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from dulwich.repo import Repo
 
@@ -116,14 +120,10 @@ def read_rejection(data: bytes) -> Rejection | None:
         return None
     what = next((key for key in WHAT if key in found.fields), Kind.RULE.value)
     files = found.fields.get("files")
+    said = {key: _said(found.fields, key) for key in ("title", "reason", "proposal", "commit", "path", "suggested_by")}
     return Rejection(
+        **said,
         entry=_said(found.fields, what),
-        title=_said(found.fields, "title"),
-        reason=_said(found.fields, "reason"),
-        proposal=_said(found.fields, "proposal"),
-        commit=_said(found.fields, "commit"),
-        path=_said(found.fields, "path"),
-        suggested_by=_said(found.fields, "suggested_by"),
         at=_said(found.fields, "rejected"),
         text=found.body,
         what=what,
@@ -204,10 +204,8 @@ def read_release(data: bytes) -> Release | None:
         return None
     if found.fields.get("kind") != RELEASE or found.fields.get("sha256") != _hash(canonical(found.body)):
         return None
-    said = {key: _said(found.fields, key) for key in ("title", "entry", "source", "target", "requested_by")}
-    return Release(
-        **said, requested=_said(found.fields, "requested"), policy=_said(found.fields, "policy"), text=found.body
-    )
+    keys = ("title", "entry", "source", "target", "requested_by", "requested", "policy")
+    return Release(**{key: _said(found.fields, key) for key in keys}, text=found.body)
 
 
 def _said(fields: Mapping[str, object], key: str) -> str:
@@ -226,18 +224,11 @@ def releases_on(worktree: Worktree, tip: str) -> list[tuple[str, Release]]:
         top = draft.lookup(draft.tree_of(ObjectID(tip.encode())), os.fsencode(worktree.prefix + RELEASES))
         if top is None or not stat.S_ISDIR(top[0]):
             return []
-        files = _below(repo, RELEASES, top[1])
-        return [(path, record) for path, data in files if (record := read_release(data)) is not None]
-
-
-def _below(repo: Repo, folder: str, tree: ObjectID) -> Iterator[tuple[str, bytes]]:
-    found = repo.object_store[tree]
-    for name, mode, sha in found.iteritems() if isinstance(found, Tree) else ():
-        path = f"{folder}/{os.fsdecode(name)}"
-        if stat.S_ISDIR(mode):
-            yield from _below(repo, path, ObjectID(sha))
-        elif stat.S_ISREG(mode) and isinstance(blob := repo.object_store[ObjectID(sha)], Blob):
-            yield path, blob.data
+        found = [one for one in iter_tree_contents(repo.object_store, top[1]) if one.mode and stat.S_ISREG(one.mode)]
+        names = ((f"{RELEASES}/{os.fsdecode(one.path or b'')}", ObjectID(one.sha or b"")) for one in found)
+        texts = ((path, repo.object_store[name]) for path, name in names)
+        read = [(path, read_release(blob.data)) for path, blob in texts if isinstance(blob, Blob)]
+        return [(path, record) for path, record in read if record is not None]
 
 
 def file_at(worktree: Worktree, tip: str, path: str) -> bytes | None:
@@ -247,10 +238,8 @@ def file_at(worktree: Worktree, tip: str, path: str) -> bytes | None:
         UnsupportedRepository: an object is missing or damaged.
     """
     with opened(worktree) as repo:
-        draft = Draft(repo)
-        found = draft.lookup(draft.tree_of(ObjectID(tip.encode())), os.fsencode(worktree.prefix + path))
-        blob = repo.object_store[found[1]] if found and stat.S_ISREG(found[0]) else None
-        return blob.data if isinstance(blob, Blob) else None
+        blob = blob_at(repo, tip, worktree.prefix + path)
+        return text_of(repo, blob) if blob else None
 
 
 def released_by(worktree: Worktree, tip: str, path: str, branch: str, policy: ApprovalPolicy) -> str:

@@ -20,7 +20,7 @@ from ai_lessons.repository.approval.rule_files import is_release
 from ai_lessons.repository.approval.rule_history import person
 from ai_lessons.repository.history import trailers_of
 from ai_lessons.repository.objects import Draft
-from ai_lessons.repository.proposal_files import Piece, Sides, main_path, owners, rule_of, subject_of, text_of
+from ai_lessons.repository.proposal_files import Piece, Sides, main_path, owners, subject_of
 from ai_lessons.repository.proposal_history import stood
 from ai_lessons.repository.proposal_refs import OTHERS, PROPOSALS, branch_of, proposal_refs
 from ai_lessons.repository.stored_commit import StoredCommit, read_commit
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from ai_lessons.repository.approval.trunk import Trunk
     from ai_lessons.repository.approval.verdicts import Person
-
-__all__ = ["Piece", "Repository", "Waiting", "look", "rule_of", "some", "text_of", "unmerged", "waiting"]
 
 Repository = Repo
 """An open repository, for those who only hand it on."""

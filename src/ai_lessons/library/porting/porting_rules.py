@@ -14,7 +14,7 @@ from ai_lessons.library.secrets.secret_scan import masked
 from ai_lessons.repository import proposal_commits
 from ai_lessons.repository.approval.merges import RULE_TRAILER
 from ai_lessons.repository.proposal_commits import ProposalRequest
-from ai_lessons.repository.proposals import text_of
+from ai_lessons.repository.proposal_files import text_of
 from ai_lessons.repository.store import Change
 
 if TYPE_CHECKING:

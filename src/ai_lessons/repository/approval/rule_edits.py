@@ -15,7 +15,7 @@ from ai_lessons.knowledge.layout import derived_id
 from ai_lessons.repository import git
 from ai_lessons.repository.approval.rule_files import TEXT_LIMIT, is_rule, stated_id
 from ai_lessons.repository.objects import Draft
-from ai_lessons.repository.proposals import rule_of, text_of
+from ai_lessons.repository.proposal_files import rule_of, text_of
 from ai_lessons.repository.store import blob_id
 from ai_lessons.repository.worktree_status import blobs
 
