@@ -11,7 +11,8 @@ import pytest
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.library import audit, browsing, provenance, review, rules_in_force
-from ai_lessons.library.proposing import propose_entry, propose_release
+from ai_lessons.library.proposal_context import entry_of
+from ai_lessons.library.proposing import propose_entry
 from ai_lessons.library.sharing import syncing
 from library.world import DOC, LESSON, NOW, OTHER, SCRIPT, World, lesson, options
 
@@ -155,7 +156,10 @@ def test_a_script_comes_with_its_side_file_and_stays_a_program(world: World) -> 
 
 def test_a_release_is_proposed_and_taken_as_it_is(world: World) -> None:
     parts = world.fresh().primary
-    made = propose_release(parts, RELEASE_PATH, RELEASE.encode(), "Propose release: PUT", report="Nothing secret.")
+    files = {RELEASE_PATH: RELEASE.encode()}
+    record = entry_of(RELEASE_PATH, files)
+    assert record is not None
+    made = propose_entry(parts, record, files, "Propose release: PUT", report="Nothing secret.")
     assert made.branch == "proposals/release-RE1EA5-put-replaces-the-workflow"
     (one,) = waiting(world)
     assert (one.kind, one.handle, one.title) == ("release", "release-RE1EA5", "PUT replaces the workflow")
@@ -167,8 +171,6 @@ def test_a_release_is_proposed_and_taken_as_it_is(world: World) -> None:
         world.git(world.root, "log", "-1", "--format=%s", done.commit) == "Approve release: PUT replaces the workflow"
     )
     assert (world.read(RELEASE_PATH), world.status()) == (RELEASE, "")
-    with pytest.raises(InvalidEntry, match="is not the record of a release"):
-        propose_release(world.fresh().primary, PATH, RELEASE.encode(), "x")
 
 
 def test_a_branch_made_by_hand_is_a_proposal_and_a_plain_merge_takes_it(world: World) -> None:

@@ -17,8 +17,8 @@ from ai_lessons.knowledge.config import fields_of
 from ai_lessons.knowledge.governance import GROUP, STRICTEST, Policies, Stated, read, stricter
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.library.options import ENTERPRISE
-from ai_lessons.library.proposal_context import desk
-from ai_lessons.library.proposing import propose_release
+from ai_lessons.library.proposal_context import desk, entry_of
+from ai_lessons.library.proposing import propose_entry
 from ai_lessons.library.rule_answers import Suggested
 from ai_lessons.repository import proposal_records
 from ai_lessons.repository.approval.approval_branch import branch_name, short_name
@@ -186,21 +186,21 @@ def ask(parts: Parts, move: Move, by: str, policy: str, reason: str) -> Suggeste
 
     Raises:
         InvalidEntry: a secret is in the text. UsageError: the text is none that a record can hold. Besides as
-        `proposing.propose_release`.
+        `proposing.propose_entry`.
     """
     now = parts.options.now()
     title = f"{move.entry.title} to {move.target}"
     stamp = drafts.stamp(now)
     record = Release(title, move.entry.id, move.source, move.target, by, stamp, policy, move.text)
-    data = record.render()
-    if (back := proposal_records.read_release(data)) is None or not back.covers(move.entry.id, move.target, move.text):
+    data, path = record.render(), proposal_records.release_path(drafts.new_id(now), title, int(stamp[:4]))
+    back, proposed = proposal_records.read_release(data), entry_of(path, {path: data})
+    if back is None or proposed is None or not back.covers(move.entry.id, move.target, move.text):
         raise UsageError(f"{move.entry.title!r} holds something that no text file can, so it cannot be released")
-    path = proposal_records.release_path(drafts.new_id(now), title, int(stamp[:4]))
     report = (
         f"{by or 'A person'} asks to let {move.entry.kind} {move.entry.id} go from {move.source} to {move.target},\n"
         f"exactly as the record has it. {reason}.\n\nWho takes this lets all people here do so with this text."
     )
-    return propose_release(parts, path, data, f"Ask for release: {title}", report=report)
+    return propose_entry(parts, proposed, {path: data}, f"Ask for release: {title}", report=report)
 
 
 _POLICIES = frozenset(("approval", "git", "events", "format", GROUP))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ai_lessons.errors import InvalidEntry, NotFound, Problem, UsageError
+from ai_lessons.errors import NotFound, UsageError
 from ai_lessons.knowledge import drafts, layout, markdown
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind
 from ai_lessons.knowledge.reading import read_entry
@@ -67,20 +67,6 @@ def propose_entry(
         if known:
             return replace(known, warnings=("proposed already",))
         return make(at, entry, files, subject, report=report, trailers=trailers, executable=executable)
-
-
-def propose_release(
-    parts: Parts, path: str, data: bytes, subject: str, *, report: str = "", trailers: Sequence[tuple[str, str]] = ()
-) -> Suggested:
-    """Propose the record of a release: a Markdown file below `.ai-lessons/releases/` whose name begins with a ULID.
-
-    Raises:
-        InvalidEntry: it is none. Besides as `propose_entry`.
-    """
-    record = entry_of(path, {path: data}) if is_release(path) else None
-    if record is None:
-        raise InvalidEntry([Problem(path, "is not the record of a release")])
-    return propose_entry(parts, record, {path: data}, subject, report=report, trailers=trailers)
 
 
 def make(
