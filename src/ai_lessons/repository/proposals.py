@@ -160,7 +160,7 @@ def _in_turn(repo: Repo, refs: Mapping[str, str], first: Collection[str]) -> Ite
     by_writer: dict[str, list[tuple[int, str, str]]] = defaultdict(list)
     for ref, commit in refs.items():
         tip = _commit(repo, commit)
-        who = _author(tip)
+        who = person(tip.author)
         key = "" if ref.startswith("refs/heads/") else who.email
         by_writer[key].append((-tip.time, ref, f"{who.name} <{who.email}>"))
     yield from ((ref, writer) for rows in by_writer.values() for _, ref, writer in rows if ref in first)
@@ -212,7 +212,7 @@ def look(repo: Repo, trunk: Trunk, ref: str, commit: str) -> Waiting | None:
     foreign = [*(piece.path for piece in pieces if piece not in mine), *others]
     if not mine or _taken(trunk, line, name, mine):
         return None
-    writers = [_author(one) for one in line.commits if len(one.parents) < 2]
+    writers = [person(one.author) for one in line.commits if len(one.parents) < 2]
     messages = [one.message.decode(errors="replace") for one in line.commits]
     return Waiting(
         ref=ref,
@@ -279,10 +279,6 @@ def _sort(pieces: Iterable[Piece]) -> Sort:
     if not any(piece.new for piece in several):
         return "removal"
     return "edit" if any(piece.old for piece in several) else "new"
-
-
-def _author(commit: StoredCommit) -> Person:
-    return person(commit.author)
 
 
 def _faults(sides: Sides, trunk: Trunk, line: _Line, name: str, entry: str, pieces: Sequence[Piece]) -> Iterator[str]:
