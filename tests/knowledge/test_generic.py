@@ -9,7 +9,7 @@ from ai_lessons.knowledge.evaluation import Names, specifics
 from ai_lessons.knowledge.generic import diff, generic, generic_words
 from ai_lessons.knowledge.passages import code_blocks
 
-NAMES = Names(("Ada Lovelace",), ("shopfront", "my-host"), ("acme.io",))
+NAMES = Names(("Ada Lovelace",), ("shopfront", "my-host"))
 LESSON = """---
 id: 01JD3Z8QK5W7M2X9V4T68F3K2A
 kind: lesson
@@ -40,7 +40,7 @@ def test_code_goes_and_names_make_way_and_all_else_stays() -> None:
     made = generic(LESSON, NAMES)
     assert made.text == (
         LESSON[: LESSON.index("title:")]
-        + "title: the deploy of PROJECT to HOST fails\n"
+        + "title: the deploy of PROJECT to db.acme.io fails\n"
         + "tags: [deploy, shopfront]  # kept\n"
         + "pattern:\n  when: PROJECT deploys   # a comment\n  dont: wait for NAME\n  because: the log is in PATH\n---\n"
         + "See http://buildbox:8080/job. It is `PUT`, not CODE:\n\n(code left out)\n\n1. then\n\n   (code left out)\n\n"
@@ -51,7 +51,6 @@ def test_code_goes_and_names_make_way_and_all_else_stays() -> None:
 def test_it_says_what_made_way() -> None:
     assert generic(LESSON, NAMES).replaced == (
         "name of a project shopfront -> PROJECT (2 times)",
-        "host db.acme.io -> HOST",
         "name of a person Ada Lovelace -> NAME",
         "path of one machine /home/ada/shop.log -> PATH",
         "a block of code -> (code left out) (3 times)",

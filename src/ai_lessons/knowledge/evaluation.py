@@ -32,7 +32,6 @@ class Sort(StrEnum):
 
     ADDRESS = "address"
     PATH = "path"
-    HOST = "host"
     PERSON = "person"
     PROJECT = "project"
 
@@ -40,7 +39,6 @@ class Sort(StrEnum):
 PLACEHOLDER = {
     Sort.ADDRESS: "ADDRESS",
     Sort.PATH: "PATH",
-    Sort.HOST: "HOST",
     Sort.PERSON: "NAME",
     Sort.PROJECT: "PROJECT",
 }
@@ -49,7 +47,6 @@ PLACEHOLDER = {
 TOLD = {
     Sort.ADDRESS: "e-mail address",
     Sort.PATH: "path of one machine",
-    Sort.HOST: "host",
     Sort.PERSON: "name of a person",
     Sort.PROJECT: "name of a project",
 }
@@ -60,7 +57,6 @@ class Names(NamedTuple):
 
     people: tuple[str, ...] = ()
     projects: tuple[str, ...] = ()
-    hosts: tuple[str, ...] = ()
 
 
 class Specific(NamedTuple):
@@ -106,15 +102,14 @@ def _all(text: str, names: Names) -> Iterator[Specific]:
             value = match[0].rstrip(".%")  # the end of the sentence it stands in
             yield Specific(sort, value, match.start(), match.start() + len(value))
     folded = text.casefold()
-    for sort, known in ((Sort.PERSON, names.people), (Sort.PROJECT, names.projects), (Sort.HOST, names.hosts)):
-        before = r"(?<![\w.-])(?:[\w-]{1,63}\.){0,6}" if sort is Sort.HOST else r"(?<!\w)"
+    for sort, known in ((Sort.PERSON, names.people), (Sort.PROJECT, names.projects)):
         for words in dict.fromkeys(tuple(name.split()) for name in known):
             name = " ".join(words)
             # a name that is one of our placeholders would be found in what we write
             if len(name) < 3 or name.upper() in PLACEHOLDER.values() or words[0].casefold() not in folded:
                 continue
             spaced = r"\s+".join(map(re.escape, words))
-            for match in re.finditer(rf"{before}{spaced}(?!\w)", text, re.IGNORECASE):
+            for match in re.finditer(rf"(?<!\w){spaced}(?!\w)", text, re.IGNORECASE):
                 yield Specific(sort, match[0], *match.span())
 
 

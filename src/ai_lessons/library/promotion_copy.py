@@ -231,12 +231,7 @@ def scope_of(entry: Entry, tier: str, place: str, person: str, *, generic_form: 
 REVISIONS = 10
 """Commits of an entry whose authors are asked for."""
 
-_WHO = re.compile(r"\s*(.*?)\s*<([^<>@\s]*)@([^<>@\s]*)>")
-_PUBLIC = re.compile(
-    r"^(?:aol|gmail|googlemail|gmx|hotmail|icloud|live|mac|mail|me|msn|outlook|pm|posteo|proton|protonmail|web|yahoo"
-    r"|yandex|zoho|qq|163|126)\.[a-z.]{2,6}$|(?:^|\.)noreply\.|(?:^|\.)(?:example|invalid|local|localhost|test)(?:\.|$)",
-    re.IGNORECASE,
-)
+_WHO = re.compile(r"\s*(.*?)\s*<([^<>@\s]*)@[^<>@\s]*>")
 _LOGIN = 4
 """Letters from which on the first half of an address is taken for a name."""
 
@@ -248,7 +243,7 @@ def place_of(parts: Parts) -> str:
 
 
 def names_of(parts: Parts, target: Parts, entry: Entry, more: Sequence[str] = (), *, strict: bool = False) -> Names:
-    """Who wrote the entry and works here, their hosts, and the code project or enterprise that it comes from.
+    """Who wrote the entry and works here, and the code project or enterprise that it comes from.
 
     `strict`, for a text without names: also the project of the entry, unless the target knows one of that
     name. `more` are names that the caller knows.
@@ -259,14 +254,11 @@ def names_of(parts: Parts, target: Parts, entry: Entry, more: Sequence[str] = ()
     projects = [*more]
     projects += [place_of(parts)] if tier == PROJECT else []
     projects += [tier.removeprefix(ENTERPRISE)] if tier.startswith(ENTERPRISE) else []
-    if strict and entry.project not in {"", GLOBAL_PROJECT} and not _knows(target, entry.project):
-        projects.append(entry.project)
+    if strict and entry.project not in {"", GLOBAL_PROJECT}:
+        known = target.catalog.select(Filter(project=entry.project, status=None, limit=1))
+        projects += [] if known else [entry.project]
     people = [match[1] for match in found if " " in match[1]] + [match[2] for match in found if _is_login(match[2])]
-    return Names(
-        people=tuple(dict.fromkeys(people)),
-        projects=tuple(dict.fromkeys(projects)),
-        hosts=tuple(dict.fromkeys(match[3] for match in found if not _PUBLIC.search(match[3]))),
-    )  # fmt: skip
+    return Names(tuple(dict.fromkeys(people)), tuple(dict.fromkeys(projects)))
 
 
 def _is_login(word: str) -> bool:
@@ -278,7 +270,3 @@ def _authors(parts: Parts, entry: Entry) -> list[str]:
         return [f"{one.author} <{one.email}>" for one in parts.history.log(entry.file, REVISIONS)]
     except AiLessonsError:
         return []
-
-
-def _knows(target: Parts, project: str) -> bool:
-    return bool(target.catalog.select(Filter(project=project, status=None, limit=1)))

@@ -221,7 +221,7 @@ def register(group: click.Group) -> None:
 @id_argument
 @click.option("--to", required=True, metavar="TIER", help="user, project or enterprise:NAME; see `admin tiers`.")
 @click.option("--reason", default="", metavar="R", help="Why; for the people who decide about it there.")
-@click.option("--generic", is_flag=True, help="Without code, names, hosts and paths; shows what goes, and asks.")
+@click.option("--generic", is_flag=True, help="Without code, names and paths; shows what goes, and asks.")
 @click.option("--name", "names", metavar="WORD", multiple=True, help="With --generic: leave this out, too.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, with the evaluation; write nothing.")
 @click.option("--yes", is_flag=True, help="Take the generic form unasked; needed where there is no terminal.")
