@@ -56,10 +56,7 @@ DOC = light(Kind.DOC, "D00001", "Jira Workflows API v3", versions=("v3",), score
 
 FOUND = Answer(
     "workflow",
-    rules=(Hit(RULE),),
-    scripts=(Hit(SCRIPT),),
-    lessons=(Hit(LESSON),),
-    docs=(Hit(DOC),),
+    (Hit(RULE), Hit(SCRIPT), Hit(LESSON), Hit(DOC)),
     prompt="No rule covers this yet: consider suggesting one.",
 )
 
@@ -92,7 +89,7 @@ Docs (reference):
 
 
 def test_a_group_without_results_is_left_out() -> None:
-    text = render.answer(Answer("q", docs=(Hit(DOC, heading="Limits"),)), VIEW)
+    text = render.answer(Answer("q", (Hit(DOC, heading="Limits"),)), VIEW)
     assert text == "Docs (reference):\n  [D-D00001] (0.82) Jira Workflows API v3\n    versions: v3 | section: Limits"
 
 
@@ -101,13 +98,13 @@ def test_a_search_without_results_says_what_was_asked() -> None:
 
 
 def test_factors_of_a_score_stand_below_the_result() -> None:
-    text = render.answer(Answer("q", lessons=(Hit(LESSON, factors={"vector": 0.8, "version": 0.95}),)), VIEW)
+    text = render.answer(Answer("q", (Hit(LESSON, factors={"vector": 0.8, "version": 0.95}),)), VIEW)
     assert text.endswith("    score: vector 0.8, version 0.95")
 
 
 def test_a_result_of_another_tier_says_so() -> None:
     entry = light(Kind.DOC, "D00002", "Other", tier="enterprise:acme", score=0.5)
-    assert "[D-D00002] enterprise:acme (0.50) Other" in render.answer(Answer("q", docs=(Hit(entry),)), VIEW)
+    assert "[D-D00002] enterprise:acme (0.50) Other" in render.answer(Answer("q", (Hit(entry),)), VIEW)
 
 
 def test_a_search_of_resources_is_one_list_best_first() -> None:
@@ -212,8 +209,8 @@ def test_no_text_of_a_file_reaches_the_terminal_as_it_is() -> None:
     texts = [
         render.shown(shown, VIEW),
         render.harmless(evil),
-        render.answer(Answer(evil, scripts=(Hit(entry, evil, {evil: 1.0}),), prompt=evil), VIEW),
-        render.resources(Answer(evil, scripts=(Hit(entry),)), VIEW),
+        render.answer(Answer(evil, (Hit(entry, evil, {evil: 1.0}),), prompt=evil), VIEW),
+        render.resources(Answer(evil, (Hit(entry),)), VIEW),
         render.listing(Listing((entry,), 1), VIEW),
         render.counts((Count(evil, 1, {}),), VIEW, what="tag"),
         render.related((Related(entry, evil, evil, outgoing=True),), VIEW),

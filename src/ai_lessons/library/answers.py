@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ai_lessons.knowledge.entries import KINDS, Kind
+
 if TYPE_CHECKING:
-    from ai_lessons.knowledge.entries import Kind, Light
+    from ai_lessons.knowledge.entries import Light
 
 Progress = Callable[[str, int, int], None]
 """Called as `progress(what, done, total)`; a door draws it. Called from the thread that does the work."""
@@ -53,19 +55,41 @@ class Hit(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a search found, in the four groups. `notes` is what the user should know about this answer.
+    """What a search found, best first. `notes` is what the user should know about this answer.
 
     `approvals` is by rule id, if it was asked for.
     """
 
     query: str
-    rules: tuple[Hit, ...] = ()
-    scripts: tuple[Hit, ...] = ()
-    lessons: tuple[Hit, ...] = ()
-    docs: tuple[Hit, ...] = ()
+    hits: tuple[Hit, ...] = ()
     prompt: str = ""
     notes: tuple[str, ...] = ()
     approvals: Mapping[str, Approval] = MappingProxyType({})
+
+    @property
+    def groups(self) -> dict[Kind, tuple[Hit, ...]]:
+        """The hits of every kind, in the order of `KINDS`."""
+        return {kind: tuple(hit for hit in self.hits if hit.entry.kind is kind) for kind in KINDS}
+
+    @property
+    def rules(self) -> tuple[Hit, ...]:
+        """The rules."""
+        return self.groups[Kind.RULE]
+
+    @property
+    def scripts(self) -> tuple[Hit, ...]:
+        """The scripts."""
+        return self.groups[Kind.SCRIPT]
+
+    @property
+    def lessons(self) -> tuple[Hit, ...]:
+        """The lessons."""
+        return self.groups[Kind.LESSON]
+
+    @property
+    def docs(self) -> tuple[Hit, ...]:
+        """The docs."""
+        return self.groups[Kind.DOC]
 
 
 class Section(NamedTuple):
