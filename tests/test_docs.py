@@ -19,8 +19,8 @@ from ai_lessons import errors
 from ai_lessons.doors.cli import root
 from ai_lessons.doors.lesson_cli import lesson
 from ai_lessons.knowledge.checks import check_entry
+from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.layout import lesson_path, place
-from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.library import answers, reports, writes
 from ai_lessons.library.governance import enforced
 from ai_lessons.library.rules import rule_answers

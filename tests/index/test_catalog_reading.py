@@ -9,7 +9,7 @@ from ai_lessons.errors import AmbiguousName, NotFound, UsageError
 from ai_lessons.index import catalog_names, catalog_reading
 from ai_lessons.index.catalog_reading import Filter, LinkRow, Tally
 from ai_lessons.knowledge.entries import Kind, Status
-from ai_lessons.knowledge.reading import read_entry
+from ai_lessons.knowledge.frontmatter import read_entry
 from index.catalog_world import EVERY, A, B, C, World, lesson
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from ai_lessons.knowledge import markdown, origins
 from ai_lessons.knowledge.checks import check_entry, check_together
 from ai_lessons.knowledge.entries import Kind
+from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.portable.portable_groove import ExportedFile, learning, read
-from ai_lessons.knowledge.reading import read_entry
 
 LESSON = "01JD3Z8QK5W7M2X9V4T68F3K2A"
 ORIGINAL = "01JD3Z8QK5W7M2X9V4T6QQQ111"

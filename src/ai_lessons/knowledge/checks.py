@@ -25,9 +25,10 @@ from ai_lessons.knowledge.entries import (
     Relation,
     Source,
     Status,
+    stated_id,
 )
+from ai_lessons.knowledge.frontmatter import LINK_WEIGHT
 from ai_lessons.knowledge.markdown import key_lines
-from ai_lessons.knowledge.reading import LINK_WEIGHT, stated_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

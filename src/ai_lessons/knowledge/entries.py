@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,6 +14,8 @@ HANDLE_LENGTH = 6
 """Fewest characters of an id that a handle shows."""
 
 UNVERSIONED = "unversioned"
+_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's base 32, as ULIDs are written
+_ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 SHARED = "shared"
 GLOBAL_PROJECT = "global"
 
@@ -294,6 +297,17 @@ class Light(NamedTuple):
 
 
 _LETTERS = frozenset(("RELEASE", *(kind.letter for kind in Kind)))
+
+
+def stated_id(value: object) -> str | None:
+    """A stated id in capitals. Anything that is not a ULID is a foreign file's own and stays a field."""
+    return value.upper() if isinstance(value, str) and _ULID.fullmatch(value.upper()) else None
+
+
+def ulid(milliseconds: int, chance: bytes) -> str:
+    """A ULID of that moment (since 1970) and ten bytes of randomness. Written out: the package takes long to load."""
+    number = int.from_bytes(milliseconds.to_bytes(6, "big") + chance, "big")
+    return "".join(_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5))
 
 
 def handle(kind: Kind, entry_id: str, length: int = HANDLE_LENGTH) -> str:

@@ -9,9 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-import frontmatter
-from frontmatter.default_handlers import YAMLHandler
-
 from ai_lessons.errors import InvalidEntry, Problem
 from ai_lessons.knowledge.surgery import Splice, Surgeon, apply, merged
 from ai_lessons.knowledge.texts import cut, split
@@ -73,21 +70,9 @@ def key_lines(text: str) -> dict[str, int]:
     return {key.value: (matter or "").count("\n", 0, key.start) + 2 for key in keys}
 
 
-class _Handler(YAMLHandler):
-    """python-frontmatter with our way to write: fixed order, and a body that is not trimmed."""
-
-    def export(self, metadata: dict[str, object], **_kwargs: object) -> str:
-        return "".join(f"{line}\n" for line in mapping_lines(metadata))
-
-    def format(self, post: frontmatter.Post, **_kwargs: object) -> str:
-        return f"---\n{self.export(post.metadata)}---\n{post.content}"
-
-
 def render(fields: Mapping[str, Any], body: str) -> str:
     """The text of a new file, LF, keys in the fixed order. Never for a file that a person may have written."""
-    post = frontmatter.Post(body)
-    post.metadata = dict(fields)
-    return str(frontmatter.dumps(post, handler=_Handler()))
+    return "---\n" + "".join(f"{line}\n" for line in mapping_lines(fields)) + f"---\n{body}"
 
 
 def edit(text: str, changes: Mapping[str, Any], body: str | None = None) -> str:

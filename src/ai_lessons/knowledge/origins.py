@@ -19,8 +19,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.knowledge import scopes
-from ai_lessons.knowledge.entries import Source
-from ai_lessons.knowledge.reading import stated_id
+from ai_lessons.knowledge.entries import Source, stated_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -232,6 +232,6 @@ def _fields(parts: Parts, place: Location, data: bytes, side: bytes | None) -> M
     """From the catalog; parsed if a file was changed in the moment since it looked."""
     if (place.hash is None or blob_id(data) == place.hash) and (side is None or blob_id(side) == place.side_hash):
         return parts.catalog.fields(place.id)
-    from ai_lessons.knowledge.reading import read_entry
+    from ai_lessons.knowledge.frontmatter import read_entry
 
     return read_entry(place.path, data, side).fields

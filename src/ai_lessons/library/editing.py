@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import NotFound, UsageError
-from ai_lessons.knowledge import drafts, layout, markdown, origins
+from ai_lessons.knowledge import frontmatter, layout, markdown, origins
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Kind, Pattern, Relation
 from ai_lessons.library import importing, statements
 from ai_lessons.library.checking import checked, project_name
@@ -39,16 +39,16 @@ def add_lesson(library: Library, draft: LessonDraft) -> Written:
     if not draft.title.strip():
         raise UsageError("the lesson has no title", hint="say in one line what was observed: --title …")
     created = parts.options.now()
-    entry_id = drafts.new_id(created)
+    entry_id = frontmatter.new_id(created)
     links = _links(library, draft.links)
     said = {name: value for name, value in asdict(draft).items() if name not in _NOT_FIELDS}
     if parts.options.agent:
         said["origin"] = statements.AI  # whoever it says that it speaks for
-    fields = drafts.lesson_fields(entry_id, drafts.stamp(created), links=links, **said)
+    fields = frontmatter.lesson_fields(entry_id, frontmatter.stamp(created), links=links, **said)
     fields |= secret_scan.fields(draft.allow_secrets)
     project = project_name(draft.project) if draft.project else GLOBAL_PROJECT
-    path = layout.lesson_path(project, draft.title, entry_id, drafts.stamp(created))
-    done = _new(library, path, fields, drafts.body_of(draft.content), f"Add lesson: {draft.title}")
+    path = layout.lesson_path(project, draft.title, entry_id, frontmatter.stamp(created))
+    done = _new(library, path, fields, frontmatter.body_of(draft.content), f"Add lesson: {draft.title}")
     action = draft.do or draft.dont
     if not (draft.when and action and draft.because):
         return done
@@ -61,7 +61,7 @@ def _links(library: Library, wanted: Sequence[tuple[str, str]]) -> list[tuple[st
     if not wanted:
         return []
     library.reading.current()
-    found = drafts.resolved(wanted, library.reading.resolve)
+    found = frontmatter.resolved(wanted, library.reading.resolve)
     refuse_wrong_kinds(library.reading, Kind.LESSON, found)
     return found
 
@@ -138,7 +138,7 @@ def edit(library: Library, ref: str, editor: Callable[[str, str], str | None]) -
     parts = library.writing(ref)
     light = parts.resolve(ref)
     entry, text = parts.load(light.id)
-    start = text or markdown.render(drafts.identity(entry), "")
+    start = text or markdown.render(frontmatter.identity(entry), "")
     new_text = editor(start, ".md")
     if new_text is None or new_text == start:
         return None
@@ -152,7 +152,7 @@ def keep(library: Library, ref: str) -> Written:
     """
     parts = library.writing(ref)
     light = parts.resolve(ref)
-    today = drafts.stamp(parts.options.now())[:10]
+    today = frontmatter.stamp(parts.options.now())[:10]
     return change(parts, light, {"reviewed": today}, f"Keep {light.kind}: {light.title}")
 
 
@@ -192,7 +192,7 @@ def link(library: Library, a: str, b: str, relation: str, weight: float | None =
         start, end = end, start
     entry, _ = library.reading.load(start.id)
     kept = [x for x in entry.links if (x.relation, x.target) != (relation, end.id)]
-    links = drafts.link_items(kept, add=(relation, end.id, weight))
+    links = frontmatter.link_items(kept, add=(relation, end.id, weight))
     subject = f"Link: {start.title} {relation} {end.title}"
     parts = library.writing(start.id)
     done = change(parts, start, {"links": links}, subject)
@@ -218,7 +218,7 @@ def unlink(library: Library, a: str, b: str, relation: str | None = None) -> Wri
         edges = entry.links
         kept = [x for x in edges if x.target != there.id or relation not in {None, x.relation}]
         if len(kept) != len(edges):
-            links = drafts.link_items(kept) or markdown.REMOVE
+            links = frontmatter.link_items(kept) or markdown.REMOVE
             subject = f"Unlink: {here.title} and {there.title}"
             return change(library.writing(here.id), here, {"links": links}, subject)
     raise NotFound(f"link between {start.handle} and", end.handle, hint=f"ai-lessons recall related {start.handle}")
@@ -261,10 +261,10 @@ def change(
 ) -> Written:
     """Change keys of the frontmatter, the body (None: as it is), project or versions, which move the file."""
     entry, text = parts.load(light.id)
-    identity: dict[str, Any] = drafts.identity(entry) if entry.derived else {}
+    identity: dict[str, Any] = frontmatter.identity(entry) if entry.derived else {}
     if "source" in changes:
         changes = {**changes, "source": origins.with_word(entry.fields.get("source"), changes["source"])}
-    body = None if content is None else drafts.body_of(content)
+    body = None if content is None else frontmatter.body_of(content)
     if body is not None and text:
         parts.keep_edits([entry.file])
     new_text = markdown.edit(text, {**identity, **changes}, body)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ulid import ULID
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, UsageError
-from ai_lessons.knowledge import drafts, layout, markdown, patterns
+from ai_lessons.knowledge import frontmatter, layout, markdown, patterns
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Pattern, Status
 from ai_lessons.library.checking import checked, project_name
 from ai_lessons.library.importing import told_of
@@ -138,9 +138,9 @@ def _entry(row: LoggedLesson) -> tuple[Entry, bytes]:
     pattern = _pattern(last)
     created = _moment(row.first.get("created") or last.get("created"))
     origin = "user" if last.get("from") == "user" else "ai"
-    fields = drafts.lesson_fields(
-        _id(row.first, created), drafts.stamp(created), title=patterns.title_of(pattern), confidence=CONFIDENCE[origin],
-        origin=origin, when=pattern.when, do=None if pattern.negative else pattern.action,
+    fields = frontmatter.lesson_fields(
+        _id(row.first, created), frontmatter.stamp(created), title=patterns.title_of(pattern), origin=origin,
+        confidence=CONFIDENCE[origin], when=pattern.when, do=None if pattern.negative else pattern.action,
         dont=pattern.action if pattern.negative else None, because=pattern.because,
     )  # fmt: skip
     fields["status"] = status.value

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Problem, Refused, UsageError
 from ai_lessons.index.catalog_reading import Filter
-from ai_lessons.knowledge import drafts, markdown
+from ai_lessons.knowledge import frontmatter, markdown
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Status
 from ai_lessons.knowledge.layout import check_path
 from ai_lessons.knowledge.patterns import title_of
@@ -128,7 +128,7 @@ def change(
         InvalidEntry: the file breaks the format. Conflict: it changed meanwhile.
     """
     entry, text = parts.load(light.id)
-    identity = drafts.identity(entry) if entry.derived else {}
+    identity = frontmatter.identity(entry) if entry.derived else {}
     new = markdown.edit(text, {**identity, **changes})
     if new == text:
         return told(light, "unchanged", str(light.details.get("from") or ""), notes)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError, Refused, UnsavedEdits
 from ai_lessons.knowledge import config
+from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.layout import CONFIG_PATH, place
-from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library.importing import told_of
 from ai_lessons.library.porting.porting_rules import propose_files

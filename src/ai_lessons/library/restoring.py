@@ -21,7 +21,7 @@ from ai_lessons.errors import (
 )
 from ai_lessons.knowledge import layout
 from ai_lessons.knowledge.entries import Kind, handle
-from ai_lessons.knowledge.reading import read_entry
+from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.library.importing import told_of
 from ai_lessons.library.porting.porting_rules import propose_files
 from ai_lessons.library.rules.rule_desk import desk

@@ -46,7 +46,7 @@ _LATER = re.compile(rb"^format:(?![ \t]*1[ \t]*(?:#|\r?$))", re.MULTILINE)
 
 def _parser(parsed: Mapping[str, tuple[bytes, Entry]] = MappingProxyType({})) -> Parse:
     """What reads an entry; files whose bytes are those of `parsed` were read a moment ago."""
-    from ai_lessons.knowledge.reading import read_entry
+    from ai_lessons.knowledge.frontmatter import read_entry
 
     def read(path: str, data: bytes, side: bytes | None) -> Entry:
         known = parsed.get(path)

@@ -200,7 +200,9 @@ class _Origins:
 
 
 def _parsed(path: str, data: bytes | None) -> Entry | None:
-    from ai_lessons.knowledge.reading import read_entry  # YAML, which a load that has nothing to look at need not pay
+    from ai_lessons.knowledge.frontmatter import (
+        read_entry,  # YAML, which a load that has nothing to look at need not pay
+    )
 
     where = place(path)
     if not data or where is None or where.kind is not Kind.LESSON:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError, NotFound, UsageError
 from ai_lessons.index.usage import UsageCache
+from ai_lessons.knowledge import entries
 from ai_lessons.knowledge.entries import Kind, Relation, Status
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.learning import events, fold
@@ -111,7 +112,7 @@ class Usages:
         lines = [
             events.line_of(
                 one._replace(
-                    id=events.event_id(milliseconds, os.urandom(10)),
+                    id=entries.ulid(milliseconds, os.urandom(10)),
                     at=at,
                     session=secret_scan.masked(one.session) or session,
                 )

@@ -14,8 +14,8 @@ from dulwich.refs import Ref
 
 from ai_lessons.errors import StorageFailed
 from ai_lessons.knowledge.entries import HANDLE_LENGTH
+from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.layout import slug
-from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.repository import git
 from ai_lessons.repository.commit_builder import NO_IDENTITY
 from ai_lessons.repository.objects import PLAIN, Draft, opened

@@ -15,7 +15,7 @@ from uuid import UUID
 from ulid import ULID
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, Problem, UnsupportedRepository, UsageError
-from ai_lessons.knowledge import drafts, layout, markdown, origins, scopes
+from ai_lessons.knowledge import frontmatter, layout, markdown, origins, scopes
 from ai_lessons.knowledge.entries import Category, Relation
 from ai_lessons.knowledge.portable.bundle import EPOCH, Bundle, Item, Moved, moment, one_line, word_of
 
@@ -100,7 +100,7 @@ def _source(entry: Entry) -> str | dict[str, Any]:
 def created_of(entry: Entry) -> str:
     """When an entry was made, as far as it or its id tells."""
     said = moment(entry.fields.get("created"))
-    return drafts.stamp(said or ULID.from_str(entry.id).datetime)
+    return frontmatter.stamp(said or ULID.from_str(entry.id).datetime)
 
 
 def kept(file: ExportedFile) -> dict[str, Any]:
@@ -241,8 +241,8 @@ class _Reading:
             raise _Damaged(f"created_at {raw.get('created_at')!r} is not a time")
         pattern, rest = _pattern(content.get("pattern"))
         body = [one for one in (insight if title != insight else "", description, rest) if one and one != title]
-        fields = drafts.lesson_fields(
-            entry_id, drafts.stamp(created), title=title, confidence=word_of(raw.get("confidence")),
+        fields = frontmatter.lesson_fields(
+            entry_id, frontmatter.stamp(created), title=title, confidence=word_of(raw.get("confidence")),
             origin="user" if raw.get("source") == "UserCreated" else "ai",
             category=_CATEGORIES.get(str(raw.get("category"))), **pattern,
         )  # fmt: skip
@@ -251,7 +251,7 @@ class _Reading:
         fields |= {"scope": str(scope)} if scope != scopes.of_entry(scope.project) else {}
         fields |= {"links": self._links[entry_id]} if self._links.get(entry_id) else {}
         path = layout.lesson_path(scope.project, title, entry_id, fields["created"])
-        return Item(where, path, markdown.render(fields, drafts.body_of("\n\n".join(body))).encode())
+        return Item(where, path, markdown.render(fields, frontmatter.body_of("\n\n".join(body))).encode())
 
 
 def _param(raw: Mapping[str, Any], _where: str) -> Moved:
@@ -261,7 +261,7 @@ def _param(raw: Mapping[str, Any], _where: str) -> Moved:
         raise _Damaged("it has no value from 0 to 1")
     at = moment(raw.get("updated_at"))
     count = seen if isinstance(seen, int) and not isinstance(seen, bool) and seen > 0 else 0
-    return Moved(str(raw.get("name")), float(value), count, drafts.stamp(at) if at else EPOCH)
+    return Moved(str(raw.get("name")), float(value), count, frontmatter.stamp(at) if at else EPOCH)
 
 
 def _ulid(said: Any) -> str:
@@ -280,7 +280,7 @@ def _tallies(said: Mapping[str, Any], raw: Mapping[str, Any]) -> dict[str, Any]:
     counts = {word: said.get(f"times_{word}") for word in COUNTS}
     last = moment(said.get("last_used")) or moment(raw.get("created_at"))
     return {w: n for w, n in counts.items() if isinstance(n, int) and not isinstance(n, bool) and n > 0} | {
-        "last_used": drafts.stamp(last) if last else EPOCH
+        "last_used": frontmatter.stamp(last) if last else EPOCH
     }
 
 

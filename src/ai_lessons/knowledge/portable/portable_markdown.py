@@ -10,10 +10,10 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import InvalidEntry, Problem
-from ai_lessons.knowledge import drafts, layout, markdown
-from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind
+from ai_lessons.knowledge import frontmatter, layout, markdown
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, stated_id
+from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.portable.bundle import Item, made_id, moment, one_line
-from ai_lessons.knowledge.reading import read_entry, stated_id
 from ai_lessons.knowledge.scopes import project_of
 from ai_lessons.knowledge.texts import decode, split
 
@@ -55,7 +55,7 @@ def note(name: str, data: bytes, project: str | None, now: datetime) -> Item:
     if said.kind is Kind.SCRIPT:
         raise InvalidEntry([Problem(name, "describes a script, which is no Markdown: import that file")])
     entry_id = stated_id(said.fields.get("id")) or made_id("markdown", name, text)
-    created = drafts.stamp(moment(said.fields.get("created") or said.fields.get("date")) or now)
+    created = frontmatter.stamp(moment(said.fields.get("created") or said.fields.get("date")) or now)
     title = one_line(said.title) or one_line(name)
     changes: dict[str, Any] = {"id": entry_id, "kind": kind.value, "title": title, "created": created}
     for key, words in (("tags", said.tags), ("versions", said.versions)):
@@ -164,7 +164,9 @@ def _rule(name: str, section: MarkdownSection, project: str | None, now: datetim
         one_line(why[1], _MOST_WHY) if why else f"Stated in {name}, which does not say why: say it before you approve"
     )
     entry_id = made_id("instruction", title, body)
-    fields = drafts.rule_fields(entry_id, drafts.stamp(now), title=title, rationale=rationale, applies_to=globs)
+    fields = frontmatter.rule_fields(
+        entry_id, frontmatter.stamp(now), title=title, rationale=rationale, applies_to=globs
+    )
     path = layout.rule_path(project or GLOBAL_PROJECT, title, entry_id)
-    data = markdown.render(fields, drafts.body_of(body)).encode()
+    data = markdown.render(fields, frontmatter.body_of(body)).encode()
     return Item(f"{name}:{section.line}", path, data)

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, Problem, UsageError
-from ai_lessons.knowledge import drafts, layout, markdown
-from ai_lessons.knowledge.entries import Kind, handle
+from ai_lessons.knowledge import frontmatter, layout, markdown
+from ai_lessons.knowledge.entries import Kind, handle, stated_id
 from ai_lessons.knowledge.portable.bundle import beside
-from ai_lessons.knowledge.reading import stated_id
 from ai_lessons.knowledge.relations import wrong_kinds
 from ai_lessons.library.checking import checked
 from ai_lessons.library.importing import told_of
@@ -180,7 +179,7 @@ def _stated(item: Item, entry: Entry) -> Arrival:
     """A rule that says its id: a proposal is about an id, not about a place."""
     if not entry.derived and stated_id(entry.fields.get("id")):
         return Arrival(item, entry)
-    data = markdown.edit(item.data.decode(), drafts.identity(entry)).encode()
+    data = markdown.edit(item.data.decode(), frontmatter.identity(entry)).encode()
     return Arrival(item._replace(data=data), checked(item.path, data))
 
 

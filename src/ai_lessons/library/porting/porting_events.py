@@ -7,6 +7,7 @@ import re
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ai_lessons.knowledge import entries
 from ai_lessons.knowledge.portable.bundle import EPOCH, moment
 from ai_lessons.learning import events
 from ai_lessons.learning.fold import DEFINITIONS
@@ -133,4 +134,4 @@ def _made(at: str, *said: object) -> str:
     """The id of an event that was made from a count: the same wherever it is made."""
     found = moment(at)
     milliseconds = int(found.timestamp() * 1000) if found else 0
-    return events.event_id(milliseconds, sha256(json.dumps(said).encode()).digest()[:10])
+    return entries.ulid(milliseconds, sha256(json.dumps(said).encode()).digest()[:10])

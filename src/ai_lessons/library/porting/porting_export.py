@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import AiLessonsError, StorageFailed, UsageError
 from ai_lessons.index.catalog_reading import Filter
-from ai_lessons.knowledge import drafts
+from ai_lessons.knowledge import frontmatter
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.portable import portable_groove, portable_rules
 from ai_lessons.knowledge.portable.bundle import EPOCH
@@ -129,7 +129,7 @@ class _Writing:
         happened = gather(parts, frozenset(one.id for one in entries))
         return {
             "version": portable_groove.VERSION,
-            "exported_at": drafts.stamp(parts.options.now()),
+            "exported_at": frontmatter.stamp(parts.options.now()),
             "learnings": learnings,
             "params": [_param(one) for one in parts.usages.parameters().values()],
             "relations": portable_groove.relations(entries, lessons),

@@ -15,10 +15,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, Problem, UsageError
-from ai_lessons.knowledge import drafts, layout, markdown
-from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Category, Kind, Relation, Source
+from ai_lessons.knowledge import frontmatter, layout, markdown
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Category, Kind, Relation, Source, stated_id
 from ai_lessons.knowledge.portable.bundle import Bundle, Item, made_id, moment, one_line, word_of
-from ai_lessons.knowledge.reading import stated_id
 from ai_lessons.knowledge.scopes import project_of
 from ai_lessons.repository.files import READ_LIMIT, translated
 
@@ -115,7 +114,7 @@ def _bundle(name: str, tables: Rows, now: datetime) -> Bundle:
             title = one_line(_text(row.get("title")))
             if not title:
                 raise UsageError("it has no title")
-            known = _Known(where, ids[key], drafts.stamp(moment(row.get("created_at")) or now), title, links[key])
+            known = _Known(where, ids[key], frontmatter.stamp(moment(row.get("created_at")) or now), title, links[key])
             items.append((_resource if table == "resources" else _words)(table, row, lists[table][key], known))
         except AiLessonsError as error:
             damaged.append((where, error.message))
@@ -164,10 +163,10 @@ def _words(table: str, row: Row, lists: Mapping[str, list[str]], known: _Known) 
     tags = lists.get("tags", ())
     if table == "rules":
         why = _text(row.get("rationale")).strip()
-        fields = drafts.rule_fields(known.id, known.created, title=known.title, rationale=why, tags=tags)
+        fields = frontmatter.rule_fields(known.id, known.created, title=known.title, rationale=why, tags=tags)
         return _document(row, known, fields, layout.rule_path(GLOBAL_PROJECT, known.title, known.id))
     source, category = _text(row.get("source")), _text(row.get("category"))
-    fields = drafts.lesson_fields(
+    fields = frontmatter.lesson_fields(
         known.id, known.created, title=known.title, tags=tags, contexts=lists.get("contexts", ()),
         confidence=word_of(row.get("confidence")), source=source if source in set(Source) else "observed",
         origin="ai", category=category if category in set(Category) else None,
@@ -184,20 +183,20 @@ def _resource(_table: str, row: Row, lists: Mapping[str, list[str]], known: _Kno
     name = name or layout.slug(known.title)
     if kind is Kind.DOC:
         path = layout.resource_path(kind, project, versions, name if layout.is_markdown(name) else f"{name}.md")
-        doc = drafts.doc_fields(known.id, known.created, **said, source_path=where or None, source_ref=ref)
+        doc = frontmatter.doc_fields(known.id, known.created, **said, source_path=where or None, source_ref=ref)
         return _document(row, known, doc, path)
     content = row.get("content")
     code = content if isinstance(content, bytes) else _text(content).encode()
     path = layout.resource_path(kind, project, versions, name)
-    fields = drafts.script_fields(known.id, known.created, **said, source_ref=ref, path=None if code else where)
-    side = markdown.render(_linked(fields, known), drafts.body_of(drafts.description(code))).encode()
+    fields = frontmatter.script_fields(known.id, known.created, **said, source_ref=ref, path=None if code else where)
+    side = markdown.render(_linked(fields, known), frontmatter.body_of(frontmatter.description(code))).encode()
     if not code:  # it stays where it is
         return Item(known.where, layout.side_of(path), side)
     return Item(known.where, path, code, side, executable=True)
 
 
 def _document(row: Row, known: _Known, fields: Mapping[str, Any], path: str) -> Item:
-    body = drafts.body_of(_text(row.get("content")).replace("\r\n", "\n").replace("\0", ""))
+    body = frontmatter.body_of(_text(row.get("content")).replace("\r\n", "\n").replace("\0", ""))
     return Item(known.where, path, markdown.render(_linked(fields, known), body).encode("utf-8", "replace"))
 
 

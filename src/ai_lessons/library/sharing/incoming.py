@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ai_lessons.errors import InvalidEntry
 from ai_lessons.knowledge import layout
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind
-from ai_lessons.knowledge.reading import read_entry
+from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.repository import outside
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.errors import InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, handle
+from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.layout import place
 from ai_lessons.knowledge.merging import RULE
-from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.library.checking import checked
 from ai_lessons.library.rules.rule_desk import desk, refuse_agents
 from ai_lessons.library.secrets import secret_gate

@@ -1,23 +1,141 @@
-"""From the bytes of a file to an entry. Lenient where a file is not ours, exact where it says that it is.
+"""Frontmatter and entries: from the bytes of a file to an entry, and from what was said to the fields of a new one.
 
-Reads what it is handed and never touches a disk. Values that mean nothing (`confidence: perhaps`, an id that is no
-ULID) are kept in the fields and named by `checks`; only what cannot be read at all is an error here.
+Reading is lenient where a file is not ours, exact where it says that it is. Values that mean nothing (`confidence:
+perhaps`, an id that is no ULID) are kept in the fields and named by `checks`. Touches no disk, checks nothing.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any
+import secrets
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import InvalidEntry, Problem
-from ai_lessons.knowledge.entries import Entry, Kind, Link, Relation
+from ai_lessons.knowledge.entries import KINDS, SHARED, UNVERSIONED, Entry, Kind, Link, Relation, stated_id, ulid
 from ai_lessons.knowledge.layout import Place, derived_id, is_markdown, place
 from ai_lessons.knowledge.markdown import parse_mapping
 from ai_lessons.knowledge.texts import texts_of
+from ai_lessons.knowledge.yaml_text import SORTED_KEYS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from ai_lessons.knowledge.entries import Light
+
+OWN_KEYS = frozenset(
+    ("id", "kind", "title", "versions", "tags", "source_path", "source_ref", "content_hash", "created", "links")
+)
+"""Keys of a doc that are ours to set; a source's own frontmatter keeps the others."""
+
+_LINK_TO = {Kind.SCRIPT: Relation.HAS_SCRIPT, Kind.DOC: Relation.HAS_DOC}
+_COMMENT = re.compile(r"\s*(?:#|//|--|;|%|REM\b|::)+!?[ \t]?", re.IGNORECASE)
+_DESCRIBED = 4000
+
+
+def new_id(now: datetime) -> str:
+    """A ULID of that moment. Fresh randomness each time: counting on from the last would make handles look alike."""
+    return ulid(int(now.timestamp() * 1000), secrets.token_bytes(10))
+
+
+def stamp(now: datetime) -> str:
+    """ISO 8601 in UTC to the second, with `Z`."""
+    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def resolved(wanted: Iterable[tuple[str, str]], resolve: Callable[[str], Light]) -> list[tuple[str, str]]:
+    """(relation, id) of links given as (relation, reference); no relation: the one that fits the kind."""
+    targets = ((relation, resolve(ref)) for relation, ref in wanted)
+    return [(relation or _LINK_TO.get(target.kind, Relation.RELATED_TO), target.id) for relation, target in targets]
+
+
+def body_of(content: str) -> str:
+    """A body that ends in one line end; empty stays empty."""
+    return content.rstrip("\n") + "\n" if content.strip() else ""
+
+
+def new_fields(kind: Kind, entry_id: str, created: str, *, title: str, **stated: Any) -> dict[str, Any]:
+    """Frontmatter of a new entry: what `KINDS` says of the kind, with what is stated; what is empty is left out.
+
+    `origin` is the key `from`; `when`, `do`, `dont` and `because` are those of the pattern, kept as far as they were
+    said; `links` are (relation, id). Raises TypeError for a key that the kind does not have.
+    """
+    facts = KINDS[kind]
+    if "origin" in stated:
+        stated["from"] = stated.pop("origin")
+    if "pattern" in facts.fields:
+        stated["pattern"] = _kept({part: stated.pop(part, None) for part in ("when", "do", "dont", "because")})
+    links = [{relation: target} for relation, target in stated.pop("links", ())]
+    if unknown := stated.keys() - facts.fields.keys() - {"tags"} - ({"versions"} if facts.versioned else set()):
+        raise TypeError(f"a {kind} has no {', '.join(sorted(unknown))}")
+    said = {key: _written(key, value) for key, value in {**facts.fields, **stated}.items()}
+    own = {"id": entry_id, "kind": kind.value, "title": " ".join(title.split()), "created": created, "links": links}
+    return _kept(own | said)
+
+
+lesson_fields = partial(new_fields, Kind.LESSON)
+rule_fields = partial(new_fields, Kind.RULE)
+doc_fields = partial(new_fields, Kind.DOC)
+script_fields = partial(new_fields, Kind.SCRIPT)
+
+
+def _written(key: str, value: Any) -> Any:
+    if isinstance(value, str):
+        return value.strip()
+    if value is not None and key in SORTED_KEYS:
+        return sorted(set(value))
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _kept(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if value not in (None, "", [], {})}
+
+
+def identity(entry: Entry) -> dict[str, Any]:
+    """What a file that states no id must say to keep its identity when it is moved.
+
+    The derived id is written down, so that nothing that names it breaks, and two clones that do it agree.
+    """
+    fields: dict[str, Any] = {"id": entry.id, "kind": entry.kind.value, "title": entry.title}
+    versions = versions_of_place(entry.path)
+    if versions and not entry.versions:
+        fields["versions"] = list(versions)
+    return fields
+
+
+def versions_of_place(path: str) -> tuple[str, ...]:
+    """The version that a resource's folder names; none for `shared`, `unversioned` or no version folder."""
+    where = place(path)
+    bucket = where.bucket if where else None
+    return (bucket,) if bucket and bucket not in {SHARED, UNVERSIONED} else ()
+
+
+def link_items(links: Iterable[Link], add: tuple[str, str, float | None] | None = None) -> list[dict[str, Any]]:
+    """Links as they are written: one mapping each, a weight only where there is one; a new one last."""
+    every = [*links, *([Link(*add)] if add else [])]
+    return [
+        {link.relation: link.target} | ({"weight": link.weight} if link.weight is not None else {}) for link in every
+    ]
+
+
+def description(code: bytes) -> str:
+    """The leading comment of a script without its comment signs; empty if there is none."""
+    lines = code[:_DESCRIBED].decode("utf-8", "replace").splitlines()
+    said: list[str] = []
+    for number, line in enumerate(lines):
+        sign = _COMMENT.match(line)
+        if number == 0 and line.startswith("#!"):
+            continue
+        if not sign and (line.strip() or said):
+            break
+        if sign:
+            said.append(line[sign.end() :].rstrip())
+    return "\n".join(said).strip()
+
 
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(\S[^\n]*)$|^(\S[^\r\n]*)\r?\n=+[ \t]*\r?$", re.MULTILINE)
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[^\n]*\n.*?(?:^ {0,3}\1[`~]*[ \t]*\r?$|\Z)", re.MULTILINE | re.DOTALL)
-_ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 LINK_WEIGHT = "weight"
 """The one key of a link that names no relation."""
 
@@ -103,11 +221,6 @@ def _entry(
         side_path=side_path,
         derived=stated is None,
     )
-
-
-def stated_id(value: object) -> str | None:
-    """A stated id in capitals. Anything that is not a ULID is a foreign file's own and stays a field."""
-    return value.upper() if isinstance(value, str) and _ULID.fullmatch(value.upper()) else None
 
 
 def _title(fields: dict[str, Any]) -> str:
