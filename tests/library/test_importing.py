@@ -8,7 +8,7 @@ import pytest
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library import browsing, editing, importing, refreshing, running, validating
-from ai_lessons.library.writes import ResourceDraft
+from ai_lessons.library.reports import ResourceDraft
 from library.world import DOC, World
 
 if TYPE_CHECKING:

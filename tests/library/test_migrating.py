@@ -15,7 +15,6 @@ from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library import (
     browsing,
     editing,
-    feedback,
     health,
     importing,
     lesson_writing,
@@ -28,10 +27,10 @@ from ai_lessons.library import (
 from ai_lessons.library.answers import Query
 from ai_lessons.library.migrating import migrate
 from ai_lessons.library.porting import import_bundle
+from ai_lessons.library.reports import LessonDraft, ResourceDraft
 from ai_lessons.library.rules import rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
 from ai_lessons.library.sharing import recovering, syncing
-from ai_lessons.library.writes import LessonDraft, ResourceDraft
 from library.world import LESSON, RULE, SCRIPT
 
 if TYPE_CHECKING:
@@ -152,7 +151,7 @@ WRITES: dict[str, Callable[[Library, Path], object]] = {
     "unlink": lambda it, _: editing.unlink(it, LESSON, SCRIPT),
     "suggest-rule": lambda it, _: suggesting.suggest_rule(it, RuleDraft("Do", "why")),
     "propose": lambda it, _: suggesting.propose(it),
-    "feedback": lambda it, _: feedback.feedback(it, LESSON, "helpful"),
+    "feedback": lambda it, _: editing.feedback(it, LESSON, "helpful"),
     "approve-rule": lambda it, _: rule_review.approve_rule(it, RULE),
     "reject-rule": lambda it, _: rule_review.reject_rule(it, RULE),
     "adopt": lambda it, _: validating.adopt(it, ["jira/notes.md"]),

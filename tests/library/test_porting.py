@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ai_lessons.errors import InvalidEntry, NotFound, UnsupportedRepository, UsageError
 from ai_lessons.knowledge import frontmatter, markdown
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library import browsing, feedback, validating
+from ai_lessons.library import browsing, editing, validating
 from ai_lessons.library import health as params_jobs
 from ai_lessons.library.opened import Library
 from ai_lessons.library.porting import import_bundle, porting_export
@@ -109,7 +109,7 @@ def test_what_goes_out_and_comes_in_goes_out_the_same_again(files: dict[str, byt
         put(here, files)
         with Library(here, options(folder / "a")) as library:
             for light, outcome in zip(browsing.list_entries(library, status=None).entries, said, strict=False):
-                feedback.feedback(library, light.id, outcome)
+                editing.feedback(library, light.id, outcome)
             first = exported(library)
         assert len(first["learnings"]) == sum("/lessons/" in path for path in files)
         file = folder / "k.json"
@@ -198,7 +198,7 @@ def test_no_path_of_an_export_leads_anywhere_but_to_an_entry(path: str, other: L
 
 def test_a_dry_run_says_the_same_and_writes_nothing(world: World, other: Library, tmp_path: Path, git: Git) -> None:
     world.add("One")
-    feedback.feedback(world.library, browsing.list_entries(world.library).entries[0].id, "helpful")
+    editing.feedback(world.library, browsing.list_entries(world.library).entries[0].id, "helpful")
     approved(world)
     porting_export.export_file(world.library, tmp_path / "k.json")
     before = git(tmp_path / "other", "for-each-ref")

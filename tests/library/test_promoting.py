@@ -11,13 +11,13 @@ from ai_lessons.knowledge import markdown
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.evaluation import Recommendation
 from ai_lessons.learning.events import HELPFUL
-from ai_lessons.library import browsing, editing, feedback, importing, lesson_writing, refreshing, validating
+from ai_lessons.library import browsing, editing, importing, lesson_writing, refreshing, validating
 from ai_lessons.library.options import TierPlace
 from ai_lessons.library.promotion import promoting
 from ai_lessons.library.promotion.promoting import Promoted, PromotionRequest, promote
+from ai_lessons.library.reports import LessonDraft, ResourceDraft
 from ai_lessons.library.rules import rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
-from ai_lessons.library.writes import LessonDraft, ResourceDraft
 from library.test_governing import ACME, BETA, Company
 from library.world import LESSON, options
 
@@ -126,7 +126,7 @@ class TestACopy:
         lesson = add(company, confidence="low")
         with company.library() as library:
             for _ in range(8):
-                feedback.feedback(library, lesson, HELPFUL)
+                editing.feedback(library, lesson, HELPFUL)
             stood = browsing.show(library, lesson).usage
         done = go(company, lesson, "user")
         assert done.written is not None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import Conflict
-from ai_lessons.library import browsing, contexts, editing, feedback, health, lesson_writing, relating
+from ai_lessons.library import browsing, contexts, editing, health, lesson_writing, relating
 from ai_lessons.library.answers import ContextQuery
 from library.world import LESSON, OTHER, World, lesson
 
@@ -114,7 +114,7 @@ def test_the_general_is_not_repeated_beside_the_special(world: World) -> None:
     found = context(world)
     assert [light.id for light in found.lessons] == [OTHER]
     assert reasons(found) == {LESSON: ("specialized", "[L-QQQ111] says it for this case")}
-    feedback.feedback(world.library, OTHER, "contradicted")
+    editing.feedback(world.library, OTHER, "contradicted")
     assert [light.id for light in context(world).lessons] == [LESSON], "one that does not come stands in nobody's way"
 
 

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.opened import Library
+    from ai_lessons.library.reports import Written
     from ai_lessons.library.session import Parts
-    from ai_lessons.library.writes import Written
     from ai_lessons.repository.store import Store
 
 

@@ -18,7 +18,7 @@ from ai_lessons.doors.cli.completion import offer
 from ai_lessons.doors.terminal import clean, is_terminal, line
 from ai_lessons.errors import AiLessonsError, UsageError
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library.writes import LessonDraft
+from ai_lessons.library.reports import LessonDraft
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -43,7 +43,7 @@ def register_admin(group: click.Group) -> None:
 @pass_call
 def feedback(call: Call, ref: str, outcome: str, note: str) -> None:
     """Say how an entry did: helpful, ignored or contradicted. Its confidence moves by that."""
-    call.answer(library.feedback.feedback(call.library, ref, outcome, note), render_usage.feedback)
+    call.answer(library.editing.feedback(call.library, ref, outcome, note), render_usage.feedback)
 
 
 @click.command(

@@ -18,7 +18,7 @@ from ai_lessons.library.importing import told_of
 from ai_lessons.library.porting.porting_events import bring_events
 from ai_lessons.library.porting.porting_rules import Arrival, propose_rules
 from ai_lessons.library.porting.porting_sources import read_source
-from ai_lessons.library.writes import Written
+from ai_lessons.library.reports import Written
 from ai_lessons.repository.store import Applied
 
 if TYPE_CHECKING:
