@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.knowledge import frontmatter, layout, markdown, origins
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Kind, Pattern, Relation
+from ai_lessons.knowledge.yaml_edit import REMOVE
 from ai_lessons.learning.events import CONTRADICTED, OBSERVED, OUTCOMES, Event
 from ai_lessons.learning.fold import ABLATION, ASSESSMENT, NOTHING, curiosity, learned
 from ai_lessons.library import importing, statements
@@ -118,7 +119,7 @@ def update(
     }  # fmt: skip
     lists = {"tags": new_tags, "versions": plain, "contexts": contexts, "applies_to": applies_to}
     changes: dict[str, Any] = {key: value for key, value in scalars.items() if value is not None}
-    changes |= {k: list(v) if v else markdown.REMOVE for k, v in lists.items() if v is not None}
+    changes |= {k: list(v) if v else REMOVE for k, v in lists.items() if v is not None}
     changes |= secret_scan.fields(allow_secrets, there=parts.catalog.fields(light.id))
     if not changes and project is None and content is None:
         raise UsageError("nothing to change", hint="give at least one of --title, --tags, --version, …")
@@ -219,7 +220,7 @@ def unlink(library: Library, a: str, b: str, relation: str | None = None) -> Wri
         edges = entry.links
         kept = [x for x in edges if x.target != there.id or relation not in {None, x.relation}]
         if len(kept) != len(edges):
-            links = frontmatter.link_items(kept) or markdown.REMOVE
+            links = frontmatter.link_items(kept) or REMOVE
             subject = f"Unlink: {here.title} and {there.title}"
             return change(library.writing(here.id), here, {"links": links}, subject)
     raise NotFound(f"link between {start.handle} and", end.handle, hint=f"ai-lessons recall related {start.handle}")

@@ -14,6 +14,7 @@ from ai_lessons.errors import AiLessonsError, NotFound, Refused, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import markdown
 from ai_lessons.knowledge.entries import Kind
+from ai_lessons.knowledge.yaml_edit import REMOVE
 from ai_lessons.library.checking import checked
 from ai_lessons.library.reports import Refreshed
 from ai_lessons.library.secrets import secret_scan
@@ -163,7 +164,7 @@ def _real(source: str) -> str:
 
 def refreshed_text(old: str, came: Incoming, body: str, more: Mapping[str, Any] = MappingProxyType({})) -> str:
     """The text of a snapshot brought up to date: its body, what it says of its source, and what else it shall say."""
-    changes: dict[str, Any] = {**more, "content_hash": came.hash, "source_ref": came.source_ref or markdown.REMOVE}
+    changes: dict[str, Any] = {**more, "content_hash": came.hash, "source_ref": came.source_ref or REMOVE}
     return markdown.edit(old, changes, body)
 
 

@@ -16,6 +16,7 @@ from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.portable.bundle import Item, made_id, moment, one_line
 from ai_lessons.knowledge.scopes import project_of
 from ai_lessons.knowledge.texts import decode, split
+from ai_lessons.knowledge.yaml_edit import REMOVE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,7 +61,7 @@ def note(name: str, data: bytes, project: str | None, now: datetime) -> Item:
     changes: dict[str, Any] = {"id": entry_id, "kind": kind.value, "title": title, "created": created}
     for key, words in (("tags", said.tags), ("versions", said.versions)):
         if key in said.fields and not isinstance(said.fields[key], list):
-            changes[key] = sorted(words) or markdown.REMOVE
+            changes[key] = sorted(words) or REMOVE
     where = project or project_of(said.fields.get("project") or GLOBAL_PROJECT)
     return Item(name, _path(kind, where, said, name, (title, entry_id, created)), markdown.edit(text, changes).encode())
 

@@ -12,6 +12,7 @@ from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.generic import generic, generic_words
 from ai_lessons.knowledge.origins import promoted
 from ai_lessons.knowledge.portable.bundle import beside
+from ai_lessons.knowledge.yaml_edit import REMOVE
 from ai_lessons.library.running import interpreter_of
 from ai_lessons.library.secrets import secret_scan
 from ai_lessons.repository import outside
@@ -156,7 +157,7 @@ def placed(one: Carried, target: Parts, coming: Coming, original: Light, known: 
     entry_id, created = frontmatter.new_id(coming.now), frontmatter.stamp(coming.now)
     links, dropped = _links(one.entry, target, original, known)
     said = one.entry.fields
-    changes: dict[str, Any] = {key: markdown.REMOVE for key in _LEFT_BEHIND if key in said}
+    changes: dict[str, Any] = {key: REMOVE for key in _LEFT_BEHIND if key in said}
     changes |= {"id": entry_id, "kind": one.entry.kind.value, "title": one.entry.title, "created": created}
     changes["source"] = promoted(said.get("source"), original.id, coming.scope, coming.source, coming.start)
     changes["links"] = frontmatter.link_items(links)
