@@ -54,7 +54,7 @@ def test_a_word_and_every_sort_of_block_are_valid(source: Any) -> None:
         (BLOCKS["promoted"] | {"original": "L-1"}, "source.original 'L-1' is not an id"),
         (BLOCKS["promoted"] | {"from_scope": "planet:x"}, "source.from_scope 'planet:x' is no scope"),
         (BLOCKS["imported"] | {"at": "soon"}, "source.at 'soon' is not a time"),
-        (BLOCKS["enterprise_curated"] | {"curater": "x"}, "source has no key 'curater', did you mean 'curator'?"),
+        (BLOCKS["enterprise_curated"] | {"curater": "x"}, "source has no key 'curater' (type, how, curator)"),
         (BLOCKS["user_created"] | {"zebra": "x"}, "source has no key 'zebra' (type, how)"),
     ],
 )

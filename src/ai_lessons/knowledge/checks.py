@@ -15,7 +15,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import Problem, Refused
-from ai_lessons.knowledge import layout, origins, relations, scopes
+from ai_lessons.knowledge import layout, origins, relations
 from ai_lessons.knowledge.entries import (
     SHARED,
     Category,
@@ -126,7 +126,7 @@ def _check_choices(entry: Entry) -> Iterator[Complaint]:
         elif value is not None and value not in allowed:
             yield key, f"{key} {value!r} is none of {', '.join(allowed)}"
     scope = entry.fields.get("scope")
-    if scope is not None and not (isinstance(scope, str) and scopes.is_scope(scope)):
+    if scope is not None and not (isinstance(scope, str) and origins.is_scope(scope)):
         yield "scope", f"scope {scope!r} is none of global, user:NAME, project:PATH"
 
 

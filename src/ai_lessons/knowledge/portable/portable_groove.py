@@ -15,7 +15,7 @@ from uuid import UUID
 from ulid import ULID
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, Problem, UnsupportedRepository, UsageError
-from ai_lessons.knowledge import frontmatter, layout, markdown, origins, scopes
+from ai_lessons.knowledge import frontmatter, layout, markdown, origins
 from ai_lessons.knowledge.entries import Category, Relation
 from ai_lessons.knowledge.portable.bundle import EPOCH, Bundle, Item, Moved, moment, one_line, word_of
 
@@ -62,7 +62,7 @@ def learning(entry: Entry, file: ExportedFile, usage: Mapping[str, Any]) -> dict
     created = created_of(entry)
     return {
         "id": str(ULID.from_str(entry.id).to_uuid()),
-        "scope": scopes.of_entry(entry.project, entry.fields.get("scope")).tagged,
+        "scope": origins.of_entry(entry.project, entry.fields.get("scope")).tagged,
         "category": _NAMED.get(str(entry.fields.get("category")), "Solution"),
         "content": {
             "description": entry.body.strip() or entry.title,
@@ -93,7 +93,7 @@ def _source(entry: Entry) -> str | dict[str, Any]:
     values = {theirs: block[ours] for ours, theirs in kind.keys.items()}
     if kind.name == "Promoted":
         original = ULID.from_str(str(block["original"]).upper())
-        values = {"from_scope": scopes.parse(block["from_scope"]).tagged, "original_id": str(original.to_uuid())}
+        values = {"from_scope": origins.parse_scope(block["from_scope"]).tagged, "original_id": str(original.to_uuid())}
     return {kind.name: values} if values else kind.name
 
 
@@ -246,9 +246,9 @@ class _Reading:
             origin="user" if raw.get("source") == "UserCreated" else "ai",
             category=_CATEGORIES.get(str(raw.get("category"))), **pattern,
         )  # fmt: skip
-        block, scope = _block(raw.get("source")), scopes.read(raw.get("scope"))
+        block, scope = _block(raw.get("source")), origins.read_scope(raw.get("scope"))
         fields |= {"source": block} if block else {}
-        fields |= {"scope": str(scope)} if scope != scopes.of_entry(scope.project) else {}
+        fields |= {"scope": str(scope)} if scope != origins.of_entry(scope.project) else {}
         fields |= {"links": self._links[entry_id]} if self._links.get(entry_id) else {}
         path = layout.lesson_path(scope.project, title, entry_id, fields["created"])
         return Item(where, path, markdown.render(fields, frontmatter.body_of("\n\n".join(body))).encode())
@@ -337,7 +337,7 @@ def _block(said: Any) -> dict[str, Any] | None:
     block: dict[str, Any] = {ours: values.get(theirs) for ours, theirs in origins.TYPES[kind].keys.items()}
     try:
         if kind == "promoted":
-            block = {"from_scope": str(scopes.read(block["from_scope"])), "original": _ulid(block["original"])}
+            block = {"from_scope": str(origins.read_scope(block["from_scope"])), "original": _ulid(block["original"])}
     except (_Damaged, UsageError):
         return None
     block = {origins.TYPE: kind, **block}

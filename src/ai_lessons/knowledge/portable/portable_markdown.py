@@ -13,8 +13,8 @@ from ai_lessons.errors import InvalidEntry, Problem
 from ai_lessons.knowledge import frontmatter, layout, markdown
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, stated_id
 from ai_lessons.knowledge.frontmatter import read_entry
+from ai_lessons.knowledge.origins import project_of
 from ai_lessons.knowledge.portable.bundle import Item, made_id, moment, one_line
-from ai_lessons.knowledge.scopes import project_of
 from ai_lessons.knowledge.texts import decode, split
 from ai_lessons.knowledge.yaml_edit import REMOVE
 

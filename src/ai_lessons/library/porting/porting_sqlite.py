@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ai_lessons.errors import AiLessonsError, InvalidEntry, Problem, UsageError
 from ai_lessons.knowledge import frontmatter, layout, markdown
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Category, Kind, Relation, Source, stated_id
+from ai_lessons.knowledge.origins import project_of
 from ai_lessons.knowledge.portable.bundle import Bundle, Item, made_id, moment, one_line, word_of
-from ai_lessons.knowledge.scopes import project_of
 from ai_lessons.repository.files import READ_LIMIT, translated
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import Refused
-from ai_lessons.knowledge import frontmatter, layout, markdown, scopes
+from ai_lessons.knowledge import frontmatter, layout, markdown, origins
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind, Link, Relation
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.generic import generic, generic_words
@@ -218,9 +218,9 @@ def scope_of(entry: Entry, tier: str, place: str, person: str, *, generic_form: 
     """The scope that the original has, as groove writes one; the generic form gives no name away."""
     stated = entry.fields.get("scope")
     if generic_form:
-        return scopes.GLOBAL
-    if isinstance(stated, str) and scopes.is_scope(stated):
+        return origins.GLOBAL
+    if isinstance(stated, str) and origins.is_scope(stated):
         return stated
     if tier == "project":
-        return f"{scopes.PROJECT}:{place}"
-    return f"{scopes.USER}:{person or 'unknown'}" if tier == "user" else scopes.GLOBAL
+        return f"{origins.PROJECT}:{place}"
+    return f"{origins.USER}:{person or 'unknown'}" if tier == "user" else origins.GLOBAL
