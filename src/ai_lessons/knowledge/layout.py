@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -107,9 +108,12 @@ def lesson_path(project: str, title: str, entry_id: str, created: str) -> str:
     return f"{project}/{Kind.LESSON.folder}/{created[:7]}/{_file_name(title, entry_id)}"
 
 
-def rule_path(project: str, title: str, entry_id: str) -> str:
-    """A new rule's file."""
-    return f"{project}/{Kind.RULE.folder}/{_file_name(title, entry_id)}"
+def new_path(kind: Kind, project: str, title: str, entry_id: str) -> str:
+    """The file of a new entry of a kind that lies flat in its folder."""
+    return f"{project}/{kind.folder}/{_file_name(title, entry_id)}"
+
+
+rule_path = partial(new_path, Kind.RULE)
 
 
 def _file_name(title: str, entry_id: str) -> str:
