@@ -32,12 +32,13 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from ai_lessons.errors import Problem
-    from ai_lessons.index.catalog_reading import Filter, LinkRow, Location, Sizes, Tally
+    from ai_lessons.index.catalog_reading import Filter, Location, Sizes, Tally
     from ai_lessons.index.catalog_records import CatalogRecord
     from ai_lessons.index.catalog_schema import Opened
     from ai_lessons.index.catalog_survey import FolderChange, Parse, Progress, Read, Scan
     from ai_lessons.index.catalog_writing import Attested
     from ai_lessons.knowledge.entries import Entry, Kind, Light
+    from ai_lessons.knowledge.relations import Edge
 
 T = TypeVar("T")
 _HOPEFUL_TRIES = 3
@@ -199,7 +200,7 @@ class Catalog:
         """The projects of active entries, largest first."""
         return self._ask(catalog_reading.project_tallies)
 
-    def edges(self, entry_id: str | None = None) -> list[LinkRow]:
+    def edges(self, entry_id: str | None = None) -> list[Edge]:
         """The links that start or end at an entry, or the whole graph. Says nothing of which hold both ways."""
         return self._ask(lambda db: catalog_reading.edges(db, entry_id))
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ai_lessons.errors import Problem, UsageError
 from ai_lessons.index.catalog_records import SEPARATOR
 from ai_lessons.knowledge.entries import Kind, Light, Status
+from ai_lessons.knowledge.relations import Edge
 
 if TYPE_CHECKING:
     import sqlite3
@@ -82,15 +83,6 @@ class Tally(NamedTuple):
     name: str
     total: int
     by_kind: Mapping[str, int]
-
-
-class LinkRow(NamedTuple):
-    """A link as written: `source` is the entry whose file says so. `target` may not exist."""
-
-    source: str
-    relation: str
-    target: str
-    weight: float | None
 
 
 class Sizes(NamedTuple):
@@ -226,15 +218,15 @@ def _tallies(rows: Iterable[tuple[str, str, int]]) -> list[Tally]:
     return sorted(tallies, key=lambda tally: (-tally.total, tally.name))
 
 
-def edges(db: sqlite3.Connection, entry_id: str | None) -> list[LinkRow]:
+def edges(db: sqlite3.Connection, entry_id: str | None) -> list[Edge]:
     """All links, or those that start or end at one entry, as they are written."""
     query = "SELECT id, relation, target, weight FROM links JOIN shown USING (key)"
     order = " ORDER BY id, relation, target"
     if entry_id is None:
-        return [LinkRow(*row) for row in db.execute(query + order)]
+        return [Edge(*row) for row in db.execute(query + order)]
     outgoing = db.execute(f"{query} WHERE id = ?{order}", (entry_id,)).fetchall()
     incoming = db.execute(f"{query} WHERE target = ? AND id <> ?{order}", (entry_id, entry_id)).fetchall()
-    return [LinkRow(*row) for row in outgoing + incoming]
+    return [Edge(*row) for row in outgoing + incoming]
 
 
 _UNATTESTED = """

@@ -329,15 +329,8 @@ def _clashes(entries: Iterable[Entry]) -> Iterator[Problem]:
                     yield Problem(path, f"is the same file as {other} on systems that ignore case")
 
 
-class _Edge(NamedTuple):
-    source: str
-    relation: str
-    target: str
-    weight: float | None
-
-
 def _circles(entries: Iterable[Entry], by_id: Mapping[str, list[Entry]]) -> Iterator[Problem]:
-    edges = [_Edge(entry.id, *link) for entry in entries for link in entry.links]
+    edges = [relations.Edge(entry.id, *link) for entry in entries for link in entry.links]
     for relation, ids in relations.circles(edges):
         first, names = by_id[ids[0]][0], [_file(by_id[one][0]) for one in ids if one in by_id]
         yield Problem(_file(first), f"{relation} leads round in a circle: {' -> '.join([*names, names[0]])}")
