@@ -29,14 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 
-class _Remove:
-    """The type of `REMOVE`."""
-
-    def __repr__(self) -> str:
-        return "REMOVE"
-
-
-REMOVE: Final = _Remove()
+REMOVE: Final[Any] = object()
 """As a value in the changes of `edit_mapping`: take the key away."""
 
 Splice = tuple[int, int, str]
@@ -57,8 +50,7 @@ def line_start(text: str, position: int) -> int:
 
 def line_end(text: str, position: int) -> int:
     """Start of the line after the one that holds `position`."""
-    found = text.find("\n", position)
-    return len(text) if found < 0 else found + 1
+    return text.find("\n", position) + 1 or len(text)
 
 
 def _merged(old: Sequence[Any], new: Sequence[Any]) -> list[Any]:
