@@ -49,8 +49,14 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return None
 
 
-def _anything(_changes: Sequence[Change]) -> None:
-    """A guard that lets everything be written."""
+def _settings(data: bytes) -> RepositoryConfig:
+    """The settings that a file states; those of an empty one are the defaults."""
+    from ai_lessons.knowledge.config import parse_config
+
+    try:
+        return parse_config(data.decode("utf-8", "replace"))
+    except InvalidEntry as error:
+        raise InvalidEntry(error.problems, hint="mend the file; nothing is written until it is valid") from error
 
 
 def _committer(store: Store) -> Committer:
@@ -77,7 +83,7 @@ class Parts:
         self._place: tuple[tuple[int, int] | None, ...] = ()
         self.signatures = Signatures(self.store.worktree, options)
         self.rules = RulesInForce(self.store, self.signatures)
-        self.guard: Callable[[Sequence[Change]], None] = _anything
+        self.guard: Callable[[Sequence[Change]], None] = lambda _changes: None
         self._refuse_newer()
 
     def _refuse_newer(self) -> None:
@@ -152,30 +158,21 @@ class Parts:
         Raises:
             InvalidEntry: the file cannot be read. UnsupportedRepository: it is of a newer program.
         """
-        from ai_lessons.knowledge.config import parse_config
-
         try:
             data = self.store.read(CONFIG_PATH)
         except NotFound:
             data = b""
         if self._config is None or self._config[0] != data:
-            try:
-                self._config = (data, parse_config(data.decode("utf-8", "replace")))
-            except InvalidEntry as error:
-                raise InvalidEntry(
-                    error.problems, hint="mend the file; nothing is written until it is valid"
-                ) from error
+            self._config = data, _settings(data)
         return self._config[1]
 
     @property
     def reading_config(self) -> RepositoryConfig:
         """The settings for a job that only reads: the defaults where the file is broken, because it may be pulled."""
-        from ai_lessons.knowledge.config import RepositoryConfig
-
         try:
             return self.config
         except InvalidEntry:
-            return RepositoryConfig()
+            return _settings(b"")
 
     def config_notes(self) -> list[str]:
         """What a reader should know about the settings; one line, or none."""
