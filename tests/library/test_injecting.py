@@ -9,7 +9,7 @@ import pytest
 
 from ai_lessons.index.model_spec import PINNED
 from ai_lessons.library import browsing, contexts, editing, health
-from ai_lessons.library import params as params_jobs
+from ai_lessons.library import health as params_jobs
 from ai_lessons.library.answers import ContextQuery
 from library.world import LESSON, OTHER, World, lesson
 

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ai_lessons.errors import UnsavedEdits, UnsupportedRepository
-from ai_lessons.knowledge import config, migrations
+from ai_lessons.knowledge import config
+from ai_lessons.knowledge.config import STEPS, Migration, migrated_files
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.knowledge.migrations import STEPS, Migration, plan
 from ai_lessons.library import (
     browsing,
     editing,
+    health,
     importing,
     lesson_writing,
     migrating,
-    params,
     restoring,
     searching,
     setup,
@@ -82,8 +82,7 @@ def seen_renamed(files: Mapping[str, bytes]) -> Mapping[str, bytes | None]:
 @pytest.fixture
 def newer(monkeypatch: pytest.MonkeyPatch) -> dict[int, Migration]:
     """A program that is one version ahead."""
-    for module in (config, migrations):
-        monkeypatch.setattr(module, "FORMAT", config.FORMAT + 1)
+    monkeypatch.setattr(config, "FORMAT", config.FORMAT + 1)
     return {config.FORMAT - 1: Migration("say flow", seen_renamed)}
 
 
@@ -124,8 +123,8 @@ def test_steps_follow_each_other_and_only_the_end_counts() -> None:
         2: Migration("b", lambda files: {"x": None, "y": files["x"]}),
         3: Migration("back", lambda _: {"z": b"z"}),
     }
-    assert plan({"x": b"1", "z": b"0"}, 1, 4, steps) == {"x": None, "y": b"1a", "z": b"z"}
-    assert plan({"x": b"1"}, 4, 4, steps) == {}
+    assert migrated_files({"x": b"1", "z": b"0"}, 1, 4, steps) == {"x": None, "y": b"1a", "z": b"z"}
+    assert migrated_files({"x": b"1"}, 4, 4, steps) == {}
 
 
 def test_an_older_repository_is_read_but_not_written_before_it_is_migrated(
@@ -158,7 +157,7 @@ WRITES: dict[str, Callable[[Library, Path], object]] = {
     "adopt": lambda it, _: validating.adopt(it, ["jira/notes.md"]),
     "validate --fix": lambda it, _: validating.validate(it, fix=True),
     "config set": lambda it, _: setup.config_set(it, "events", "false"),
-    "params": lambda it, _: params.params_set(it, "injection_budget", 3),
+    "params": lambda it, _: health.params_set(it, "injection_budget", 3),
     "save": lambda it, _: recovering.save(it),
     "undo": lambda it, _: syncing.undo(it),
     "sync": lambda it, _: syncing.sync(it),

@@ -16,7 +16,7 @@ from ai_lessons.errors import InvalidEntry, NotFound, UnsupportedRepository, Usa
 from ai_lessons.knowledge import drafts, markdown
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library import browsing, editing, validating
-from ai_lessons.library import params as params_jobs
+from ai_lessons.library import health as params_jobs
 from ai_lessons.library.opened import Library
 from ai_lessons.library.porting import import_bundle, porting_export
 from ai_lessons.library.rules import rule_review, suggesting

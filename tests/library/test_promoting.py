@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from conftest import Git
 
-BODY = "Seen twice with version 9.12 of the server, at http://buildbox:8080/job, by GET and PUT of one workflow.\n"
+BODY = "Seen twice with version 9.12 of the server, by lena@shop.dev, by GET and PUT of one workflow.\n"
 CODE = f"{BODY}\n```sh\ncurl -X PUT db.acme.internal\n```\n"
 KEY = "AKIA" + "Q7ZJ4R2MXP5KTN3W"
 
@@ -245,7 +245,7 @@ class TestToAnEnterprise:
         with company.library(writes=ACME, here=ACME) as library:
             (waiting,) = rule_review.pending_rules(library)
             assert waiting.report.startswith("Reason: three teams asked\n\nEvaluation: revise\n")
-            assert "- warning, specificity: host: buildbox (global/lessons/" in waiting.report
+            assert "- warning, specificity: e-mail address: lena@shop.dev (global/lessons/" in waiting.report
             rule_review.approve_rule(library, waiting.branch)
             assert browsing.show(library, waiting.id).entry.title == "PUT replaces all"
         assert f"Promoted-from: project {lesson}" in company.git(company.root(ACME), "log", "-3", "--format=%B")
@@ -274,14 +274,14 @@ class TestToAnEnterprise:
 
     def test_its_generic_form_names_nobody(self, company: Company) -> None:
         lesson = add(
-            company, title="PUT at buildbox: person said so", content=CODE, project="shop", tags=("shop", "put")
+            company, title="PUT by lena@shop.dev: person said so", content=CODE, project="shop", tags=("shop", "put")
         )
         done = go(company, lesson, ACME, generic=True, names=["9.12"], yes=True)
         assert done.suggested is not None
         text = company.git(company.root(ACME), "show", f"{done.suggested.branch}:{done.suggested.path}")
         assert "(code left out)" in text
         assert done.suggested.path.startswith("global/lessons/")
-        for word in ("buildbox", "acme.internal", "shop", "9.12", "project:"):
+        for word in ("lena@", "acme.internal", "shop", "9.12", "project:"):
             assert word not in text
         said = markdown.parse(text).fields
         assert (said["tags"], said["source"]["from_scope"]) == (["put"], "global")

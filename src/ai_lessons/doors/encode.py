@@ -36,7 +36,7 @@ KEYS: Mapping[str, str] = {
     "answers.Usage": "times_injected times_helpful times_ignored times_contradicted last_used alpha beta confidence",
     "errors.Problem": "path line message fixable",
     "evaluation.EvaluationReport": "recommendation findings",
-    "graphs.Graph": "entries missing links=lines clusters notes",
+    "relating.Graph": "entries missing links=lines clusters notes",
     "lessons.LessonChange": "id handle path commit change target? notes?",
     "relations.Line": "source relation target weight",
     "reports.Report": "files problems fixed",

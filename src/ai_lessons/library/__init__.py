@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from ai_lessons.library import browsing as browsing
     from ai_lessons.library import contexts as contexts
     from ai_lessons.library import editing as editing
-    from ai_lessons.library import graphs as graphs
     from ai_lessons.library import health as health
     from ai_lessons.library import importing as importing
     from ai_lessons.library import indexing as indexing
@@ -26,12 +25,11 @@ if TYPE_CHECKING:
     from ai_lessons.library import model as model
     from ai_lessons.library import multi_repository as multi_repository
     from ai_lessons.library import opened as opened
-    from ai_lessons.library import params as params
     from ai_lessons.library import provenance as provenance
     from ai_lessons.library import refreshing as refreshing
+    from ai_lessons.library import relating as relating
     from ai_lessons.library import reports as reports
     from ai_lessons.library import restoring as restoring
-    from ai_lessons.library import reviewing as reviewing
     from ai_lessons.library import running as running
     from ai_lessons.library import searching as searching
     from ai_lessons.library import setup as setup

@@ -9,8 +9,7 @@ from ai_lessons.errors import NotFound, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import relations
 from ai_lessons.knowledge.entries import UNVERSIONED, Kind, Status
-from ai_lessons.knowledge.headings import may_have_headings
-from ai_lessons.knowledge.texts import texts_of
+from ai_lessons.knowledge.texts import may_have_headings, texts_of
 from ai_lessons.library.answers import Count, Listing, Related, Revision, Section, Shown
 from ai_lessons.library.relating import superseded
 from ai_lessons.repository.store import blob_id

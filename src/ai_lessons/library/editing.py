@@ -9,8 +9,7 @@ from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.knowledge import drafts, layout, markdown, origins
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Kind, Pattern, Relation
 from ai_lessons.learning.events import CONTRADICTED, OBSERVED, OUTCOMES, Event
-from ai_lessons.learning.folding import NOTHING
-from ai_lessons.learning.parameters import ABLATION, ASSESSMENT, curiosity, learned
+from ai_lessons.learning.fold import ABLATION, ASSESSMENT, NOTHING, curiosity, learned
 from ai_lessons.library import importing, statements
 from ai_lessons.library.checking import checked, project_name
 from ai_lessons.library.relating import opposites, refuse_circle, refuse_wrong_kinds
@@ -143,7 +142,7 @@ def edit(library: Library, ref: str, editor: Callable[[str, str], str | None]) -
 
 
 def keep(library: Library, ref: str) -> Written:
-    """Write down that an entry was looked at today and holds: `reviewing.review` leaves it alone for half a year.
+    """Write down that an entry was looked at today and holds: `validating.review` leaves it alone for half a year.
 
     Of a rule it is a proposal, as every edit of one.
     """

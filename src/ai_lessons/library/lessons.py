@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ai_lessons.errors import NotFound, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind, Status
-from ai_lessons.learning.choosing import harmful
+from ai_lessons.learning.choose import harmful
 from ai_lessons.library.answers import Listing
 from ai_lessons.library.browsing import contents_of
 from ai_lessons.library.relating import superseded
@@ -152,6 +152,8 @@ def show(library: Library, ref: str) -> LessonShown:
 
 def _harmful(reading: Reading) -> frozenset[str]:
     had = reading.usages.tallies()
+    if not any(one.contradicted for one in had.values()):
+        return frozenset()
     found = reading.catalog.many(entry for entry, one in had.items() if harmful(one))
     return frozenset(entry for entry, light in found.items() if not is_firm(light))
 

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from ai_lessons.index.ranking import RawHit
     from ai_lessons.knowledge.config import RepositoryConfig
     from ai_lessons.knowledge.entries import Entry, Light
-    from ai_lessons.learning import folding
+    from ai_lessons.learning import fold
     from ai_lessons.learning.events import Event
-    from ai_lessons.learning.parameters import ParameterState
+    from ai_lessons.learning.fold import ParameterState
     from ai_lessons.library.answers import Usage
     from ai_lessons.library.session import Parts
 
@@ -204,10 +204,10 @@ class SeveralUsages:
     def __init__(self, parts: Sequence[Parts], of_id: Callable[[str], Parts]) -> None:
         self._parts, self._of_id = tuple(parts), of_id
 
-    def tallies(self, entries: Iterable[str] | None = None) -> dict[str, folding.Tallies]:
+    def tallies(self, entries: Iterable[str] | None = None) -> dict[str, fold.Tallies]:
         """What happened to each of these entries, or to all, where each lies."""
         wanted = None if entries is None else set(entries)
-        found: dict[str, folding.Tallies] = {}
+        found: dict[str, fold.Tallies] = {}
         for one in self._parts:
             found = one.usages.tallies(wanted) | found
         return found

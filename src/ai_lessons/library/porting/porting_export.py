@@ -12,7 +12,7 @@ from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.portable import portable_groove, portable_rules
 from ai_lessons.knowledge.portable.bundle import EPOCH
 from ai_lessons.knowledge.portable.portable_groove import ExportedFile
-from ai_lessons.learning.parameters import DEFINITIONS
+from ai_lessons.learning.fold import DEFINITIONS
 from ai_lessons.library.checking import project_name
 from ai_lessons.library.porting.porting_events import as_data, gather
 from ai_lessons.repository.agents import agent_files
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.knowledge.entries import Entry, Light
-    from ai_lessons.learning.parameters import ParameterState
+    from ai_lessons.learning.fold import ParameterState
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import Parts
 
