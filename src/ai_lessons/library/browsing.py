@@ -221,4 +221,4 @@ def _fields(parts: Parts, place: Location, data: bytes, side: bytes | None) -> M
     """From the catalog; parsed if a file was changed in the moment since it looked."""
     if (place.hash is None or blob_id(data) == place.hash) and (side is None or blob_id(side) == place.side_hash):
         return parts.catalog.fields(place.id)
-    return parts.parsed(place.path, data, side).fields
+    return parts.parse(place.path, data, side).fields

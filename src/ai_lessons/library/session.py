@@ -113,7 +113,7 @@ class Parts:
 
         def read(path: str, data: bytes, side: bytes | None) -> Entry:
             known = parsed.get(path)
-            return known[1] if known and known[0] == data and side is None else self.parsed(path, data, side)
+            return known[1] if known and known[0] == data and side is None else self.parse(path, data, side)
 
         self._skipped.clear()
         self._refreshed = self.catalog.refresh(self._scan, self.store.read, lambda: read, self.options.progress)
@@ -256,7 +256,7 @@ class Parts:
         return None
 
     @staticmethod
-    def parsed(path: str, data: bytes, side: bytes | None = None) -> Entry:
+    def parse(path: str, data: bytes, side: bytes | None = None) -> Entry:
         """What these bytes are; see `read_entry`, which loads YAML."""
         from ai_lessons.knowledge.reading import read_entry
 
@@ -271,11 +271,11 @@ class Parts:
         place = self.catalog.locate(entry_id)
         if place.approved and place.hash:
             approved = self.rules.text(entry_id, place.hash)
-            return self.parsed(place.path, approved, None), approved.decode("utf-8", "replace")
+            return self.parse(place.path, approved, None), approved.decode("utf-8", "replace")
         side = self.store.read(place.side_path) if place.side_path else None
         outside = place.hash is None
         data = b"" if outside else self.store.read(place.path)
-        entry = self.parsed(place.path, data, side)
+        entry = self.parse(place.path, data, side)
         own = side if side is not None else b"" if entry.code else data
         return entry, own.decode("utf-8", "replace")
 

@@ -191,7 +191,7 @@ def _parsed(parts: Parts, path: str, data: bytes | None) -> Entry | None:
     if not data or not _is_lesson(path):
         return None
     try:
-        return parts.parsed(path, data)
+        return parts.parse(path, data)
     except AiLessonsError:
         return None
 
