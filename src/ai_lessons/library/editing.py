@@ -14,7 +14,6 @@ from ai_lessons.library import importing, statements
 from ai_lessons.library.checking import checked, project_name
 from ai_lessons.library.relating import opposites, refuse_circle, refuse_wrong_kinds
 from ai_lessons.library.reports import Feedback
-from ai_lessons.library.rules import suggesting
 from ai_lessons.library.secrets import secret_scan
 from ai_lessons.repository.store import Applied, Change, blob_id
 
@@ -265,6 +264,8 @@ def rewrite(parts: Parts, entry: Entry, text: str, new_text: str, path: str, sub
     if entry.kind is Kind.RULE:
         if new_text == text and path == entry.path:
             return parts.written_one(entry, Applied(None), ("nothing changed",))
+        from ai_lessons.library.rules import suggesting  # half of the start-up, and only rules need it
+
         return suggesting.propose_text(parts, entry, path, new_text)
     is_script = entry.kind is Kind.SCRIPT
     old_file, new_file = entry.file, layout.side_of(path) if is_script else path
@@ -298,6 +299,8 @@ def remove(parts: Parts, refs: Sequence[str]) -> tuple[Written, ...]:
 
 
 def _removal(parts: Parts, rule: Light) -> Written:
+    from ai_lessons.library.rules import suggesting
+
     return suggesting.told(suggesting.removal(parts, rule.id))
 
 
