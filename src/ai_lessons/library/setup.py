@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import NotFound, Refused, UsageError
@@ -13,9 +14,7 @@ from ai_lessons.library.reports import Initialised
 from ai_lessons.library.secrets import secret_gate
 from ai_lessons.library.session import Parts
 from ai_lessons.repository import scaffold
-from ai_lessons.repository.githooks import hooks as client
-from ai_lessons.repository.githooks import pushed, server_hook
-from ai_lessons.repository.githooks.pushed import Checked
+from ai_lessons.repository.githooks import hooks as client_hooks
 from ai_lessons.repository.store import AUTOCOMMIT, Change, blob_id
 
 if TYPE_CHECKING:
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
     from ai_lessons.library.agents.installing import Job
     from ai_lessons.library.opened import Library
     from ai_lessons.library.options import Options
-
-
-__all__ = ["Checked", "check_push", "config_get", "config_set", "hooks", "hub_hook", "init_repository"]
 
 
 def init_repository(
@@ -56,7 +52,7 @@ def init_repository(
     parts = Parts(made.root, options)
     try:
         bigger = parts.store.is_folder_of_bigger_repo
-        lines = client.install_hooks(made.root, scaffold.hooks_dir()) if hooks and not bigger else ()
+        lines = client_hooks.install_hooks(made.root, scaffold.hooks_dir()) if hooks and not bigger else ()
         parts.current()
         notes = (*made.notes, *parts.notes())
     finally:
@@ -96,7 +92,7 @@ def config_set(library: Library, key: str, value: str) -> str | None:
     data = store.read(CONFIG_PATH) if store.exists(CONFIG_PATH) else b""
     new = set_value(decode(data, CONFIG_PATH), key, value).encode()
     if key == "search.index" and value:
-        from ai_lessons.library.indexing import agree  # LanceDB
+        from ai_lessons.library.indexing import agree
 
         agree(parts, value)
     if new == data:
@@ -106,33 +102,58 @@ def config_set(library: Library, key: str, value: str) -> str | None:
 
 
 def hooks(library: Library, job: Job) -> tuple[str, ...]:
-    """Put our part into the repository's client hooks, take it out byte for byte, or say where it is; a line for each.
-
-    Raises:
-        StorageFailed: a hook cannot be written.
-    """
-    jobs = {"install": client.install_hooks, "uninstall": client.uninstall_hooks, "status": client.hooks_status}
+    """Put our part into the repository's client hooks, take it out byte for byte, or say where it is; a line for each."""
+    jobs = {
+        "install": client_hooks.install_hooks,
+        "uninstall": client_hooks.uninstall_hooks,
+        "status": client_hooks.hooks_status,
+    }
     return jobs[job](library.primary.store.root, scaffold.hooks_dir())
 
 
-def hub_hook(hub: Path, job: Job) -> tuple[str, ...]:
-    """The same with the `pre-receive` hook of a hub, the repository that people push to; no library is opened for it.
+@dataclass(frozen=True, slots=True)
+class PushChecked:
+    """Why a push is refused, for those who pushed; nothing: it is taken. `more` counts reasons that are not listed."""
 
-    Raises:
-        NoRepository: no hub there. StorageFailed: it cannot be written.
-    """
-    jobs = {
-        "install": client.install_server_hook,
-        "uninstall": client.uninstall_server_hook,
-        "status": client.server_hook_status,
-    }
-    return jobs[job](pushed.git_dir_of(hub), scaffold.hooks_dir())
+    refused: tuple[str, ...]
+    more: int = 0
 
 
-def check_push(hub: Path, lines: Iterable[str]) -> Checked:
+def check_push(hub: Path, lines: Iterable[str]) -> PushChecked:
     """Decide about a push inside the `pre-receive` hook of `hub`; `lines` is what git gives that hook to read.
 
     Raises:
         Refused: not such lines. NoRepository, NotFound, UnsupportedRepository: it cannot be decided, so refuse it.
     """
-    return pushed.check(hub, server_hook.parse_updates(lines))
+    from ai_lessons.repository.githooks import pushed, server_hook
+
+    found = pushed.check(hub, server_hook.parse_updates(lines))
+    return PushChecked(found.refused, found.more)
+
+
+def hook_install(hub: Path) -> tuple[str, ...]:
+    """Put our part into the hub's `pre-receive` hook; a line about it.
+
+    Raises:
+        NoRepository: no hub there. StorageFailed: it cannot be written.
+    """
+    from ai_lessons.repository import scaffold
+    from ai_lessons.repository.githooks import hooks, pushed
+
+    return hooks.install_server_hook(pushed.git_dir_of(hub), scaffold.hooks_dir())
+
+
+def hook_uninstall(hub: Path) -> tuple[str, ...]:
+    """Take our part out again, byte for byte."""
+    from ai_lessons.repository import scaffold
+    from ai_lessons.repository.githooks import hooks, pushed
+
+    return hooks.uninstall_server_hook(pushed.git_dir_of(hub), scaffold.hooks_dir())
+
+
+def hook_status(hub: Path) -> tuple[str, ...]:
+    """Whether the hub checks what is pushed to it."""
+    from ai_lessons.repository import scaffold
+    from ai_lessons.repository.githooks import hooks, pushed
+
+    return hooks.server_hook_status(pushed.git_dir_of(hub), scaffold.hooks_dir())

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ai_lessons import library
 from ai_lessons.doors import render_jobs
 from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Command
 
 if TYPE_CHECKING:
     from ai_lessons.doors.terminal import View
-    from ai_lessons.library.agents.installing import Job
-    from ai_lessons.library.setup import Checked
+    from ai_lessons.library.setup import PushChecked
 
 EXIT_REFUSED = 8
 """The code of what a policy refuses."""
@@ -35,18 +33,23 @@ def register(group: click.Group) -> None:
 @pass_call
 def check_push(call: Call) -> int:
     """Decide about a push inside a pre-receive hook, from its standard input. Exit code 8 if it is refused."""
-    done = library.setup.check_push(Path(os.environ.get("GIT_DIR") or "."), sys.stdin.read().splitlines())
+    from ai_lessons.library.setup import check_push as check
+
+    done = check(Path(os.environ.get("GIT_DIR") or "."), sys.stdin.read().splitlines())
     if done.refused or call.json:
         call.answer(done, _text)
     return EXIT_REFUSED if done.refused else 0
 
 
-def _text(done: Checked, view: View) -> str:
+def _text(done: PushChecked, view: View) -> str:
     rows = [f"refused: {reason}" for reason in done.refused]
     more = [f"refused: and {done.more} more"] if done.more else []
     return render_jobs.lines((*rows, *more), view)
 
 
-def answer_for_hub(call: Call, job: Job, hub: str) -> None:
+def answer_for_hub(call: Call, job: str, hub: str) -> None:
     """`hooks install`, `uninstall` or `status` with `--server HUB`."""
-    call.answer(library.setup.hub_hook(call.settings.cwd / hub, job), render_jobs.lines)
+    from ai_lessons.library import setup as jobs
+
+    done: tuple[str, ...] = getattr(jobs, f"hook_{job}")(call.settings.cwd / hub)
+    call.answer(done, render_jobs.lines)
