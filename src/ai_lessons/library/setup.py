@@ -102,7 +102,7 @@ def config_set(library: Library, key: str, value: str) -> str | None:
 
 
 def hooks(library: Library, job: Job) -> tuple[str, ...]:
-    """Put our part into the repository's client hooks, take it out byte for byte, or say where it is; a line for each."""
+    """Put our part into the client hooks, take it out byte for byte, or say which carry it; a line for each hook."""
     jobs = {
         "install": client_hooks.install_hooks,
         "uninstall": client_hooks.uninstall_hooks,
