@@ -152,7 +152,6 @@ def test_every_error_is_in_the_table_with_its_exit_code() -> None:
 
 ANSWERS = (
     reports.Check,
-    reports.Indexed,
     reports.Initialised,
     reports.PassagePreview,
     reports.Refreshed,

@@ -320,12 +320,12 @@ def test_a_broken_config_stops_writes_and_says_why(world: World) -> None:
 
 def test_hooks_come_and_go(world: World) -> None:
     library = world.library
-    assert all("installed" in line for line in setup.hooks_install(library))
+    assert all("installed" in line for line in setup.hooks(library, "install"))
     assert (world.root / ".git/hooks/pre-commit").exists()
     assert states(world)["hooks"] == "ok"
-    setup.hooks_uninstall(library)
+    setup.hooks(library, "uninstall")
     assert not (world.root / ".git/hooks/pre-commit").exists()
-    assert any("not installed" in line for line in setup.hooks_status(library))
+    assert any("not installed" in line for line in setup.hooks(library, "status"))
 
 
 def test_adopt_writes_down_what_plain_files_leave_unsaid(world: World) -> None:

@@ -35,6 +35,7 @@ KEYS: Mapping[str, str] = {
     "relating.Graph": "entries missing links=lines clusters notes",
     "lessons.LessonChange": "id handle path commit change target? notes?",
     "relations.Line": "source relation target weight",
+    "rows.IndexRefresh": "entries passages embedded missing rebuilt notes",
     "reports.Report": "files problems fixed",
     "syncing.TornEntry": "id title path reasons ours theirs",
     "opened.TierState": "tier=name state path why hint url",
@@ -203,9 +204,6 @@ SHAPES: Mapping[str, Callable[[Any], Any]] = {
     },
     "porting_export.Exported": _exported,
     "promotions.Promoted": _promoted,
-    "reports.ModelState": lambda value: (
-        keyed(value, "name present path source") | {"tried": _pairs("source outcome", value.tried)}
-    ),
     "reports.Outdated": _about("reason detail"),
     "running.Ran": _ran,
     "syncing.Conflicts": lambda value: encode(value.entries),

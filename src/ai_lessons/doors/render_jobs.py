@@ -230,12 +230,11 @@ def lines(values: Iterable[str], _view: View) -> str:
 
 
 def model(value: ModelState, _view: View) -> str:
-    """Where the model is, or what was tried to get it."""
+    """Where the model is."""
     state = (
         f"present, {value.path} (from {value.source})" if value.present else "not here: searches use full text alone"
     )
-    tried = [f"  tried {line(source)}: {line(outcome)}" for source, outcome in value.tried]
-    return "\n".join([f"{line(value.name)}: {line(state)}", *tried])
+    return f"{line(value.name)}: {line(state)}"
 
 
 def tiers(found: Sequence[TierState], view: View) -> str:

@@ -59,12 +59,8 @@ def read_log(text: str) -> tuple[list[LoggedLesson], list[tuple[int, str]]]:
         if not isinstance(known, str | int) or not str(known).strip():
             damaged.append((number, "no entry with an id"))
             continue
-        before = rows.get(str(known))
-        rows[str(known)] = (
-            LoggedLesson(before.line, before.first, {**before.last, **entry})
-            if before
-            else LoggedLesson(number, entry, entry)
-        )
+        before = rows.get(str(known), LoggedLesson(number, entry, {}))
+        rows[str(known)] = before._replace(last={**before.last, **entry})
     return list(rows.values()), damaged
 
 

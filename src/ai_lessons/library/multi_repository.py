@@ -1,4 +1,4 @@
-"""Several repositories read as one, nearest first: what jobs that read ask of `Parts`, answered from all of them.
+"""Several repositories read as one, nearest first: what jobs that read ask of one, answered from all of them.
 
 An id that two repositories have is the nearer one's. One thread at a time.
 """

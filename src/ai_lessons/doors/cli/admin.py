@@ -161,8 +161,7 @@ def hooks_command(name: Job, text: str) -> None:
         if paragraph or files or host:
             agents.answer_for_agents(call, name, paragraph=paragraph, files=files, host=host)
             return
-        lines = getattr(library.setup, f"hooks_{name}")(call.library)
-        call.answer(lines, render_jobs.lines)
+        call.answer(library.setup.hooks(call.library, name), render_jobs.lines)
 
 
 hooks_command("install", "Install them, beside the hooks that are there.")
