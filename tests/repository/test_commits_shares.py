@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.repository import activity, commit, git_index, objects, ref_update
+from ai_lessons.repository import activity, commit, objects, ref_update
 from ai_lessons.repository import git as git_program
 from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.store import Change, Job, Store
@@ -173,14 +173,14 @@ def test_a_path_in_conflict_is_found_in_every_form_of_the_index(git_repo: Path, 
     in_conflict(git, git_repo, "p/torn.md")
     if form:
         git(git_repo, "update-index", form)
-    assert git_index.unmerged(locate(git_repo), ["README.md", "p/torn.md", "torn.md"]) == {"p/torn.md"}
+    assert ref_update.unmerged(locate(git_repo), ["README.md", "p/torn.md", "torn.md"]) == {"p/torn.md"}
 
 
 def test_a_plain_index_without_a_conflict_is_judged_without_starting_git(
     git_repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(git_program, "run", lambda *_, **__: pytest.fail("git was started"))
-    assert git_index.unmerged(locate(git_repo), ["README.md", "new.md"]) == frozenset()
+    assert ref_update.unmerged(locate(git_repo), ["README.md", "new.md"]) == frozenset()
 
 
 def test_a_longer_path_whose_bytes_look_like_a_conflict_of_a_shorter_one_is_none(git_repo: Path, git: Git) -> None:
@@ -188,5 +188,5 @@ def test_a_longer_path_whose_bytes_look_like_a_conflict_of_a_shorter_one_is_none
     (git_repo / "xp").mkdir()
     (git_repo / "xp" / short).write_text("text\n")
     git(git_repo, "add", f"xp/{short}")
-    assert git_index._looks_unmerged((git_repo / ".git/index").read_bytes(), short.encode())
-    assert git_index.unmerged(locate(git_repo), [short]) == frozenset()
+    assert ref_update._looks_unmerged((git_repo / ".git/index").read_bytes(), short.encode())
+    assert ref_update.unmerged(locate(git_repo), [short]) == frozenset()

@@ -6,7 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from ai_lessons.repository import housekeeping, objects
+from ai_lessons.repository import commit, objects
 from ai_lessons.repository.objects import Draft, opened
 from ai_lessons.repository.running import programs
 from ai_lessons.repository.worktree import locate
@@ -34,7 +34,7 @@ def scatter(root: Path) -> None:
             for k in range(objects.BUSY_FROM):
                 draft.blob(b"%d %d\n" % (n, k))
             draft.save()
-    ago = time.time() - 2 * housekeeping.QUIET
+    ago = time.time() - 2 * commit.QUIET
     os.utime(root / ".git/logs/HEAD", (ago, ago))
 
 
@@ -82,7 +82,7 @@ def test_a_commit_among_others_starts_nothing_and_neither_does_one_beside_a_user
     (store.root / "theirs.txt").write_text("x\n")
     git(store.root, "add", "theirs.txt")
     git(store.root, "commit", "-qm", "theirs")
-    ago = time.time() - 2 * housekeeping.QUIET
+    ago = time.time() - 2 * commit.QUIET
     os.utime(store.root / ".git/logs/HEAD", (ago, ago))
     assert asked(store, monkeypatch) == []
     assert packs(store.root) >= 51
@@ -115,14 +115,14 @@ def test_a_program_that_cannot_be_started_is_not_the_writers_business(
 
 def test_many_loose_objects_are_judged_by_one_folder_as_git_does(store: Store) -> None:
     assert store.apply(add("a.md")).commit
-    later = time.time() + 2 * housekeeping.QUIET
-    assert not housekeeping.due(store.worktree, later)
+    later = time.time() + 2 * commit.QUIET
+    assert not commit.due(store.worktree, later)
     sample = store.root / ".git/objects/17"
     sample.mkdir(exist_ok=True)
     for n in range(28):
         (sample / f"{n:038x}").touch()
-    assert housekeeping.due(store.worktree, later)
-    assert not housekeeping.due(store.worktree, time.time())
+    assert commit.due(store.worktree, later)
+    assert not commit.due(store.worktree, time.time())
 
 
 def test_an_old_object_that_is_used_again_counts_as_new(store: Store, git: Git) -> None:

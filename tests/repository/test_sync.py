@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import Conflict, NotFound, Refused, Unreachable, UnsavedEdits, UnsupportedRepository
+from ai_lessons.repository import sync_bring, sync_network
 from ai_lessons.repository.commit import Committer
-from ai_lessons.repository.sharing import sync_bring, sync_network
-from ai_lessons.repository.sharing.sync import SyncResult, sync
-from ai_lessons.repository.sharing.sync_bring import decide, torn_now
-from ai_lessons.repository.sharing.sync_conflicts import kept
-from ai_lessons.repository.sharing.sync_merge import ConflictChoice
 from ai_lessons.repository.store import Change, Job, Store
+from ai_lessons.repository.sync import SyncResult, sync
+from ai_lessons.repository.sync_bring import decide, kept, torn_now
+from ai_lessons.repository.sync_merge import ConflictChoice
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from dulwich.objects import ObjectID
 
 from ai_lessons.errors import AiLessonsError, Conflict, NotFound, StorageFailed
-from ai_lessons.repository import activity, files, git_index, ref_update
+from ai_lessons.repository import activity, files, ref_update
 from ai_lessons.repository.files import translated
-from ai_lessons.repository.git_index import Tracked
 from ai_lessons.repository.locks import held
 from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft, contains, opened
+from ai_lessons.repository.ref_update import Tracked
 from ai_lessons.repository.worktree import checked_out_at, read_head, read_ref
 from ai_lessons.repository.worktree_status import Here, checked_out, here
 
@@ -216,7 +216,7 @@ class _Checkout:
                     if (blob := self._after[path]) is not None:
                         data = checked_out(worktree, repo, path, blob)
                         staging.add(path, data, executable=self._landing.programs.get(path))
-                index = git_index.changed(worktree, self._entries()), mark
+                index = ref_update.changed(worktree, self._entries()), mark
                 done = ref_update.install(worktree, head, self._landing.commit or None, index, self._landing.log)
             finally:
                 # Ctrl-C may come right after the move, before `install` has said so

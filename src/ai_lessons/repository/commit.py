@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING
 from dulwich.objects import ObjectID
 
 from ai_lessons.errors import AiLessonsError, Conflict
-from ai_lessons.repository import activity, branch_update, git_index, housekeeping, recover, ref_update
+from ai_lessons.repository import activity, branch_update, git, recover, ref_update
 from ai_lessons.repository.commit_builder import NO_IDENTITY, People, make_commit, zone
 from ai_lessons.repository.files import translated
 from ai_lessons.repository.journal import BatchRecord
 from ai_lessons.repository.locks import held
-from ai_lessons.repository.objects import Draft, contains, let_go, open_repo, readable
+from ai_lessons.repository.objects import Draft, contains, let_go, open_repo, pack_count, readable
 from ai_lessons.repository.store import Applied, Saved
 from ai_lessons.repository.worktree import read_head, read_settings
 from ai_lessons.repository.worktree_status import look
@@ -35,11 +35,45 @@ if TYPE_CHECKING:
 
     from dulwich.repo import Repo
 
-    from ai_lessons.repository.git_index import Tracked
     from ai_lessons.repository.journal import Intent
+    from ai_lessons.repository.ref_update import Tracked
     from ai_lessons.repository.store import Store
-    from ai_lessons.repository.worktree import Head
+    from ai_lessons.repository.worktree import Head, Worktree
     from ai_lessons.repository.worktree_status import OnDisk
+
+QUIET = 10.0
+"""Seconds without a commit before one after which there is time for it: it takes the machine for a second or two."""
+
+_PACKS, _LOOSE, _SAMPLE = 50, 27, "17"
+"""git's own limits, judged as git does: packs, and files in one of the 256 folders of loose objects."""
+
+
+def due(worktree: Worktree, when: float) -> bool:
+    """Whether a commit made now (seconds since 1970) is the first for a while, and much lies about."""
+    try:
+        last = (worktree.git_dir / "logs" / "HEAD").stat().st_mtime
+    except FileNotFoundError:
+        return False
+    if when - last < QUIET:
+        return False
+    folder = f"{worktree.common_dir}/objects"
+    return pack_count(folder) > _PACKS or _sampled(f"{folder}/{_SAMPLE}") > _LOOSE
+
+
+def tidy(worktree: Worktree) -> None:
+    """Start `git gc --auto` and leave it alone: what it has to say it also says to the user's next command.
+
+    Nobody waits for it, and it is never ended: killed, it would leave git's lock on branches.
+    """
+    git.leave_running(worktree, "gc", "--auto", "--quiet")
+
+
+def _sampled(folder: str) -> int:
+    try:
+        return len(os.listdir(folder))
+    except FileNotFoundError:
+        return 0
+
 
 BATCH = 100
 """Jobs that share one move of the branch."""
@@ -119,11 +153,11 @@ class Committer:
         outcome = _Outcome(insist)
         try:
             with translated(str(self._worktree.git_dir), writing=True):
-                untidy = housekeeping.due(self._worktree, time.time())
+                untidy = due(self._worktree, time.time())
                 while self._hold(done, outcome) and self._is_left(outcome):
                     pass
                 if untidy and outcome.commits and not activity.at_work(self._worktree):
-                    housekeeping.tidy(self._worktree)
+                    tidy(self._worktree)
         except Later as later:
             outcome.waiting = str(later)
             outcome.notes += recover.told(self._journal.missing(self._store.root, None if insist else FEW))
@@ -247,13 +281,13 @@ class Committer:
             draft.save()
             return b""
         with ThreadPoolExecutor(1) as pool:
-            index = pool.submit(git_index.changed, self._worktree, batch.entries)
+            index = pool.submit(ref_update.changed, self._worktree, batch.entries)
             draft.save()
             return index.result()
 
     def _build(self, draft: Draft, batch: _Batch, jobs: Sequence[Intent], disk: OnDisk, when: int) -> None:
         paths = [self._worktree.prefix + noted.path for job in jobs for noted in job.paths]
-        in_conflict = git_index.unmerged(self._worktree, paths)
+        in_conflict = ref_update.unmerged(self._worktree, paths)
         for job in jobs:
             author = job.author or self._people.author()
             reason = self._block(job, disk, in_conflict)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from dulwich.objects import ObjectID
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Refused
-from ai_lessons.repository import files, git, git_index
-from ai_lessons.repository.git_index import Tracked
+from ai_lessons.repository import files, git, ref_update
 from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft
+from ai_lessons.repository.ref_update import Tracked
 
 if TYPE_CHECKING:
     import os
@@ -60,7 +60,7 @@ def here(worktree: Worktree, repo: Repo, before: Mapping[str, tuple[str | None, 
         Conflict: one of them is in conflict in git's index.
     """
     names = {path: worktree.prefix + path for path in before}
-    staged = git_index.staged(worktree, names.values())
+    staged = ref_update.staged(worktree, names.values())
     contents, odd = _contents(worktree, before)
     found = {path: blob.decode() for path, blob in blobs(worktree, Draft(repo), contents).items()}
     made = {}

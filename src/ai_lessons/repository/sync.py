@@ -16,16 +16,15 @@ from ai_lessons.repository import git
 from ai_lessons.repository.commit_builder import People
 from ai_lessons.repository.proposal.proposal_refs import branch_of, proposal_refs
 from ai_lessons.repository.proposal.proposing import HEADS, signature
-from ai_lessons.repository.sharing.sync_bring import AGAIN, Brought, branch, bring, count, where
-from ai_lessons.repository.sharing.sync_conflicts import drop, is_ancestor, keep, kept
-from ai_lessons.repository.sharing.sync_network import Network, Push, PushResult, RemoteBranch
+from ai_lessons.repository.sync_bring import AGAIN, Brought, branch, bring, count, drop, is_ancestor, keep, kept, where
+from ai_lessons.repository.sync_network import Network, Push, PushResult, RemoteBranch
 from ai_lessons.repository.worktree import checked_out_at, read_ref
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from ai_lessons.repository.sharing.sync_merge import Torn
     from ai_lessons.repository.store import Store
+    from ai_lessons.repository.sync_merge import Torn
 
 TRIES: Final = 50
 """How often somebody may be faster with a push."""

@@ -13,12 +13,12 @@ from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.library.checking import checked
 from ai_lessons.library.rules.rule_desk import desk, refuse_agents
 from ai_lessons.library.secrets import secret_gate
+from ai_lessons.repository import sync as syncing
+from ai_lessons.repository import sync_bring
 from ai_lessons.repository import undo as reverts
 from ai_lessons.repository.history import unified
-from ai_lessons.repository.sharing import sync as syncing
-from ai_lessons.repository.sharing import sync_bring
-from ai_lessons.repository.sharing.sync_merge import IN_THE_WAY, ConflictChoice
 from ai_lessons.repository.store import Change, blob_id
+from ai_lessons.repository.sync_merge import IN_THE_WAY, ConflictChoice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Entry
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import Parts
-    from ai_lessons.repository.sharing.sync_bring import ConflictSides
+    from ai_lessons.repository.sync_bring import ConflictSides
 
 TAKES = ("ours", "theirs", "edit")
 ARRIVED_NAMED = 10
