@@ -21,7 +21,6 @@ from ai_lessons.repository import activity, files, ref_update
 from ai_lessons.repository.files import translated
 from ai_lessons.repository.locks import held
 from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft, contains, opened
-from ai_lessons.repository.ref_update import Tracked
 from ai_lessons.repository.worktree import checked_out_at, read_head, read_ref
 from ai_lessons.repository.worktree_status import Here, checked_out, here
 
@@ -236,15 +235,13 @@ class _Checkout:
         told = json.dumps({"tip": self._landing.commit, "files": rows}).encode()
         files.write_file(self._store.state_dir, _NOTE, told)
 
-    def _entries(self) -> dict[bytes, Tracked | None]:
+    def _entries(self) -> dict[bytes, tuple[int, ObjectID] | None]:
         """What git's index shall say, by path below the worktree's top; what the user staged is left out."""
         worktree = self._store.worktree
-        found: dict[bytes, Tracked | None] = {}
+        found: dict[bytes, tuple[int, ObjectID] | None] = {}
         for path, blob in self._after.items():
             if not self._before[path].staged_something:
-                there = blob is not None and self._before[path].has(blob)
-                status = files.status_of(worktree.root, path) if there else None
-                entry = Tracked(self._mode(path), ObjectID(blob.encode()), status) if blob else None
+                entry = (self._mode(path), ObjectID(blob.encode())) if blob else None
                 found[os.fsencode(worktree.prefix + path)] = entry
         return found
 

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import os
 import time
-import weakref
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -25,18 +23,17 @@ from ai_lessons.repository.commit_builder import NO_IDENTITY, People, make_commi
 from ai_lessons.repository.files import translated
 from ai_lessons.repository.journal import BatchRecord
 from ai_lessons.repository.locks import held
-from ai_lessons.repository.objects import Draft, contains, let_go, open_repo, pack_count, readable
+from ai_lessons.repository.objects import Draft, contains, opened
 from ai_lessons.repository.store import Applied, Saved
 from ai_lessons.repository.worktree import read_head, read_settings
 from ai_lessons.repository.worktree_status import look
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from dulwich.repo import Repo
 
     from ai_lessons.repository.journal import Intent
-    from ai_lessons.repository.ref_update import Tracked
     from ai_lessons.repository.store import Store
     from ai_lessons.repository.worktree import Head, Worktree
     from ai_lessons.repository.worktree_status import OnDisk
@@ -44,8 +41,8 @@ if TYPE_CHECKING:
 QUIET = 10.0
 """Seconds without a commit before one after which there is time for it: it takes the machine for a second or two."""
 
-_PACKS, _LOOSE, _SAMPLE = 50, 27, "17"
-"""git's own limits, judged as git does: packs, and files in one of the 256 folders of loose objects."""
+_LOOSE, _SAMPLE = 27, "17"
+"""So many loose objects in one of git's 256 folders of them are many, as `git gc --auto` judges it."""
 
 
 def due(worktree: Worktree, when: float) -> bool:
@@ -56,8 +53,10 @@ def due(worktree: Worktree, when: float) -> bool:
         return False
     if when - last < QUIET:
         return False
-    folder = f"{worktree.common_dir}/objects"
-    return pack_count(folder) > _PACKS or _sampled(f"{folder}/{_SAMPLE}") > _LOOSE
+    try:
+        return len(os.listdir(f"{worktree.common_dir}/objects/{_SAMPLE}")) > _LOOSE
+    except FileNotFoundError:
+        return False
 
 
 def tidy(worktree: Worktree) -> None:
@@ -66,13 +65,6 @@ def tidy(worktree: Worktree) -> None:
     Nobody waits for it, and it is never ended: killed, it would leave git's lock on branches.
     """
     git.leave_running(worktree, "gc", "--auto", "--quiet")
-
-
-def _sampled(folder: str) -> int:
-    try:
-        return len(os.listdir(folder))
-    except FileNotFoundError:
-        return 0
 
 
 BATCH = 100
@@ -86,9 +78,6 @@ TRIES, SAVE_TRIES = 0.1, 5.0
 
 FEW = 20
 """Jobs that a write looks through for files that were taken away, where it has to wait for its commit."""
-
-HALF_WRITTEN = 0.2
-"""Seconds for which a file that is shorter than what we wrote counts as one that `git stash pop` is just filling."""
 
 _AT_WORK = "you work with git here, so the next command commits it, or at once: admin save"
 _MOVING = "git is busy in this repository; the next command commits it, or: admin save"
@@ -122,7 +111,7 @@ class _Batch:
     committer: str
     jobs: dict[str, str] = field(default_factory=dict)
     blocked: dict[str, str] = field(default_factory=dict)
-    entries: dict[bytes, Tracked | None] = field(default_factory=dict)
+    entries: dict[bytes, tuple[int, ObjectID] | None] = field(default_factory=dict)
     subjects: list[str] = field(default_factory=list)
 
 
@@ -132,7 +121,6 @@ class Committer:
     def __init__(self, store: Store) -> None:
         self._store, self._journal, self._worktree = store, store.journal, store.worktree
         self._people = People(store.worktree)
-        self._repo: Repo | None = None
         self._looked_at: str | None = None
 
     def commit(self, name: str) -> Applied:
@@ -156,7 +144,7 @@ class Committer:
                 untidy = due(self._worktree, time.time())
                 while self._hold(done, outcome) and self._is_left(outcome):
                     pass
-                if untidy and outcome.commits and not activity.at_work(self._worktree):
+                if untidy and outcome.commits and not activity.at_work(self._worktree, self._journal.moves()):
                     tidy(self._worktree)
         except Later as later:
             outcome.waiting = str(later)
@@ -192,7 +180,7 @@ class Committer:
             if reason := activity.busy(self._worktree):
                 raise Later(reason)
             blocked = len(outcome.blocked)
-            with self._opened() as repo:
+            with opened(self._worktree) as repo:
                 self._commit_batch(repo, jobs, outcome)
             if not outcome.insist and len(outcome.blocked) == blocked:
                 return
@@ -202,7 +190,7 @@ class Committer:
         last = next(self._journal.records(), None)
         if last is None or head.commit in {None, last.head, self._looked_at} or head.ref is None:
             return
-        with self._opened() as repo:
+        with opened(self._worktree) as repo:
             if contains(self._worktree, repo, head.commit or "", last.head):
                 recover.note_left_out(self._worktree, repo, last, head.commit or "", int(self._store.now()))
             elif found := recover.dropped(self._worktree, repo, head.commit or ""):
@@ -213,26 +201,13 @@ class Committer:
     def _refuse_busy(self, outcome: _Outcome, *, alone: bool) -> None:
         if reason := activity.busy(self._worktree):
             raise Later(reason)
-        left = 0.0 if outcome.insist else activity.wait(self._worktree, alone=alone)
+        moves = self._journal.moves()
+        left = 0.0 if outcome.insist else activity.wait(self._worktree, moves, alone=alone)
         if left and alone and left <= activity.SETTLE:
             time.sleep(left)  # the user's command is done, and no other write waits for this one
-            left = activity.wait(self._worktree, alone=alone)
+            left = activity.wait(self._worktree, moves, alone=alone)
         if left:
             raise Later(_AT_WORK)
-
-    @contextmanager
-    def _opened(self) -> Iterator[Repo]:
-        """The repository, open from the first batch on: where many write, it has many packs, and each is opened."""
-        with readable(self._worktree):
-            if self._repo is None:
-                self._repo = open_repo(self._worktree)
-                weakref.finalize(self, self._repo.close)
-            try:
-                yield self._repo
-                let_go(self._repo)
-            except KeyError:
-                self._repo = None  # what is missing may be there for a process that looks anew
-                raise
 
     def _commit_batch(self, repo: Repo, jobs: Sequence[Intent], outcome: _Outcome) -> None:
         deadline = time.monotonic() + (SAVE_TRIES if outcome.insist else TRIES)
@@ -258,7 +233,7 @@ class Committer:
         tree = draft.tree_of(start) if start else None
         file_modes = read_settings(self._worktree.common_dir / "config").get("core.filemode", "true") != "false"
         disk = look(self._worktree, draft, jobs, file_modes=file_modes)
-        if any(_half_written(disk, job) for job in jobs):
+        if disk.filling:
             return False
         batch = _Batch(start, tree, self._people.committer() or "")
         self._build(draft, batch, jobs, disk, when)
@@ -286,8 +261,7 @@ class Committer:
             return index.result()
 
     def _build(self, draft: Draft, batch: _Batch, jobs: Sequence[Intent], disk: OnDisk, when: int) -> None:
-        paths = [self._worktree.prefix + noted.path for job in jobs for noted in job.paths]
-        in_conflict = ref_update.unmerged(self._worktree, paths)
+        in_conflict = git.unmerged(self._worktree)
         for job in jobs:
             author = job.author or self._people.author()
             reason = self._block(job, disk, in_conflict)
@@ -314,11 +288,7 @@ class Committer:
         """Put the job's commit at the end of the batch, if it changes anything."""
         wanted = [(noted.path, disk.wanted(noted)) for noted in job.paths]
         entries = {os.fsencode(self._worktree.prefix + path): entry for path, (ours, entry) in wanted if ours}
-        edits = {}
-        for name, entry in entries.items():
-            new = (entry.mode, entry.blob) if entry else None
-            if draft.lookup(batch.tree, name) != new:
-                edits[name] = new
+        edits = {name: entry for name, entry in entries.items() if draft.lookup(batch.tree, name) != entry}
         made = ""
         if edits:
             batch.committer = batch.committer or author
@@ -338,10 +308,3 @@ class Committer:
             outcome.notes.append(self._people.unsigned)
         if batch.jobs:
             self._journal.settle(BatchRecord(batch.tip.decode() if batch.tip else "", batch.jobs))
-
-
-def _half_written(disk: OnDisk, job: Intent) -> bool:
-    """Whether a file looks as if `git stash pop` were writing it: it makes the file empty, and then fills it."""
-    found = ((noted, disk.files.get(noted.path)) for noted in job.paths)
-    short = (one.status for noted, one in found if one and one.status and one.status.st_size < (noted.size or 0))
-    return any(time.time() - status.st_mtime < HALF_WRITTEN for status in short)

@@ -190,31 +190,6 @@ def identity(worktree: Worktree, role: str = "COMMITTER") -> str | None:
     return done.text[: done.text.rindex(">") + 1]
 
 
-def callers(worktree: Worktree) -> tuple[str | None, str | None, bool]:
-    """Author, committer (as `identity` says) and whether commits shall be signed: one question where three would do.
-
-    `git var -l` guesses a name where `git var GIT_AUTHOR_IDENT` refuses, so it is believed only where somebody stated
-    name and address.
-    """
-    done = run(worktree, "var", "-l")
-    rows = [line.partition("=") for line in done.text.splitlines()] if not done.code else []
-    said = {key.lower(): value if equals else "true" for key, equals, value in rows}
-    asked = not rows or "commit.gpgsign" in said
-    signs = asked and setting(worktree, "commit.gpgsign", kind="bool") == "true"  # git knows its words for true
-
-    def who(role: str) -> str | None:
-        own = role.lower()
-        stated = all(
-            os.environ.get(f"GIT_{role}_{part.upper()}", said.get(f"{own}.{part}", said.get(f"user.{part}")))
-            for part in ("name", "email")
-        )
-        ident = said.get(f"git_{own}_ident", "")
-        whole = ident[: ident.rfind(">") + 1]
-        return whole if stated and whole and not whole.startswith(" <") else identity(worktree, role)
-
-    return who("AUTHOR"), who("COMMITTER"), signs
-
-
 def setting(worktree: Worktree, key: str, *, kind: str | None = None) -> str | None:
     """One setting with everything that applies here, None if unset; `kind` as in `git config --type`."""
     done = run(worktree, "config", *([f"--type={kind}"] if kind else []), "--get", key)
@@ -266,14 +241,10 @@ def _quoted(path: str) -> bytes:
     return b'"' + raw.replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"' if raw.startswith(b'"') else raw
 
 
-def unmerged(worktree: Worktree, paths: Iterable[str]) -> tuple[str, ...]:
-    """Those of the paths (relative to `top`) that are in conflict in git's index."""
-    done = run(worktree, "ls-files", "-u", "-z")
-    wanted = frozenset(paths)
-    if not done.out:
-        return ()
-    found = {os.fsdecode(row.partition(b"\t")[2]) for row in done.out.split(b"\0")[:-1]}
-    return tuple(sorted(found & wanted))
+def unmerged(worktree: Worktree) -> frozenset[str]:
+    """The paths (relative to `top`) that are in conflict in git's index."""
+    rows = run(worktree, "ls-files", "-u", "-z").out.split(b"\0")[:-1]
+    return frozenset(os.fsdecode(row.partition(b"\t")[2]) for row in rows)
 
 
 def staged(worktree: Worktree, paths: Iterable[str]) -> dict[str, tuple[int, str, int]]:
@@ -302,20 +273,6 @@ def checked_out(worktree: Worktree, path: str, blob: str) -> bytes | None:
     """A blob as git would write it to `path` (line endings, filters); None where git said no."""
     done = run(worktree, "cat-file", "--filters", f"--path={path}", blob)
     return done.out if not done.code else None
-
-
-def update_index(worktree: Worktree, index: Path, rows: bytes) -> Done:
-    """Apply `--index-info` rows to an index file that is not git's own (a copy)."""
-    return run(
-        worktree,
-        "update-index",
-        "--add",
-        "--replace",
-        "-z",
-        "--index-info",
-        stdin=rows,
-        extra={"GIT_INDEX_FILE": str(index)},
-    )
 
 
 def signed_commit(

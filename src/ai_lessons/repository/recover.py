@@ -61,7 +61,7 @@ def swept(
             if data is not None and one.path not in disk.unreadable and _read(worktree, one.path) != data:
                 name, now = os.fsencode(worktree.prefix + one.path), disk.files.get(one.path)
                 there = draft.lookup(tree, name)
-                as_committed = (there[1] if there else None) == (now.blob if now else None)
+                as_committed = (there[1] if there else None) == (now[1] if now else None)
                 if as_committed and not _was_committed(worktree, job, head, name, blob_id(data)):
                     gone[one.path] = data
         if gone:
