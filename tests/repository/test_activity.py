@@ -89,4 +89,3 @@ def test_without_an_index_or_a_reflog_nothing_is_a_sign(tmp_path: Path, git: Git
     git(tmp_path, "init", "-q", "r")
     found = locate(tmp_path / "r")
     assert (index_mark(found), wait(found, [], alone=True)) == ("", 0.0)
-

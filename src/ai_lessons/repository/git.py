@@ -90,14 +90,18 @@ def run(
     stdin: bytes = b"",
     extra: Mapping[str, str] | None = None,
     timeout: float = TIMEOUT,
+    terminal: bool = False,
 ) -> Done:
     """Run git on an accepted repository, in its top folder or in `cwd`. The exit code is the caller's business.
+
+    `terminal`: git may ask the person at the terminal.
 
     Raises:
         GitMissing: there is no git. StorageFailed: it did not end within `timeout` seconds, or could not be started.
     """
     flags = fixed(worktree, arguments)
-    return _run((*flags, *arguments), cwd or worktree.top, stdin, environment(worktree, extra or {}), timeout)
+    env = environment(worktree, extra or {})
+    return _run((*flags, *arguments), cwd or worktree.top, stdin, env, timeout, terminal=terminal)
 
 
 def run_outside(*arguments: str, timeout: float = TIMEOUT) -> Done:
@@ -109,12 +113,14 @@ def run_outside(*arguments: str, timeout: float = TIMEOUT) -> Done:
     return _run((*_NO_PROGRAMS, *_NO_HOOKS, *arguments), Path("/"), b"", environment(None, {}), timeout)
 
 
-def _run(arguments: Sequence[str], cwd: Path, stdin: bytes, env: Mapping[str, str], timeout: float) -> Done:
+def _run(
+    arguments: Sequence[str], cwd: Path, stdin: bytes, env: Mapping[str, str], timeout: float, *, terminal: bool = False
+) -> Done:
     found = program()
     if found is None:
         raise GitMissing
     try:
-        done = programs.run([found, *arguments], cwd=cwd, stdin=stdin, env=env, timeout=timeout)
+        done = programs.run([found, *arguments], cwd=cwd, stdin=stdin, env=env, timeout=timeout, terminal=terminal)
     except subprocess.TimeoutExpired as error:
         raise StorageFailed(f"git {_command(arguments)} did not end within {timeout:.0f} seconds") from error
     except OSError as error:

@@ -9,14 +9,11 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import signal
-import subprocess
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ai_lessons.errors import NotFound, Unreachable
+from ai_lessons.errors import NotFound, StorageFailed, Unreachable
 from ai_lessons.repository import git
-from ai_lessons.repository.files import READ_LIMIT, translated
+from ai_lessons.repository.files import READ_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -126,48 +123,16 @@ class Network:
         return tuple(PushResult(wish.target, *told.get(wish.target, ("done", ""))) for wish in wishes)
 
     def _run(self, *arguments: str) -> Done:
-        found = git.program()
-        if found is None:
-            raise NotFound("program", "git", hint="sharing needs git: install it; until then everything else works")
         extra = {"GIT_TERMINAL_PROMPT": "1" if self._ask else "0", **self._ssh()}
-        with (
-            translated(found),
-            subprocess.Popen(
-                [found, *git.fixed(self._worktree, arguments), *_HTTP_PATIENCE, *arguments],
-                cwd=self._worktree.top,
-                env=git.environment(self._worktree, extra),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=not self._ask,  # without a terminal nothing that git starts can ask a question
-            ) as process,
-        ):
-            try:
-                out, err = process.communicate(timeout=SECONDS)
-            except subprocess.TimeoutExpired:
-                self._end(process)
-                raise Unreachable(
-                    f"{self._remote} gave no answer within {SECONDS:.0f} seconds",
-                    hint=f"what you wrote is kept; see whether this works: git fetch {self._remote}",
-                ) from None
-            except BaseException:
-                self._end(process)
-                raise
-        return git.Done(process.returncode, out, err.decode(errors="replace").strip())
-
-    def _end(self, process: subprocess.Popen[bytes]) -> None:
-        """End git and what it started, which would else keep our pipes open."""
-        if self._ask:
-            process.terminate()  # git ends its own children when it is asked to
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(2)
-            process.kill()
-        else:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-        for pipe in (process.stdout, process.stderr):
-            if pipe is not None:
-                pipe.close()
+        try:
+            return git.run(
+                self._worktree, *_HTTP_PATIENCE, *arguments, extra=extra, timeout=SECONDS, terminal=self._ask
+            )
+        except StorageFailed as error:
+            raise Unreachable(
+                f"{self._remote} gave no answer within {SECONDS:.0f} seconds",
+                hint=f"what you wrote is kept; see whether this works: git fetch {self._remote}",
+            ) from error
 
     def _ssh(self) -> dict[str, str]:
         """The ssh command with a limit to its patience, and without questions where nobody could answer."""
