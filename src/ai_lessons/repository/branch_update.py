@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 SECONDS: Final = 5.0
 """How long to try against a user who works with git meanwhile."""
 
-PATIENCE, WRITE_PATIENCE = 30.0, 60.0
-"""Seconds to wait for another process of ours that is committing, or writing files."""
+PATIENCE = 30.0
+"""Seconds to wait for another process of ours that is committing."""
 
 _NOTE: Final = "checkout"
 
@@ -200,14 +200,7 @@ class _Checkout:
     def run(self, repo: Repo, head: Head, mark: str) -> tuple[str, ...] | None:
         """Branch and index, then the files; None, and nothing has changed, if either moved meanwhile."""
         store, worktree = self._store, self._store.worktree
-        with (
-            held(store.state_dir / "write.lock", patience=WRITE_PATIENCE) as mine,
-            files.Staging(store.root) as staging,
-        ):
-            if not mine:
-                raise StorageFailed(
-                    f"another process has been writing to {store.root} for {WRITE_PATIENCE:.0f} seconds"
-                )
+        with store.writing(), files.Staging(store.root) as staging:
             self._note()  # before the first file, whose temporary name only the note tells
             done = False
             try:

@@ -21,7 +21,6 @@ from ai_lessons.knowledge.layout import slug
 from ai_lessons.repository import activity, files, git, ref_update
 from ai_lessons.repository.branch_update import committing
 from ai_lessons.repository.commit_builder import People, make_commit
-from ai_lessons.repository.locks import held
 from ai_lessons.repository.objects import Draft, opened
 from ai_lessons.repository.proposal.proposing import HEADS, intent, signature
 from ai_lessons.repository.sync_merge import ConflictChoice, Torn, plan, texts
@@ -137,7 +136,6 @@ def is_ancestor(worktree: Worktree, one: str, other: str) -> bool:
 
 MERGE_SECONDS: Final = 600.0
 LOCK_SECONDS: Final = 5.0
-WRITE_PATIENCE: Final = 60.0
 AGAIN: Final = "ai-lessons admin sync"
 
 
@@ -198,9 +196,7 @@ def bring(store: Store, place: RemoteBranch) -> Brought:
         Conflict: somebody is in the middle of git. UnsavedEdits: an edit that is in no commit is in the way.
         Refused: the two have no commit in common, or git has no name for the user. StorageFailed: the disk said no.
     """
-    with committing(store), held(store.state_dir / "write.lock", patience=WRITE_PATIENCE) as mine:
-        if not mine:
-            raise StorageFailed(f"another process has been writing to {store.root} for {WRITE_PATIENCE:.0f} seconds")
+    with committing(store), store.writing():
         branch(store)
         head, tip = store.head().commit, read_ref(store.worktree, place.tracking)
         if tip is None or tip == head or (head and is_ancestor(store.worktree, tip, head)):
