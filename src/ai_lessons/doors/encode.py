@@ -40,7 +40,7 @@ KEYS: Mapping[str, str] = {
     "lessons.LessonChange": "id handle path commit change target? notes?",
     "relations.Line": "source relation target weight",
     "reports.Report": "files problems fixed",
-    "syncing.TornEntry": "id title path reasons ours theirs",
+    "sync_bring.TornEntry": "id title path reasons ours theirs",
     "opened.TierState": "tier=name state path why hint url",
     "reports.Written": "id handle path commit notes?",
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
@@ -16,11 +16,23 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from dulwich.objects import ObjectID
 
-from ai_lessons.errors import Conflict, Refused, StorageFailed, UnsavedEdits, UnsupportedRepository
+from ai_lessons.errors import (
+    Conflict,
+    InvalidEntry,
+    NotFound,
+    Refused,
+    StorageFailed,
+    UnsavedEdits,
+    UnsupportedRepository,
+)
+from ai_lessons.knowledge import layout
+from ai_lessons.knowledge.entries import HANDLE_LENGTH, handle
 from ai_lessons.knowledge.layout import slug
+from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.repository import activity, files, git, ref_update
 from ai_lessons.repository.branch_update import committing
 from ai_lessons.repository.commit_builder import People, make_commit
+from ai_lessons.repository.history import unified
 from ai_lessons.repository.objects import Draft, opened
 from ai_lessons.repository.proposal.proposing import HEADS, intent, signature
 from ai_lessons.repository.sync_merge import ConflictChoice, Torn, plan, texts
@@ -28,11 +40,12 @@ from ai_lessons.repository.sync_network import RemoteBranch, place_of
 from ai_lessons.repository.worktree import checked_out_at, read_ref
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from dulwich.repo import Repo
 
+    from ai_lessons.knowledge.entries import Entry
     from ai_lessons.repository.proposal.proposing import CommitSignature
     from ai_lessons.repository.store import Store
     from ai_lessons.repository.sync_merge import MergePlan, Torn
@@ -152,11 +165,22 @@ class Brought:
     torn: tuple[Torn, ...] = ()
 
 
-class ConflictSides(NamedTuple):
-    """A torn file with what the base and each side have (`base`, `ours`, `theirs`), None for no file."""
+@dataclass(frozen=True, slots=True)
+class TornEntry:
+    """A file that both sides changed and that has no merge. `id` is what to call it: a handle, else the path.
 
-    torn: Torn
-    texts: Mapping[str, bytes | None]
+    `ours` and `theirs` are what each side has, None if it has no such file or it is no text; the two diffs lead there
+    from what both began with, and are empty where a side has no such file.
+    """
+
+    id: str
+    title: str
+    path: str
+    reasons: tuple[str, ...]
+    ours: str | None
+    theirs: str | None
+    our_diff: str = ""
+    their_diff: str = ""
 
 
 def where(store: Store, remote: str | None = None) -> RemoteBranch:
@@ -216,22 +240,71 @@ def bring(store: Store, place: RemoteBranch) -> Brought:
         return Brought(target, received, merged)
 
 
-def torn_now(store: Store, place: RemoteBranch) -> tuple[ConflictSides, ...]:
+def torn_now(store: Store, place: RemoteBranch) -> tuple[TornEntry, ...]:
     """The files that need a person, as far as is known of the remote's branch without asking it."""
+    with _torn(store, place) as (repo, found):
+        return tuple(_entry(repo, torn) for torn in found)
+
+
+@contextmanager
+def _torn(store: Store, place: RemoteBranch) -> Iterator[tuple[Repo, tuple[Torn, ...]]]:
     head, tip = store.head().commit, read_ref(store.worktree, place.tracking)
-    if head is None or tip is None or is_ancestor(store.worktree, tip, head) or is_ancestor(store.worktree, head, tip):
-        return ()
     with opened(store.worktree) as repo:
-        made = _plan(store, repo, Draft(repo), place, head, tip, Decisions(store.state_dir))
-        return tuple(ConflictSides(torn, texts(repo, torn)) for torn in made.plan.torn)
+        if not head or not tip or is_ancestor(store.worktree, tip, head) or is_ancestor(store.worktree, head, tip):
+            yield repo, ()
+        else:
+            made = _plan(store, repo, Draft(repo), place, head, tip, Decisions(store.state_dir))
+            yield repo, made.plan.torn
 
 
-def decide(store: Store, place: RemoteBranch, torn: Torn, choice: ConflictChoice) -> Brought:
+def _entry(repo: Repo, torn: Torn) -> TornEntry:
+    path, sides = torn.path, texts(repo, torn)
+    ours, theirs = _text(sides["ours"]), _text(sides["theirs"])
+    found = entry_of(path, ours) or entry_of(path, theirs)
+    named = found is not None and not found.derived
+    return TornEntry(
+        id=handle(found.kind, found.id, HANDLE_LENGTH) if found and named else path,
+        title=found.title if found else path.rpartition("/")[2],
+        path=path,
+        reasons=torn.reasons,
+        ours=ours,
+        theirs=theirs,
+        our_diff=_diff(path, sides, "ours"),
+        their_diff=_diff(path, sides, "theirs"),
+    )
+
+
+def _diff(path: str, sides: Mapping[str, bytes | None], side: str) -> str:
+    """From what both began with to what one side has; nothing where it has no such file."""
+    made = sides[side]
+    return "" if made is None else unified(path, sides["base"], made)
+
+
+def _text(data: bytes | None) -> str | None:
+    try:
+        return None if data is None else data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def entry_of(path: str, text: str | None) -> Entry | None:
+    """What a text says as the entry of its path; None if it is none, or cannot be read."""
+    try:
+        return read_entry(path, text.encode()) if text is not None and layout.place(path) else None
+    except InvalidEntry:
+        return None
+
+
+def decide(store: Store, place: RemoteBranch, path: str, choice: ConflictChoice) -> Brought:
     """Note what a person chose for one torn file; the merge is made as soon as there is a choice for all of them.
 
     Raises:
-        as `bring`.
+        as `bring`. NotFound: the file is in no conflict.
     """
+    with _torn(store, place) as (_, found):
+        torn = next((one for one in found if one.path == path), None)
+    if torn is None:
+        raise NotFound("conflict", path)
     Decisions(store.state_dir).note(torn, choice)
     return bring(store, place)
 
