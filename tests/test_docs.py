@@ -22,9 +22,9 @@ from ai_lessons.knowledge.checks import check_entry
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.layout import lesson_path, place
 from ai_lessons.library import answers, reports
+from ai_lessons.library import syncing as sharing
 from ai_lessons.library.governance import enforced
 from ai_lessons.library.rules import rule_answers
-from ai_lessons.library.sharing import syncing as sharing
 from docs_world import Session, align, rewritten, shape, steps
 from test_architecture import MAY_IMPORT
 

@@ -24,7 +24,7 @@ from ai_lessons.library.promotion.promotions import Promoted
 from ai_lessons.library.reports import Imported, Outdated, Written
 from ai_lessons.library.rules.rule_answers import Suggested
 from ai_lessons.library.running import Ran
-from ai_lessons.library.sharing.syncing import Conflicts, Resolved, TornEntry
+from ai_lessons.library.syncing import Conflicts, Resolved, TornEntry
 
 LESSON = Light(
     "01J",

@@ -8,11 +8,10 @@ import pytest
 
 from ai_lessons.errors import InvalidEntry, NotFound, Refused, Unreachable, UsageError
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library import browsing, editing, health, indexing, model, setup, validating
+from ai_lessons.library import browsing, editing, health, indexing, model, recovering, setup, validating
 from ai_lessons.library.opened import Library
 from ai_lessons.library.rules import rule_count
 from ai_lessons.library.setup import init_repository
-from ai_lessons.library.sharing import recovering
 from library.world import DOC, LESSON, OTHER, SCRIPT, World, lesson, options, rule
 
 if TYPE_CHECKING:

@@ -19,9 +19,11 @@ from ai_lessons.library import (
     importing,
     lesson_writing,
     migrating,
+    recovering,
     restoring,
     searching,
     setup,
+    syncing,
     validating,
 )
 from ai_lessons.library.answers import Query
@@ -30,7 +32,6 @@ from ai_lessons.library.porting import import_bundle
 from ai_lessons.library.reports import LessonDraft, ResourceDraft
 from ai_lessons.library.rules import rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
-from ai_lessons.library.sharing import recovering, syncing
 from library.world import LESSON, RULE, SCRIPT
 
 if TYPE_CHECKING:

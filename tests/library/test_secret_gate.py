@@ -11,7 +11,18 @@ import pytest
 
 from ai_lessons.errors import InvalidEntry, Refused, UsageError
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library import browsing, editing, importing, lesson_writing, refreshing, restoring, setup, validating
+from ai_lessons.library import (
+    browsing,
+    editing,
+    importing,
+    lesson_writing,
+    recovering,
+    refreshing,
+    restoring,
+    setup,
+    syncing,
+    validating,
+)
 from ai_lessons.library.lessons import Targets
 from ai_lessons.library.porting import import_bundle, porting_export
 from ai_lessons.library.reports import LessonDraft, ResourceDraft
@@ -19,7 +30,6 @@ from ai_lessons.library.rules import rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
 from ai_lessons.library.secrets import secret_scan
 from ai_lessons.library.setup import init_repository
-from ai_lessons.library.sharing import recovering, syncing
 from library.secret_world import FAKE, mark_of
 from library.world import LESSON, OTHER, lesson, rule
 

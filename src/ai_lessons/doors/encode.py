@@ -37,7 +37,7 @@ KEYS: Mapping[str, str] = {
     "relations.Line": "source relation target weight",
     "rows.IndexRefresh": "entries passages embedded missing rebuilt notes",
     "reports.Report": "files problems fixed",
-    "syncing.TornEntry": "id title path reasons ours theirs",
+    "sync_bring.TornEntry": "id title path reasons ours theirs",
     "opened.TierState": "tier=name state path why hint url",
     "reports.Written": "id handle path commit notes?",
 }

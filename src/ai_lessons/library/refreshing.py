@@ -16,9 +16,9 @@ from ai_lessons.knowledge import markdown
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.yaml_edit import REMOVE
 from ai_lessons.library.checking import checked
+from ai_lessons.library.incoming import as_doc, take
 from ai_lessons.library.reports import Refreshed
 from ai_lessons.library.secrets import secret_scan
-from ai_lessons.library.sharing.incoming import as_doc, take
 from ai_lessons.repository.outside import Outside, expanded
 from ai_lessons.repository.running.trust import Trust
 from ai_lessons.repository.sources import Sources
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Light
+    from ai_lessons.library.incoming import Incoming
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import Parts
-    from ai_lessons.library.sharing.incoming import Incoming
 
 SOURCE = "source"
 

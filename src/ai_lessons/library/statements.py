@@ -106,7 +106,7 @@ def _attested(parts: Parts, entries: Mapping[str, Entry]) -> dict[str, Attested]
 def _me(parts: Parts) -> _Me:
     from ai_lessons.repository import git  # starts programs, which a load that has nothing to look at need not pay
 
-    author, committer, _ = git.callers(parts.store.worktree)
+    author, committer = git.identity(parts.store.worktree, "AUTHOR"), git.identity(parts.store.worktree)
     return _Me(author or "", _address(author), _address(committer))
 
 

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ai_lessons.errors import InvalidEntry, NotFound, Refused, UsageError
-from ai_lessons.knowledge.entries import HANDLE_LENGTH, handle
-from ai_lessons.knowledge.frontmatter import read_entry
+from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.knowledge.layout import place
 from ai_lessons.knowledge.merging import RULE
 from ai_lessons.library.checking import checked
 from ai_lessons.library.rules.rule_desk import desk, refuse_agents
 from ai_lessons.library.secrets import secret_gate
+from ai_lessons.repository import sync as syncing
+from ai_lessons.repository import sync_bring
 from ai_lessons.repository import undo as reverts
-from ai_lessons.repository.history import unified
-from ai_lessons.repository.sharing import sync as syncing
-from ai_lessons.repository.sharing import sync_bring
-from ai_lessons.repository.sharing.sync_merge import IN_THE_WAY, ConflictChoice
 from ai_lessons.repository.store import Change, blob_id
+from ai_lessons.repository.sync_merge import IN_THE_WAY, ConflictChoice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ai_lessons.knowledge.entries import Entry
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import Parts
-    from ai_lessons.repository.sharing.sync_bring import ConflictSides
+
+Synced = syncing.Synced
+TornEntry = sync_bring.TornEntry
+"""What the repository tells of a sync, and of a file in conflict; the doors show it as it is."""
 
 TAKES = ("ours", "theirs", "edit")
 ARRIVED_NAMED = 10
@@ -39,47 +38,11 @@ _EXPLAINED = (
 
 
 @dataclass(frozen=True, slots=True)
-class TornEntry:
-    """A file that both sides changed and that has no merge. `id` is what to call it: a handle, else the path.
-
-    `ours` and `theirs` are what each side has, None if it has no such file or it is no text; the two diffs lead there
-    from what both began with, and are empty where a side has no such file.
-    """
-
-    id: str
-    title: str
-    path: str
-    reasons: tuple[str, ...]
-    ours: str | None
-    theirs: str | None
-    our_diff: str = ""
-    their_diff: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Synced:
-    """How a sync ended; see `SyncResult`. With `conflicts` nothing was merged or pushed to `branch`."""
-
-    remote: str
-    branch: str
-    received: int
-    sent: int
-    merged: tuple[str, ...]
-    proposals: tuple[str, ...]
-    arrived: tuple[str, ...]
-    commit: str | None
-    conflicts: tuple[TornEntry, ...] = ()
-    kept: str = ""
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Conflicts:
     """The files that need a person, and where the other side comes from."""
 
     theirs: str
     entries: tuple[TornEntry, ...]
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,22 +85,9 @@ def sync(library: Library, remote: str | None = None, *, ask: bool = False) -> S
     _, said = parts.usages.share(at_least=1)
     done = syncing.sync(parts.store, remote=remote, ask=ask, proposals=lambda: _own_proposals(parts))
     parts.current()
-    torn = sync_bring.torn_now(parts.store, done.place) if done.torn else ()
     more = len(done.arrived) - ARRIVED_NAMED
     arrived = (f"{more} more proposals arrived: ai-lessons admin pending-rules",) if more > 0 else ()
-    return Synced(
-        done.place.remote,
-        done.place.branch,
-        done.received,
-        done.sent,
-        done.merged,
-        done.proposals,
-        done.arrived[:ARRIVED_NAMED],
-        done.head,
-        tuple(map(_entry, torn)),
-        done.kept,
-        (*said, *arrived, *done.notes, *parts.notes()),
-    )
+    return replace(done, arrived=done.arrived[:ARRIVED_NAMED], notes=(*said, *arrived, *done.notes, *parts.notes()))
 
 
 def _remote(parts: Parts, named: str | None) -> str:
@@ -170,10 +120,7 @@ def conflicts(library: Library, ref: str | None = None, *, remote: str | None = 
     parts = library.primary
     here = sync_bring.where(parts.store, remote)
     torn = sync_bring.torn_now(parts.store, here)
-    entries = tuple(map(_entry, torn if ref is None else [_find(parts, torn, ref)]))
-    others = syncing.others_conflicts(parts.store, here)
-    notes = [f"{name} holds somebody else's side of a conflict that is not settled yet" for name in others]
-    return Conflicts(here.name, entries, tuple(notes))
+    return Conflicts(here.name, torn if ref is None else (_find(parts, torn, ref),))
 
 
 def resolve(
@@ -197,8 +144,7 @@ def resolve(
     if take not in TAKES:
         raise UsageError(f"{take!r} is no way to settle a conflict", hint="--take ours, --take theirs or --take edit")
     here = sync_bring.where(parts.store, remote)
-    sides = _find(parts, sync_bring.torn_now(parts.store, here), ref)
-    entry = _entry(sides)
+    entry = _find(parts, sync_bring.torn_now(parts.store, here), ref)
     if IN_THE_WAY in entry.reasons and take != "ours":
         raise UsageError(
             f"{entry.path} cannot be both a file and a folder", hint="rename yours and commit it, or --take ours"
@@ -206,19 +152,18 @@ def resolve(
     if RULE in entry.reasons:
         refuse_agents(parts, "choose between two versions of")
     choice = ConflictChoice(take, _edited(parts, entry, editor) if take == "edit" else None)
-    brought = sync_bring.decide(parts.store, here, sides.torn, choice)
-    left = tuple(map(_entry, sync_bring.torn_now(parts.store, here))) if brought.torn else ()
+    brought = sync_bring.decide(parts.store, here, entry.path, choice)
+    left = sync_bring.torn_now(parts.store, here) if brought.torn else ()
     parts.current()
     return Resolved(entry.id, entry.path, take, left, None if brought.torn else brought.head)
 
 
-def _find(parts: Parts, torn: Sequence[ConflictSides], ref: str) -> ConflictSides:
+def _find(parts: Parts, torn: Sequence[TornEntry], ref: str) -> TornEntry:
     wanted = {ref.strip(), parts.inside(ref) or ref}
-    for sides in torn:
-        entry = _entry(sides)
+    for entry in torn:
         if {entry.id, entry.path} & wanted or entry.id.casefold() == ref.strip().casefold():
-            return sides
-    known = [_entry(sides).id for sides in torn]
+            return entry
+    known = [entry.id for entry in torn]
     raise NotFound("conflict", ref, suggestions=known[:5], hint="" if known else "see: ai-lessons admin conflicts")
 
 
@@ -237,46 +182,9 @@ def _edited(parts: Parts, entry: TornEntry, editor: Callable[[str, str], str | N
         raise UsageError("nothing was edited, so nothing is decided", hint="--take ours or --take theirs")
     data = made.partition(CUT)[0].encode()
     secret_gate.refuse(parts, {entry.path: data}, entry.ours + entry.theirs)
-    if place(entry.path) is not None and _read(entry.path, entry.ours) is not None:
+    if place(entry.path) is not None and sync_bring.entry_of(entry.path, entry.ours) is not None:
         checked(entry.path, data)
     return data
-
-
-def _entry(sides: ConflictSides) -> TornEntry:
-    path = sides.torn.path
-    ours, theirs = _text(sides.texts["ours"]), _text(sides.texts["theirs"])
-    found = _read(path, ours) or _read(path, theirs)
-    named = found is not None and not found.derived
-    return TornEntry(
-        id=handle(found.kind, found.id, HANDLE_LENGTH) if found and named else path,
-        title=found.title if found else path.rpartition("/")[2],
-        path=path,
-        reasons=sides.torn.reasons,
-        ours=ours,
-        theirs=theirs,
-        our_diff=_diff(sides, "ours"),
-        their_diff=_diff(sides, "theirs"),
-    )
-
-
-def _diff(sides: ConflictSides, side: str) -> str:
-    """From what both began with to what one side has; nothing where it has no such file."""
-    made = sides.texts[side]
-    return "" if made is None else unified(sides.torn.path, sides.texts["base"], made)
-
-
-def _text(data: bytes | None) -> str | None:
-    try:
-        return None if data is None else data.decode()
-    except UnicodeDecodeError:
-        return None
-
-
-def _read(path: str, text: str | None) -> Entry | None:
-    try:
-        return read_entry(path, text.encode()) if text is not None and place(path) else None
-    except InvalidEntry:
-        return None
 
 
 def undo(library: Library, count: int = 1) -> tuple[Undone, ...]:

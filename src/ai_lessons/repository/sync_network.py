@@ -9,17 +9,14 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import signal
-import subprocess
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ai_lessons.errors import NotFound, Unreachable
+from ai_lessons.errors import NotFound, StorageFailed, Unreachable
 from ai_lessons.repository import git
-from ai_lessons.repository.files import translated
+from ai_lessons.repository.files import READ_LIMIT
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from ai_lessons.repository.git import Done
     from ai_lessons.repository.worktree import Worktree
@@ -126,48 +123,16 @@ class Network:
         return tuple(PushResult(wish.target, *told.get(wish.target, ("done", ""))) for wish in wishes)
 
     def _run(self, *arguments: str) -> Done:
-        found = git.program()
-        if found is None:
-            raise NotFound("program", "git", hint="sharing needs git: install it; until then everything else works")
         extra = {"GIT_TERMINAL_PROMPT": "1" if self._ask else "0", **self._ssh()}
-        with (
-            translated(found),
-            subprocess.Popen(
-                [found, *git.fixed(self._worktree, arguments), *_HTTP_PATIENCE, *arguments],
-                cwd=self._worktree.top,
-                env=git.environment(self._worktree, extra),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=not self._ask,  # without a terminal nothing that git starts can ask a question
-            ) as process,
-        ):
-            try:
-                out, err = process.communicate(timeout=SECONDS)
-            except subprocess.TimeoutExpired:
-                self._end(process)
-                raise Unreachable(
-                    f"{self._remote} gave no answer within {SECONDS:.0f} seconds",
-                    hint=f"what you wrote is kept; see whether this works: git fetch {self._remote}",
-                ) from None
-            except BaseException:
-                self._end(process)
-                raise
-        return git.Done(process.returncode, out, err.decode(errors="replace").strip())
-
-    def _end(self, process: subprocess.Popen[bytes]) -> None:
-        """End git and what it started, which would else keep our pipes open."""
-        if self._ask:
-            process.terminate()  # git ends its own children when it is asked to
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(2)
-            process.kill()
-        else:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-        for pipe in (process.stdout, process.stderr):
-            if pipe is not None:
-                pipe.close()
+        try:
+            return git.run(
+                self._worktree, *_HTTP_PATIENCE, *arguments, extra=extra, timeout=SECONDS, terminal=self._ask
+            )
+        except StorageFailed as error:
+            raise Unreachable(
+                f"{self._remote} gave no answer within {SECONDS:.0f} seconds",
+                hint=f"what you wrote is kept; see whether this works: git fetch {self._remote}",
+            ) from error
 
     def _ssh(self) -> dict[str, str]:
         """The ssh command with a limit to its patience, and without questions where nobody could answer."""
@@ -200,3 +165,39 @@ def _state(flag: str, summary: str, err: str) -> tuple[str, str]:
     words = [line.removeprefix("remote: ").strip() for line in err.splitlines() if line.startswith("remote: ")]
     said = next((word.removeprefix("error: ") for word in words if word), "")
     return "refused", f"{reason}: {said}" if said and said not in reason else reason
+
+
+AT_ONCE = 1000
+"""Files that are read by one question to git."""
+
+
+def files(worktree: Worktree, remote: str, wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
+    """(path, content) of every version of a file whose path (relative to the root) is wanted, on the way to HEAD.
+
+    Versions larger than what we read are left out.
+    """
+    found = git.run(worktree, "rev-list", "--objects", "HEAD", "--not", f"--remotes={remote}")
+    rows = (line.partition(b" ") for line in found.out.splitlines()) if not found.code else ()
+    paths: dict[bytes, str] = {}
+    for blob, _, name in rows:
+        path = os.fsdecode(name)
+        if path.startswith(worktree.prefix) and wanted(path.removeprefix(worktree.prefix)):
+            paths[blob] = path.removeprefix(worktree.prefix)
+    blobs = list(paths)
+    for start in range(0, len(blobs), AT_ONCE):
+        for blob, data in _contents(worktree, blobs[start : start + AT_ONCE]):
+            yield paths[blob], data
+
+
+def _contents(worktree: Worktree, blobs: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    told = git.run(worktree, "cat-file", "--batch-check", stdin=b"\n".join(blobs) + b"\n")
+    rows = [line.split() for line in told.out.splitlines()]
+    small = [row[0] for row in rows if len(row) == 3 and row[1] == b"blob" and int(row[2]) <= READ_LIMIT]
+    if not small:
+        return
+    out, at = git.run(worktree, "cat-file", "--batch", stdin=b"\n".join(small) + b"\n").out, 0
+    while at < len(out):
+        end = out.index(b"\n", at)
+        blob, _, size = out[at:end].split()
+        yield blob, out[end + 1 : end + 1 + int(size)]
+        at = end + int(size) + 2

@@ -6,35 +6,149 @@ which refuses where somebody has edited what it would write. Asks no network.
 
 from __future__ import annotations
 
+import json
 import time
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from dulwich.objects import ObjectID
 
-from ai_lessons.errors import Conflict, Refused, StorageFailed, UnsavedEdits, UnsupportedRepository
-from ai_lessons.repository import activity, git, ref_update
+from ai_lessons.errors import (
+    Conflict,
+    InvalidEntry,
+    NotFound,
+    Refused,
+    StorageFailed,
+    UnsavedEdits,
+    UnsupportedRepository,
+)
+from ai_lessons.knowledge import layout
+from ai_lessons.knowledge.entries import HANDLE_LENGTH, handle
+from ai_lessons.knowledge.frontmatter import read_entry
+from ai_lessons.knowledge.layout import slug
+from ai_lessons.repository import activity, files, git, ref_update
 from ai_lessons.repository.branch_update import committing
 from ai_lessons.repository.commit_builder import People, make_commit
-from ai_lessons.repository.locks import held
+from ai_lessons.repository.history import unified
 from ai_lessons.repository.objects import Draft, opened
 from ai_lessons.repository.proposal.proposing import HEADS, intent, signature
-from ai_lessons.repository.sharing.sync_conflicts import Decisions, is_ancestor
-from ai_lessons.repository.sharing.sync_merge import Torn, plan, texts
-from ai_lessons.repository.sharing.sync_network import RemoteBranch, place_of
-from ai_lessons.repository.worktree import read_ref
+from ai_lessons.repository.sync_merge import ConflictChoice, Torn, plan, texts
+from ai_lessons.repository.sync_network import RemoteBranch, place_of
+from ai_lessons.repository.worktree import checked_out_at, read_ref
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from dulwich.repo import Repo
 
-    from ai_lessons.repository.sharing.sync_merge import ConflictChoice, MergePlan
+    from ai_lessons.knowledge.entries import Entry
+    from ai_lessons.repository.proposal.proposing import CommitSignature
     from ai_lessons.repository.store import Store
+    from ai_lessons.repository.sync_merge import MergePlan, Torn
+    from ai_lessons.repository.worktree import Worktree
+
+CONFLICTS: Final = "conflict/"
+"""Our side of a conflict is a branch below this."""
+
+_FILE: Final = "sync/decisions.json"
+
+
+class Decisions:
+    """What a person chose for torn files, in the state folder of this clone."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self._state_dir = state_dir
+        self._made: dict[str, dict[str, Any]] = self._read()
+
+    def choose(self, torn: Torn) -> ConflictChoice | None:
+        """The choice for a torn file, None if nobody has chosen, or one side has changed it since."""
+        made = self._made.get(torn.path)
+        if made is None or (made["ours"], made["theirs"]) != (torn.ours, torn.theirs):
+            return None
+        return ConflictChoice(
+            made["take"], made["text"].encode("utf-8", "surrogateescape") if made["text"] is not None else None
+        )
+
+    def note(self, torn: Torn, choice: ConflictChoice) -> None:
+        """Remember a choice.
+
+        Raises:
+            StorageFailed: it cannot be written.
+        """
+        text = None if choice.text is None else choice.text.decode("utf-8", "surrogateescape")
+        self._made[torn.path] = {"ours": torn.ours, "theirs": torn.theirs, "take": choice.take, "text": text}
+        with files.translated(_FILE, writing=True):
+            (self._state_dir / _FILE).parent.mkdir(parents=True, exist_ok=True)
+        files.write_file(self._state_dir, _FILE, json.dumps(self._made).encode())
+
+    def forget(self) -> None:
+        """Drop all choices: they are in a commit now."""
+        self._made = {}
+        (self._state_dir / _FILE).unlink(missing_ok=True)
+
+    def _read(self) -> dict[str, dict[str, Any]]:
+        try:
+            found = json.loads((self._state_dir / _FILE).read_bytes())
+        except (FileNotFoundError, ValueError):
+            return {}
+        keys = {"ours", "theirs", "take", "text"}
+        return {path: made for path, made in found.items() if isinstance(made, dict) and made.keys() == keys}
+
+
+def keep(worktree: Worktree, head: str, torn: Sequence[Torn], who: CommitSignature) -> str:
+    """The branch that keeps `head`, our side: one that an earlier look at this conflict made, moved on, or a new one.
+
+    Raises:
+        Conflict: something is in the way of such a branch.
+    """
+    for name, commit in kept(worktree).items():
+        if commit == head:
+            return name
+        if is_ancestor(worktree, commit, head) and not checked_out_at(worktree, HEADS + name):
+            _point(worktree, name, commit, head, who)
+            return name
+    stamp = datetime.fromtimestamp(who.when, UTC).strftime("%Y%m%dT%H%M%SZ")
+    name = f"{CONFLICTS}{stamp}-{slug(PurePosixPath(torn[0].path).stem)}"
+    _point(worktree, name, None, head, who)
+    return name
+
+
+def _point(worktree: Worktree, name: str, old: str | None, new: str, who: CommitSignature) -> None:
+    try:
+        moved = ref_update.move_branch(worktree, HEADS + name, old, new, who.log("sync: keep our side"))
+    except ref_update.Taken as taken:
+        raise Conflict(f"git holds {taken.lock}", hint="if no git command is running, remove that file") from taken
+    if not moved:
+        raise Conflict(f"{name} was moved meanwhile; nothing was changed", hint="try again")
+
+
+def kept(worktree: Worktree, remote: str | None = None) -> dict[str, str]:
+    """Branches that keep a side of a conflict, here or as far as is known on a remote, with their commits."""
+    start = f"refs/remotes/{remote}/" if remote else HEADS
+    done = git.run(worktree, "for-each-ref", "--format=%(refname) %(objectname)", start + CONFLICTS)
+    rows = [line.split(" ") for line in done.text.splitlines()]
+    return {ref.removeprefix(start): commit for ref, commit in rows}
+
+
+def drop(worktree: Worktree, name: str, commit: str) -> None:
+    """Delete a branch that kept a side of a conflict, if it is still at `commit` and nobody stands on it."""
+    if not checked_out_at(worktree, HEADS + name) and read_ref(worktree, HEADS + name) == commit:
+        with suppress(Conflict):
+            git.run(worktree, "update-ref", "-d", HEADS + name, commit)
+
+
+def is_ancestor(worktree: Worktree, one: str, other: str) -> bool:
+    """True if `other` has the commit `one`."""
+    done = git.run(worktree, "merge-base", "--is-ancestor", one, other)
+    return done.code == 0
+
 
 MERGE_SECONDS: Final = 600.0
 LOCK_SECONDS: Final = 5.0
-WRITE_PATIENCE: Final = 60.0
 AGAIN: Final = "ai-lessons admin sync"
 
 
@@ -51,11 +165,22 @@ class Brought:
     torn: tuple[Torn, ...] = ()
 
 
-class ConflictSides(NamedTuple):
-    """A torn file with what the base and each side have (`base`, `ours`, `theirs`), None for no file."""
+@dataclass(frozen=True, slots=True)
+class TornEntry:
+    """A file that both sides changed and that has no merge. `id` is what to call it: a handle, else the path.
 
-    torn: Torn
-    texts: Mapping[str, bytes | None]
+    `ours` and `theirs` are what each side has, None if it has no such file or it is no text; the two diffs lead there
+    from what both began with, and are empty where a side has no such file.
+    """
+
+    id: str
+    title: str
+    path: str
+    reasons: tuple[str, ...]
+    ours: str | None
+    theirs: str | None
+    our_diff: str = ""
+    their_diff: str = ""
 
 
 def where(store: Store, remote: str | None = None) -> RemoteBranch:
@@ -95,9 +220,7 @@ def bring(store: Store, place: RemoteBranch) -> Brought:
         Conflict: somebody is in the middle of git. UnsavedEdits: an edit that is in no commit is in the way.
         Refused: the two have no commit in common, or git has no name for the user. StorageFailed: the disk said no.
     """
-    with committing(store), held(store.state_dir / "write.lock", patience=WRITE_PATIENCE) as mine:
-        if not mine:
-            raise StorageFailed(f"another process has been writing to {store.root} for {WRITE_PATIENCE:.0f} seconds")
+    with committing(store), store.writing():
         branch(store)
         head, tip = store.head().commit, read_ref(store.worktree, place.tracking)
         if tip is None or tip == head or (head and is_ancestor(store.worktree, tip, head)):
@@ -117,22 +240,71 @@ def bring(store: Store, place: RemoteBranch) -> Brought:
         return Brought(target, received, merged)
 
 
-def torn_now(store: Store, place: RemoteBranch) -> tuple[ConflictSides, ...]:
+def torn_now(store: Store, place: RemoteBranch) -> tuple[TornEntry, ...]:
     """The files that need a person, as far as is known of the remote's branch without asking it."""
+    with _torn(store, place) as (repo, found):
+        return tuple(_entry(repo, torn) for torn in found)
+
+
+@contextmanager
+def _torn(store: Store, place: RemoteBranch) -> Iterator[tuple[Repo, tuple[Torn, ...]]]:
     head, tip = store.head().commit, read_ref(store.worktree, place.tracking)
-    if head is None or tip is None or is_ancestor(store.worktree, tip, head) or is_ancestor(store.worktree, head, tip):
-        return ()
     with opened(store.worktree) as repo:
-        made = _plan(store, repo, Draft(repo), place, head, tip, Decisions(store.state_dir))
-        return tuple(ConflictSides(torn, texts(repo, torn)) for torn in made.plan.torn)
+        if not head or not tip or is_ancestor(store.worktree, tip, head) or is_ancestor(store.worktree, head, tip):
+            yield repo, ()
+        else:
+            made = _plan(store, repo, Draft(repo), place, head, tip, Decisions(store.state_dir))
+            yield repo, made.plan.torn
 
 
-def decide(store: Store, place: RemoteBranch, torn: Torn, choice: ConflictChoice) -> Brought:
+def _entry(repo: Repo, torn: Torn) -> TornEntry:
+    path, sides = torn.path, texts(repo, torn)
+    ours, theirs = _text(sides["ours"]), _text(sides["theirs"])
+    found = entry_of(path, ours) or entry_of(path, theirs)
+    named = found is not None and not found.derived
+    return TornEntry(
+        id=handle(found.kind, found.id, HANDLE_LENGTH) if found and named else path,
+        title=found.title if found else path.rpartition("/")[2],
+        path=path,
+        reasons=torn.reasons,
+        ours=ours,
+        theirs=theirs,
+        our_diff=_diff(path, sides, "ours"),
+        their_diff=_diff(path, sides, "theirs"),
+    )
+
+
+def _diff(path: str, sides: Mapping[str, bytes | None], side: str) -> str:
+    """From what both began with to what one side has; nothing where it has no such file."""
+    made = sides[side]
+    return "" if made is None else unified(path, sides["base"], made)
+
+
+def _text(data: bytes | None) -> str | None:
+    try:
+        return None if data is None else data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def entry_of(path: str, text: str | None) -> Entry | None:
+    """What a text says as the entry of its path; None if it is none, or cannot be read."""
+    try:
+        return read_entry(path, text.encode()) if text is not None and layout.place(path) else None
+    except InvalidEntry:
+        return None
+
+
+def decide(store: Store, place: RemoteBranch, path: str, choice: ConflictChoice) -> Brought:
     """Note what a person chose for one torn file; the merge is made as soon as there is a choice for all of them.
 
     Raises:
-        as `bring`.
+        as `bring`. NotFound: the file is in no conflict.
     """
+    with _torn(store, place) as (_, found):
+        torn = next((one for one in found if one.path == path), None)
+    if torn is None:
+        raise NotFound("conflict", path)
     Decisions(store.state_dir).note(torn, choice)
     return bring(store, place)
 

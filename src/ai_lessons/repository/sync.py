@@ -16,15 +16,26 @@ from ai_lessons.repository import git
 from ai_lessons.repository.commit_builder import People
 from ai_lessons.repository.proposal.proposal_refs import branch_of, proposal_refs
 from ai_lessons.repository.proposal.proposing import HEADS, signature
-from ai_lessons.repository.sharing.sync_bring import AGAIN, Brought, branch, bring, count, where
-from ai_lessons.repository.sharing.sync_conflicts import drop, is_ancestor, keep, kept
-from ai_lessons.repository.sharing.sync_network import Network, Push, PushResult, RemoteBranch
+from ai_lessons.repository.sync_bring import (
+    AGAIN,
+    Brought,
+    TornEntry,
+    branch,
+    bring,
+    count,
+    drop,
+    is_ancestor,
+    keep,
+    kept,
+    torn_now,
+    where,
+)
+from ai_lessons.repository.sync_network import Network, Push, PushResult, RemoteBranch
 from ai_lessons.repository.worktree import checked_out_at, read_ref
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from ai_lessons.repository.sharing.sync_merge import Torn
     from ai_lessons.repository.store import Store
 
 TRIES: Final = 50
@@ -32,24 +43,29 @@ TRIES: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class SyncResult:
+class Synced:
     """How a sync ended. `received` and `sent` count commits; `merged` are files that both sides had changed.
 
-    `proposals` are branches that were sent, `arrived` those that are new here. With `torn` files nothing was merged,
-    and our side is on the branch `kept`. `tries` says how many pushes it took.
+    `proposals` are branches that were sent, `arrived` those that are new here, `commit` is where the branch stands.
+    With `conflicts` nothing was merged or pushed to `branch`, and our side is on the branch `kept`.
     """
 
-    place: RemoteBranch
-    head: str | None
+    remote: str
+    branch: str
     received: int = 0
     sent: int = 0
     merged: tuple[str, ...] = ()
     proposals: tuple[str, ...] = ()
     arrived: tuple[str, ...] = ()
-    torn: tuple[Torn, ...] = ()
+    commit: str | None = None
+    conflicts: tuple[TornEntry, ...] = ()
     kept: str = ""
-    tries: int = 0
     notes: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> RemoteBranch:
+        """With what the branch is shared."""
+        return RemoteBranch(self.remote, self.branch)
 
 
 def sync(
@@ -58,7 +74,7 @@ def sync(
     remote: str | None = None,
     ask: bool = False,
     proposals: Callable[[], Mapping[str, str]] = dict,
-) -> SyncResult:
+) -> Synced:
     """Fetch, merge and push, until both sides are the same or a file needs a person.
 
     `ask`: somebody is at the terminal. `proposals` gives the open proposal branches here, with their commits.
@@ -77,9 +93,9 @@ def sync(
         network.fetch()
         brought = bring(store, place)
         received, merged = received + brought.received, merged | dict.fromkeys(brought.merged)
-        so_far = SyncResult(place, brought.head, received, merged=tuple(merged), arrived=_arrived(store, before))
+        so_far = Synced(*place, received, merged=tuple(merged), arrived=_arrived(store, before), commit=brought.head)
         own, said = _own_proposals(store, place.remote, proposals())
-        so_far = replace(so_far, notes=(*notes, *said), tries=tries)
+        so_far = replace(so_far, notes=(*notes, *said))
         if brought.torn:
             return _keep(store, network, so_far, brought, own)
         done = _push(store, network, so_far, own)
@@ -89,9 +105,9 @@ def sync(
     raise Conflict(f"{place.name} moved {TRIES} times while we pushed", hint=f"try again: {AGAIN}")
 
 
-def _push(store: Store, network: Network, so_far: SyncResult, own: Sequence[Push]) -> SyncResult | None:
+def _push(store: Store, network: Network, so_far: Synced, own: Sequence[Push]) -> Synced | None:
     """Send what the remote lacks; None if somebody was faster."""
-    place, head = so_far.place, so_far.head
+    place, head = so_far.place, so_far.commit
     target = HEADS + place.branch
     there = read_ref(store.worktree, place.tracking)
     mine = [Push(head, target)] if head and head != there else []
@@ -116,7 +132,7 @@ def _push(store: Store, network: Network, so_far: SyncResult, own: Sequence[Push
     )
 
 
-def _keep(store: Store, network: Network, so_far: SyncResult, brought: Brought, own: Sequence[Push]) -> SyncResult:
+def _keep(store: Store, network: Network, so_far: Synced, brought: Brought, own: Sequence[Push]) -> Synced:
     """Keep our side of a conflict on a branch of its own, here and where others see it."""
     head = brought.head or ""
     who = signature(People(store.worktree), store.now())
@@ -126,7 +142,9 @@ def _keep(store: Store, network: Network, so_far: SyncResult, brought: Brought, 
     told = network.push(wishes) if wishes else ()
     sent, failed = _names([*own, Push(head, HEADS + name)], told)
     sent = tuple(one for one in sent if one != name)
-    return replace(so_far, torn=brought.torn, kept=name, proposals=sent, notes=(*so_far.notes, *failed))
+    return replace(
+        so_far, conflicts=torn_now(store, so_far.place), kept=name, proposals=sent, notes=(*so_far.notes, *failed)
+    )
 
 
 def _names(wishes: Iterable[Push], told: Sequence[PushResult]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -181,18 +199,6 @@ def _clear(store: Store, network: Network, place: RemoteBranch) -> tuple[str, ..
     for name, commit in mine.items():
         drop(store.worktree, name, commit)
     return _names(wishes, told)[1]
-
-
-def others_conflicts(store: Store, place: RemoteBranch) -> tuple[str, ...]:
-    """Branches of the remote that keep a side of a conflict of somebody else, as of the last fetch."""
-    mine = kept(store.worktree)
-    tip = read_ref(store.worktree, place.tracking)
-    found = [
-        name
-        for name, commit in kept(store.worktree, place.remote).items()
-        if name not in mine and tip and not is_ancestor(store.worktree, commit, tip)
-    ]
-    return tuple(f"{place.remote}/{name}" for name in found)
 
 
 def _unsaved(store: Store) -> list[str]:
