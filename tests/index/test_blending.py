@@ -3,8 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.index.blending import Found, blend, nearest
-from ai_lessons.index.ranking import RawHit
+from ai_lessons.index.ranking import Found, RawHit, blend, nearest
 
 
 def hit(entry_id: str, score: float) -> RawHit:

@@ -15,10 +15,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from ai_lessons.index import columns, filling, passage_index, table
-from ai_lessons.index.asking import IndexDamaged
+from ai_lessons.index import columns, embed_missing, passage_index, table
 from ai_lessons.index.model_files import ModelUnavailable
 from ai_lessons.index.passage_index import BUSY
+from ai_lessons.index.query import IndexDamaged
 from ai_lessons.index.refresh_state import BUILD, EMBED, WRITE, RefreshState
 from ai_lessons.index.rows import Candidates, IndexStatus, PassageFilter
 from index.index_world import World, entry, many
@@ -160,11 +160,11 @@ def test_embedding_stops_when_the_time_is_over_and_goes_on_later(world: World, m
     world.put(*many(30))
     assert world.refresh().missing == 0
     world.embedder.asked.clear()
-    monkeypatch.setattr(filling, "TEXTS_AT_ONCE", 4)
+    monkeypatch.setattr(embed_missing, "TEXTS_AT_ONCE", 4)
     monkeypatch.setattr(passage_index, "FEW", 4)
     world.put(*many(40))
     clock = iter(range(100))
-    monkeypatch.setattr(filling, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
+    monkeypatch.setattr(embed_missing, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
     done = world.refresh(seconds=3.5)
     assert (done.embedded, done.missing) == (12, 8)
     seen: list[tuple[str, int, int]] = []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.index import filling, succession, writing
+from ai_lessons.index import embed_missing, passage_index, succession
 from ai_lessons.index.model_files import ModelUnavailable
 from ai_lessons.index.refresh_state import BUILD, RefreshState
 from hash_embedder import HashEmbedder
@@ -37,9 +37,9 @@ def slowly(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock by which every look at it takes a second: a slice of five seconds is a batch or two."""
     seconds = iter(range(1_000_000))
     clock = SimpleNamespace(monotonic=lambda: float(next(seconds)))
-    for module in (filling, succession, writing):
+    for module in (embed_missing, succession, passage_index):
         monkeypatch.setattr(module, "time", clock)
-    monkeypatch.setattr(filling, "TEXTS_AT_ONCE", 4)
+    monkeypatch.setattr(embed_missing, "TEXTS_AT_ONCE", 4)
 
 
 def test_the_old_vectors_answer_until_the_new_are_complete(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.index.ranking import RawHit
-from ai_lessons.index.surfacing import MOST, SIMILARITY, Rule, Work, belongs, near, surfaced
+from ai_lessons.library.surfacing import MOST, SIMILARITY, Rule, Work, belongs, near, surfaced
 
 NO_WORK = Work({})
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import UsageError
-from ai_lessons.index.model_spec import PINNED
+from ai_lessons.index.model_files import PINNED
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.answers import Query
 from library.world import LESSON, OTHER, SCRIPT, lesson, rule

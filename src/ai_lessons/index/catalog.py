@@ -13,8 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 from ai_lessons.errors import NotFound, StorageFailed
-from ai_lessons.index import catalog_names, catalog_reading
-from ai_lessons.index.catalog_records import record
+from ai_lessons.index import catalog_reading
 from ai_lessons.index.catalog_schema import (
     inode,
     is_damage,
@@ -24,7 +23,7 @@ from ai_lessons.index.catalog_schema import (
     replace_database,
 )
 from ai_lessons.index.catalog_survey import Disk, survey
-from ai_lessons.index.catalog_writing import Writing, attest
+from ai_lessons.index.catalog_writing import Writing, attest, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -33,10 +32,9 @@ if TYPE_CHECKING:
 
     from ai_lessons.errors import Problem
     from ai_lessons.index.catalog_reading import Filter, LinkRow, Location, Sizes, Tally
-    from ai_lessons.index.catalog_records import CatalogRecord
     from ai_lessons.index.catalog_schema import Opened
     from ai_lessons.index.catalog_survey import FolderChange, Parse, Progress, Read, Scan
-    from ai_lessons.index.catalog_writing import Attested
+    from ai_lessons.index.catalog_writing import Attested, CatalogRecord
     from ai_lessons.knowledge.entries import Entry, Kind, Light
 
 T = TypeVar("T")
@@ -149,11 +147,11 @@ class Catalog:
         Raises:
             NotFound: nothing answers to it; the hint says what comes near. AmbiguousName: more than one entry does.
         """
-        return self.get(self._ask(lambda db: catalog_names.resolve(db, ref)))
+        return self.get(self._ask(lambda db: catalog_reading.resolve(db, ref)))
 
     def handle_beside(self, kind: Kind, entry_id: str) -> str:
         """The handle of an entry that was written a moment ago, unique among the entries of the last refresh."""
-        return self._ask(lambda db: catalog_names.handle_beside(db, kind, entry_id))
+        return self._ask(lambda db: catalog_reading.handle_beside(db, kind, entry_id))
 
     def locate(self, entry_id: str) -> Location:
         """The files of one entry. Raises NotFound."""
@@ -209,7 +207,7 @@ class Catalog:
 
     def complete(self, what: str, prefix: str, limit: int = 50) -> list[tuple[str, str]]:
         """Values of `what` (id, project, tag, version) that start with `prefix`, each with a word of help."""
-        return self._ask(lambda db: catalog_names.complete(db, what, prefix, limit))
+        return self._ask(lambda db: catalog_reading.complete(db, what, prefix, limit))
 
     def fingerprints(self) -> list[tuple[str, str, str]]:
         """(id, text hash, meta hash) of every entry, by id: what an index compares with its own rows."""

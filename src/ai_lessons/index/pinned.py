@@ -21,13 +21,13 @@ from onnxruntime.capi.onnxruntime_pybind11_state import (  # type: ignore[import
 from tokenizers import Tokenizer
 
 from ai_lessons.errors import StorageFailed
-from ai_lessons.index.model_spec import PINNED
+from ai_lessons.index.model_files import PINNED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from ai_lessons.index.model_spec import ModelSpec
+    from ai_lessons.index.model_files import ModelSpec
 
 Vector: TypeAlias = NDArray[np.float32]
 """One embedding: float32, shape (dimensions,), length 1."""

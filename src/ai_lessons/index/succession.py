@@ -11,20 +11,20 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ai_lessons.index.filling import PATIENCE
+from ai_lessons.index.embed_missing import PATIENCE
+from ai_lessons.index.passage_index import NEVER, update
 from ai_lessons.index.refresh_state import BUILD, WRITE
 from ai_lessons.index.rows import IndexRefresh
 from ai_lessons.index.table import LANCE_ERRORS
-from ai_lessons.index.writing import NEVER, update
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ai_lessons.index.filling import Filling
+    from ai_lessons.index.embed_missing import Filling
+    from ai_lessons.index.passage_index import RefreshJob
     from ai_lessons.index.refresh_state import RefreshState
     from ai_lessons.index.table import Passages, Tables
     from ai_lessons.index.vectors import VectorCache
-    from ai_lessons.index.writing import RefreshJob
 
 MODEL_KEYS = frozenset({"model", "dimensions"})
 """What may differ between a table and its successor; anything else and the old one is of no use."""

@@ -29,10 +29,9 @@ from lancedb.index import FTS, IvfSq
 from lancedb.query import MatchQuery
 
 from ai_lessons.index.columns import FTS_COLUMN, as_arrow, schema, vector_column
-from ai_lessons.index.identifiers import with_parts
 from ai_lessons.index.in_memory import Vectors
 from ai_lessons.index.ranking import RawHit
-from ai_lessons.index.rows import Unembedded, one_of
+from ai_lessons.index.rows import Unembedded, one_of, with_parts
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence

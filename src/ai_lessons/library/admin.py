@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from ai_lessons.index.model_files import ModelFolder
     from ai_lessons.library.governance.enforced import Enforcement
-    from ai_lessons.library.index_reports import IndexState, Pulled, Pushed
     from ai_lessons.library.parts import Parts
     from ai_lessons.library.reports import Check, Indexed, Outdated, Parameter, Report, Stats
     from ai_lessons.library.rules.rule_answers import (
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
         Suggested,
         TrustedKeys,
     )
+    from ai_lessons.library.sharing.shared_index import IndexState, Pulled, Pushed
     from ai_lessons.library.writes import Written
 
 

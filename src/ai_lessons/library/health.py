@@ -12,7 +12,7 @@ from ai_lessons.errors import AiLessonsError, GitMissing
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.entries import Kind, Relation
 from ai_lessons.knowledge.relations import clusters
-from ai_lessons.library import usefulness
+from ai_lessons.library import usage
 from ai_lessons.library.reports import Check, Stale, Stats
 from ai_lessons.repository import git, scaffold
 from ai_lessons.repository.githooks import hooks
@@ -180,7 +180,7 @@ def stats(parts: Parts) -> Stats:
     sizes = parts.current().sizes()
     state = parts.store.state_dir
     status = parts.index.status()
-    most, least = usefulness.judged(parts)
+    most, least = usage.judged(parts)
     return Stats(
         entries=sizes.entries,
         projects=sizes.projects,
@@ -199,8 +199,8 @@ def stats(parts: Parts) -> Stats:
         newest=sizes.newest,
         most_useful=most,
         least_useful=least,
-        damaged_events=usefulness.damaged(parts),
-        ablation=usefulness.ablation(parts),
+        damaged_events=usage.damaged(parts),
+        ablation=usage.ablation(parts),
         clusters=_clusters(parts),
     )
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError, UsageError
-from ai_lessons.index.asking import IndexDamaged
 from ai_lessons.index.catalog_reading import Filter
-from ai_lessons.index.model_spec import PINNED
+from ai_lessons.index.model_files import PINNED
 from ai_lessons.index.passage_index import Index
+from ai_lessons.index.query import IndexDamaged
 from ai_lessons.index.rows import EntryRows
 from ai_lessons.index.vectors import VectorCache
 from ai_lessons.knowledge.config import DEFAULT_MODEL

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ai_lessons.doors import render_jobs
-from ai_lessons.doors.cli import asking, learning, promoting, resources, rules
+from ai_lessons.doors.cli import asking, machinery, promoting, resources, rules
 from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Group
 from ai_lessons.doors.cli.completion import offer
@@ -189,5 +189,5 @@ def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
 
 resources.register(contribute)
 rules.register_contribute(contribute)
-learning.register_contribute(contribute)
+machinery.register_contribute(contribute)
 promoting.register(contribute)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ai_lessons.index import model_files
-from ai_lessons.index.model_spec import PINNED
+from ai_lessons.index.model_files import PINNED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AmbiguousName, NotFound
-from ai_lessons.index import blending
+from ai_lessons.index import ranking
 from ai_lessons.index.rows import Candidates, IndexRefresh, IndexStatus, PassageFilter
 from ai_lessons.library.tiers.catalogs import Catalogs
 from ai_lessons.library.tiers.usages import SeveralUsages
@@ -159,8 +159,8 @@ class SeveralIndexes:
         vectors = [_without(one.vectors, ids) for one, ids in zip(found, taken, strict=True)]
         sizes = [part.index.passages() for part in self._parts] if sum(map(bool, texts)) > 1 else [0] * len(texts)
         return Candidates(
-            blending.blend(list(map(blending.Found, texts, sizes)), depth),
-            blending.nearest([hits for hits, one in zip(vectors, found, strict=True) if one.model == model], depth),
+            ranking.blend(list(map(ranking.Found, texts, sizes)), depth),
+            ranking.nearest([hits for hits, one in zip(vectors, found, strict=True) if one.model == model], depth),
             depth,
             "; ".join(dict.fromkeys(said)),
             model,

@@ -12,7 +12,7 @@ from ai_lessons.index.table import LANCE_ERRORS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ai_lessons.index.filling import Filling
+    from ai_lessons.index.embed_missing import Filling
     from ai_lessons.index.in_memory import Version
     from ai_lessons.index.pinned import Embedder
     from ai_lessons.index.ranking import RawHit
