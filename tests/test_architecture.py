@@ -30,7 +30,7 @@ HOMES = {
     "fastembed": {"index/embedding.py"},
     "onnxruntime": {"index/pinned.py"},
     "tokenizers": {"index/pinned.py"},
-    "numpy": {"index/embedding.py", "index/in_memory.py", "index/pinned.py"},
+    "numpy": {"index/embedding.py", "index/query.py", "index/pinned.py"},
     "huggingface_hub": {"index/model_files.py", "index/model_sources.py"},
     "markdown_it": {"knowledge/passages.py"},
     "detect_secrets": {"library/secrets/secret_detectors.py"},

@@ -375,18 +375,18 @@ def test_a_reader_reopens_when_its_files_are_gone(world: World) -> None:
     world.refresh()
     reader = world.open()
     assert reader.candidates("word7").text
-    old = reader._asking.tables.newest()
+    old = reader._query.tables.newest()
     world.refresh(full=True)
-    reader._asking.tables._open = old
-    reader._asking.tables._numbers = lambda: {1}  # type: ignore[method-assign]
-    real = type(reader._asking.tables)._numbers
+    reader._query.tables._open = old
+    reader._query.tables._numbers = lambda: {1}  # type: ignore[method-assign]
+    real = type(reader._query.tables)._numbers
 
     def forget() -> None:
-        tables = reader._asking.tables
+        tables = reader._query.tables
         tables._open = None
         tables._numbers = lambda: real(tables)  # type: ignore[method-assign]
 
-    reader._asking.tables.forget_open = forget  # type: ignore[method-assign]
+    reader._query.tables.forget_open = forget  # type: ignore[method-assign]
     assert reader.candidates("word7").text
 
 

@@ -31,24 +31,20 @@ PATIENCE = 30.0
 """Seconds to wait for the short write lock where giving up would waste work."""
 
 
-class Filling:
-    """Embedder, cache and table brought together. `no_model` says why there is no embedder, if one was asked for."""
+class MissingVectors:
+    """Embedder of one model, cache and table brought together. `no_model` says why there is no embedder, if so."""
 
     def __init__(
         self,
+        model: str,
         vectors: VectorCache,
         state: RefreshState,
-        embedder: Callable[[], Embedder] | None,
+        embedder: Callable[[str], Embedder] | None,
     ) -> None:
-        self._vectors, self._state = vectors, state
+        self.model, self._vectors, self._state = model, vectors, state
         self._make_embedder = embedder
         self._embedder: Embedder | None = None
         self.no_model = ""
-
-    @property
-    def possible(self) -> bool:
-        """False where no embedder was ever given."""
-        return self._make_embedder is not None
 
     def fill(
         self, done: IndexRefresh, progress: Progress, seconds: float | None, current: Callable[[], Passages | None]
@@ -113,7 +109,7 @@ class Filling:
         """The embedder, or None with the reason in `_no_model`. A failure is asked again: it may be mended."""
         if self._embedder is None and self._make_embedder is not None:
             try:
-                self._embedder = self._make_embedder()
+                self._embedder = self._make_embedder(self.model)
                 self.no_model = ""
             except ModelUnavailable as error:
                 self.no_model = f"full text only: {error.message}"

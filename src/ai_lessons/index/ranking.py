@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.index.model_files import PINNED
 from ai_lessons.index.rows import LOST, places
 from ai_lessons.knowledge.versions import score as version_score
 
@@ -320,7 +319,7 @@ def _rarest(passages: int) -> float:
 NEAR_LEAST, NEAR_RISE, NEAR_MOST = 0.51, 0.015, 0.64
 """Cosine similarity: NEAR_LEAST + NEAR_RISE x ln(passages), at most NEAR_MOST; 0.56 for 20 passages, 0.62 for 1,500."""
 
-MEASURED = frozenset({PINNED.name})
+MEASURED = frozenset({"bge-small-en-v1.5-int8"})
 """Models for which these hold. Of any other nothing is too far."""
 
 SHARED = 0.75

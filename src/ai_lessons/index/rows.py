@@ -202,6 +202,7 @@ class IndexStatus:
     vectors: int = 0
     bytes: int = 0
     unindexed: int = 0
+    indexed: int | None = None
     table: str = ""
     version: int = 0
     model: str = ""

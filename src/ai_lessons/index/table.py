@@ -29,7 +29,6 @@ from lancedb.index import FTS, IvfSq
 from lancedb.query import MatchQuery
 
 from ai_lessons.index.columns import FTS_COLUMN, as_arrow, schema, vector_column
-from ai_lessons.index.in_memory import Vectors
 from ai_lessons.index.ranking import RawHit
 from ai_lessons.index.rows import Unembedded, one_of, with_parts
 
@@ -113,20 +112,6 @@ class Tables:
                     return self._open
             except LANCE_ERRORS:
                 continue
-        return None
-
-    def growing(self, made: Mapping[str, str]) -> Passages | None:
-        """A table that is newer than the one in use, not complete, and made as asked; or None."""
-        used = self.newest()
-        for number in sorted(self._numbers(), reverse=True):
-            if used is not None and number <= used.number:
-                break
-            try:
-                table = self._passages(self._db.open_table(f"{NAME}{number}"), number)
-            except LANCE_ERRORS:
-                continue
-            if table.made_with == made:
-                return table
         return None
 
     def forget_open(self) -> None:
@@ -302,12 +287,6 @@ class Passages:
         others = [hit for hit in rows if (hit.entry_id, hit.ordinal) not in known]
         return (*found, *sorted(others, key=lambda hit: (hit.entry_id, hit.ordinal)))[:depth]
 
-    def some(self, where: str, columns: Sequence[str], limit: int) -> list[dict[str, Any]]:
-        """Rows that fulfil a condition, at most so many."""
-        search = self._table.search().where(where).select(list(columns))
-        found: list[dict[str, Any]] = search.limit(limit).to_list()
-        return found
-
     def by_vector(self, vector: Sequence[float], where: str, depth: int, *, exact: bool = False) -> tuple[RawHit, ...]:
         """Passages by cosine similarity, best first. `exact`: whatever index there is, compare with every vector."""
         search = self._table.search(vector, vector_column_name="vector", query_type="vector").distance_type("cosine")
@@ -316,15 +295,15 @@ class Passages:
             search = search.where(where, prefilter=True)
         return _hits(search.select([*HIT, "_distance"]).limit(depth).to_arrow(), "_distance")
 
-    def all_vectors(self, at_most: int) -> Vectors | None:
-        """The passages that have a vector, to be compared in memory; None if there are more than so many."""
+    def all_vectors(self, at_most: int) -> tuple[list[str], Any, list[tuple[str, int, str, str]]] | None:
+        """Row ids, vectors as rows of a matrix (float32), and hits of what has a vector; None if more than so many."""
         columns = ["id", *HIT, "vector"]
         found = self._table.search().where("vector IS NOT NULL").select(columns).limit(at_most + 1).to_arrow()
         if found.num_rows > at_most:
             return None
         matrix = found.column("vector").combine_chunks().flatten().to_numpy().reshape(-1, self.dimensions)
         ids, *hits = (found.column(name).to_pylist() for name in columns[:-1])
-        return Vectors(ids, matrix, list(zip(*hits, strict=True)))
+        return ids, matrix, list(zip(*hits, strict=True))
 
     def ids(self, where: str) -> list[str]:
         """The ids of all rows that fulfil a condition."""

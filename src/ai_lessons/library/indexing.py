@@ -112,10 +112,6 @@ class Indexing:
         finish = self.index.begin(text, wanted, depth)
         return lambda: self._mended(finish)
 
-    def rules(self, text: str, depth: int) -> Candidates:
-        """What the index finds among rules; a damaged one is made anew first."""
-        return self._mended(lambda: self.index.rules(text, depth))
-
     def _mended(self, ask: Callable[[], Candidates]) -> Candidates:
         try:
             return ask()

@@ -17,7 +17,8 @@ from ai_lessons.knowledge.versions import AUTO
 from ai_lessons.knowledge.versions import score as version_score
 from ai_lessons.library.answers import Hit, Query
 from ai_lessons.library.relating import see_also, settled, warnings, with_room
-from ai_lessons.library.surfacing import rules_for
+from ai_lessons.library.surfacing import ALL_RULES, rules_for
+from ai_lessons.library.surfacing import DEPTH as RULES_DEPTH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -107,7 +108,9 @@ def find(parts: Reading, query: Query) -> tuple[list[Hit], list[str]]:
     surfacing = not query.kinds and parts.rules.count > 0
     depth = max(DEPTH, query.limit)
     wanted = _wanted(parts, query, phrases, versions, without_rules=surfacing)
+    begun = parts.indexing.begin(query.text, ALL_RULES, RULES_DEPTH) if surfacing else None
     found = parts.indexing.candidates(query.text, wanted, depth)
+    found_rules = begun() if begun else NOTHING_FOUND
     unheld = ""
     if phrases and not (found.text or found.vectors) and _words(phrases) < _words([query.text]):
         unheld = f"nothing holds {_or(repr(phrase) for phrase in phrases)} word by word: the words are looked for"
@@ -122,7 +125,7 @@ def find(parts: Reading, query: Query) -> tuple[list[Hit], list[str]]:
     nothing = "" if phrases or done.missing else why_nothing(parts, query.text, found, hits)
     hits = [] if nothing else hits
     if surfacing:
-        hits = rules_for(parts, query, [hit.entry for hit in hits], complete=not done.missing) + hits
+        hits = rules_for(parts, query, found_rules, [hit.entry for hit in hits], complete=not done.missing) + hits
     lights = [hit.entry for hit in hits]
     told = [*filter(None, [unheld, nothing]), *warnings(parts, lights), *see_also(parts, lights)]
     return hits, [*_notes(parts, versions, done, found), *told]

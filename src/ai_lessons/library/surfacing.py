@@ -15,6 +15,7 @@ from ai_lessons.index.ranking import (
     snippet,
     stem,
 )
+from ai_lessons.index.rows import PassageFilter
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.answers import Hit
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from ai_lessons.index.ranking import RawHit
+    from ai_lessons.index.rows import Candidates
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.answers import Query
     from ai_lessons.library.tiers.catalogs import Reader
@@ -150,17 +152,19 @@ def belongs(rule: Rule, work: Work, aliases: Mapping[str, str]) -> bool:
     return not wanted.isdisjoint(own)
 
 
+ALL_RULES = PassageFilter(kinds=frozenset({Kind.RULE.value}))
 DEPTH = 50
 """Passages of rules asked of each half: far more than can surface."""
 
 
-def rules_for(parts: Reading, query: Query, results: Sequence[Light], *, complete: bool) -> list[Hit]:
-    """The rules in force that surface beside these results, best first.
+def rules_for(
+    parts: Reading, query: Query, found: Candidates, results: Sequence[Light], *, complete: bool
+) -> list[Hit]:
+    """Of the rules that were `found`, those that surface beside these results, best first.
 
-    `complete` says that no passage lacks its vector. The catalog and the index are up to date already. Neither the
-    project nor the tags that the results are filtered by keep a rule out: they say what one is working on.
+    `complete` says that no passage lacks its vector. Neither the project nor the tags that the results are filtered by
+    keep a rule out: they say what one is working on.
     """
-    found = parts.indexing.rules(query.text, DEPTH)
     joined = linked(parts.catalog, (light.id for light in results))
     known = parts.catalog.many({hit.entry_id for hit in (*found.text, *found.vectors)} | joined)
     rules = {light.id: light for light in known.values() if light.kind is Kind.RULE}

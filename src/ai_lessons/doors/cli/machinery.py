@@ -187,7 +187,7 @@ def uri_argument(required: bool) -> Callable[[Callable[..., None]], Callable[...
 @pass_call
 def index_status(call: Call, uri: str | None, recall: bool) -> None:
     """Say what is in the index; with URI also what a shared one holds, and how much of it is of use here."""
-    call.answer(call.library.admin.index_status(uri, recall=recall), render_usage.state)
+    call.answer(call.library.admin.index_status(uri, recall=recall), render_jobs.index_state)
 
 
 @index.command("push", examples=["ai-lessons admin index push /srv/git/knowledge-index"])
@@ -195,7 +195,7 @@ def index_status(call: Call, uri: str | None, recall: bool) -> None:
 @pass_call
 def push(call: Call, uri: str) -> None:
     """Complete the index and make the shared one at URI equal to it: for the machine that builds it for all."""
-    call.answer(call.library.admin.index_push(uri), render_usage.pushed)
+    call.answer(call.library.admin.index_push(uri), render_jobs.pushed)
 
 
 @index.command("pull", examples=["ai-lessons admin index pull /srv/git/knowledge-index"])
@@ -203,4 +203,4 @@ def push(call: Call, uri: str) -> None:
 @pass_call
 def pull(call: Call, uri: str) -> None:
     """Take over the vectors of the shared index at URI. Texts are never taken: those are your own files."""
-    call.answer(call.library.admin.index_pull(uri), render_usage.pulled)
+    call.answer(call.library.admin.index_pull(uri), render_jobs.pulled)

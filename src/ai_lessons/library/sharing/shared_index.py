@@ -30,9 +30,8 @@ class Shared:
 class IndexState:
     """The index of this clone. `indexed` None: every vector is compared, else how many passages their index covers.
 
-    `next_model` is being made beside `model`, and has `next_vectors` of `next_passages`. `recall`, if it was measured:
-    the share of the ten nearest passages, compared one by one, that the index finds. `unindexed` passages are
-    searched by reading them. Sizes in bytes.
+    `recall`, if it was measured: the share of the ten nearest passages, compared one by one, that the index finds.
+    `unindexed` passages are searched by reading them. Sizes in bytes.
     """
 
     model: str
@@ -42,9 +41,6 @@ class IndexState:
     bytes: int
     unindexed: int
     indexed: int | None
-    next_model: str = ""
-    next_passages: int = 0
-    next_vectors: int = 0
     recall: float | None = None
     shared: Shared | None = None
 
@@ -79,7 +75,7 @@ def state(parts: Parts, uri: str | None, *, recall: bool) -> IndexState:
     """See `Admin.index_status`."""
     parts.current()
     index = parts.index
-    status, growing = index.status(), index.growing()
+    status, table = index.status(), index.in_use()
     shared = None
     if uri is not None:
         place = _place(parts, uri)
@@ -91,11 +87,8 @@ def state(parts: Parts, uri: str | None, *, recall: bool) -> IndexState:
         vectors=status.vectors,
         bytes=status.bytes,
         unindexed=status.unindexed,
-        indexed=index.vectors_indexed(),
-        next_model=index.model if index.model != status.model else "",
-        next_passages=growing.passages,
-        next_vectors=growing.vectors,
-        recall=index.recall(PROBES) if recall else None,
+        indexed=status.indexed,
+        recall=table.recall(PROBES) if recall and table else None,
         shared=shared,
     )
 
@@ -141,5 +134,6 @@ def _place(parts: Parts, uri: str) -> SharedIndex:
 
 def _shared(parts: Parts, place: SharedIndex, there: SharedState) -> Shared:
     usable = there.model == parts.index.model
-    covers = place.covers(there.model, parts.index.keys()) if usable else 0
+    table = parts.index.in_use()
+    covers = place.covers(there.model, table.keys()) if usable and table else 0
     return Shared(place.uri, there.model, there.entries, there.passages, there.vectors, usable, covers)

@@ -15,7 +15,7 @@ from ai_lessons.library.tiers.catalogs import Catalogs
 from ai_lessons.library.tiers.usages import SeveralUsages
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ai_lessons.index.ranking import RawHit
     from ai_lessons.knowledge.config import RepositoryConfig
@@ -136,13 +136,12 @@ class SeveralIndexes:
 
     def candidates(self, text: str, wanted: PassageFilter, depth: int) -> Candidates:
         """What the indexes find, in one list of each sort. Where their models differ, that of the nearest decides."""
-        begun = [one.indexing.begin(text, wanted, depth) for one in self._parts]
-        return self._together([finish() for finish in begun], depth)
+        return self.begin(text, wanted, depth)()
 
-    def rules(self, text: str, depth: int) -> Candidates:
-        """What the indexes find among rules. Those without any are not asked."""
-        found = [one.indexing.rules(text, depth) if one.rules.count else Candidates() for one in self._parts]
-        return self._together(found, depth)
+    def begin(self, text: str, wanted: PassageFilter, depth: int) -> Callable[[], Candidates]:
+        """As `candidates`, in two steps: others can be asked before the answer is waited for."""
+        begun = [one.indexing.begin(text, wanted, depth) for one in self._parts]
+        return lambda: self._together([finish() for finish in begun], depth)
 
     def _together(self, found: Sequence[Candidates], depth: int) -> Candidates:
         model = next((one.model for one in found if one.model), "")
