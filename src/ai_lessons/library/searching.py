@@ -10,12 +10,24 @@ from typing import TYPE_CHECKING, NamedTuple
 from ai_lessons.errors import UsageError
 from ai_lessons.index import rows
 from ai_lessons.index.catalog_reading import Filter
-from ai_lessons.index.ranking import NEAR_MOST, VECTOR_WEIGHT, Match, RankingFacts, fuse, holds, rank, snippet, too_far
+from ai_lessons.index.ranking import (
+    NEAR_MOST,
+    VECTOR_WEIGHT,
+    Match,
+    RankingFacts,
+    fuse,
+    gap_prompt,
+    holds,
+    rank,
+    snippet,
+    too_far,
+)
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.queries import Asked, one_project, parse
 from ai_lessons.knowledge.versions import AUTO
 from ai_lessons.knowledge.versions import score as version_score
-from ai_lessons.library.answers import Hit, Query
+from ai_lessons.library.answers import Answer, Hit, Query
+from ai_lessons.library.provenance import approvals_of
 from ai_lessons.library.relating import see_also, settled, warnings, with_room
 from ai_lessons.library.surfacing import ALL_RULES, rules_for
 from ai_lessons.library.surfacing import DEPTH as RULES_DEPTH
@@ -28,7 +40,7 @@ if TYPE_CHECKING:
     from ai_lessons.index.rows import Candidates, IndexRefresh
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.knowledge.manifests import Use
-    from ai_lessons.library.tiers.opened import Reading
+    from ai_lessons.library.opened import Library, Reading
 
 NAMED_IN_NOTE = 6
 """Packages that a note names; the others are counted."""
@@ -86,6 +98,32 @@ DEPTH = 100
 """Passages asked of each half, more only for more results; measured in the recipe that `ranking` follows."""
 
 NOTHING_DONE, NOTHING_FOUND = rows.IndexRefresh(), rows.Candidates()
+
+
+def search(library: Library, query: Query) -> Answer:
+    """Entries that fit the query, best first, in their four groups.
+
+    With no embedding model, or while vectors are still missing, full text answers and `notes` says so.
+    """
+    parts = library.reading
+    hits, notes = find(parts, query)
+    groups = {kind: tuple(hit for hit in hits if hit.entry.kind is kind) for kind in Kind}
+    return Answer(
+        query=query.text,
+        rules=groups[Kind.RULE],
+        scripts=groups[Kind.SCRIPT],
+        lessons=groups[Kind.LESSON],
+        docs=groups[Kind.DOC],
+        prompt=gap_prompt(*(len(groups[k]) for k in (Kind.RULE, Kind.SCRIPT, Kind.LESSON, Kind.DOC))),
+        notes=tuple(notes),
+        approvals=approvals_of(parts, (hit.entry for hit in groups[Kind.RULE])) if query.approvals else {},
+    )
+
+
+def search_lessons(library: Library, text: str, *, scope: str | None = None, limit: int = 10) -> Answer:
+    """Active lessons that fit the words, by meaning and by words, best first."""
+    hits, notes = find(library.reading, Query(text, kinds=frozenset({Kind.LESSON}), project=scope, limit=limit))
+    return Answer(query=text, lessons=tuple(hits), notes=tuple(notes))
 
 
 def find(parts: Reading, query: Query) -> tuple[list[Hit], list[str]]:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from ai_lessons.index.rows import Candidates
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.answers import Query
-    from ai_lessons.library.tiers.catalogs import Reader
-    from ai_lessons.library.tiers.opened import Reading
+    from ai_lessons.library.multi_repository import Reader
+    from ai_lessons.library.opened import Reading
 
 MOST = 5
 """Rules that come along with one answer: more would be read by nobody."""

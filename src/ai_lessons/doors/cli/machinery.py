@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ai_lessons import library
 from ai_lessons.doors import render_jobs, render_usage
 from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Command, Group
@@ -39,14 +40,14 @@ def tell(call: Call, done: Indexed) -> None:
 @pass_call
 def reindex(call: Call, full: bool) -> None:
     """Bring catalog and index up to date now. Every search does it by itself."""
-    tell(call, call.library.admin.reindex(full=full))
+    tell(call, library.indexing.reindex(call.library, full=full))
 
 
 @click.command("reindex-resources", cls=Command, examples=["ai-lessons admin reindex-resources"])
 @pass_call
 def reindex_resources(call: Call) -> None:
     """Read all docs and scripts again, those outside the repository too."""
-    tell(call, call.library.admin.reindex(kinds=RESOURCES))
+    tell(call, library.indexing.reindex(call.library, kinds=RESOURCES))
 
 
 @click.command("reindex-resource", cls=Command, examples=["ai-lessons admin reindex-resource S-9XW2RB"])
@@ -54,14 +55,14 @@ def reindex_resources(call: Call) -> None:
 @pass_call
 def reindex_resource(call: Call, refs: tuple[str, ...]) -> None:
     """Read these entries again."""
-    tell(call, call.library.admin.reindex(refs))
+    tell(call, library.indexing.reindex(call.library, refs))
 
 
 @click.command("list-stale", cls=Command, examples=["ai-lessons admin list-stale"])
 @pass_call
 def list_stale(call: Call) -> None:
     """List scripts whose file outside the repository is newer than what was indexed, or gone."""
-    call.answer(call.library.admin.stale(), render_jobs.stale)
+    call.answer(library.health.stale(call.library), render_jobs.stale)
 
 
 @click.group("model", cls=Group)
@@ -73,14 +74,14 @@ def model() -> None:
 @pass_call
 def model_status(call: Call) -> None:
     """Say where the model is, or where it was looked for."""
-    call.answer(call.library.admin.model_status(), render_jobs.model)
+    call.answer(library.model.model_status(call.library), render_jobs.model)
 
 
 @model.command("pull", examples=["ai-lessons admin model pull"])
 @pass_call
 def model_pull(call: Call) -> None:
     """Fetch the model now; it is checked against its pinned hash."""
-    call.answer(call.library.admin.model_pull(), render_jobs.model)
+    call.answer(library.model.model_pull(call.library), render_jobs.model)
 
 
 @click.command(
@@ -126,7 +127,7 @@ def register_contribute(group: click.Group) -> None:
 @pass_call
 def feedback(call: Call, ref: str, outcome: str, note: str) -> None:
     """Say how an entry did: helpful, ignored or contradicted. Its confidence moves by that."""
-    call.answer(call.library.contribute.feedback(ref, outcome, note), render_usage.feedback)
+    call.answer(library.editing.feedback(call.library, ref, outcome, note), render_usage.feedback)
 
 
 @click.command(
@@ -160,12 +161,12 @@ def _params(
         raise UsageError("--set, --min and --max, and --reset are three different things", hint="give one of them")
     if name is None and (bounds or value is not None):
         raise UsageError("which parameter?", hint="ai-lessons admin params lists them")
-    admin = call.library.admin
+    health, opened = library.health, call.library
     if reset:
-        return admin.params_reset(name)
+        return health.params_reset(opened, name)
     if name is not None and value is not None:
-        return admin.params_set(name, value)
-    return admin.params_bounds(name, low, high) if name is not None and bounds else admin.params(name)
+        return health.params_set(opened, name, value)
+    return health.params_bounds(opened, name, low, high) if name and bounds else health.params(opened, name)
 
 
 @click.group("index", cls=Group)
@@ -187,7 +188,7 @@ def uri_argument(required: bool) -> Callable[[Callable[..., None]], Callable[...
 @pass_call
 def index_status(call: Call, uri: str | None, recall: bool) -> None:
     """Say what is in the index; with URI also what a shared one holds, and how much of it is of use here."""
-    call.answer(call.library.admin.index_status(uri, recall=recall), render_jobs.index_state)
+    call.answer(library.shared_index.index_status(call.library, uri, recall=recall), render_jobs.index_state)
 
 
 @index.command("push", examples=["ai-lessons admin index push /srv/git/knowledge-index"])
@@ -195,7 +196,7 @@ def index_status(call: Call, uri: str | None, recall: bool) -> None:
 @pass_call
 def push(call: Call, uri: str) -> None:
     """Complete the index and make the shared one at URI equal to it: for the machine that builds it for all."""
-    call.answer(call.library.admin.index_push(uri), render_jobs.pushed)
+    call.answer(library.shared_index.index_push(call.library, uri), render_jobs.pushed)
 
 
 @index.command("pull", examples=["ai-lessons admin index pull /srv/git/knowledge-index"])
@@ -203,4 +204,4 @@ def push(call: Call, uri: str) -> None:
 @pass_call
 def pull(call: Call, uri: str) -> None:
     """Take over the vectors of the shared index at URI. Texts are never taken: those are your own files."""
-    call.answer(call.library.admin.index_pull(uri), render_jobs.pulled)
+    call.answer(library.shared_index.index_pull(call.library, uri), render_jobs.pulled)
