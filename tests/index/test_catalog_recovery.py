@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ai_lessons.errors import StorageFailed
-from ai_lessons.index import catalog_schema
+from ai_lessons.index import database
 from ai_lessons.index.catalog import Catalog
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.reading import read_entry
@@ -137,7 +137,7 @@ def test_a_read_only_state_folder_means_a_catalog_in_memory(world: World) -> Non
 
 def test_a_lock_that_is_never_released_does_not_stop_an_answer(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.catalog.close()
-    monkeypatch.setattr(catalog_schema, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(database, "WAIT_SECONDS", 0.05)
     world.catalog = world.open()
     holder = sqlite3.connect(world.path, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
