@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ai_lessons.index.model_files import PINNED
-from ai_lessons.index.ranking import NEAR_LEAST, NEAR_MOST, RawHit, bar, holds, too_far
+from ai_lessons.index.ranking import NEAR_LEAST, NEAR_MOST, Match, bar, holds, too_far
 from ai_lessons.index.rows import Candidates
 
 PASSAGES = 100
@@ -11,7 +11,7 @@ BAR = bar(PINNED.name, PASSAGES) or 0.0
 
 
 def candidates(*scores: float, model: str = PINNED.name) -> Candidates:
-    return Candidates(vectors=tuple(RawHit(f"e{n}", 0, score) for n, score in enumerate(scores)), model=model)
+    return Candidates(vectors=tuple(Match(f"e{n}", 0, score) for n, score in enumerate(scores)), model=model)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
     from pathlib import Path
 
-    from ai_lessons.index.ranking import RawHit
+    from ai_lessons.index.ranking import Match
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def asked_of_the_table(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     asked: list[str] = []
     real = table.Passages.by_vector
 
-    def ask(self: table.Passages, vector: list[float], where: str, depth: int) -> tuple[RawHit, ...]:
+    def ask(self: table.Passages, vector: list[float], where: str, depth: int) -> tuple[Match, ...]:
         asked.append(where)
         return real(self, vector, where, depth)
 

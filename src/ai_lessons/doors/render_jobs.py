@@ -249,8 +249,6 @@ def index_state(value: IndexState, view: View) -> str:
         "vectors": "every one is compared" if value.indexed is None else f"{value.indexed:,} in an index (IVF_SQ)",
         "outside the indices": f"{count(value.unindexed, 'passage')}, searched by reading",
     }
-    if value.recall is not None:
-        rows["recall@10"] = f"{value.recall:.3f} of exact search"
     shown = [pairs(rows, view)]
     if value.shared:
         shown.append(pairs(_shared(value.shared), view))

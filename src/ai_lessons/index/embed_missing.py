@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ai_lessons.index.model_sources import Progress
     from ai_lessons.index.pinned import Embedder
     from ai_lessons.index.refresh_state import RefreshState
-    from ai_lessons.index.rows import IndexRefresh, Unembedded
+    from ai_lessons.index.rows import IndexRefresh
     from ai_lessons.index.table import Passages
     from ai_lessons.index.vectors import VectorCache
 
@@ -69,17 +69,17 @@ class MissingVectors:
         return replace(done, embedded=done.embedded + embedded, missing=missing)
 
     def _compute(
-        self, rows: Sequence[Unembedded], deadline: float, tick: Callable[[int], None]
+        self, rows: Sequence[tuple[str, str, str]], deadline: float, tick: Callable[[int], None]
     ) -> list[tuple[str, str, bytes]]:
         """(row id, text key, vector) of the rows whose vector is in the cache or could be computed in time."""
-        known = self._vectors.get(row.text_key for row in rows)
-        texts = {row.text_key: row.embedded_text for row in rows if row.text_key not in known}
+        known = self._vectors.get(key for _, key, _ in rows)
+        texts = {key: text for _, key, text in rows if key not in known}
         for part in slices(sorted(texts, key=lambda key: len(texts[key])), TEXTS_AT_ONCE):
             if time.monotonic() >= deadline or self.embedder() is None:
                 break
             known |= self.embed({key: texts[key] for key in part})
             tick(len(known))
-        return [(row.id, row.text_key, known[row.text_key]) for row in rows if row.text_key in known]
+        return [(row, key, known[key]) for row, key, _ in rows if key in known]
 
     def embed(self, texts: Mapping[str, str]) -> dict[str, bytes]:
         """Vectors by key, also put into the cache; none if there is no embedder."""

@@ -54,17 +54,10 @@ TOKENS = 512
 
 
 class Embedder(Protocol):
-    """Texts to vectors of one model. `name` says which: vectors of different names are never compared."""
+    """Texts to vectors of one model. Vectors of different names are never compared; `dimensions` is their length."""
 
-    @property
-    def name(self) -> str:
-        """Which model, as it stands in keys and tables."""
-        ...
-
-    @property
-    def dimensions(self) -> int:
-        """Length of its vectors."""
-        ...
+    name: str
+    dimensions: int
 
     def embed(self, texts: Sequence[str]) -> Iterator[Vector]:
         """Vectors of passages, in the order of the texts."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ai_lessons.errors import StorageFailed
-from ai_lessons.index.ranking import RawHit
+from ai_lessons.index.ranking import Match
 from ai_lessons.index.rows import Candidates, PassageFilter, condition, question
 from ai_lessons.index.table import LANCE_ERRORS
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ai_lessons.index.refresh_state import RefreshState
     from ai_lessons.index.table import Passages, Tables
 
-    Hits = tuple[RawHit, ...]
+    Hits = tuple[Match, ...]
     Version = tuple[int, int]  # which table, and which version of it
 
 NO_VERSION = (0, 0)
@@ -48,7 +48,6 @@ class TableQuery:
         self._uri, self._connect, self._filler, self._state = uri, connect, filler, state
         self._tables: Tables | None = None
         self._version: Version | None = None
-        self._asked: tuple[str, list[float]] | None = None
         self._kept = KeptVectors()
         self._count: tuple[Version, int] | None = None
         self.text_alone = False
@@ -108,7 +107,7 @@ class TableQuery:
             if table is None:
                 return Candidates(depth=depth)
             embedder, said = self._embedder(table)
-            near = self._near(table, version, self._vector(asked, embedder), where, depth) if embedder else ()
+            near = self._near(table, version, asked, embedder, where, depth) if embedder else ()
             found = (begun.pop() if begun else table.by_text(asked, where, depth))()
             found = table.holding(found, where, depth) if wanted.phrases else found
             return Candidates(found, near, depth, said, embedder.name if embedder else "")
@@ -135,14 +134,9 @@ class TableQuery:
         embedder = None if self.text_alone else self._filler.embedder()
         return embedder, "" if embedder else self._filler.no_model
 
-    def _vector(self, asked: str, embedder: Embedder) -> list[float]:
-        """The question's vector. The last one is kept: one search asks twice, for rules apart."""
-        if self._asked is None or self._asked[0] != asked:
-            self._asked = asked, [float(x) for x in embedder.embed_query(asked)]
-        return self._asked[1]
-
-    def _near(self, table: Passages, version: Version, vector: list[float], where: str, depth: int) -> Hits:
-        kept = self._kept.of(table, version, vector)
+    def _near(self, table: Passages, version: Version, asked: str, embedder: Embedder, where: str, depth: int) -> Hits:
+        vector = [float(x) for x in embedder.embed_query(asked)]
+        kept = self._kept.of(table, version, asked)
         if kept is None:
             return table.by_vector(vector, where, depth)
         return kept.by_vector(vector, depth, where, table.ids)
@@ -170,7 +164,7 @@ class Vectors:
         if len(places) > depth:
             places = places[np.argpartition(-scores[places], depth)[:depth]]
         best = [(float(scores[n]), *self._hits[n]) for n in map(int, places)]
-        found = [RawHit(entry, ordinal, score, heading, text) for score, entry, ordinal, heading, text in best]
+        found = [Match(entry, ordinal, score, heading, text) for score, entry, ordinal, heading, text in best]
         return tuple(sorted(found, key=lambda hit: (-hit.score, hit.entry_id, hit.ordinal)))
 
     def _let_pass(self, where: str, passing: Callable[[str], Sequence[str]]) -> Any:
@@ -189,14 +183,14 @@ class KeptVectors:
     """
 
     def __init__(self) -> None:
-        self._first: tuple[Version, list[float]] | None = None
+        self._first: tuple[Version, str] | None = None
         self._vectors: tuple[Version, Vectors | None] | None = None
 
-    def of(self, table: Passages, version: Version, vector: list[float]) -> Vectors | None:
+    def of(self, table: Passages, version: Version, asked: str) -> Vectors | None:
         """What is kept of this version; None at the first question, or where there are too many."""
         if self._first is None or self._first[0] != version:
-            self._first, self._vectors = (version, vector), None
-        if self._vectors is None and vector is not self._first[1]:
+            self._first, self._vectors = (version, asked), None
+        if self._vectors is None and asked != self._first[1]:
             kept = table.all_vectors(MOST_VECTORS)
             self._vectors = version, Vectors(*kept) if kept else None
         return self._vectors[1] if self._vectors else None

@@ -31,19 +31,8 @@ DEFAULT_CONTEXT_WEIGHT = 1.5
 
 
 @dataclass(frozen=True, slots=True)
-class RawHit:
-    """A passage that one of the two searches found. `score`: BM25, or cosine similarity (-1 to 1); higher is better."""
-
-    entry_id: str
-    ordinal: int
-    score: float
-    heading: str = ""
-    text: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Match:
-    """An entry with its best passage; `score` is the mix, 0 to 1."""
+    """A passage that was found. `score`: BM25, cosine similarity (-1 to 1), or the mix of both (0 to 1)."""
 
     entry_id: str
     ordinal: int
@@ -78,7 +67,7 @@ class Ranked:
     factors: Mapping[str, float] = field(default_factory=dict)
 
 
-def normalised(hits: Sequence[RawHit], depth: int, floor: float | None = None) -> dict[tuple[str, int], float]:
+def normalised(hits: Sequence[Match], depth: int, floor: float | None = None) -> dict[tuple[str, int], float]:
     """Scores moved to 0..1, the best of them at 1 (min-max).
 
     A list shorter than `depth` is complete, so that its last hit is not the worst there is: `floor`, if given,
@@ -95,7 +84,7 @@ def normalised(hits: Sequence[RawHit], depth: int, floor: float | None = None) -
 
 
 def fuse(
-    text: Sequence[RawHit], vectors: Sequence[RawHit], depth: int = 100, weight: float = VECTOR_WEIGHT
+    text: Sequence[Match], vectors: Sequence[Match], depth: int = 100, weight: float = VECTOR_WEIGHT
 ) -> tuple[Match, ...]:
     """The mix of both lists, best passage per entry, best entry first (equal scores: by id).
 
@@ -284,11 +273,11 @@ def gap_prompt(rules: int, scripts: int, lessons: int, docs: int) -> str:
 class Found(NamedTuple):
     """The hits of one index, best first, and how many passages it has."""
 
-    hits: Sequence[RawHit]
+    hits: Sequence[Match]
     passages: int
 
 
-def blend(lists: Sequence[Found], depth: int) -> tuple[RawHit, ...]:
+def blend(lists: Sequence[Found], depth: int) -> tuple[Match, ...]:
     """The hits of all lists, best first, at most `depth`; of equal ones those of an earlier list first."""
     several = [one for one in lists if one.hits]
     if len(several) < 2:
@@ -303,7 +292,7 @@ def blend(lists: Sequence[Found], depth: int) -> tuple[RawHit, ...]:
     return tuple(sorted(every, key=lambda hit: -hit.score)[:depth])
 
 
-def nearest(lists: Sequence[Sequence[RawHit]], depth: int) -> tuple[RawHit, ...]:
+def nearest(lists: Sequence[Sequence[Match]], depth: int) -> tuple[Match, ...]:
     """The hits of all lists by their scores as they are: similarities of one model compare."""
     return tuple(sorted((hit for one in lists for hit in one), key=lambda hit: -hit.score)[:depth])
 

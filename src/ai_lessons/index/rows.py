@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from ai_lessons.index.vectors import vector_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from ai_lessons.index.ranking import RawHit
+    from ai_lessons.index.ranking import Match
+    from ai_lessons.knowledge.passages import Passage
 
 CAMEL_WORD = re.compile(r"(?<![A-Za-z0-9])(?:[A-Za-z0-9]*[a-z0-9][A-Z][A-Za-z0-9]*|[A-Z]{2,}[a-z][A-Za-z0-9]*)")
 CAMEL_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
@@ -74,25 +75,6 @@ LONGEST_QUERY = 2000
 """Characters of a question that are looked at; the model reads fewer."""
 
 
-class PassageText(Protocol):
-    """What is used of a passage. `heading` is its path of headings, without the title of the entry."""
-
-    @property
-    def ordinal(self) -> int:
-        """Place in the entry, from 0; different for each passage of an entry."""
-        ...
-
-    @property
-    def heading(self) -> str:
-        """`Section > Subsection`, or empty."""
-        ...
-
-    @property
-    def text(self) -> str:
-        """The passage as it stands in the file."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class EntryRows:
     """One entry as it is to be found. `fingerprint` changes whenever anything else here does."""
@@ -105,7 +87,7 @@ class EntryRows:
     tags: Sequence[str] = ()
     versions: Sequence[str] = ()
     status: str = "active"
-    passages: Sequence[PassageText] = ()
+    passages: Sequence[Passage] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,22 +108,6 @@ class Row:
     fts_text: str
     row_hash: str
     text_key: str
-
-    @property
-    def embedded_text(self) -> str:
-        """What its vector is made of."""
-        return embedded_text(self.title, self.heading, self.text)
-
-
-@dataclass(frozen=True, slots=True)
-class Unembedded:
-    """A row that has no vector yet, with what is needed to make one."""
-
-    id: str
-    text_key: str
-    title: str
-    heading: str
-    text: str
 
     @property
     def embedded_text(self) -> str:
@@ -173,8 +139,8 @@ class Candidates:
     `model` made the vectors.
     """
 
-    text: tuple[RawHit, ...] = ()
-    vectors: tuple[RawHit, ...] = ()
+    text: tuple[Match, ...] = ()
+    vectors: tuple[Match, ...] = ()
     depth: int = 100
     note: str = ""
     model: str = ""

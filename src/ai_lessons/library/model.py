@@ -80,16 +80,8 @@ class _Remembering:
     """An embedder that keeps the vector of the last question: each repository asks for it."""
 
     def __init__(self, model: Embedder) -> None:
-        self._model = model
+        self._model, self.name, self.dimensions = model, model.name, model.dimensions
         self._asked: tuple[str, Vector] | None = None
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    @property
-    def dimensions(self) -> int:
-        return self._model.dimensions
 
     def embed(self, texts: Sequence[str]) -> Iterator[Vector]:
         return self._model.embed(texts)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.index.catalog import Catalog
     from ai_lessons.index.catalog_reading import Filter, LinkRow
-    from ai_lessons.index.ranking import RawHit
+    from ai_lessons.index.ranking import Match
     from ai_lessons.knowledge.config import RepositoryConfig
     from ai_lessons.knowledge.entries import Entry, Light
     from ai_lessons.learning import fold
@@ -193,7 +193,7 @@ class SeveralIndexes:
         return IndexStatus(passages=sum(one.passages for one in every), vectors=sum(one.vectors for one in every))
 
 
-def _without(hits: Sequence[RawHit], taken: set[str]) -> Sequence[RawHit]:
+def _without(hits: Sequence[Match], taken: set[str]) -> Sequence[Match]:
     return [hit for hit in hits if hit.entry_id not in taken] if taken else hits
 
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from ai_lessons.index.ranking import RawHit
     from ai_lessons.index.rows import Candidates
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.answers import Query
@@ -80,7 +79,7 @@ class Work:
 
 
 def near(
-    query: str, text: Sequence[RawHit], vectors: Sequence[RawHit], titles: Mapping[str, str], *, complete: bool
+    query: str, text: Sequence[Match], vectors: Sequence[Match], titles: Mapping[str, str], *, complete: bool
 ) -> dict[str, Near]:
     """How close every rule is that the searches found, by its best passage; `titles` by id.
 
@@ -100,7 +99,7 @@ def near(
     return found
 
 
-def _keep(found: dict[str, Near], hit: RawHit, similarity: float, *, enough: bool) -> None:
+def _keep(found: dict[str, Near], hit: Match, similarity: float, *, enough: bool) -> None:
     known = found.get(hit.entry_id)
     if known is None or (enough, similarity) > (known.enough, known.similarity):
         match = Match(hit.entry_id, hit.ordinal, similarity, hit.heading, hit.text)

@@ -182,13 +182,12 @@ def uri_argument(required: bool) -> Callable[[Callable[..., None]], Callable[...
     return click.argument("uri", required=required, callback=lambda _ctx, _param, uri: uri and os.path.expanduser(uri))
 
 
-@index.command("status", examples=["ai-lessons admin index status", "ai-lessons admin index status --recall"])
+@index.command("status", examples=["ai-lessons admin index status"])
 @uri_argument(required=False)
-@click.option("--recall", is_flag=True, help="Compare what the index finds with exact search.")
 @pass_call
-def index_status(call: Call, uri: str | None, recall: bool) -> None:
+def index_status(call: Call, uri: str | None) -> None:
     """Say what is in the index; with URI also what a shared one holds, and how much of it is of use here."""
-    call.answer(library.shared_index.index_status(call.library, uri, recall=recall), render_jobs.index_state)
+    call.answer(library.shared_index.index_status(call.library, uri), render_jobs.index_state)
 
 
 @index.command("push", examples=["ai-lessons admin index push /srv/git/knowledge-index"])

@@ -31,7 +31,6 @@ class Shared:
 class IndexState:
     """The index of this clone. `indexed` None: every vector is compared, else how many passages their index covers.
 
-    `recall`, if it was measured: the share of the ten nearest passages, compared one by one, that the index finds.
     `unindexed` passages are searched by reading them. Sizes in bytes.
     """
 
@@ -42,7 +41,6 @@ class IndexState:
     bytes: int
     unindexed: int
     indexed: int | None
-    recall: float | None = None
     shared: Shared | None = None
 
 
@@ -68,20 +66,15 @@ class Pulled:
     notes: tuple[str, ...] = ()
 
 
-PROBES = 50
-"""Passages whose own vectors are the questions, where recall is measured."""
-
-
-def index_status(library: Library, uri: str | None = None, *, recall: bool = False) -> IndexState:
-    """The state of the index; with `uri`, that of a shared one. `recall` compares with exact search.
+def index_status(library: Library, uri: str | None = None) -> IndexState:
+    """The state of the index; with `uri`, that of a shared one.
 
     Raises:
         Unreachable: the shared index does not answer.
     """
     parts = library.primary
     parts.current()
-    index = parts.index
-    status, table = index.status(), index.in_use()
+    status = parts.index.status()
     shared = None
     if uri is not None:
         place = _place(parts, uri)
@@ -94,7 +87,6 @@ def index_status(library: Library, uri: str | None = None, *, recall: bool = Fal
         bytes=status.bytes,
         unindexed=status.unindexed,
         indexed=status.indexed,
-        recall=table.recall(PROBES) if recall and table else None,
         shared=shared,
     )
 
