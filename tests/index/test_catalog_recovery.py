@@ -89,6 +89,14 @@ def test_damage_found_in_the_middle_of_an_answer_is_mended_there(world: World) -
     assert "damaged" in world.refresh().rebuilt
 
 
+def test_damage_found_while_writing_is_mended_there(world: World) -> None:
+    world.reopen()
+    world.write("p/docs/b.md", "# B again\n")
+    scribble(world.path)
+    world.refresh()
+    assert "B again" in world.titles()
+
+
 def test_rows_that_break_a_constraint_are_damage_too(world: World) -> None:
     world.catalog.close()
     rewritten(lambda db: db.execute("DELETE FROM files"))(world.path)

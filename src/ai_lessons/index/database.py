@@ -44,7 +44,7 @@ class Database:
 
     def __init__(self, path: Path, schema: Schema) -> None:
         self._path, self._schema = path, schema
-        self.notice, self.in_memory = "", False
+        self.notice, self.in_memory, self._answering = "", False, False
         try:
             found = self._usable()
             if isinstance(found, str):
@@ -64,6 +64,15 @@ class Database:
         Raises:
             StorageFailed: the new one failed too.
         """
+        if self._answering:  # a question within a question: the outer one mends
+            return question(self.connection)
+        self._answering = True
+        try:
+            return self._answer(question, refill)
+        finally:
+            self._answering = False
+
+    def _answer(self, question: Callable[[sqlite3.Connection], T], refill: Callable[[], object] | None) -> T:
         try:
             return question(self.connection)
         except sqlite3.DatabaseError as error:
