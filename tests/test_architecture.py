@@ -32,10 +32,10 @@ MAY_IMPORT = {
 HOMES = {
     "lancedb": {"index/table.py"},
     "pyarrow": {"index/columns.py", "index/table.py"},
-    "fastembed": {"index/embedding.py", "index/reranking.py"},
+    "fastembed": {"index/embedding.py"},
     "onnxruntime": {"index/pinned.py"},
     "tokenizers": {"index/pinned.py"},
-    "numpy": {"index/embedding.py", "index/in_memory.py", "index/pinned.py", "index/reranking.py"},
+    "numpy": {"index/embedding.py", "index/query.py", "index/pinned.py"},
     "huggingface_hub": {"index/model_files.py", "index/model_sources.py"},
     "markdown_it": {"knowledge/passages.py"},
     "detect_secrets": {"library/secrets/secret_detectors.py"},

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError, UsageError
-from ai_lessons.index.asking import IndexDamaged
 from ai_lessons.index.catalog_reading import Filter
-from ai_lessons.index.model_spec import PINNED
+from ai_lessons.index.model_files import PINNED
 from ai_lessons.index.passage_index import Index
+from ai_lessons.index.query import IndexDamaged
 from ai_lessons.index.rows import EntryRows
 from ai_lessons.index.vectors import VectorCache
 from ai_lessons.knowledge.config import DEFAULT_MODEL
@@ -112,10 +112,6 @@ class Indexing:
         """As `candidates`, in two steps: others can be asked before the answer is waited for."""
         finish = self.index.begin(text, wanted, depth)
         return lambda: self._mended(finish)
-
-    def rules(self, text: str, depth: int) -> Candidates:
-        """What the index finds among rules; a damaged one is made anew first."""
-        return self._mended(lambda: self.index.rules(text, depth))
 
     def _mended(self, ask: Callable[[], Candidates]) -> Candidates:
         try:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ai_lessons.index import model_files
-from ai_lessons.index.model_spec import PINNED
+from ai_lessons.index.model_files import PINNED
 from ai_lessons.knowledge.config import DEFAULT_MODEL
 from ai_lessons.library.reports import ModelState
 

@@ -2,31 +2,79 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import NotFound, Unreachable, UsageError
 from ai_lessons.index.shared import SharedIndex
-from ai_lessons.library.index_reports import IndexState, Pulled, Pushed, Shared
 
 if TYPE_CHECKING:
     from ai_lessons.index.shared import SharedState
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import Parts
 
-PROBES = 50
-"""Passages whose own vectors are the questions, where recall is measured."""
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A shared index. `usable`: its vectors are of the model in use here; `covers`: so many of our passages."""
+
+    uri: str
+    model: str
+    entries: int
+    passages: int
+    vectors: int
+    usable: bool
+    covers: int
 
 
-def index_status(library: Library, uri: str | None = None, *, recall: bool = False) -> IndexState:
-    """The state of the index; with `uri`, that of a shared one. `recall` compares with exact search.
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """The index of this clone. `indexed` None: every vector is compared, else how many passages their index covers.
+
+    `unindexed` passages are searched by reading them. Sizes in bytes.
+    """
+
+    model: str
+    entries: int
+    passages: int
+    vectors: int
+    bytes: int
+    unindexed: int
+    indexed: int | None
+    shared: Shared | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """What a push changed in the shared index, and what lies there now."""
+
+    shared: Shared
+    sent: int
+    removed: int
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """Vectors that came, those that had to be computed here all the same, and passages still without one."""
+
+    uri: str
+    came: int
+    embedded: int
+    passages: int
+    missing: int
+    notes: tuple[str, ...] = ()
+
+
+def index_status(library: Library, uri: str | None = None) -> IndexState:
+    """The state of the index; with `uri`, that of a shared one.
 
     Raises:
         Unreachable: the shared index does not answer.
     """
     parts = library.primary
     parts.current()
-    index = parts.index
-    status, growing = index.status(), index.growing()
+    status = parts.index.status()
     shared = None
     if uri is not None:
         place = _place(parts, uri)
@@ -38,11 +86,7 @@ def index_status(library: Library, uri: str | None = None, *, recall: bool = Fal
         vectors=status.vectors,
         bytes=status.bytes,
         unindexed=status.unindexed,
-        indexed=index.vectors_indexed(),
-        next_model=index.model if index.model != status.model else "",
-        next_passages=growing.passages,
-        next_vectors=growing.vectors,
-        recall=index.recall(PROBES) if recall else None,
+        indexed=status.indexed,
         shared=shared,
     )
 
@@ -98,5 +142,6 @@ def _place(parts: Parts, uri: str) -> SharedIndex:
 
 def _shared(parts: Parts, place: SharedIndex, there: SharedState) -> Shared:
     usable = there.model == parts.index.model
-    covers = place.covers(there.model, parts.index.keys()) if usable else 0
+    table = parts.index.in_use()
+    covers = place.covers(there.model, table.keys()) if usable and table else 0
     return Shared(place.uri, there.model, there.entries, there.passages, there.vectors, usable, covers)

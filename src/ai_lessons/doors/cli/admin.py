@@ -8,7 +8,7 @@ import click
 
 from ai_lessons import library
 from ai_lessons.doors import render_jobs
-from ai_lessons.doors.cli import agents, content, hub, learning, machinery, mcp, porting, rules, shared_index, sharing
+from ai_lessons.doors.cli import agents, content, hub, machinery, mcp, porting, rules, sharing
 from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Group
 from ai_lessons.doors.cli.options import id_argument
@@ -168,12 +168,10 @@ hooks_command("install", "Install them, beside the hooks that are there.")
 hooks_command("uninstall", "Take ours away again.")
 hooks_command("status", "Say which are installed.")
 machinery.register(admin)
-shared_index.register(admin)
 hub.register(admin)
 porting.register(admin)
 mcp.register(admin)
 agents.register(admin)
 rules.register_admin(admin)
-learning.register_admin(admin)
 content.register(admin)
 sharing.register(admin)

@@ -1,11 +1,12 @@
+"""Questions to the table, and vectors that stay in memory."""
+
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.index import in_memory, table
-from ai_lessons.index.in_memory import COLUMNS, Few
+from ai_lessons.index import query, table
 from ai_lessons.index.rows import PassageFilter
 from index.index_world import World, entry, many
 
@@ -13,31 +14,7 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
     from pathlib import Path
 
-    from ai_lessons.index.ranking import RawHit
-
-
-def row(entry_id: str, text: str = "", vector: list[float] | None = None, title: str = "") -> dict[str, Any]:
-    return dict(zip(COLUMNS, (entry_id, 0, title, "", text, vector), strict=True))
-
-
-def test_passages_are_found_by_the_words_that_they_share_with_the_question_most_first() -> None:
-    few = Few([row("a", "Locks and leases"), row("b", "nothing"), row("c", "lock the carts", title="Carts")])
-    assert [(hit.entry_id, hit.score) for hit in few.by_words("locking carts", 9)] == [("c", 2.0), ("a", 1.0)]
-    assert [hit.entry_id for hit in few.by_words("locking carts", 1)] == ["c"]
-
-
-def test_passages_are_compared_by_the_angle_of_their_vectors_whatever_their_lengths() -> None:
-    few = Few([row("near", vector=[10.0, 1.0]), row("far", vector=[0.0, 3.0]), row("none")])
-    found = few.by_vector([2.0, 0.0], 9)
-    assert [hit.entry_id for hit in found] == ["near", "far"]
-    assert found[0].score == pytest.approx(10 / 101**0.5)
-    assert found[1].score == pytest.approx(0.0)
-
-
-def test_without_rows_or_vectors_nothing_is_found() -> None:
-    for few in (Few([]), Few([row("a", "x")])):
-        assert few.by_vector([1.0, 0.0], 9) == ()
-    assert Few([]).by_words("x", 9) == ()
+    from ai_lessons.index.ranking import Match
 
 
 @pytest.fixture
@@ -54,7 +31,7 @@ def asked_of_the_table(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     asked: list[str] = []
     real = table.Passages.by_vector
 
-    def ask(self: table.Passages, vector: list[float], where: str, depth: int) -> tuple[RawHit, ...]:
+    def ask(self: table.Passages, vector: list[float], where: str, depth: int) -> tuple[Match, ...]:
         asked.append(where)
         return real(self, vector, where, depth)
 
@@ -76,7 +53,9 @@ def test_from_the_second_question_on_vectors_are_compared_in_memory_with_the_sam
     world: World, monkeypatch: pytest.MonkeyPatch, wanted: PassageFilter
 ) -> None:
     asked = asked_of_the_table(monkeypatch)
-    by_table, *in_memory = (world.index.candidates("number 7 of the project", wanted, 20).vectors for _ in range(3))
+    by_table = world.index.candidates("number 7 of the project", wanted, 20).vectors
+    world.index.candidates("another question")
+    in_memory = [world.index.candidates("number 7 of the project", wanted, 20).vectors for _ in range(2)]
     assert len(asked) == 1
     for found in in_memory:
         assert [(hit.entry_id, hit.ordinal, hit.heading, hit.text) for hit in found] == [
@@ -99,22 +78,22 @@ def test_what_others_write_is_found_at_once_although_vectors_are_in_memory(world
 
 
 def test_very_many_vectors_stay_in_the_table(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(in_memory, "MOST_VECTORS", 69)
+    monkeypatch.setattr(query, "MOST_VECTORS", 69)
     asked = asked_of_the_table(monkeypatch)
-    for _ in range(3):
-        assert world.near("number 7 says word7")[0] == "e00007"
+    for n in (7, 8, 9):
+        assert world.near(f"number {n} says word{n}")[0] == f"e0000{n}"
     assert len(asked) == 3
-    monkeypatch.setattr(in_memory, "MOST_VECTORS", 70)
+    monkeypatch.setattr(query, "MOST_VECTORS", 70)
     world.put(entry("new", "one in the place of another"))
     world.remove("p9")
     world.refresh()
-    for _ in range(3):
-        assert world.near("number 7 says word7")[0] == "e00007"
+    for n in (7, 8, 9):
+        assert world.near(f"number {n} says word{n}")[0] == f"e0000{n}"
     assert len(asked) == 4
 
 
 def test_filters_without_end_are_answered_rightly(world: World) -> None:
-    for n in range(2 * in_memory.FILTERS + 3):
+    for n in range(2 * query.FILTERS + 3):
         name = f"e{n % 30:05}"
         assert world.near("number says word", PassageFilter(ids=frozenset({name, f"none{n}"}))) == [name]
 
@@ -128,6 +107,14 @@ def test_passages_without_a_vector_are_not_compared(tmp_path: Path, closing: Exi
     for _ in range(3):
         assert "late" not in world.near("number 2 says word2")
         assert "late" in world.found("word2")
+
+
+def test_one_search_that_asks_twice_reads_no_vectors_into_memory(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = asked_of_the_table(monkeypatch)
+    world.index.refresh("1", world.fingerprints, world.load)
+    for wanted in (PassageFilter(), PassageFilter(project="own")):
+        assert world.index.begin("number 7 of the project", wanted, 10)().vectors
+    assert len(asked) == 2
 
 
 def test_a_question_that_has_begun_is_answered_although_its_table_goes_away(world: World) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ai_lessons.index.model_sources import Progress
     from ai_lessons.index.pinned import Embedder
     from ai_lessons.index.refresh_state import RefreshState
-    from ai_lessons.index.rows import IndexRefresh, Unembedded
+    from ai_lessons.index.rows import IndexRefresh
     from ai_lessons.index.table import Passages
     from ai_lessons.index.vectors import VectorCache
 
@@ -31,24 +31,20 @@ PATIENCE = 30.0
 """Seconds to wait for the short write lock where giving up would waste work."""
 
 
-class Filling:
-    """Embedder, cache and table brought together. `no_model` says why there is no embedder, if one was asked for."""
+class MissingVectors:
+    """Embedder of one model, cache and table brought together. `no_model` says why there is no embedder, if so."""
 
     def __init__(
         self,
+        model: str,
         vectors: VectorCache,
         state: RefreshState,
-        embedder: Callable[[], Embedder] | None,
+        embedder: Callable[[str], Embedder] | None,
     ) -> None:
-        self._vectors, self._state = vectors, state
+        self.model, self._vectors, self._state = model, vectors, state
         self._make_embedder = embedder
         self._embedder: Embedder | None = None
         self.no_model = ""
-
-    @property
-    def possible(self) -> bool:
-        """False where no embedder was ever given."""
-        return self._make_embedder is not None
 
     def fill(
         self, done: IndexRefresh, progress: Progress, seconds: float | None, current: Callable[[], Passages | None]
@@ -73,17 +69,17 @@ class Filling:
         return replace(done, embedded=done.embedded + embedded, missing=missing)
 
     def _compute(
-        self, rows: Sequence[Unembedded], deadline: float, tick: Callable[[int], None]
+        self, rows: Sequence[tuple[str, str, str]], deadline: float, tick: Callable[[int], None]
     ) -> list[tuple[str, str, bytes]]:
         """(row id, text key, vector) of the rows whose vector is in the cache or could be computed in time."""
-        known = self._vectors.get(row.text_key for row in rows)
-        texts = {row.text_key: row.embedded_text for row in rows if row.text_key not in known}
+        known = self._vectors.get(key for _, key, _ in rows)
+        texts = {key: text for _, key, text in rows if key not in known}
         for part in slices(sorted(texts, key=lambda key: len(texts[key])), TEXTS_AT_ONCE):
             if time.monotonic() >= deadline or self.embedder() is None:
                 break
             known |= self.embed({key: texts[key] for key in part})
             tick(len(known))
-        return [(row.id, row.text_key, known[row.text_key]) for row in rows if row.text_key in known]
+        return [(row, key, known[key]) for row, key, _ in rows if key in known]
 
     def embed(self, texts: Mapping[str, str]) -> dict[str, bytes]:
         """Vectors by key, also put into the cache; none if there is no embedder."""
@@ -113,7 +109,7 @@ class Filling:
         """The embedder, or None with the reason in `_no_model`. A failure is asked again: it may be mended."""
         if self._embedder is None and self._make_embedder is not None:
             try:
-                self._embedder = self._make_embedder()
+                self._embedder = self._make_embedder(self.model)
                 self.no_model = ""
             except ModelUnavailable as error:
                 self.no_model = f"full text only: {error.message}"

@@ -1,7 +1,6 @@
 """What the event logs add up to, in a small SQLite file: only what is new in a log is read.
 
-A projection: it may be deleted at any time, and a file that is damaged, of another version or cannot be written is
-replaced by an empty one, in memory if need be. It knows rows, not what the words mean: reading lines is handed in.
+A projection. It knows rows, not what the words mean: reading lines is handed in.
 Every event is kept by its id, so that one that comes again (another copy of a log, a merge) counts once; one that comes
 again with other words counts for nothing, whichever came first.
 """
@@ -10,20 +9,20 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from ai_lessons.index.wal import closed_on_error, use_wal
+from ai_lessons.index.database import Database, Schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-VERSION = 2
-PATIENCE = 20.0
-"""Seconds to wait for another process that folds."""
+    # uses (id, at, event, entry, session or ""), lines of parameters (id, the line in one form), lines left out
+    Lines = tuple[Sequence[tuple[str, str, str, str, str]], Sequence[tuple[str, str]], int]
 
+VERSION = 2
 VOID = -1
 """The kind of an event that came with two meanings."""
 
@@ -54,8 +53,8 @@ INSERT INTO kept VALUES (0, '', '');
 CREATE TABLE tallies (
     entry INTEGER PRIMARY KEY, {", ".join(f"n{kind} INTEGER NOT NULL" for kind in range(WORDS))}, last TEXT NOT NULL
 );
-PRAGMA user_version = {VERSION};
 """  # noqa: S608 - only numbers
+SCHEMA = Schema("usage cache", _TABLES, VERSION)
 _INDEX = "CREATE INDEX IF NOT EXISTS events_entry ON events (entry, kind, at)"
 _FOLD = f"SELECT entry, {_SUMS}, coalesce(max(CASE WHEN kind <> 8 THEN at END), '') FROM events WHERE kind >= 0"  # noqa: S608 - only numbers
 _EVENT = (
@@ -89,25 +88,6 @@ class EventFile(Protocol):
         ...
 
 
-class Lines(Protocol):
-    """What some lines say."""
-
-    @property
-    def rows(self) -> Sequence[tuple[str, str, str, str, str]]:
-        """Uses: id, at, event, entry, session; the last one empty for none."""
-        ...
-
-    @property
-    def turns(self) -> Sequence[tuple[str, str]]:
-        """Of parameters: id, and the line in a form that is the same for the same meaning."""
-        ...
-
-    @property
-    def damaged(self) -> int:
-        """How many lines say nothing that can be used."""
-        ...
-
-
 class CachedLog(NamedTuple):
     """What the cache remembers of a log: its stamp, the bytes that are folded, and their digest."""
 
@@ -121,15 +101,12 @@ class UsageCache:
 
     def __init__(self, path: Path, kinds: Sequence[str]) -> None:
         """`kinds` are the words of uses; what they are is up to the caller, their order is not to change."""
-        self._path = path
         self._kinds = {word: number for number, word in enumerate(kinds)}
-        self._db: sqlite3.Connection | None = None
+        self._database = Database(path, SCHEMA)
 
     def close(self) -> None:
         """Let go of the file."""
-        if self._db is not None:
-            self._db.close()
-            self._db = None
+        self._database.close()
 
     def refresh(self, logs: Iterable[EventFile], parse: Callable[[bytes], Lines]) -> None:
         """Fold what is new in these logs, which are all there are.
@@ -137,26 +114,22 @@ class UsageCache:
         A log that only grew is read from where it ended; where one was rewritten or is gone, all are folded anew.
         """
         there = {log.name: log for log in logs}
-        try:
-            self._refresh(there, parse)
-        except sqlite3.DatabaseError as error:
-            self._start_again(error)
-            self._refresh(there, parse)
+        self._database.ask(lambda _: self._refresh(there, parse))
 
     def damaged(self) -> int:
         """Lines of all logs that were left out."""
-        return int(self._open().execute("SELECT coalesce(sum(damaged), 0) FROM logs").fetchone()[0])
+        return int(self._rows("SELECT coalesce(sum(damaged), 0) FROM logs")[0][0])
 
     def tallies(self, entries: Iterable[str] | None = None) -> dict[str, tuple[int | str, ...]]:
         """For each entry (of these, or all) that has any: a count for each kind, and when it was last used."""
         every = f"SELECT name, {', '.join(f'n{kind}' for kind in range(WORDS))}, last FROM tallies JOIN names ON key = entry"  # noqa: E501, S608 - only numbers
         if entries is None:
-            return {row[0]: row[1:] for row in self._open().execute(every)}
+            return {row[0]: row[1:] for row in self._rows(every)}
         wanted = list(dict.fromkeys(entries))
         found = {}
         for start in range(0, len(wanted), ASK_AT_ONCE):
             part = wanted[start : start + ASK_AT_ONCE]
-            rows = self._open().execute(f"{every} WHERE name IN ({','.join('?' * len(part))})", part)
+            rows = self._rows(f"{every} WHERE name IN ({','.join('?' * len(part))})", part)
             found.update({row[0]: row[1:] for row in rows})
         return found
 
@@ -166,20 +139,21 @@ class UsageCache:
         `fold` takes what it gave before (empty at first) and the lines since then. Its result is kept until a line
         turns up whose place is before the last one.
         """
-        db = self._open()
-        disturbed, upto, value = db.execute("SELECT disturbed, upto, value FROM kept").fetchone()
-        new = db.execute("SELECT id, line FROM turns WHERE id > ? ORDER BY id", (upto,)).fetchall()
+        ((disturbed, upto, value),) = self._rows("SELECT disturbed, upto, value FROM kept")
+        new = self._rows("SELECT id, line FROM turns WHERE id > ? ORDER BY id", (upto,))
         if new:
             value = fold(value, [line for _, line in new if line])
         if len(new) >= WORTH_KEEPING:
-            with suppress(sqlite3.OperationalError):  # read-only, or somebody is folding: the next one keeps it
-                db.execute("UPDATE kept SET upto = ?, value = ? WHERE disturbed = ?", (new[-1][0], value, disturbed))
+            with suppress(sqlite3.OperationalError):  # read-only, or another process folds: the next one keeps it
+                self._database.connection.execute(
+                    "UPDATE kept SET upto = ?, value = ? WHERE disturbed = ?", (new[-1][0], value, disturbed)
+                )
         return str(value)
 
     def in_sessions(self) -> list[tuple[str, str, str]]:
         """(session, entry, event) of every event that says in which session it was."""
         words = {number: word for word, number in self._kinds.items()}
-        rows = self._open().execute(
+        rows = self._rows(
             "SELECT s.name, e.name, kind FROM events JOIN names s ON s.key = session JOIN names e ON e.key = entry"
             " WHERE session > 0 AND kind >= 0 GROUP BY session, entry, kind"
         )
@@ -188,7 +162,7 @@ class UsageCache:
     def latest(self, entry: str, words: Sequence[str], most: int) -> list[str]:
         """The last events of an entry that are of these words, the newest first."""
         named = {self._kinds[word]: word for word in words}
-        rows = self._open().execute(
+        rows = self._rows(
             "SELECT kind FROM events WHERE entry = (SELECT key FROM names WHERE name = ?)"
             " AND kind IN (SELECT value FROM json_each(?)) ORDER BY at DESC, id DESC LIMIT ?",
             (entry, json.dumps(list(named)), most),
@@ -198,7 +172,7 @@ class UsageCache:
     def _refresh(self, there: Mapping[str, EventFile], parse: Callable[[bytes], Lines]) -> None:
         if not self._changed(there):
             return
-        with self._writing() as db:
+        with self._database.transaction() as db:
             changed = self._changed(there)  # another process may have folded meanwhile
             grown = self._grown(changed, there)
             if grown is None:
@@ -213,7 +187,7 @@ class UsageCache:
                 or known[name].stamp != there[name].stamp]  # fmt: skip
 
     def _known(self) -> dict[str, CachedLog]:
-        rows = self._open().execute("SELECT name, mtime, size, inode, done, digest FROM logs")
+        rows = self._rows("SELECT name, mtime, size, inode, done, digest FROM logs")
         return {name: CachedLog((mtime, size, inode), done, digest) for name, mtime, size, inode, done, digest in rows}
 
     def _grown(self, changed: Iterable[str], there: Mapping[str, EventFile]) -> dict[str, int] | None:
@@ -229,35 +203,8 @@ class UsageCache:
                     return None
         return grown
 
-    @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
-        db = self._open()
-        db.execute("BEGIN IMMEDIATE")
-        try:
-            yield db
-        except BaseException:
-            with suppress(sqlite3.Error):
-                db.execute("ROLLBACK")
-            raise
-        db.execute("COMMIT")
-
-    def _open(self) -> sqlite3.Connection:
-        if self._db is None:
-            try:
-                self._path.parent.mkdir(parents=True, exist_ok=True)
-                self._db = _connected(str(self._path))
-            except (OSError, sqlite3.OperationalError):
-                self._db = _connected(":memory:")
-        return self._db
-
-    def _start_again(self, error: sqlite3.DatabaseError) -> None:
-        """Without a file that is damaged; in memory where it cannot be used (read-only, full, locked for ever)."""
-        self.close()
-        if isinstance(error, sqlite3.OperationalError):
-            self._db = _connected(":memory:")
-            return
-        for suffix in ("", "-wal", "-shm"):
-            self._path.with_name(self._path.name + suffix).unlink(missing_ok=True)
+    def _rows(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        return self._database.ask(lambda db: db.execute(query, values).fetchall())
 
 
 class _Folding:
@@ -288,16 +235,16 @@ class _Folding:
         """Fold whole lines only: the last one may still be being written."""
         data = log.read()
         end = max(data.rfind(b"\n") + 1, done)
-        found = self._parse(data[done:end]) if end > done else None
-        if found:
+        uses, turns, damaged = self._parse(data[done:end]) if end > done else ((), (), 0)
+        if uses or turns:
             kinds, key = self._kinds, self._key
-            rows = [(i, key(entry), kinds[event], at, key(said)) for i, at, event, entry, said in found.rows]
+            rows = [(i, key(entry), kinds[event], at, key(said)) for i, at, event, entry, said in uses]
             if not bulk:
                 self._entries.update(row[1] for row in rows)
                 self._entries.update(self._told_before([row[0] for row in rows]))
             self._db.executemany(_EVENT, rows)
-            self._turn(found.turns)
-        self._db.execute(_LOG, (log.name, *log.stamp, end, _digest(data[:end]), found.damaged if found else 0))
+            self._turn(turns)
+        self._db.execute(_LOG, (log.name, *log.stamp, end, _digest(data[:end]), damaged))
 
     def _turn(self, turns: Sequence[tuple[str, str]]) -> None:
         """Add lines about parameters; those that do not come last change what was made of the others."""
@@ -333,28 +280,3 @@ def _empty(db: sqlite3.Connection) -> None:
     for table in ("logs", "events", "turns", "tallies", "names"):
         db.execute(f"DELETE FROM {table}")  # noqa: S608 - our own names
     db.execute(_DISTURB)
-
-
-def _connected(path: str) -> sqlite3.Connection:
-    opened = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
-    with closed_on_error(opened) as db:
-        if path != ":memory:":
-            use_wal(db, PATIENCE)
-        # losing the last sums in a power cut costs a moment of folding; waiting for the disk costs more
-        db.executescript("PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536;")
-        if db.execute("PRAGMA user_version").fetchone()[0] != VERSION:
-            _lay_tables(db)
-        return db
-
-
-def _lay_tables(db: sqlite3.Connection) -> None:
-    """Anew, unless another process was quicker."""
-    db.execute("BEGIN IMMEDIATE")
-    if db.execute("PRAGMA user_version").fetchone()[0] == VERSION:
-        db.execute("COMMIT")
-        return
-    for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
-        db.execute(f"DROP TABLE {name}")
-    for statement in filter(str.strip, _TABLES.split(";\n")):
-        db.execute(statement)
-    db.execute("COMMIT")
