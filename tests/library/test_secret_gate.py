@@ -11,9 +11,9 @@ import pytest
 
 from ai_lessons.errors import InvalidEntry, Refused, UsageError
 from ai_lessons.knowledge.entries import Kind
+from ai_lessons.library import secret_scan
 from ai_lessons.library.lessons.lesson_answers import Targets
 from ai_lessons.library.rules.rule_answers import RuleDraft
-from ai_lessons.library.secrets import secret_scan
 from ai_lessons.library.wiring import init_repository
 from ai_lessons.library.writes import LessonDraft, ResourceDraft
 from library.secret_world import FAKE, mark_of

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.repository import scaffold
-from ai_lessons.repository.githooks import hooks
-from ai_lessons.repository.githooks.hooks import NAMES
+from ai_lessons.repository import git_hooks, scaffold
+from ai_lessons.repository.git_hooks import NAMES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,15 +16,15 @@ if TYPE_CHECKING:
 
 
 def install(root: Path) -> str:
-    return "\n".join(hooks.install_hooks(root, scaffold.hooks_dir()))
+    return "\n".join(git_hooks.install_hooks(root, scaffold.hooks_dir()))
 
 
 def uninstall(root: Path) -> str:
-    return "\n".join(hooks.uninstall_hooks(root, scaffold.hooks_dir()))
+    return "\n".join(git_hooks.uninstall_hooks(root, scaffold.hooks_dir()))
 
 
 def status(root: Path) -> str:
-    return "\n".join(hooks.hooks_status(root, scaffold.hooks_dir()))
+    return "\n".join(git_hooks.hooks_status(root, scaffold.hooks_dir()))
 
 
 def folder(root: Path) -> dict[str, tuple[bytes, int]]:

@@ -6,9 +6,8 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from ai_lessons.repository import housekeeping, objects
+from ai_lessons.repository import housekeeping, objects, programs
 from ai_lessons.repository.objects import Draft, opened
-from ai_lessons.repository.running import programs
 from ai_lessons.repository.worktree import locate
 from repository.steps import add, clean
 

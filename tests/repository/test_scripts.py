@@ -11,14 +11,14 @@ import pexpect
 import pytest
 
 from ai_lessons.errors import NotFound, Refused
-from ai_lessons.repository.running import scripts
-from ai_lessons.repository.running.scripts import command, run, shebang
+from ai_lessons.repository import scripts
+from ai_lessons.repository.scripts import command, run, shebang
 
 SOURCE = Path(scripts.__file__).parents[2]
 RUN = f"""\
 import sys
 sys.path.insert(0, {str(SOURCE)!r})
-from ai_lessons.repository.running.scripts import run
+from ai_lessons.repository.scripts import run
 sys.exit(run(sys.argv[1:]))
 """
 
@@ -151,7 +151,7 @@ def test_a_signal_that_is_sent_to_us_reaches_the_script(tmp_path: Path) -> None:
 TOLD_AT_ONCE = f"""\
 import os, pathlib, signal, subprocess, sys, time
 sys.path.insert(0, {str(SOURCE)!r})
-from ai_lessons.repository.running.scripts import run
+from ai_lessons.repository.scripts import run
 
 class Told(subprocess.Popen):
     def __init__(self, *arguments, **options):

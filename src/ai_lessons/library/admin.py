@@ -175,24 +175,21 @@ class Admin(SharingJobs, PortingJobs):
 
     def hooks_install(self) -> tuple[str, ...]:
         """Put our part into the repository's client hooks; a line for each hook."""
-        from ai_lessons.repository import scaffold
-        from ai_lessons.repository.githooks import hooks
+        from ai_lessons.repository import git_hooks, scaffold
 
-        return hooks.install_hooks(self._parts.store.root, scaffold.hooks_dir())
+        return git_hooks.install_hooks(self._parts.store.root, scaffold.hooks_dir())
 
     def hooks_uninstall(self) -> tuple[str, ...]:
         """Take our part out again, byte for byte; a line for each hook."""
-        from ai_lessons.repository import scaffold
-        from ai_lessons.repository.githooks import hooks
+        from ai_lessons.repository import git_hooks, scaffold
 
-        return hooks.uninstall_hooks(self._parts.store.root, scaffold.hooks_dir())
+        return git_hooks.uninstall_hooks(self._parts.store.root, scaffold.hooks_dir())
 
     def hooks_status(self) -> tuple[str, ...]:
         """Which hooks carry our part; a line for each."""
-        from ai_lessons.repository import scaffold
-        from ai_lessons.repository.githooks import hooks
+        from ai_lessons.repository import git_hooks, scaffold
 
-        return hooks.hooks_status(self._parts.store.root, scaffold.hooks_dir())
+        return git_hooks.hooks_status(self._parts.store.root, scaffold.hooks_dir())
 
     def adopt(self, paths: Sequence[str]) -> tuple[Written, ...]:
         """Write id, kind and title into plain files (or those below folders) that state none, in one commit.

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from ai_lessons.errors import NotFound, UsageError
 from ai_lessons.knowledge import drafts, layout, markdown
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Kind, Pattern, Relation
-from ai_lessons.library import changing, importing, refreshing
+from ai_lessons.library import changing, importing, refreshing, secret_scan
 from ai_lessons.library.checking import checked, project_name
 from ai_lessons.library.lessons import statements
 from ai_lessons.library.relating import opposites, refuse_circle, refuse_wrong_kinds
-from ai_lessons.library.secrets import secret_scan
 from ai_lessons.repository.store import Change
 
 if TYPE_CHECKING:

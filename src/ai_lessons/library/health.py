@@ -14,8 +14,7 @@ from ai_lessons.knowledge.entries import Kind, Relation
 from ai_lessons.knowledge.relations import clusters
 from ai_lessons.library import usefulness
 from ai_lessons.library.reports import Check, Stale, Stats
-from ai_lessons.repository import git, scaffold
-from ai_lessons.repository.githooks import hooks
+from ai_lessons.repository import git, git_hooks, scaffold
 from ai_lessons.repository.store import AUTOCOMMIT
 
 if TYPE_CHECKING:
@@ -121,7 +120,7 @@ def _approval(parts: Parts) -> Check:
 
 
 def _hooks(parts: Parts) -> Check:
-    lines = hooks.hooks_status(parts.store.root, scaffold.hooks_dir())
+    lines = git_hooks.hooks_status(parts.store.root, scaffold.hooks_dir())
     if parts.store.is_folder_of_bigger_repo:
         return Check("hooks", "ok", "the hooks of this git repository are its own business")
     missing = [line for line in lines if "installed" not in line or "not installed" in line]

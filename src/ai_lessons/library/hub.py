@@ -9,6 +9,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+LISTED = 20
+"""So many reasons are named; who pushes reads them in a terminal."""
+
 
 @dataclass(frozen=True, slots=True)
 class PushChecked:
@@ -24,10 +27,10 @@ def check_push(hub: Path, lines: Iterable[str]) -> PushChecked:
     Raises:
         Refused: not such lines. NoRepository, NotFound, UnsupportedRepository: it cannot be decided, so refuse it.
     """
-    from ai_lessons.repository.githooks import pushed, server_hook
+    from ai_lessons.repository import push_check
 
-    found = pushed.check(hub, server_hook.parse_updates(lines))
-    return PushChecked(found.refused, found.more)
+    found = push_check.check(hub, push_check.parse_updates(lines))
+    return PushChecked(found[:LISTED], max(len(found) - LISTED, 0))
 
 
 def hook_install(hub: Path) -> tuple[str, ...]:
@@ -36,23 +39,20 @@ def hook_install(hub: Path) -> tuple[str, ...]:
     Raises:
         NoRepository: no hub there. StorageFailed: it cannot be written.
     """
-    from ai_lessons.repository import scaffold
-    from ai_lessons.repository.githooks import hooks, pushed
+    from ai_lessons.repository import git_hooks, push_check, scaffold
 
-    return hooks.install_server_hook(pushed.git_dir_of(hub), scaffold.hooks_dir())
+    return git_hooks.install_server_hook(push_check.git_dir_of(hub), scaffold.hooks_dir())
 
 
 def hook_uninstall(hub: Path) -> tuple[str, ...]:
     """Take our part out again, byte for byte."""
-    from ai_lessons.repository import scaffold
-    from ai_lessons.repository.githooks import hooks, pushed
+    from ai_lessons.repository import git_hooks, push_check, scaffold
 
-    return hooks.uninstall_server_hook(pushed.git_dir_of(hub), scaffold.hooks_dir())
+    return git_hooks.uninstall_server_hook(push_check.git_dir_of(hub), scaffold.hooks_dir())
 
 
 def hook_status(hub: Path) -> tuple[str, ...]:
     """Whether the hub checks what is pushed to it."""
-    from ai_lessons.repository import scaffold
-    from ai_lessons.repository.githooks import hooks, pushed
+    from ai_lessons.repository import git_hooks, push_check, scaffold
 
-    return hooks.server_hook_status(pushed.git_dir_of(hub), scaffold.hooks_dir())
+    return git_hooks.server_hook_status(push_check.git_dir_of(hub), scaffold.hooks_dir())

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import UsageError
+from ai_lessons.library import secret_gate
 from ai_lessons.library.parts import Parts
 from ai_lessons.library.reports import Initialised
-from ai_lessons.library.secrets import secret_gate
+from ai_lessons.repository import git_hooks as client_hooks
 from ai_lessons.repository import scaffold
-from ai_lessons.repository.githooks import hooks as client_hooks
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -316,7 +316,7 @@ class Parts:
             Refused: a policy of an enterprise forbids it, or `statements.guard`; nothing was written.
             InvalidEntry: a file would bring a secret into git; see `secret_gate`.
         """
-        from ai_lessons.library.secrets import secret_gate, secret_scan
+        from ai_lessons.library import secret_gate, secret_scan
 
         self.guard(changes)
         statements.guard(self, changes)
@@ -331,7 +331,7 @@ class Parts:
         Raises:
             InvalidEntry: a file would bring a secret into git; see `secret_gate`.
         """
-        from ai_lessons.library.secrets import secret_gate
+        from ai_lessons.library import secret_gate
 
         root = self.store.root
         texts = ((x.path, secret_gate.on_disk(root, x.path) if x.data is AS_IT_IS else x.data) for x in changes)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ai_lessons.library.parts import Parts
     from ai_lessons.library.tiers.catalogs import Reader
     from ai_lessons.library.tiers.opened import Reading
-    from ai_lessons.repository.approval.verdicts import BranchView, Evidence, Person, Verdict
+    from ai_lessons.repository.approval.approval_types import BranchView, Evidence, Person, Verdict
     from ai_lessons.repository.history import FileRevision
 
 CHAIN = 20

@@ -11,10 +11,10 @@ from ai_lessons.knowledge.config import parse_config, unknown_keys
 from ai_lessons.knowledge.entries import Entry, Kind
 from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.knowledge.texts import decode
+from ai_lessons.library import secret_scan
 from ai_lessons.library.checking import texts_of
 from ai_lessons.library.reports import Report
-from ai_lessons.library.secrets import secret_scan
-from ai_lessons.repository.approval.derivation import odd_commits
+from ai_lessons.repository.approval.approval_history import odd_commits
 from ai_lessons.repository.store import Change, blob_id
 
 if TYPE_CHECKING:

@@ -46,7 +46,7 @@ class LessonDraft:
     dont: str | None = None
     because: str | None = None
     allow_secrets: Sequence[tuple[str, str]] = ()
-    """(fingerprint, reason) of what looks like a secret and may be kept; see `secret_scan`."""
+    """(fingerprint, reason) of what looks like a secret and may be kept; see `secret_gate`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Problem, Refused
 from ai_lessons.knowledge import markdown
 from ai_lessons.knowledge.entries import Status
 from ai_lessons.knowledge.layout import check_path
+from ai_lessons.library import secret_scan
 from ai_lessons.library.lessons.lesson_lookup import lesson
 from ai_lessons.library.lessons.lesson_writing import change, promoted_to
-from ai_lessons.library.secrets import secret_scan
 from ai_lessons.repository.files import read_file, translated, write_file
 from ai_lessons.repository.locks import held
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ai_lessons.knowledge.portable.bundle import EPOCH, moment
 from ai_lessons.learning import events
 from ai_lessons.learning.parameters import DEFINITIONS
-from ai_lessons.library.secrets import secret_scan
+from ai_lessons.library import secret_scan
 from ai_lessons.repository.events import PART_BYTES, EventLog
 
 if TYPE_CHECKING:

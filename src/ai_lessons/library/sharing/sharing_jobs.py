@@ -25,7 +25,7 @@ class SharingJobs:
 
         The commits made, and notes on what still waits and why.
         """
-        from ai_lessons.library.secrets import secret_gate
+        from ai_lessons.library import secret_gate
 
         self._parts.refuse_other_formats()
         secret_gate.refuse_waiting(self._parts)

@@ -10,9 +10,9 @@ from ai_lessons.knowledge.entries import HANDLE_LENGTH, handle
 from ai_lessons.knowledge.layout import place
 from ai_lessons.knowledge.merging import RULE
 from ai_lessons.knowledge.reading import read_entry
+from ai_lessons.library import secret_gate
 from ai_lessons.library.checking import checked
 from ai_lessons.library.rules.rule_desk import desk, refuse_agents
-from ai_lessons.library.secrets import secret_gate
 from ai_lessons.repository import undo
 from ai_lessons.repository.history import unified
 from ai_lessons.repository.sharing import sync as syncing

@@ -10,15 +10,30 @@ import json
 import os
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from ai_lessons.errors import StorageFailed
-from ai_lessons.repository.approval.approval_stamp import PROPOSALS, REMEMBERED, folder
-from ai_lessons.repository.approval.verdicts import ApprovalPolicy, Known, Person, Proposal
+from ai_lessons.repository.approval.approval_branch import PROPOSALS, REMEMBERED, branch_name, cut_off, folder, key_of
+from ai_lessons.repository.approval.approval_types import (
+    Alarm,
+    ApprovalPolicy,
+    BranchView,
+    Evidence,
+    Known,
+    Person,
+    Proposal,
+    RecordFile,
+    UnapprovedChange,
+    Verdict,
+)
+from ai_lessons.repository.worktree import read_ref
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
+
+    from ai_lessons.repository.worktree import Worktree
 
 PROPOSALS_KEPT: Final = 10_000
 
@@ -132,3 +147,185 @@ def _append(state_dir: Path, rows: list[dict[str, Any]]) -> None:
             os.close(fd)
     except OSError as error:
         raise StorageFailed(f"{place} cannot be written: {error.strerror}") from error
+
+
+_FORMAT: Final = 3
+"""Raise it when the same history would be judged differently."""
+
+
+@dataclass(frozen=True, slots=True)
+class CachedView:
+    """What one look found, as `BranchView` has it, and what it depends on.
+
+    `key` is `key_of` at `tip`. `said` is the policy that the branch states (None: it cannot be read), `judged_by` the
+    one that counted. `checked` is the tip that this clone had seen before, `missing` that the history no longer has it.
+    """
+
+    tip: str
+    key: str
+    said: ApprovalPolicy | None
+    judged_by: ApprovalPolicy
+    checked: str
+    missing: bool
+    verdicts: Mapping[str, Verdict]
+    files: Mapping[str, str]
+    here: Mapping[str, tuple[tuple[str, str], ...]]
+    texts: Mapping[str, tuple[str, ...]]
+    records: tuple[RecordFile, ...]
+    signer_lists: tuple[tuple[str, ...], tuple[str, ...]]
+
+
+def look(worktree: Worktree, ref: str) -> BranchView | None:
+    """The approval branch as it was judged, or None if it, a proposal branch or the memory changed since."""
+    tip = read_ref(worktree, ref)
+    if tip is None:
+        return BranchView(ref, None, ApprovalPolicy(), {}, {})
+    found = noted(worktree, ref)
+    return viewed(worktree, ref, tip, found) if found is not None else None
+
+
+def viewed(worktree: Worktree, ref: str, tip: str, found: CachedView) -> BranchView | None:
+    """What was noted as a view, if it is about this tip and nothing else has changed."""
+    remembered = load(worktree.state_dir)
+    policy, alarms = policy_in_force(ref, found.said, remembered)
+    before = remembered.tips.get(ref, "")
+    if found.key != key_of(worktree, tip) or found.judged_by != policy or before not in {"", tip, found.checked}:
+        return None
+    if found.missing and before == found.checked:
+        message = f"{branch_name(ref)} was rewritten: commit {before[:10]}, seen here before, is not in it any more"
+        hint = f"look at what is gone: git log {branch_name(ref)}..{before[:10]}"
+        alarms += (Alarm("rewritten", message, hint),)
+    if cut_off(worktree):
+        message = "the history is cut off (a shallow clone): rules whose approval lies before the cut are not in force"
+        alarms += (Alarm("shallow", message, "git fetch --unshallow, or git fetch --deepen=100"),)
+    return BranchView(
+        ref, tip, policy, found.verdicts, found.files, alarms, found.said, found.here, found.texts, found.records,
+        found.signer_lists,
+    )  # fmt: skip
+
+
+def policy_in_force(
+    ref: str, said: ApprovalPolicy | None, remembered: Remembered
+) -> tuple[ApprovalPolicy, tuple[Alarm, ...]]:
+    """The policy to judge by: the branch's own where this clone knew none, or where it only asks for more.
+
+    Policies are no ladder: `forge` is neither more nor less than `merge`. What a clone has seen holds until a person
+    acknowledges the change here, unless it is one to signatures, to another approver or to more of them.
+    """
+    known = remembered.policies.get(ref)
+    if said is None:
+        message = "the settings on the approval branch cannot be read"
+        return known or ApprovalPolicy("signed", distinct=True), (
+            Alarm("settings", message, "ai-lessons admin validate"),
+        )
+    if known is None:
+        return said, ()
+    require = "signed" if "signed" in {said.require, known.require} else known.require
+    policy = ApprovalPolicy(require, said.distinct or known.distinct, max(said.threshold, known.threshold))
+    if policy == said:
+        return said, ()
+    message = f"the policy on the approval branch was changed: {_words(known)} became {_words(said)}; here it stays"
+    return policy, (
+        Alarm("weakened", f"{message} {_words(policy)}", "if it was meant: ai-lessons admin audit --acknowledge"),
+    )
+
+
+def _words(policy: ApprovalPolicy) -> str:
+    people = f" by {policy.threshold} people" if policy.threshold > 1 else ""
+    return policy.require + people + (" by another person" if policy.distinct else "")
+
+
+def acknowledge(worktree: Worktree, view: BranchView, said: ApprovalPolicy | None = None) -> None:
+    """Take the branch as it is now for what was seen last: a person has looked at its alarms.
+
+    `said` is the policy to remember, if not the one that the view was judged by.
+
+    Raises:
+        StorageFailed: the memory cannot be written.
+    """
+    if view.tip is not None:
+        remembered = load(worktree.state_dir)
+        save(worktree.state_dir, remembered.with_branch(view.ref, view.tip, said or view.policy))
+
+
+def advance(worktree: Worktree, view: BranchView) -> None:
+    """Remember tip and policy, unless there is an alarm: an alarm does not silence itself.
+
+    Where nothing can be written nothing is remembered.
+    """
+    quiet = all(alarm.kind == "shallow" for alarm in view.alarms)
+    if view.tip is None or not quiet:
+        return
+    remembered = load(worktree.state_dir)
+    if remembered.tips.get(view.ref) == view.tip and remembered.policies.get(view.ref) == view.policy:
+        return
+    with suppress(StorageFailed):
+        save(worktree.state_dir, remembered.with_branch(view.ref, view.tip, view.policy))
+
+
+def note(worktree: Worktree, ref: str, found: CachedView) -> None:
+    """Keep what a look found.
+
+    Raises:
+        StorageFailed: the folder cannot be written.
+    """
+    data = {name: getattr(found, name) for name in CachedView.__slots__}
+    data["verdicts"] = {rule: pack(one) for rule, one in found.verdicts.items()}
+    data["records"] = [[one.path, one.blob, one.came, one.before] for one in found.records]
+    data["said"] = asdict(found.said) if found.said else None
+    data["judged_by"] = asdict(found.judged_by)
+    replace_file(note_file(worktree, ref), json.dumps({"format": _FORMAT, **data}, separators=(",", ":")))
+
+
+def noted(worktree: Worktree, ref: str) -> CachedView | None:
+    """What was kept last; None if there is nothing that can be used."""
+    try:
+        raw = json.loads(note_file(worktree, ref).read_bytes())
+        if raw.pop("format") != _FORMAT:
+            return None
+        return CachedView(
+            tip=raw["tip"],
+            key=raw["key"],
+            said=ApprovalPolicy(**raw["said"]) if raw["said"] else None,
+            judged_by=ApprovalPolicy(**raw["judged_by"]),
+            checked=raw["checked"],
+            missing=raw["missing"],
+            verdicts={rule: unpack(rule, one) for rule, one in raw["verdicts"].items()},
+            files=raw["files"],
+            here={rule: tuple((path, blob) for path, blob in several) for rule, several in raw["here"].items()},
+            texts={rule: tuple(blobs) for rule, blobs in raw["texts"].items()},
+            records=tuple(RecordFile(*one) for one in raw["records"]),
+            signer_lists=(tuple(raw["signer_lists"][0]), tuple(raw["signer_lists"][1])),
+        )
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, IndexError):
+        return None  # never looked, or a file that cannot be read: it is only a memory
+
+
+def note_file(worktree: Worktree, ref: str) -> Path:
+    """Where the view of one approval branch is kept."""
+    return folder(worktree.state_dir) / f"{sha256(os.fsencode(ref)).hexdigest()[:12]}.json"
+
+
+def pack(verdict: Verdict) -> list[object]:
+    """A verdict as JSON holds it: positions in place of names, because every read takes a thousand apart."""
+    rest = [[one.path, one.blob, _packed_evidence(one.evidence)] for one in verdict.unapproved]
+    return [verdict.in_force, verdict.path, verdict.blob, _packed_evidence(verdict.evidence), rest]
+
+
+def _packed_evidence(one: Evidence) -> list[object]:
+    by = [one.by.name, one.by.email] if one.by else None
+    suggested = [[person.name, person.email] for person in one.suggested_by]
+    return [one.level, one.how, by, one.at, suggested, one.commit, one.reason]
+
+
+def unpack(rule: str, raw: Any) -> Verdict:
+    """The verdict that `pack` made this of."""
+    in_force, path, blob, evidence, rest = raw
+    unapproved = tuple(UnapprovedChange(one[0], one[1], _evidence(one[2])) for one in rest)
+    return Verdict(rule, in_force, path, blob, _evidence(evidence), unapproved)
+
+
+def _evidence(raw: Any) -> Evidence:
+    level, how, by, at, suggested, commit, reason = raw
+    people = tuple(Person(*one) for one in suggested)
+    return Evidence(level, how, Person(*by) if by else None, at, people, commit, reason)

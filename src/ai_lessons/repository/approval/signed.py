@@ -12,12 +12,12 @@ from dataclasses import astuple, dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
-from ai_lessons.errors import StorageFailed
+from ai_lessons.errors import Refused, StorageFailed
+from ai_lessons.knowledge.layout import slug
+from ai_lessons.repository import git
+from ai_lessons.repository.approval import approval_memory
 from ai_lessons.repository.approval import approval_memory as memory
-from ai_lessons.repository.approval import approved
-from ai_lessons.repository.approval.rule_files import APPROVALS
-from ai_lessons.repository.approval.rule_history import read_blobs
-from ai_lessons.repository.approval.verdicts import (
+from ai_lessons.repository.approval.approval_types import (
     ON_BRANCH,
     SIGNED,
     Alarm,
@@ -26,25 +26,35 @@ from ai_lessons.repository.approval.verdicts import (
     UnapprovedChange,
     Verdict,
 )
-from ai_lessons.repository.signature.records import (
+from ai_lessons.repository.approval.record_chain import (
+    NAMESPACE,
+    Chain,
+    Record,
     Signature,
     SignedRecord,
     Text,
     chains,
+    joined,
     judge,
+    parse_record,
     remember,
     seconds_of,
     text_digest,
 )
+from ai_lessons.repository.approval.rule_files import APPROVALS
+from ai_lessons.repository.approval.rule_history import read_blobs
+from ai_lessons.repository.approval.signers import NotVerified
+from ai_lessons.repository.approval.ssh_signatures import sign
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from ai_lessons.repository.approval.approval_history import Trunk
     from ai_lessons.repository.approval.approval_memory import Remembered
-    from ai_lessons.repository.approval.verdicts import BranchView, RecordFile
-    from ai_lessons.repository.signature.records import RecordFinding
-    from ai_lessons.repository.signature.signers import Signer
+    from ai_lessons.repository.approval.approval_types import BranchView, RecordFile
+    from ai_lessons.repository.approval.record_chain import Decision, RecordFinding
+    from ai_lessons.repository.approval.signers import Signer
     from ai_lessons.repository.worktree import Worktree
 
 RECORD_SUFFIX: Final = ".json"
@@ -78,19 +88,23 @@ def with_signatures(
         verdicts, gone, records = policy.judge(worktree, view, remembered.records)
         remembered = _remember(worktree, remembered, records)
         key = _key(view, signers, repository, threshold, remembered)
-        noted = {"key": key, "gone": gone, "verdicts": {rule: approved.pack(one) for rule, one in verdicts.items()}}
+        noted = {
+            "key": key,
+            "gone": gone,
+            "verdicts": {rule: approval_memory.pack(one) for rule, one in verdicts.items()},
+        }
         with suppress(StorageFailed):  # where nothing can be written, they are judged every time
             memory.replace_file(_note_file(worktree, view.ref), json.dumps(noted))
     alarms = view.alarms
     if noted["gone"]:
         message = f"signed decisions seen here before are gone, about {', '.join(noted['gone'])}"
         alarms += (Alarm("rolled-back", message, "ask the others for the history as they have it: git log"),)
-    verdicts = {rule: approved.unpack(rule, raw) for rule, raw in noted["verdicts"].items()}
+    verdicts = {rule: approval_memory.unpack(rule, raw) for rule, raw in noted["verdicts"].items()}
     return replace(view, verdicts=verdicts, alarms=alarms)
 
 
 def _note_file(worktree: Worktree, ref: str) -> Path:
-    return approved.note_file(worktree, ref).with_suffix(".signed.json")
+    return approval_memory.note_file(worktree, ref).with_suffix(".signed.json")
 
 
 def _noted(worktree: Worktree, ref: str) -> dict[str, Any]:
@@ -104,7 +118,7 @@ def _noted(worktree: Worktree, ref: str) -> dict[str, Any]:
 def _key(view: BranchView, signers: Sequence[Signer], repository: str, threshold: int, remembered: Remembered) -> str:
     """Everything that the verdicts depend on: not the tip, which moves with every lesson."""
     keys = [[repr(part) for part in astuple(signer)] for signer in signers]
-    known = {rule: approved.pack(one) for rule, one in view.verdicts.items()}
+    known = {rule: approval_memory.pack(one) for rule, one in view.verdicts.items()}
     parts = (keys, repository, threshold, dict(remembered.records), dict(view.here), known)
     records = [astuple(one) for one in view.records]
     return sha256(json.dumps((parts, records), sort_keys=True).encode()).hexdigest()
@@ -199,3 +213,115 @@ def _verdict(
     seen = replace(before, level=ON_BRANCH, how="direct", by=None)
     others = tuple(UnapprovedChange(*text, seen) for text in beside)
     return Verdict(rule, in_force=True, path=path, blob=blob, evidence=evidence, unapproved=others)
+
+
+KEY_SETTING: Final = "user.signingkey"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A decision about the text `data` at `path`. `at` is ISO 8601 in UTC, `name` a ULID for the record's file."""
+
+    rule: str
+    path: str
+    data: bytes
+    decision: Decision
+    at: str
+    name: str
+
+    def record(self, repository: str, previous: str | None) -> Record:
+        """What is to be signed."""
+        digest = text_digest(self.data)
+        return Record(repository, self.rule, self.path, digest, self.decision, previous, self.at)
+
+
+def decide(
+    trunk: Trunk, wanted: Wanted, *, repository: str, signers: Sequence[Signer], interactive: bool
+) -> Mapping[str, bytes]:
+    """The files of a decision with a signature by the user's own key, by path.
+
+    Where others have signed the same decision and more have to, it is one more signature beside their record.
+    `signers` are the keys that are trusted; without any, whatever the branch has counts as decided.
+
+    Raises:
+        Refused: no key, one that did not sign (see `signing.sign`), or nothing is left to sign.
+    """
+    key = git.setting(trunk.worktree, KEY_SETTING)
+    if not key:
+        raise Refused(
+            "git does not know which key signs for you",
+            hint=f"git config --global {KEY_SETTING} ~/.ssh/id_ed25519.pub",
+        )
+    before = _Before(trunk, wanted.rule, repository, signers)
+    record, path = before.fitting(wanted) or (wanted.record(repository, before.end()), "")
+    name = path.rpartition("/")[2].removesuffix(RECORD_SUFFIX) or wanted.name
+    email = git.setting(trunk.worktree, "user.email") or "signer"
+    record_path, signature_path = record_paths(wanted.rule, name, slug(email))
+    if signature_path in trunk.view.files:
+        raise Refused(
+            f"{email} has signed this already", hint="now others have to: ai-lessons admin approve-rule --sign"
+        )
+    armoured = sign(record.canonical(), key, NAMESPACE, interactive=interactive).encode()
+    return {signature_path: armoured} if path else {record_path: record.canonical(), signature_path: armoured}
+
+
+class _Before:
+    """What was decided about a rule until now: records with enough signatures, and those that wait for more."""
+
+    def __init__(self, trunk: Trunk, rule: str, repository: str, signers: Sequence[Signer]) -> None:
+        folder = f"{APPROVALS}{rule}/"
+        files = [one for one in trunk.view.records if one.path.startswith(folder)]
+        contents = read_blobs(trunk.worktree, {one.blob for one in files})
+        found = signed_records(files, contents)
+        self._paths = {contents[one.blob]: one.path for one in files if one.blob in contents}
+        self._rule, self._repository = rule, repository
+        people = trunk.view.policy.threshold
+        if signers:
+            self._valid = self._chain(found, signers, people)
+            self._signed = self._chain(found, signers, 1)
+        else:
+            self._valid = self._signed = _unjudged(found, rule)
+        self._known = bool(signers)
+
+    def _chain(self, found: Iterable[SignedRecord], signers: Sequence[Signer], people: int) -> Chain:
+        judged = chains(found, signers, repository=self._repository, threshold=people)
+        return judged.get(self._rule) or Chain()
+
+    def end(self) -> str | None:
+        """The decision that no other follows; what is signed next settles several that were made side by side."""
+        return joined(self._valid.ends())
+
+    def fitting(self, wanted: Wanted) -> tuple[Record, str] | None:
+        """The same decision as others made it, to be signed by one more, and its path.
+
+        Raises:
+            Refused: enough people have signed it.
+        """
+        end = self.end()
+        last = self._valid.records.get(end or "")
+        if last is not None and _same(last, wanted.record(self._repository, last.previous)):
+            if self._known:
+                by = ", ".join(self._valid.signed_by[end or ""])
+                raise Refused(f"this is decided and signed already, by {by}")
+            return last, self._paths[last.canonical()]
+        for record in self._signed.records.values():
+            if record.digest not in self._valid.records and _same(record, wanted.record(self._repository, end)):
+                return record, self._paths[record.canonical()]
+        return None
+
+
+def _same(one: Record, other: Record) -> bool:
+    """The same decision in the same place, whenever it was made."""
+    return (one.repository, one.path, one.sha256, one.decision, one.previous) == (
+        other.repository, other.path, other.sha256, other.decision, other.previous,
+    )  # fmt: skip
+
+
+def _unjudged(found: Iterable[SignedRecord], rule: str) -> Chain:
+    """Every record that can be read, whoever signed it."""
+    records = {}
+    for one in found:
+        with suppress(NotVerified):  # it decides nothing, so nothing follows it
+            record = parse_record(one.data)
+            records[record.digest] = record
+    return Chain({digest: record for digest, record in records.items() if record.rule == rule})

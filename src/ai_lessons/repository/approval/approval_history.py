@@ -12,19 +12,14 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from ai_lessons.errors import AiLessonsError, StorageFailed, UnsupportedRepository
+from ai_lessons.errors import AiLessonsError, NotFound, StorageFailed, UnsupportedRepository
 from ai_lessons.knowledge.config import parse_config
 from ai_lessons.knowledge.layout import CONFIG_PATH, derived_id
+from ai_lessons.repository.approval import approval_branch, approval_memory, rule_history
 from ai_lessons.repository.approval import approval_memory as memory
-from ai_lessons.repository.approval import approval_stamp, approved, rule_history
-from ai_lessons.repository.approval.ancestry import Ancestry
 from ai_lessons.repository.approval.approval_branch import branch_name, short_name
-from ai_lessons.repository.approval.approved import CachedView
-from ai_lessons.repository.approval.evidence import Past
-from ai_lessons.repository.approval.merges import merged_branches
-from ai_lessons.repository.approval.rule_files import APPROVALS, SIGNERS, is_rule, stated_id
-from ai_lessons.repository.approval.standing import decide, on_protected_branch, unsigned
-from ai_lessons.repository.approval.verdicts import (
+from ai_lessons.repository.approval.approval_memory import CachedView
+from ai_lessons.repository.approval.approval_types import (
     ApprovalPolicy,
     BranchView,
     Commit,
@@ -32,15 +27,18 @@ from ai_lessons.repository.approval.verdicts import (
     PathChange,
     RecordFile,
 )
+from ai_lessons.repository.approval.rule_files import APPROVALS, SIGNERS, is_rule, merged_branches, stated_id
+from ai_lessons.repository.approval.rule_history import Ancestry
+from ai_lessons.repository.approval.rule_status import Past, decide, on_protected_branch, unsigned
 from ai_lessons.repository.proposal.proposal_refs import branch_of, rule_refs
 from ai_lessons.repository.proposal.proposals_seen import proposed
 from ai_lessons.repository.worktree import read_ref
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from ai_lessons.repository.approval.approval_types import Known, Verdict
     from ai_lessons.repository.approval.rule_history import FileChange, RawCommit
-    from ai_lessons.repository.approval.verdicts import Known, Verdict
     from ai_lessons.repository.worktree import Worktree
 
 _TRIES: Final = 3
@@ -62,10 +60,10 @@ def derive(worktree: Worktree, ref: str) -> BranchView:
             return BranchView(ref, None, ApprovalPolicy(), {}, {})
         noted = _advanced(worktree, ref, tip) or _Derivation(worktree, ref, tip).run()
         with suppress(StorageFailed):  # a repository that cannot be written can still be read, only never faster
-            approved.note(worktree, ref, noted)
-        found = approved.viewed(worktree, ref, tip, noted)
+            approval_memory.note(worktree, ref, noted)
+        found = approval_memory.viewed(worktree, ref, tip, noted)
         if found is not None:
-            approved.advance(worktree, found)
+            approval_memory.advance(worktree, found)
             return found
     raise UnsupportedRepository(f"branches of {worktree.top} moved while they were read", hint="try again")
 
@@ -82,8 +80,8 @@ def odd_commits(worktree: Worktree, ref: str) -> list[tuple[str, str]]:
 
 def _advanced(worktree: Worktree, ref: str, tip: str) -> CachedView | None:
     """What was noted with its tip moved, if nothing that came since concerns approval; None to judge anew."""
-    noted = approved.noted(worktree, ref)
-    if noted is None or noted.key != approval_stamp.key_of(worktree, noted.tip) or noted.missing:
+    noted = approval_memory.noted(worktree, ref)
+    if noted is None or noted.key != approval_branch.key_of(worktree, noted.tip) or noted.missing:
         return None
     try:
         fresh = rule_history.read(worktree, [tip], [noted.tip])
@@ -94,7 +92,7 @@ def _advanced(worktree: Worktree, ref: str, tip: str) -> CachedView | None:
         return None
     if any(any(commit.changes) for commit in fresh):
         return None
-    return replace(noted, tip=tip, key=approval_stamp.key_of(worktree, tip))
+    return replace(noted, tip=tip, key=approval_branch.key_of(worktree, tip))
 
 
 class _Derivation:
@@ -112,7 +110,7 @@ class _Derivation:
         place = {commit.id: number for number, commit in enumerate(commits)}
         files = _files(commits, place)
         said = self._stated_policy(files)
-        policy, _ = approved.policy_in_force(self._ref, said, self._remembered)
+        policy, _ = approval_memory.policy_in_force(self._ref, said, self._remembered)
         known = self._known_proposals()
         parents = [tuple(place.get(parent, -1) for parent in commit.parents) for commit in commits]
         ancestry = Ancestry(parents, len(commits) - 1)
@@ -123,7 +121,7 @@ class _Derivation:
         before = self._remembered.tips.get(self._ref, "")
         return CachedView(
             tip=self._tip,
-            key=approval_stamp.key_of(self._worktree, self._tip),
+            key=approval_branch.key_of(self._worktree, self._tip),
             said=said,
             judged_by=policy,
             checked=before,
@@ -295,3 +293,59 @@ def _signer_lists(commits: Sequence[RawCommit]) -> tuple[tuple[str, ...], tuple[
             if change.path in found and change.new:
                 found[change.path][change.new] = None
     return tuple(found[SIGNERS]), tuple(found[SIGNERS + ".sig"])
+
+
+class Trunk:
+    """One moment of the approval branch. `view` is what the engine says about it, signatures not looked at."""
+
+    def __init__(self, worktree: Worktree, view: BranchView) -> None:
+        if view.tip is None:
+            raise NotFound("commit on the approval branch", branch_name(view.ref), hint="commit something first")
+        self.worktree, self.view, self.tip = worktree, view, view.tip
+        self._has: dict[str, bool] = {}
+
+    @property
+    def ref(self) -> str:
+        """The branch's full name."""
+        return self.view.ref
+
+    @property
+    def name(self) -> str:
+        """The branch as people write it."""
+        return branch_name(self.view.ref)
+
+    def contains(self, commits: Collection[str]) -> set[str]:
+        """Those commits that the branch has."""
+        unknown = [commit for commit in commits if commit not in self._has]
+        if unknown:
+            inside = rule_history.contained(self.worktree, self.tip, unknown)
+            self._has |= {commit: commit in inside for commit in unknown}
+        return {commit for commit in commits if self._has[commit]}
+
+    def newest(self, commits: Iterable[str]) -> str | None:
+        """One of these commits that no other of them has among its ancestors; the first of several, None of none.
+
+        By the history and not by the times of the commits, which clocks set: several may be of one second.
+        """
+        best: str | None = None
+        for commit in commits:
+            if best is None or rule_history.contained(self.worktree, commit, [best]):
+                best = commit
+        return best
+
+    def places(self, rule: str) -> set[str]:
+        """Where texts of a rule stand on the branch."""
+        verdict = self.view.verdicts.get(rule)
+        if verdict is None:
+            return set()
+        paths = {one.path for one in verdict.unapproved if one.blob} | ({verdict.path} if verdict.path else set())
+        return {path for path in paths if path in self.view.files}
+
+
+def look(worktree: Worktree, ref: str) -> Trunk:
+    """The approval branch as it stands now.
+
+    Raises:
+        NotFound: there is no such branch, or nothing on it. UnsupportedRepository: its history cannot be read.
+    """
+    return Trunk(worktree, approval_memory.look(worktree, ref) or derive(worktree, ref))

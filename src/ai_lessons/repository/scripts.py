@@ -18,18 +18,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import NotFound, Refused, StorageFailed
+from ai_lessons.repository import programs
 from ai_lessons.repository.files import translated
-from ai_lessons.repository.running.trust import HERE
+from ai_lessons.repository.trust import HERE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import FrameType
-
-TIMED_OUT = 124
-"""Exit code of a script that was stopped because its time was over, as timeout(1) has it."""
-
-GRACE = 3.0
-"""Seconds between the request to end and the kill."""
 
 _BY_SUFFIX = {
     ".sh": "sh",
@@ -192,8 +187,8 @@ def _wait(child: subprocess.Popen[bytes], deadline: float | None, give: Callable
         try:
             status = _wait_once(child.pid, options, deadline)
         except TimeoutError:
-            end(child)
-            return TIMED_OUT
+            programs.end(child)
+            return programs.TIMED_OUT
         if give and os.WIFSTOPPED(status):
             _stop_too(child.pid, give)
             continue
@@ -219,23 +214,7 @@ def _stop_too(pid: int, give: Callable[[int], None]) -> None:
     give(os.getpgrp())
     os.kill(os.getpid(), signal.SIGSTOP)
     give(pid)
-    _signal(pid, signal.SIGCONT)
-
-
-def end(child: subprocess.Popen[bytes]) -> None:
-    """Ask the child's whole process group to end, and kill it `GRACE` seconds later. Returns when the child is gone."""
-    _signal(child.pid, signal.SIGTERM)
-    _signal(child.pid, signal.SIGCONT)  # a stopped process would never see the request
-    with suppress(subprocess.TimeoutExpired):
-        child.wait(GRACE)
-    # its children may have outlived it; the number stays theirs as long as one of them lives
-    _signal(child.pid, signal.SIGKILL)
-    child.wait()
-
-
-def _signal(group: int, number: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)
+    programs.signal_group(pid, signal.SIGCONT)
 
 
 @contextmanager
@@ -259,7 +238,7 @@ def _foreground(group: int) -> Iterator[Callable[[int], None] | None]:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     give(group)
-    _signal(group, signal.SIGCONT)  # it may have tried to read before the terminal was its own
+    programs.signal_group(group, signal.SIGCONT)  # it may have tried to read before the terminal was its own
     try:
         yield give
     finally:
@@ -281,14 +260,14 @@ def _forwarding() -> Iterator[Callable[[int], None]]:
 
     def pass_on(number: int, _frame: FrameType | None) -> None:
         if groups:
-            _signal(groups[0], number)
+            programs.signal_group(groups[0], number)
         else:
             waiting.append(number)
 
     def forward_to(group: int) -> None:
         groups.append(group)
         while waiting:
-            _signal(group, waiting.pop(0))
+            programs.signal_group(group, waiting.pop(0))
 
     before = {number: signal.signal(number, pass_on) for number in _FORWARDED}
     try:

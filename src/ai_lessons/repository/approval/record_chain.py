@@ -14,8 +14,8 @@ from datetime import datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final, Literal
 
-from ai_lessons.repository.signature.signers import Signer, principal
-from ai_lessons.repository.signature.sshsig import NotVerified, verify
+from ai_lessons.repository.approval.signers import NotVerified, Signer, principal
+from ai_lessons.repository.approval.ssh_signatures import verify
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -73,7 +73,7 @@ def secrets_in(text: str) -> list[Secret]:
     """What in a text looks like a secret, by line."""
     if not may_hold(text):
         return []
-    from ai_lessons.library.secrets.secret_detectors import detected
+    from ai_lessons.library.secret_detectors import detected
 
     found = {(sort, value): line for line, sort, value in reversed(list(detected(_ULID.sub("ULID", text))))}
     made = [Secret(line, sort, fingerprint(value), value) for (sort, value), line in found.items()]

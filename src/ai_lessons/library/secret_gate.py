@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound
 from ai_lessons.knowledge import layout, markdown
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library.secrets import secret_scan
+from ai_lessons.library import secret_scan
 from ai_lessons.repository.commit_builder import author_here
 from ai_lessons.repository.files import read_file
 from ai_lessons.repository.sharing import unshared
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.errors import Problem
     from ai_lessons.library.parts import Parts
-    from ai_lessons.library.secrets.secret_scan import Secret
+    from ai_lessons.library.secret_scan import Secret
 
     Read = Callable[[str], bytes | None]
 

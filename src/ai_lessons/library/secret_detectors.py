@@ -1,6 +1,6 @@
 """What a secret looks like: those detectors of detect-secrets that know a token by its shape. The package's only home.
 
-Loading it takes longer than adding a lesson does, so `secret_scan` asks for it only where a text holds the beginning of
+Loading it takes longer than adding a lesson does, so `secret_gate` asks for it only where a text holds the beginning of
 a token. Nothing is ever looked up anywhere: the package can ask the vendors whether a token works, and is not asked to.
 Left out are the detectors that guess: by entropy, by words such as `password`, addresses. The password in a URL is
 found by a shape of our own, which passes over names of passwords.
