@@ -11,7 +11,7 @@ import pexpect
 import pytest
 
 from ai_lessons.errors import NotFound, Refused
-from ai_lessons.repository import scripts
+from ai_lessons.repository import programs, scripts
 from ai_lessons.repository.scripts import command, run, shebang
 
 SOURCE = Path(scripts.__file__).parents[2]
@@ -124,7 +124,7 @@ def test_the_timeout_ends_the_script_and_what_it_started(tmp_path: Path) -> None
 
 
 def test_a_script_that_ignores_the_request_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scripts, "GRACE", 0.2)
+    monkeypatch.setattr(programs, "GRACE", 0.2)
     file = script(tmp_path, "a", "#!/bin/sh\ntrap '' TERM\necho $$ >pid\nwhile :; do sleep 1; done\n")
 
     assert run(command(file), cwd=tmp_path, timeout=2) == 124

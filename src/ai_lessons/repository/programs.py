@@ -76,6 +76,30 @@ GRACE = 3.0
 """Seconds between the request to end and the kill."""
 
 
+def start(
+    argv: Sequence[str],
+    *,
+    cwd: Path | None,
+    env: Mapping[str, str] | None,
+    stdin: int | None = None,
+    stdout: int | None = None,
+    stderr: int | None = None,
+) -> subprocess.Popen[bytes]:
+    """Start a command in a process group of its own.
+
+    Raises:
+        NotFound: no such folder or program. StorageFailed: the system could not start it.
+    """
+    if cwd is not None and not cwd.is_dir():
+        raise NotFound("folder", str(cwd))
+    try:
+        return subprocess.Popen(argv, cwd=cwd, env=env, process_group=0, stdin=stdin, stdout=stdout, stderr=stderr)
+    except FileNotFoundError as error:
+        raise NotFound("program", argv[0]) from error
+    except OSError as error:
+        raise StorageFailed(f"{argv[0]} could not be started: {error.strerror}") from error
+
+
 class Captured(NamedTuple):
     """How a command ended, and the beginning and end of what it printed; `…_omitted` counts bytes left out between."""
 
@@ -135,22 +159,8 @@ def run_captured(
     Raises:
         NotFound: no such folder or program. StorageFailed: the system could not start it.
     """
-    if cwd is not None and not cwd.is_dir():
-        raise NotFound("folder", str(cwd))
-    try:
-        child = subprocess.Popen(
-            argv,
-            cwd=cwd,
-            env=env,
-            process_group=0,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-    except FileNotFoundError as error:
-        raise NotFound("program", argv[0]) from error
-    except OSError as error:
-        raise StorageFailed(f"{argv[0]} could not be started: {error.strerror}") from error
+    pipe = subprocess.PIPE
+    child = start(argv, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe)
     with child:
         return _watched(child, timeout, interrupted, kept)
 

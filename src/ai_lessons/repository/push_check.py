@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
-from ai_lessons.errors import AiLessonsError, NoRepository, Refused, StorageFailed, UnsupportedRepository
+from ai_lessons.errors import AiLessonsError, NoRepository, Refused, UnsupportedRepository
 from ai_lessons.knowledge.config import parse_config
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.layout import CONFIG_PATH, check_path, derived_id, place
@@ -265,7 +265,7 @@ class _Push:
         for update in self._updates:
             if update.new:
                 yield from refused_files(update.ref, self._added(update), self._paths(update.new))
-        before = self._before()
+        before = derive(self._now, self._ref)
         if read_ref(self._then, self._ref) is None or self._ref in rewritten:
             return
         _copy_memory(self._now, self._then, policies=not self._allowed)
@@ -279,15 +279,6 @@ class _Push:
         yield from refused
         if self._allowed and not refused and before.tip and after.policy != before.policy:
             approval_memory.acknowledge(self._now, before, said=after.policy)
-
-    def _before(self) -> BranchView:
-        """The hub as it is. Where its folder cannot be written, judged in the throw-away copy."""
-        try:
-            return derive(self._now, self._ref)
-        except StorageFailed:
-            with _as_asked_for(self._now, ()) as copy:
-                _copy_memory(self._now, copy, policies=True)
-                return derive(copy, self._ref)
 
     def _is_rewritten(self, update: Update) -> bool:
         ends = [commit for commit in (update.old, update.new) if commit]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import subprocess
 import tempfile
 import threading
 import time
@@ -23,6 +22,7 @@ from ai_lessons.repository.files import translated
 from ai_lessons.repository.trust import HERE
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import FrameType
 
@@ -165,48 +165,29 @@ def run(
     Raises:
         NotFound: no such folder or program. StorageFailed: the system could not start it.
     """
-    if cwd is not None and not cwd.is_dir():
-        raise NotFound("folder", str(cwd))
     with _forwarding() as forward_to:
-        try:
-            child = subprocess.Popen(argv, cwd=cwd, env=env, process_group=0)
-        except FileNotFoundError as error:
-            raise NotFound("program", argv[0]) from error
-        except OSError as error:
-            raise StorageFailed(f"{argv[0]} could not be started: {error.strerror}") from error
+        child = programs.start(argv, cwd=cwd, env=env)
         forward_to(child.pid)
-        deadline = None if timeout is None else time.monotonic() + timeout
         with _foreground(child.pid) as give:
-            return _wait(child, deadline, give)
+            return _wait(child, timeout, give)
 
 
-def _wait(child: subprocess.Popen[bytes], deadline: float | None, give: Callable[[int], None] | None) -> int:
-    """Wait for the child, through stops where it has our terminal (`give`); at the deadline end its group."""
-    options = os.WUNTRACED if give else 0
+def _wait(child: subprocess.Popen[bytes], timeout: float | None, give: Callable[[int], None] | None) -> int:
+    """Wait for the child, through stops where it has our terminal (`give`); after `timeout` seconds end its group."""
+    until = time.monotonic() + (timeout or 0)
+    options = (os.WUNTRACED if give else 0) | (0 if timeout is None else os.WNOHANG)
     while True:
-        try:
-            status = _wait_once(child.pid, options, deadline)
-        except TimeoutError:
+        done, status = os.waitpid(child.pid, options)
+        if not done and time.monotonic() >= until:
             programs.end(child)
             return programs.TIMED_OUT
-        if give and os.WIFSTOPPED(status):
+        if not done:
+            time.sleep(_POLL)
+        elif give and os.WIFSTOPPED(status):
             _stop_too(child.pid, give)
-            continue
-        child.returncode = os.waitstatus_to_exitcode(status)  # reaped here, so Popen must not wait again
-        return child.returncode if child.returncode >= 0 else 128 - child.returncode
-
-
-def _wait_once(pid: int, options: int, deadline: float | None) -> int:
-    if deadline is None:
-        return os.waitpid(pid, options)[1]
-    while True:
-        done, status = os.waitpid(pid, options | os.WNOHANG)
-        if done:
-            return status
-        left = deadline - time.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        time.sleep(min(_POLL, left))
+        else:
+            child.returncode = os.waitstatus_to_exitcode(status)  # reaped here, so Popen must not wait again
+            return child.returncode if child.returncode >= 0 else 128 - child.returncode
 
 
 def _stop_too(pid: int, give: Callable[[int], None]) -> None:

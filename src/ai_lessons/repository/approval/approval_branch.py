@@ -37,7 +37,7 @@ def key_of(worktree: Worktree, tip: str, refs: Mapping[str, str] | None = None) 
     `refs` are the branches of proposals of rules, if they were read a moment ago.
     """
     known = rule_refs(worktree) if refs is None else refs
-    return " ".join((tip, signature(known), str(_known(worktree.state_dir)), ground(worktree)))
+    return " ".join((tip, signature(known), str(_known(worktree.state_dir)), cut_off(worktree)))
 
 
 def memory(state_dir: Path) -> str:
@@ -56,25 +56,11 @@ def _known(state_dir: Path) -> int:
         return 0
 
 
-def ground(worktree: Worktree) -> str:
-    """Where the history is cut off, and since when the machine runs: else what was read before is of no use."""
-    return f"{cut_off(worktree)} {boot()}"
-
-
 def cut_off(worktree: Worktree) -> str:
     """Where a shallow clone's history ends; empty for a whole one."""
     try:
         return sha256((worktree.common_dir / "shallow").read_bytes()).hexdigest()
     except OSError:
-        return ""
-
-
-def boot() -> str:
-    """Names the time since the machine was started; empty where the system does not say."""
-    try:
-        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-            return file.read().strip()
-    except (OSError, UnicodeDecodeError):
         return ""
 
 

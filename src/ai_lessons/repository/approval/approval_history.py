@@ -16,7 +16,6 @@ from ai_lessons.errors import AiLessonsError, NotFound, StorageFailed, Unsupport
 from ai_lessons.knowledge.config import parse_config
 from ai_lessons.knowledge.layout import CONFIG_PATH, derived_id
 from ai_lessons.repository.approval import approval_branch, approval_memory, rule_history
-from ai_lessons.repository.approval import approval_memory as memory
 from ai_lessons.repository.approval.approval_branch import branch_name, short_name
 from ai_lessons.repository.approval.approval_memory import CachedView
 from ai_lessons.repository.approval.approval_types import (
@@ -81,18 +80,17 @@ def odd_commits(worktree: Worktree, ref: str) -> list[tuple[str, str]]:
 def _advanced(worktree: Worktree, ref: str, tip: str) -> CachedView | None:
     """What was noted with its tip moved, if nothing that came since concerns approval; None to judge anew."""
     noted = approval_memory.noted(worktree, ref)
-    if noted is None or noted.key != approval_branch.key_of(worktree, noted.tip) or noted.missing:
+    before = noted and noted.view.tip
+    if not noted or not before or noted.missing or noted.key != approval_branch.key_of(worktree, before):
         return None
     try:
-        fresh = rule_history.read(worktree, [tip], [noted.tip])
+        fresh = rule_history.read(worktree, [tip], [before])
     except UnsupportedRepository:
         return None  # the old tip was collected as garbage
     # every way from the new tip back to the old one begins at a child of the old one
-    if not any(noted.tip in commit.parents for commit in fresh):
+    if not any(before in commit.parents for commit in fresh) or any(any(commit.changes) for commit in fresh):
         return None
-    if any(any(commit.changes) for commit in fresh):
-        return None
-    return replace(noted, tip=tip, key=approval_branch.key_of(worktree, tip))
+    return replace(noted, view=replace(noted.view, tip=tip), key=approval_branch.key_of(worktree, tip))
 
 
 class _Derivation:
@@ -100,7 +98,7 @@ class _Derivation:
 
     def __init__(self, worktree: Worktree, ref: str, tip: str) -> None:
         self._worktree, self._ref, self._tip = worktree, ref, tip
-        self._remembered = memory.load(worktree.state_dir)
+        self._remembered = approval_memory.load(worktree.state_dir)
         self._rules: dict[str, str | None] = {}
 
     def run(self) -> CachedView:
@@ -116,23 +114,41 @@ class _Derivation:
         ancestry = Ancestry(parents, len(commits) - 1)
         here = self._here(files)
         steps = self._steps(commits, parents, known)
-        judge = _Judging(policy, ancestry, commits, known, branch_name(self._ref))
-        verdicts = {rule: judge.verdict(rule, steps.get(rule, ()), here.get(rule, ())) for rule in {*steps, *here}}
-        before = self._remembered.tips.get(self._ref, "")
-        return CachedView(
-            tip=self._tip,
-            key=approval_branch.key_of(self._worktree, self._tip),
+        past = Past(ancestry, commits, known, distinct=policy.distinct)
+        verdicts = {
+            rule: self._verdict(rule, policy, steps.get(rule, ()), here.get(rule, ()), past) for rule in {*steps, *here}
+        }
+        view = BranchView(
+            self._ref,
+            self._tip,
+            policy,
+            {rule: one for rule, one in verdicts.items() if one},
+            files,
             said=said,
-            judged_by=policy,
-            checked=before,
-            missing=bool(before) and before not in place,
-            verdicts={rule: one for rule, one in verdicts.items() if one},
-            files=files,
             here=here,
             texts=_texts(steps),
             records=tuple(_records(commits, parents, ancestry)),
             signer_lists=_signer_lists(commits),
         )
+        before = self._remembered.tips.get(self._ref, "")
+        key = approval_branch.key_of(self._worktree, self._tip)
+        return CachedView(view, key, before, missing=bool(before) and before not in place)
+
+    def _verdict(
+        self,
+        rule: str,
+        policy: ApprovalPolicy,
+        steps: Sequence[CommitStep],
+        here: Sequence[tuple[str, str]],
+        past: Past,
+    ) -> Verdict | None:
+        """The verdict, less what signatures say."""
+        found = decide(rule, steps, here, past)
+        if found is None or policy.require == "merge":
+            return found
+        if policy.require == "signed":
+            return unsigned(found, here)
+        return on_protected_branch(found, here, branch_name(self._ref))
 
     def rule_of(self, path: str, blob: str) -> str:
         """Whose text this is: the id it states, else the one that follows from where it lies."""
@@ -147,7 +163,7 @@ class _Derivation:
     def _known_proposals(self) -> Known:
         """Every proposal that this clone has seen; notes those that nobody looked at before."""
         here = sorted({(commit, branch_of(ref)) for ref, commit in rule_refs(self._worktree).items()})
-        known = memory.proposals(self._worktree.state_dir)
+        known = approval_memory.proposals(self._worktree.state_dir)
         fresh = [pair for pair in here if known.tips.get(pair[0]) != pair[1]]
         if not fresh:
             return known
@@ -156,8 +172,8 @@ class _Derivation:
         noted = dict.fromkeys(one for several in known.texts.values() for one in several)
         found = [one for one in proposed(fresh, commits, self.rule_of) if one not in noted]
         with suppress(StorageFailed):  # then they are known this once
-            memory.add_proposals(self._worktree.state_dir, found)
-        return memory.known_from([*noted, *found])
+            approval_memory.add_proposals(self._worktree.state_dir, found)
+        return approval_memory.known_from([*noted, *found])
 
     def _stated_policy(self, files: Mapping[str, str]) -> ApprovalPolicy | None:
         blob = files.get(CONFIG_PATH)
@@ -213,25 +229,6 @@ class _Derivation:
                     yield old, PathChange(change.path, change.old, change.new if new == old else None)
                 if new is not None and new != old:
                     yield new, PathChange(change.path, None, change.new)
-
-
-class _Judging:
-    """Judges one rule after the other by one policy."""
-
-    def __init__(
-        self, policy: ApprovalPolicy, ancestry: Ancestry, commits: Sequence[RawCommit], known: Known, where: str
-    ) -> None:
-        self._policy, self._where = policy, where
-        self._past = Past(ancestry, commits, known, distinct=policy.distinct)
-
-    def verdict(self, rule: str, steps: Sequence[CommitStep], here: tuple[tuple[str, str], ...]) -> Verdict | None:
-        """The verdict, less what signatures say."""
-        found = decide(rule, steps, here, self._past)
-        if found is None or self._policy.require == "merge":
-            return found
-        return (
-            unsigned(found, here) if self._policy.require == "signed" else on_protected_branch(found, here, self._where)
-        )
 
 
 def _commit(

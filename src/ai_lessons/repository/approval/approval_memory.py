@@ -1,7 +1,8 @@
-"""What a clone remembers about approval for good: tips, policies, signed decisions and proposals it has seen.
+"""What a clone keeps about approval: the branch as it was judged last, and what it remembers for good.
 
-Two small files in the state folder. Unlike projections they cannot be rebuilt, so they are kept apart from them:
-without them nothing breaks, but rewritten history and squashed proposals can no longer be recognised.
+The first is a file that can be made anew; a read with nothing new needs it, two refs, and no program. What is kept for
+good (tips, policies, ends of chains of signed records, proposals seen) cannot be rebuilt: without it nothing breaks,
+but rewritten history and squashed proposals are no longer recognised.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ def add_proposals(state_dir: Path, several: Iterable[Proposal]) -> None:
     Raises:
         StorageFailed: the folder cannot be written.
     """
-    _append(state_dir, [asdict(proposal) for proposal in several])
+    _append(state_dir, [asdict(proposal) | {"author": proposal.author._asdict()} for proposal in several])
 
 
 def forget_proposal(state_dir: Path, rule: str, branch: str) -> None:
@@ -149,30 +150,22 @@ def _append(state_dir: Path, rows: list[dict[str, Any]]) -> None:
         raise StorageFailed(f"{place} cannot be written: {error.strerror}") from error
 
 
-_FORMAT: Final = 3
+_FORMAT: Final = 4
 """Raise it when the same history would be judged differently."""
 
 
 @dataclass(frozen=True, slots=True)
 class CachedView:
-    """What one look found, as `BranchView` has it, and what it depends on.
+    """What one look found, without alarms, and what it depends on.
 
-    `key` is `key_of` at `tip`. `said` is the policy that the branch states (None: it cannot be read), `judged_by` the
-    one that counted. `checked` is the tip that this clone had seen before, `missing` that the history no longer has it.
+    `key` is `key_of` at the tip. `checked` is the tip that this clone had seen before, `missing` that the history no
+    longer has it.
     """
 
-    tip: str
+    view: BranchView
     key: str
-    said: ApprovalPolicy | None
-    judged_by: ApprovalPolicy
     checked: str
     missing: bool
-    verdicts: Mapping[str, Verdict]
-    files: Mapping[str, str]
-    here: Mapping[str, tuple[tuple[str, str], ...]]
-    texts: Mapping[str, tuple[str, ...]]
-    records: tuple[RecordFile, ...]
-    signer_lists: tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def look(worktree: Worktree, ref: str) -> BranchView | None:
@@ -187,9 +180,9 @@ def look(worktree: Worktree, ref: str) -> BranchView | None:
 def viewed(worktree: Worktree, ref: str, tip: str, found: CachedView) -> BranchView | None:
     """What was noted as a view, if it is about this tip and nothing else has changed."""
     remembered = load(worktree.state_dir)
-    policy, alarms = policy_in_force(ref, found.said, remembered)
+    policy, alarms = policy_in_force(ref, found.view.said, remembered)
     before = remembered.tips.get(ref, "")
-    if found.key != key_of(worktree, tip) or found.judged_by != policy or before not in {"", tip, found.checked}:
+    if found.key != key_of(worktree, tip) or found.view.policy != policy or before not in {"", tip, found.checked}:
         return None
     if found.missing and before == found.checked:
         message = f"{branch_name(ref)} was rewritten: commit {before[:10]}, seen here before, is not in it any more"
@@ -198,10 +191,7 @@ def viewed(worktree: Worktree, ref: str, tip: str, found: CachedView) -> BranchV
     if cut_off(worktree):
         message = "the history is cut off (a shallow clone): rules whose approval lies before the cut are not in force"
         alarms += (Alarm("shallow", message, "git fetch --unshallow, or git fetch --deepen=100"),)
-    return BranchView(
-        ref, tip, policy, found.verdicts, found.files, alarms, found.said, found.here, found.texts, found.records,
-        found.signer_lists,
-    )  # fmt: skip
+    return replace(found.view, alarms=alarms)
 
 
 def policy_in_force(
@@ -269,34 +259,27 @@ def note(worktree: Worktree, ref: str, found: CachedView) -> None:
     Raises:
         StorageFailed: the folder cannot be written.
     """
-    data = {name: getattr(found, name) for name in CachedView.__slots__}
-    data["verdicts"] = {rule: pack(one) for rule, one in found.verdicts.items()}
-    data["records"] = [[one.path, one.blob, one.came, one.before] for one in found.records]
-    data["said"] = asdict(found.said) if found.said else None
-    data["judged_by"] = asdict(found.judged_by)
-    replace_file(note_file(worktree, ref), json.dumps({"format": _FORMAT, **data}, separators=(",", ":")))
+    view = {name: getattr(found.view, name) for name in BranchView.__slots__ if name != "alarms"}
+    data = {"format": _FORMAT, "view": view, "key": found.key, "checked": found.checked, "missing": found.missing}
+    replace_file(note_file(worktree, ref), json.dumps(data, separators=(",", ":"), default=asdict))
 
 
 def noted(worktree: Worktree, ref: str) -> CachedView | None:
     """What was kept last; None if there is nothing that can be used."""
     try:
         raw = json.loads(note_file(worktree, ref).read_bytes())
-        if raw.pop("format") != _FORMAT:
+        if raw["format"] != _FORMAT:
             return None
-        return CachedView(
-            tip=raw["tip"],
-            key=raw["key"],
-            said=ApprovalPolicy(**raw["said"]) if raw["said"] else None,
-            judged_by=ApprovalPolicy(**raw["judged_by"]),
-            checked=raw["checked"],
-            missing=raw["missing"],
-            verdicts={rule: unpack(rule, one) for rule, one in raw["verdicts"].items()},
-            files=raw["files"],
-            here={rule: tuple((path, blob) for path, blob in several) for rule, several in raw["here"].items()},
-            texts={rule: tuple(blobs) for rule, blobs in raw["texts"].items()},
-            records=tuple(RecordFile(*one) for one in raw["records"]),
-            signer_lists=(tuple(raw["signer_lists"][0]), tuple(raw["signer_lists"][1])),
-        )
+        view = raw["view"] | {
+            "policy": ApprovalPolicy(**raw["view"]["policy"]),
+            "said": ApprovalPolicy(**raw["view"]["said"]) if raw["view"]["said"] else None,
+            "verdicts": {rule: unpack(one) for rule, one in raw["view"]["verdicts"].items()},
+            "here": {rule: tuple(map(tuple, several)) for rule, several in raw["view"]["here"].items()},
+            "texts": {rule: tuple(blobs) for rule, blobs in raw["view"]["texts"].items()},
+            "records": tuple(RecordFile(*one) for one in raw["view"]["records"]),
+            "signer_lists": tuple(map(tuple, raw["view"]["signer_lists"])),
+        }
+        return CachedView(BranchView(**view), raw["key"], raw["checked"], raw["missing"])
     except (OSError, ValueError, TypeError, KeyError, AttributeError, IndexError):
         return None  # never looked, or a file that cannot be read: it is only a memory
 
@@ -306,21 +289,9 @@ def note_file(worktree: Worktree, ref: str) -> Path:
     return folder(worktree.state_dir) / f"{sha256(os.fsencode(ref)).hexdigest()[:12]}.json"
 
 
-def pack(verdict: Verdict) -> list[object]:
-    """A verdict as JSON holds it: positions in place of names, because every read takes a thousand apart."""
-    rest = [[one.path, one.blob, _packed_evidence(one.evidence)] for one in verdict.unapproved]
-    return [verdict.in_force, verdict.path, verdict.blob, _packed_evidence(verdict.evidence), rest]
-
-
-def _packed_evidence(one: Evidence) -> list[object]:
-    by = [one.by.name, one.by.email] if one.by else None
-    suggested = [[person.name, person.email] for person in one.suggested_by]
-    return [one.level, one.how, by, one.at, suggested, one.commit, one.reason]
-
-
-def unpack(rule: str, raw: Any) -> Verdict:
-    """The verdict that `pack` made this of."""
-    in_force, path, blob, evidence, rest = raw
+def unpack(raw: Any) -> Verdict:
+    """The verdict that JSON made this of."""
+    rule, in_force, path, blob, evidence, rest = raw
     unapproved = tuple(UnapprovedChange(one[0], one[1], _evidence(one[2])) for one in rest)
     return Verdict(rule, in_force, path, blob, _evidence(evidence), unapproved)
 

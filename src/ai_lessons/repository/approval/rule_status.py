@@ -6,7 +6,7 @@ gives in one go. The last text with enough evidence stays in force until another
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ai_lessons.repository.approval.approval_types import (
@@ -220,17 +220,17 @@ def decide(rule: str, steps: Iterable[CommitStep], now: Sequence[tuple[str, str]
 def on_protected_branch(verdict: Verdict, now: Sequence[tuple[str, str]], where: str) -> Verdict:
     """The verdict under the policy `forge`: whatever stands on the protected branch `where` counts."""
     if not now:
-        return replace(verdict, in_force=False, path=None, blob=None, unapproved=())
+        return verdict._replace(in_force=False, path=None, blob=None, unapproved=())
     path, blob = (verdict.path, verdict.blob) if (verdict.path, verdict.blob) in now else sorted(now)[0]
     arrived = next((a.evidence for a in verdict.unapproved if a.blob == blob), verdict.evidence)
-    evidence = replace(arrived, level=MERGED, reason=f"on the protected branch {where}: {arrived.reason}")
+    evidence = arrived._replace(level=MERGED, reason=f"on the protected branch {where}: {arrived.reason}")
     return Verdict(verdict.rule, in_force=True, path=path, blob=blob, evidence=evidence)
 
 
 def unsigned(verdict: Verdict, now: Sequence[tuple[str, str]]) -> Verdict:
     """The verdict under the policy `signed` before any signature was looked at: nothing is in force."""
     waiting = tuple(UnapprovedChange(path, blob, verdict.evidence) for path, blob in sorted(now))
-    return replace(verdict, in_force=False, path=None, blob=None, unapproved=waiting)
+    return verdict._replace(in_force=False, path=None, blob=None, unapproved=waiting)
 
 
 class _Judge:
@@ -353,12 +353,12 @@ class _Judge:
         last = [one for node, one in found if not any(n != node and self._is_ancestor(node, n) for n, _ in found)]
         if last:
             newest = max(last, key=lambda one: (one.evidence.at, one.evidence.commit))
-            return replace(newest, path=path)
+            return newest._replace(path=path)
         copied = next((event for event in self._events if event.blob == blob), None)
         if copied is not None:
             reason = f"approved at {copied.path} in commit {copied.evidence.commit[:10]}, and does not hold here"
             return UnapprovedChange(
-                path, blob, replace(copied.evidence, level=ON_BRANCH, how="direct", by=None, reason=reason)
+                path, blob, copied.evidence._replace(level=ON_BRANCH, how="direct", by=None, reason=reason)
             )
         return UnapprovedChange(
             path, blob, Evidence(ON_BRANCH, "direct", None, 0, (), "", "how it got here is not in the history")

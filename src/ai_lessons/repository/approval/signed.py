@@ -9,14 +9,15 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from dataclasses import astuple, dataclass, replace
+from functools import partial
 from hashlib import sha256
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from ai_lessons.errors import Refused, StorageFailed
 from ai_lessons.knowledge.layout import slug
 from ai_lessons.repository import git
 from ai_lessons.repository.approval import approval_memory
-from ai_lessons.repository.approval import approval_memory as memory
 from ai_lessons.repository.approval.approval_types import (
     ON_BRANCH,
     SIGNED,
@@ -47,7 +48,7 @@ from ai_lessons.repository.approval.signers import NotVerified
 from ai_lessons.repository.approval.ssh_signatures import sign
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from ai_lessons.repository.approval.approval_history import Trunk
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
 
 RECORD_SUFFIX: Final = ".json"
 SIGNATURE_SUFFIX: Final = ".sig"
+KEY_SETTING: Final = "user.signingkey"
 
 
 def record_paths(rule: str, name: str, signer: str) -> tuple[str, str]:
@@ -80,26 +82,22 @@ def with_signatures(
     Raises:
         StorageFailed: the state cannot be opened. UnsupportedRepository: objects cannot be read.
     """
-    remembered = memory.load(worktree.state_dir)
+    remembered = approval_memory.load(worktree.state_dir)
     key = _key(view, signers, repository, threshold, remembered)
     noted = _noted(worktree, view.ref)
     if noted.get("key") != key:
-        policy = _Signatures(signers, repository, threshold)
-        verdicts, gone, records = policy.judge(worktree, view, remembered.records)
+        valid = partial(chains, signers=signers, repository=repository, threshold=threshold)
+        verdicts, gone, records = _judged(worktree, view, valid, remembered.records)
         remembered = _remember(worktree, remembered, records)
         key = _key(view, signers, repository, threshold, remembered)
-        noted = {
-            "key": key,
-            "gone": gone,
-            "verdicts": {rule: approval_memory.pack(one) for rule, one in verdicts.items()},
-        }
+        noted = {"key": key, "gone": gone, "verdicts": verdicts}
         with suppress(StorageFailed):  # where nothing can be written, they are judged every time
-            memory.replace_file(_note_file(worktree, view.ref), json.dumps(noted))
+            approval_memory.replace_file(_note_file(worktree, view.ref), json.dumps(noted))
     alarms = view.alarms
     if noted["gone"]:
         message = f"signed decisions seen here before are gone, about {', '.join(noted['gone'])}"
         alarms += (Alarm("rolled-back", message, "ask the others for the history as they have it: git log"),)
-    verdicts = {rule: approval_memory.unpack(rule, raw) for rule, raw in noted["verdicts"].items()}
+    verdicts = {rule: approval_memory.unpack(raw) for rule, raw in noted["verdicts"].items()}
     return replace(view, verdicts=verdicts, alarms=alarms)
 
 
@@ -118,50 +116,48 @@ def _noted(worktree: Worktree, ref: str) -> dict[str, Any]:
 def _key(view: BranchView, signers: Sequence[Signer], repository: str, threshold: int, remembered: Remembered) -> str:
     """Everything that the verdicts depend on: not the tip, which moves with every lesson."""
     keys = [[repr(part) for part in astuple(signer)] for signer in signers]
-    known = {rule: approval_memory.pack(one) for rule, one in view.verdicts.items()}
-    parts = (keys, repository, threshold, dict(remembered.records), dict(view.here), known)
-    records = [astuple(one) for one in view.records]
-    return sha256(json.dumps((parts, records), sort_keys=True).encode()).hexdigest()
+    parts = (keys, repository, threshold, dict(remembered.records), dict(view.here), dict(view.verdicts))
+    return sha256(json.dumps((parts, view.records), sort_keys=True).encode()).hexdigest()
 
 
 def _remember(worktree: Worktree, remembered: Remembered, records: Mapping[str, str]) -> Remembered:
     if dict(remembered.records) != dict(records):
         with suppress(StorageFailed):  # where nothing can be written, nothing can be remembered
-            memory.save(worktree.state_dir, replace(remembered, records=records))
-    return memory.load(worktree.state_dir)
+            approval_memory.save(worktree.state_dir, replace(remembered, records=records))
+    return approval_memory.load(worktree.state_dir)
 
 
-@dataclass(frozen=True, slots=True)
-class _Signatures:
-    """Whose signatures count, for which repository, and how many of them."""
-
-    signers: Sequence[Signer]
-    repository: str
-    threshold: int
-
-    def judge(
-        self, worktree: Worktree, view: BranchView, remembered: Mapping[str, str]
-    ) -> tuple[dict[str, Verdict], list[str], Mapping[str, str]]:
-        """The verdicts, the rules whose decisions are gone, and what to remember."""
-        here = view.here
-        blobs = {blob for texts in here.values() for _, blob in texts}
-        contents = read_blobs(worktree, blobs | {one.blob for one in view.records})
-        records = signed_records(view.records, contents)
-        judged = chains(records, self.signers, repository=self.repository, threshold=self.threshold)
-        findings = judge(_texts(here, contents), judged, remembered=remembered)
-        archive = _Archive(worktree, view, contents)
-        verdicts = {rule: _verdict(rule, found, here.get(rule, ()), archive, view) for rule, found in findings.items()}
-        gone = sorted(rule for rule, found in findings.items() if found.state == "rolled-back")
-        return verdicts, gone, remember(remembered, judged)
-
-
-def _texts(here: Mapping[str, Sequence[tuple[str, str]]], contents: Mapping[str, bytes]) -> dict[str, Text]:
-    return {
+def _judged(
+    worktree: Worktree,
+    view: BranchView,
+    valid: Callable[[Iterable[SignedRecord]], Mapping[str, Chain]],
+    remembered: Mapping[str, str],
+) -> tuple[dict[str, Verdict], list[str], Mapping[str, str]]:
+    """The verdicts, the rules whose decisions are gone, and what to remember."""
+    contents = read_blobs(
+        worktree, {blob for texts in view.here.values() for _, blob in texts} | {one.blob for one in view.records}
+    )
+    judged = valid(signed_records(view.records, contents))
+    texts = {
         path: Text(rule, text_digest(contents[blob]))
-        for rule, texts in here.items()
-        for path, blob in texts
+        for rule, several in view.here.items()
+        for path, blob in several
         if blob in contents
     }
+    findings = judge(texts, judged, remembered=remembered)
+
+    def blob_of(rule: str, digest: str) -> str | None:
+        """The text with this digest among those that the rule has or once had."""
+        here = [blob for _, blob in sorted(view.here.get(rule, ()), key=itemgetter(1))]
+        for blob in here:
+            if blob in contents and text_digest(contents[blob]) == digest:
+                return blob
+        past = read_blobs(worktree, view.texts.get(rule, ()))
+        return min((blob for blob, data in past.items() if text_digest(data) == digest), default=None)
+
+    verdicts = {rule: _verdict(rule, found, view, blob_of) for rule, found in findings.items()}
+    gone = sorted(rule for rule, found in findings.items() if found.state == "rolled-back")
+    return verdicts, gone, remember(remembered, judged)
 
 
 def signed_records(files: Iterable[RecordFile], contents: Mapping[str, bytes]) -> list[SignedRecord]:
@@ -180,42 +176,22 @@ def signed_records(files: Iterable[RecordFile], contents: Mapping[str, bytes]) -
     ]
 
 
-class _Archive:
-    """Finds a text by its digest among those that a rule has or once had."""
-
-    def __init__(self, worktree: Worktree, view: BranchView, contents: Mapping[str, bytes]) -> None:
-        self._worktree, self._view, self._contents = worktree, view, contents
-
-    def find(self, rule: str, here: Collection[str], digest: str) -> str | None:
-        """Its blob id; None if the text is nowhere in the history."""
-        for blob in sorted(here):
-            if blob in self._contents and text_digest(self._contents[blob]) == digest:
-                return blob
-        past = read_blobs(self._worktree, self._view.texts.get(rule, ()))
-        return min((blob for blob, data in past.items() if text_digest(data) == digest), default=None)
-
-
-def _verdict(
-    rule: str, found: RecordFinding, here: Sequence[tuple[str, str]], archive: _Archive, view: BranchView
-) -> Verdict:
-    known = view.verdicts.get(rule)
+def _verdict(rule: str, found: RecordFinding, view: BranchView, blob_of: Callable[[str, str], str | None]) -> Verdict:
+    known, here = view.verdicts.get(rule), view.here.get(rule, ())
     before = known.evidence if known else Evidence(ON_BRANCH, "direct", None, 0, (), "", "")
     path, digest = found.approved_path, found.approved_digest
-    blob = archive.find(rule, [blob for _, blob in here], digest) if digest else None
+    blob = blob_of(rule, digest) if digest else None
     if path is None or blob is None:
-        evidence = replace(before, level=ON_BRANCH, reason=found.reason)
+        evidence = before._replace(level=ON_BRANCH, reason=found.reason)
         waiting = tuple(UnapprovedChange(*text, evidence) for text in here)
         return Verdict(rule, in_force=False, path=None, blob=None, evidence=evidence, unapproved=waiting)
     by = Person(", ".join(found.by), next(iter(found.by), ""))
     at = int(seconds_of(found.at)) if found.at else 0
     evidence = Evidence(SIGNED, "signed", by, at, before.suggested_by, before.commit, found.reason)
     beside: list[tuple[str, str | None]] = [text for text in here if text != (path, blob)] if here else [(path, None)]
-    seen = replace(before, level=ON_BRANCH, how="direct", by=None)
+    seen = before._replace(level=ON_BRANCH, how="direct", by=None)
     others = tuple(UnapprovedChange(*text, seen) for text in beside)
     return Verdict(rule, in_force=True, path=path, blob=blob, evidence=evidence, unapproved=others)
-
-
-KEY_SETTING: Final = "user.signingkey"
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,23 +245,17 @@ class _Before:
     """What was decided about a rule until now: records with enough signatures, and those that wait for more."""
 
     def __init__(self, trunk: Trunk, rule: str, repository: str, signers: Sequence[Signer]) -> None:
-        folder = f"{APPROVALS}{rule}/"
-        files = [one for one in trunk.view.records if one.path.startswith(folder)]
+        files = [one for one in trunk.view.records if one.path.startswith(f"{APPROVALS}{rule}/")]
         contents = read_blobs(trunk.worktree, {one.blob for one in files})
         found = signed_records(files, contents)
         self._paths = {contents[one.blob]: one.path for one in files if one.blob in contents}
-        self._rule, self._repository = rule, repository
-        people = trunk.view.policy.threshold
+        self._repository, self._known = repository, bool(signers)
         if signers:
-            self._valid = self._chain(found, signers, people)
-            self._signed = self._chain(found, signers, 1)
+            of = partial(chains, found, signers, repository=repository)
+            self._valid = of(threshold=trunk.view.policy.threshold).get(rule) or Chain()
+            self._signed = of(threshold=1).get(rule) or Chain()
         else:
             self._valid = self._signed = _unjudged(found, rule)
-        self._known = bool(signers)
-
-    def _chain(self, found: Iterable[SignedRecord], signers: Sequence[Signer], people: int) -> Chain:
-        judged = chains(found, signers, repository=self._repository, threshold=people)
-        return judged.get(self._rule) or Chain()
 
     def end(self) -> str | None:
         """The decision that no other follows; what is signed next settles several that were made side by side."""
