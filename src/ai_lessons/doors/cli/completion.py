@@ -12,6 +12,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
+from ai_lessons import library
 from ai_lessons.doors.terminal import line
 
 if TYPE_CHECKING:
@@ -41,13 +42,13 @@ def offer(what: str, *, listed: bool = False) -> Completer:
 def _known(ctx: click.Context, what: str, prefix: str) -> list[tuple[str, str]]:
     from ai_lessons import settings
     from ai_lessons.doors.opening import options
-    from ai_lessons.library.wiring import open_library
+    from ai_lessons.library.opened import Library
 
     given = ctx.find_root().params
     try:
         with contextlib.redirect_stderr(io.StringIO()):
             chosen = settings.load(os.environ, repo=given.get("repo"), tier=given.get("tier"))
-            with open_library(chosen.repo, options(chosen)) as library:
-                return list(library.recall.complete(prefix, what))
+            with Library(chosen.repo, options(chosen)) as opened:
+                return list(library.browsing.complete(opened, prefix, what))
     except Exception:  # noqa: BLE001  # a word on stderr would land in the middle of the line that is being typed
         return []

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ai_lessons.doors import render
+from ai_lessons import library
+from ai_lessons.doors import encode, render, render_rules, render_usage
 from ai_lessons.doors.cli import history
 from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Group
@@ -62,7 +63,7 @@ def find(
     query = Query(text=" ".join(words), **given)
     if not query.text.strip():
         raise UsageError("the search has no words", hint='for example: ai-lessons recall search "undo a commit"')
-    found = call.library.recall.search(query)
+    found = library.searching.search(call.library, query)
     call.answer(found, text, framed=framed)
 
 
@@ -128,7 +129,7 @@ def read(call: Call, ref: str, section: int | None, heading: str | None, raw: bo
     """Show one entry; raw text goes to a pipe byte for byte, to a terminal made harmless."""
     if section and heading:
         raise UsageError("--section and --heading exclude each other", hint="give one of them")
-    shown = call.library.recall.show(ref, section=section, heading=heading)
+    shown = library.browsing.show(call.library, ref, section=section, heading=heading)
     if not raw or call.json:
         call.answer(
             shown,
@@ -185,7 +186,7 @@ def run_resource(call: Call, ref: str, cwd: str | None, timeout: float | None, a
     A script that this machine has not run before is shown first, on a terminal, and asked about.
     """
     folder = Path(call.settings.cwd, cwd).resolve() if cwd else None
-    return call.library.recall.run(ref, args, cwd=folder, timeout=timeout)
+    return library.running.run(call.library, ref, args, cwd=folder, timeout=timeout)
 
 
 @recall.command(
@@ -208,7 +209,7 @@ def list_(call: Call, /, every: bool, **given: Any) -> None:
     status = None if every or given["status"] == "all" else given["status"]
     given |= {"kinds": kinds(given["kinds"]), "versions": flat(given["versions"]), "status": status}
     given["limit"] = given["limit"] or None
-    call.answer(call.library.recall.list(**given), render.listing, paged=True)
+    call.answer(library.browsing.list_entries(call.library, **given), render.listing, paged=True)
 
 
 @recall.command(
@@ -229,7 +230,6 @@ def list_(call: Call, /, every: bool, **given: Any) -> None:
 @pass_call
 def context(call: Call, /, explain: bool, **given: Any) -> None:
     """Show the rules and lessons for what one is about to do."""
-    from ai_lessons.doors import encode, render_rules, render_usage
 
     def text(found: Context, view: View) -> str:
         return explained(render_rules.context(found, view), view)
@@ -237,7 +237,7 @@ def context(call: Call, /, explain: bool, **given: Any) -> None:
     def explained(shown: str, view: View) -> str:
         return f"{shown}\n\n{render_usage.left_out(found.left_out, view)}" if explain else shown
 
-    found = call.library.recall.context(ContextQuery(**given))
+    found = library.contexts.context(call.library, ContextQuery(**given))
     call.answer(
         found,
         text,
@@ -252,7 +252,7 @@ def counting(name: str, what: str, text: str) -> None:
     @recall.command(name, help=text, examples=[f"ai-lessons recall {name}"])
     @pass_call
     def command(call: Call) -> None:
-        values = getattr(call.library.recall, name)()
+        values = getattr(library.browsing, name)(call.library)
         call.answer(values, lambda counts, view: render.counts(counts, view, what=what))
 
 

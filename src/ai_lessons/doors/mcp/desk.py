@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ai_lessons.library.answers import Progress
+    from ai_lessons.library.opened import Library
     from ai_lessons.library.options import Options
-    from ai_lessons.library.wiring import Library
     from ai_lessons.settings import Settings
 
 T = TypeVar("T")
@@ -128,9 +128,9 @@ class SessionPool:
         if self._kept is not None and self._kept.replaced:
             self._forget()
         if self._kept is None:
-            from ai_lessons.library.wiring import open_library
+            from ai_lessons.library.opened import Library
 
-            self._kept = open_library(self.settings.repo, self._options())
+            self._kept = Library(self.settings.repo, self._options())
         return self._kept
 
     def _forget(self) -> None:
@@ -144,10 +144,10 @@ class SessionPool:
 
     @contextmanager
     def _fresh(self, agent: str, progress: Progress | None = None) -> Iterator[Library]:
-        from ai_lessons.library.wiring import open_library
+        from ai_lessons.library.opened import Library
 
         given = self._options(progress)
-        with open_library(self.settings.repo, given._replace(agent=given.agent or agent)) as library:
+        with Library(self.settings.repo, given._replace(agent=given.agent or agent)) as library:
             yield library
 
 

@@ -14,6 +14,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp.server.stdio import stdio_server
 
+from ai_lessons import library
 from ai_lessons.doors.mcp import calls, framing, protocol
 from ai_lessons.doors.mcp.errors import bug, in_words
 from ai_lessons.doors.mcp.toolset import tools
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.doors.mcp.desk import SessionPool
-    from ai_lessons.library.wiring import Library
+    from ai_lessons.library.opened import Library
 
 LOG = logging.getLogger(__name__)
 
@@ -69,12 +70,12 @@ def _offer_resources(server: MCPServer[Any], desk: SessionPool, log: Path) -> No
 
     @server.resource("lessons://entry/{id}", name="entry", description="One entry in full, by handle or id.")
     def entry(id: str) -> str:  # noqa: A002  # the name in the address
-        return told(lambda library: framing.shown(library.recall.show(id), str(desk.settings.repo)))
+        return told(lambda opened: framing.shown(library.browsing.show(opened, id), str(desk.settings.repo)))
 
     @server.resource("lessons://context/{project}", name="context", description="Rules and lessons of one project.")
     def context(project: str) -> str:
         query = ContextQuery(project=project, approvals=True)
-        return told(lambda library: framing.context(library.recall.context(query), str(desk.settings.repo)))
+        return told(lambda opened: framing.context(library.contexts.context(opened, query), str(desk.settings.repo)))
 
 
 def stdio(server: MCPServer[Any], desk: SessionPool) -> None:

@@ -11,6 +11,7 @@ from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult, TextContent
 from pydantic import BeforeValidator, Field
 
+from ai_lessons import library
 from ai_lessons.doors import render, render_jobs, render_lessons, render_promoting, render_rules, render_usage
 from ai_lessons.doors.mcp import calls, framing, shapes
 from ai_lessons.doors.mcp.desk import SessionPool
@@ -18,10 +19,10 @@ from ai_lessons.doors.opening import whereabouts
 from ai_lessons.doors.terminal import View, line
 from ai_lessons.knowledge.entries import Category, Confidence, Kind, Relation, Source
 from ai_lessons.library.answers import ContextQuery, Query
+from ai_lessons.library.opened import Library
 from ai_lessons.library.promotion.promotions import PromotionRequest
+from ai_lessons.library.reports import LessonDraft, ResourceDraft
 from ai_lessons.library.rules.rule_answers import RuleDraft
-from ai_lessons.library.wiring import Library
-from ai_lessons.library.writes import LessonDraft, ResourceDraft
 
 T = TypeVar("T")
 Ctx = Context[Any, Any]
@@ -88,7 +89,7 @@ class Tools:
         return self._search(Query(query, kinds, versions, limit=limit), only_resources=True)
 
     def _search(self, query: Query, *, only_resources: bool = False) -> CallToolResult:
-        found = self._read(lambda library: library.recall.search(query._replace(approvals=True)))
+        found = self._read(lambda opened: library.searching.search(opened, query._replace(approvals=True)))
         return answer(framing.search(found, self._root, only_resources=only_resources), shapes.ruled(found))
 
     def get_resource(self, resource_id: str, section: int | None = None) -> CallToolResult:
@@ -97,7 +98,7 @@ class Tools:
 
     def get(self, id: str, section: int | None = None) -> CallToolResult:  # noqa: A002
         """Read one entry in full, or one numbered section of it."""
-        value = self._read(lambda library: library.recall.show(id, section=section))
+        value = self._read(lambda opened: library.browsing.show(opened, id, section=section))
         return answer(framing.shown(value, self._root), shapes.shown(value))
 
     def context(
@@ -110,12 +111,12 @@ class Tools:
     ) -> CallToolResult:
         """Rules and lessons for what you are about to do or edit."""
         wanted = ContextQuery(project, context_tags, paths, query, budget, approvals=True)
-        found = self._read(lambda library: library.recall.context(wanted))
+        found = self._read(lambda opened: library.contexts.context(opened, wanted))
         return answer(framing.context(found, self._root), shapes.ruled(found))
 
     def related(self, id: str, depth: Annotated[int, Field(ge=1, le=5)] = 1) -> CallToolResult:  # noqa: A002
         """Entries that links lead to, either way."""
-        found = self._read(lambda library: library.recall.related(id, depth))
+        found = self._read(lambda opened: library.browsing.related(opened, id, depth))
         return answer(render.related(found, self._view), shapes.listed("related", found))
 
     def load_lessons(
@@ -124,18 +125,18 @@ class Tools:
         limit: Annotated[int, Field(ge=1, le=1000)] = 100,
     ) -> CallToolResult:
         """The lessons that hold everywhere and those of one scope (a project), for the start of a session."""
-        found = self._read(lambda library: library.lessons.load(scope, limit=limit))
+        found = self._read(lambda opened: library.lessons.load(opened, scope, limit=limit))
         text = framing.loaded(found, self._root)
         return answer(text, shapes.framed(found))
 
     def list_pending(self) -> CallToolResult:
         """Proposals that wait for a person: rules, other entries, releases. None of them counts yet."""
-        found = self._read(lambda library: library.admin.pending_rules())
+        found = self._read(library.rule_review.pending_rules)
         return answer(framing.pending(found, self._root), shapes.pending(found))
 
     def stats(self) -> CallToolResult:
         """How much is kept, and what waits."""
-        found = self._read(lambda library: library.admin.stats())
+        found = self._read(library.health.stats)
         return answer(render_jobs.stats(found, self._view), shapes.encoded(found))
 
     def add_lesson(
@@ -164,7 +165,7 @@ class Tools:
             title, content, tags, project, confidence.value, source.value, "ai", category.value if category else None,
             contexts, applies_to, [("", one) for one in links], when=when, do=do, dont=dont, because=because,
         )  # fmt: skip
-        done = self._write(ctx, lambda library: library.contribute.add_lesson(draft))
+        done = self._write(ctx, lambda opened: library.editing.add_lesson(opened, draft))
         return answer(told(render_jobs.written(done, self._view), done.notes), shapes.encoded(done))
 
     def add_resource(
@@ -180,7 +181,7 @@ class Tools:
     ) -> CallToolResult:
         """Keep a doc or a script from the file system."""
         draft = ResourceDraft(type, (path,), title, versions, project, tags, recursive)
-        done = self._write(ctx, lambda library: library.contribute.add_resources(draft))
+        done = self._write(ctx, lambda opened: library.importing.add_resources(opened, draft))
         return answer(told(render_jobs.imported(done, self._view), done.notes), shapes.encoded(done))
 
     def refresh_resource(
@@ -191,7 +192,7 @@ class Tools:
     ) -> CallToolResult:
         """Read a doc (or all) again from where it came."""
         refs = (resource_id,) if resource_id else ()
-        done = self._write(ctx, lambda library: library.contribute.refresh(refs, every=all))
+        done = self._write(ctx, lambda opened: library.refreshing.refresh(opened, refs, every=all))
         return answer(render_jobs.refreshed(done, self._view), shapes.listed("refreshed", done))
 
     def suggest_rule(
@@ -209,7 +210,7 @@ class Tools:
         """Propose a rule. It is in force only after a person approves it."""
         links = [("", one) for one in (*linked_lessons, *linked_resources)]
         draft = RuleDraft(title, rationale, content, tags, project, applies_to, links)
-        done = self._write(ctx, lambda library: library.contribute.suggest_rule(draft))
+        done = self._write(ctx, lambda opened: library.suggesting.suggest_rule(opened, draft))
         return answer(render_rules.suggested(done, self._view), shapes.encoded(done))
 
     def link(
@@ -221,7 +222,7 @@ class Tools:
         weight: Annotated[float | None, Field(ge=0, le=1)] = None,
     ) -> CallToolResult:
         """Say how one entry stands to another."""
-        done = self._write(ctx, lambda library: library.contribute.link(from_id, to_id, relation.value, weight))
+        done = self._write(ctx, lambda opened: library.editing.link(opened, from_id, to_id, relation.value, weight))
         return answer(told(render_jobs.written(done, self._view), done.notes), shapes.encoded(done))
 
     def record_outcome(
@@ -232,18 +233,18 @@ class Tools:
         note: str = "",
     ) -> CallToolResult:
         """Say how an entry did: its confidence learns from it."""
-        done = self._write(ctx, lambda library: library.contribute.feedback(id, outcome, note))
+        done = self._write(ctx, lambda opened: library.editing.feedback(opened, id, outcome, note))
         return answer(told(render_usage.feedback(done, self._view), done.notes), shapes.encoded(done))
 
     def mark_wrong(self, ctx: Ctx, id: str, reason: str = "") -> CallToolResult:  # noqa: A002
         """Take a lesson that is wrong out of all results; its file and history stay."""
-        done = self._write(ctx, lambda library: library.lessons.wrong(id, reason, by="ai"))
+        done = self._write(ctx, lambda opened: library.lesson_writing.wrong(opened, id, reason, by="ai"))
         return answer(told(render_lessons.marked_wrong(done, self._view), done.notes), shapes.encoded(done))
 
     def unlink(self, ctx: Ctx, from_id: str, to_id: str, relation: Relation | None = None) -> CallToolResult:
         """Take links between two entries away: of one relation, or all."""
         said = relation.value if relation else None
-        done = self._write(ctx, lambda library: library.contribute.unlink(from_id, to_id, said))
+        done = self._write(ctx, lambda opened: library.editing.unlink(opened, from_id, to_id, said))
         return answer(told(render_jobs.written(done, self._view), done.notes), shapes.encoded(done))
 
     def promote(
@@ -259,7 +260,7 @@ class Tools:
         With dry_run only the evaluation. Copies between the user's and the project's tier are for people.
         """
         wanted = PromotionRequest(reason=reason, dry_run=dry_run, person=False)
-        done = self._write(ctx, lambda library: library.contribute.promote(id, to, wanted))
+        done = self._write(ctx, lambda opened: library.promoting.promote(opened, id, to, wanted))
         return answer(told(render_promoting.promoted(done, self._view), done.notes), shapes.encoded(done))
 
     def run_script(
@@ -272,8 +273,8 @@ class Tools:
         """Run a script that this machine trusts; gives exit code and output."""
         still = partial(self._desk.still, calls.wanted)
 
-        def job(library: Library) -> Any:
-            return library.recall.run_captured(resource_id, args, timeout=timeout, interrupted=still)
+        def job(opened: Library) -> Any:
+            return library.running.run_captured(opened, resource_id, args, timeout=timeout, interrupted=still)
 
         done = self._desk.run(job, agent=calls.agent(ctx))
         return answer(framing.ran(done), shapes.encoded(done))
