@@ -116,14 +116,14 @@ def commit(data: bytes) -> None:
 
 
 def approval(data: bytes) -> None:
-    with contextlib.suppress(ssh_signatures.NotVerified):
+    with contextlib.suppress(signers.NotVerified):
         record_chain.parse_record(data)
 
 
 def signature(data: bytes) -> None:
-    with contextlib.suppress(ssh_signatures.NotVerified):
+    with contextlib.suppress(signers.NotVerified):
         ssh_signatures.verify(b"message", data.decode("utf-8", "replace"), "namespace")
-    with contextlib.suppress(ssh_signatures.NotVerified):
+    with contextlib.suppress(signers.NotVerified):
         ssh_signatures.parse(sshsig_armour(data))
 
 

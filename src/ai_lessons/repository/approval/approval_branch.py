@@ -1,4 +1,4 @@
-"""Which branch decides what is in force in this clone. Light: every read asks.
+"""Which branch decides what is in force in this clone, and what changes with it. Light: every read asks.
 
 `approval.branch` of the tracked settings cannot decide that alone: whoever edits a file of the working tree would then
 choose the branch. So it is `main`; or the branch that the clone's own git configuration names, which no pull changes

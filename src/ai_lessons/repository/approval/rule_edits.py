@@ -6,11 +6,10 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ai_lessons.errors import Conflict, InvalidEntry, Problem
+from ai_lessons.errors import Conflict, InvalidEntry, Problem, UnsupportedRepository
 from ai_lessons.knowledge.layout import derived_id
 from ai_lessons.repository import git
 from ai_lessons.repository.approval.rule_files import TEXT_LIMIT, is_rule, stated_id
-from ai_lessons.repository.approval.rule_history import plumbing
 from ai_lessons.repository.objects import Draft
 from ai_lessons.repository.proposal.proposals import rule_of, text_of
 from ai_lessons.repository.store import blob_id
@@ -60,8 +59,10 @@ def _concerns(path: str, paths: Sequence[str]) -> bool:
 def _rules_of(worktree: Worktree, commit: str) -> dict[str, str]:
     """The blob of every rule file of a commit, by path."""
     below = ("--", worktree.prefix) if worktree.prefix else ()
-    rows = plumbing(worktree, "ls-tree", "-r", "-z", "--full-tree", commit, *below).split(b"\0")
-    found = [row.partition(b"\t") for row in rows if row.startswith(b"100")]
+    done = git.run(worktree, "--no-replace-objects", "ls-tree", "-r", "-z", "--full-tree", commit, *below)
+    if done.code:
+        raise UnsupportedRepository(f"commit {commit} of {worktree.top} cannot be read: {done.err}")
+    found = [row.partition(b"\t") for row in done.out.split(b"\0") if row.startswith(b"100")]
     files = {os.fsdecode(name).removeprefix(worktree.prefix): what.split()[2].decode() for what, _, name in found}
     return {path: blob for path, blob in files.items() if is_rule(path)}
 

@@ -1,4 +1,8 @@
-"""Which files of a tree matter for approval, and whose rule a text is. Looks at names and texts, touches nothing."""
+"""What names, texts and messages of commits say about approval: which files matter, whose rule, which proposal.
+
+Pure, and suspicious: a proposer chooses branch names and titles, so only the exact sentences that git and the forges
+write are read, from their first character to their last.
+"""
 
 from __future__ import annotations
 

@@ -159,9 +159,9 @@ def contained(worktree: Worktree, tip: str, commits: Collection[str]) -> set[str
     known = [commit for commit in dict.fromkeys(commits) if commit]
     if not known:
         return set()
-    types = plumbing(worktree, "cat-file", "--batch-check", "--buffer", stdin="\n".join(known).encode() + b"\n")
+    types = _git(worktree, "cat-file", "--batch-check", "--buffer", stdin="\n".join(known).encode() + b"\n")
     there = [line.split()[0].decode() for line in types.splitlines() if line.split()[1:2] == [b"commit"]]
-    outside = plumbing(worktree, "rev-list", "--stdin", stdin="\n".join([*there, f"^{tip}"]).encode() + b"\n")
+    outside = _git(worktree, "rev-list", "--stdin", stdin="\n".join([*there, f"^{tip}"]).encode() + b"\n")
     return set(there) - set(outside.decode().split())
 
 
@@ -172,14 +172,13 @@ def read_blobs(worktree: Worktree, blobs: Iterable[str]) -> dict[str, bytes]:
     names = "".join(f"{blob}\n" for blob in sorted(wanted - found.keys())).encode()
     if not names:
         return found
-    sizes = plumbing(worktree, "cat-file", "--batch-check", "--buffer", stdin=names)
+    sizes = _git(worktree, "cat-file", "--batch-check", "--buffer", stdin=names)
     rows = [line.split() for line in sizes.splitlines()]
     small = [row[0] for row in rows if len(row) == 3 and row[1] == b"blob" and int(row[2]) <= TEXT_LIMIT]
-    return found | _batch(plumbing(worktree, "cat-file", "--batch", "--buffer", stdin=b"\n".join(small) + b"\n"))
+    return found | _batch(_git(worktree, "cat-file", "--batch", "--buffer", stdin=b"\n".join(small) + b"\n"))
 
 
-def plumbing(worktree: Worktree, *arguments: str, stdin: bytes = b"") -> bytes:
-    """What git prints about its objects, as they are: nothing replaced, grafted or fetched."""
+def _git(worktree: Worktree, *arguments: str, stdin: bytes) -> bytes:
     done = git.run(worktree, "--no-replace-objects", *arguments, stdin=stdin, extra=_LITERAL, timeout=PATIENCE)
     if done.code:
         what = done.err or f"git {arguments[0]} failed"
@@ -202,7 +201,7 @@ def _listed(
     most = [] if newest is None else [f"--max-count={newest}"]
     asked = ("rev-list", "--header", "--parents", "--topo-order", "--reverse", "--encoding=none", *most, "--stdin")
     wanted = "".join(f"{commit}\n" for commit in tips) + "".join(f"^{commit}\n" for commit in without)
-    return [RawCommit(one) for one in plumbing(worktree, *asked, stdin=wanted.encode()).split(b"\0") if one]
+    return [RawCommit(one) for one in _git(worktree, *asked, stdin=wanted.encode()).split(b"\0") if one]
 
 
 def _said(record: bytes, parents: Sequence[str]) -> Said:
@@ -247,7 +246,7 @@ def _person(name: bytes, email: bytes, codec: str) -> Person:
 def _trees(worktree: Worktree, commits: Collection[str]) -> dict[str, str]:
     """The trees of commits."""
     names = "".join(f"{commit}^{{tree}}\n" for commit in commits).encode()
-    found = plumbing(worktree, "cat-file", "--batch-check=%(objectname)", "--buffer", stdin=names).decode().splitlines()
+    found = _git(worktree, "cat-file", "--batch-check=%(objectname)", "--buffer", stdin=names).decode().splitlines()
     return {commit: line.partition(" ")[0] for commit, line in zip(commits, found, strict=True)}
 
 
@@ -258,9 +257,7 @@ def _compared(worktree: Worktree, pairs: Collection[tuple[str, str]]) -> bytes:
     lines = [f"{old} {new}\n" for old, new in pairs]
     parts = [lines[::2], lines[1::2]] if len(lines) > _MANY else [lines]
     with ThreadPoolExecutor(len(parts)) as pool:
-        return b"".join(
-            pool.map(lambda part: plumbing(worktree, "diff-tree", *asked, stdin="".join(part).encode()), parts)
-        )
+        return b"".join(pool.map(lambda part: _git(worktree, "diff-tree", *asked, stdin="".join(part).encode()), parts))
 
 
 def _changes(worktree: Worktree, pairs: Collection[tuple[str, str]]) -> dict[tuple[str, str], tuple[FileChange, ...]]:

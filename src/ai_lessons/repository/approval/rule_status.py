@@ -1,7 +1,7 @@
-"""Which text of a rule is in force: all its steps together, values in and verdicts out.
+"""Which text of a rule is in force: values in, verdicts out; reads no git, no files, no clock.
 
-Nothing here depends on the order in which side-by-side commits are listed, so a history read in pieces gives what it
-gives in one go. The last text with enough evidence stays in force until another one has it, or its removal.
+`Witness` judges how one commit brought one text, `decide` all steps together. The order in which side-by-side commits
+are listed does not matter. The last text with enough evidence stays in force until another one has it, or its removal.
 """
 
 from __future__ import annotations
@@ -56,10 +56,7 @@ class Witness:
             return _seen(step.commit, "direct", "the history is cut off here (a shallow clone)")
         if len(step.commit.parents) > 1:
             return self._merge_evidence(step, path, blob)
-        if (
-            any(change.old == blob and project_of(change.path) == project_of(path) for change in step.changes[0])
-            and blob
-        ):
+        if blob and any(c.old == blob and project_of(c.path) == project_of(path) for c in step.changes[0]):
             return None  # moved inside its project: nothing new came
         return self._plain_evidence(step.commit, path, blob)
 
@@ -72,9 +69,8 @@ class Witness:
             if number in sources and (blob is not None or self._writers(commit, number)):
                 return self._merged(commit, number)
         if not sources:
-            return _seen(
-                commit, "evil-merge", "the text is in none of the merged commits: it was changed inside the merge"
-            )
+            inside = "the text is in none of the merged commits: it was changed inside the merge"
+            return _seen(commit, "evil-merge", inside)
         return _seen(commit, "direct", reason) if reason else None
 
     def _own_side(self, commit: Commit) -> tuple[Sequence[int] | None, str]:
@@ -115,14 +111,8 @@ class Witness:
 
     def _own(self, commit: Commit, person: Person, writers: tuple[Person, ...]) -> Evidence:
         if self._distinct:
-            return _by(
-                commit,
-                ON_BRANCH,
-                "self-merge",
-                person,
-                writers,
-                "taken by a person who worked on the proposal, as far as the history tells",
-            )
+            reason = "taken by a person who worked on the proposal, as far as the history tells"
+            return _by(commit, ON_BRANCH, "self-merge", person, writers, reason)
         return _by(commit, MERGED, "self-merge", person, writers, _subject(commit))
 
     def _writers(self, commit: Commit, side: int) -> tuple[Person, ...]:
@@ -185,9 +175,9 @@ def _seen(commit: Commit, how: How, reason: str) -> Evidence:
 
 
 def _by(
-    commit: Commit, level: int, how: How, by: Person | None, suggested_by: tuple[Person, ...], reason: str
+    commit: Commit, level: int, how: How, by: Person | None, suggested: tuple[Person, ...], reason: str
 ) -> Evidence:
-    return Evidence(level, how, by, commit.committed, suggested_by, commit.id, reason)
+    return Evidence(level, how, by, commit.committed, suggested, commit.id, reason)
 
 
 def _subject(commit: Commit) -> str:
@@ -357,9 +347,7 @@ class _Judge:
         copied = next((event for event in self._events if event.blob == blob), None)
         if copied is not None:
             reason = f"approved at {copied.path} in commit {copied.evidence.commit[:10]}, and does not hold here"
-            return UnapprovedChange(
-                path, blob, copied.evidence._replace(level=ON_BRANCH, how="direct", by=None, reason=reason)
-            )
-        return UnapprovedChange(
-            path, blob, Evidence(ON_BRANCH, "direct", None, 0, (), "", "how it got here is not in the history")
-        )
+            evidence = copied.evidence._replace(level=ON_BRANCH, how="direct", by=None, reason=reason)
+        else:
+            evidence = Evidence(ON_BRANCH, "direct", None, 0, (), "", "how it got here is not in the history")
+        return UnapprovedChange(path, blob, evidence)

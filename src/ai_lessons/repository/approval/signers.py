@@ -1,7 +1,7 @@
-"""Whose key it is: OpenSSH's `allowed_signers` format (ssh-keygen(1), ALLOWED SIGNERS), as values.
+"""Whose key it is: OpenSSH's `allowed_signers` format (ssh-keygen(1), ALLOWED SIGNERS), and the user's own list of it.
 
-Reads text, not files. Stricter than OpenSSH in one way: certificates and `cert-authority` lines are refused, because
-nothing here checks certificates. A line that cannot be read grants nothing and is reported; the others still count.
+Stricter than OpenSSH: certificates and `cert-authority` are refused, because nothing here checks certificates. A line
+that cannot be read grants nothing and is reported; the others still count.
 """
 
 from __future__ import annotations
@@ -10,21 +10,20 @@ import binascii
 import os
 import re
 from base64 import b64decode, b64encode
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha256
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from ai_lessons.errors import NotFound, Problem, StorageFailed
 from ai_lessons.repository.files import translated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
-FILE_LIMIT = 256 * 1024
+LIMIT = 256 * 1024
 """Bytes. A list of a thousand people is half of it."""
 
 _OPTION = re.compile(r'([A-Za-z-]+)(?:="((?:[^"\\]|\\"?)*)")?(?:,|(?=\s)|$)')
@@ -66,8 +65,8 @@ class Signer:
 
 def parse_signers(text: str, path: str = "") -> tuple[tuple[Signer, ...], tuple[Problem, ...]]:
     """The lines that can be read, and what is wrong with the others. Never raises."""
-    if len(text) > FILE_LIMIT:
-        return (), (Problem(path, f"the list of signers is longer than {FILE_LIMIT} characters"),)
+    if len(text) > LIMIT:
+        return (), (Problem(path, f"the list of signers is longer than {LIMIT} characters"),)
     signers, problems = [], []
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.strip(" \t\r")
@@ -135,15 +134,12 @@ def _signer(line: str) -> Signer:
 
 
 def _first_word(line: str) -> tuple[str, str]:
-    word, _, rest = line[1:].partition('"') if line.startswith('"') else _split(line)
+    word, _, rest = (
+        line[1:].partition('"') if line.startswith('"') else re.sub(r"\s", " ", line, count=1).partition(" ")
+    )
     if not word or not rest.strip():
         raise ValueError("a line needs principals and a key")
     return word, rest.strip()
-
-
-def _split(line: str) -> tuple[str, str, str]:
-    word, *rest = line.split(None, 1)
-    return word, " ", rest[0] if rest else ""
 
 
 def _options(text: str) -> tuple[dict[str, str | None], str]:
@@ -197,16 +193,11 @@ def _moment(text: str | None) -> float | None:
         raise ValueError(f"{text!r} is not a time") from error
 
 
-FOLDER: Final = "signers"
-LIMIT: Final = 256 * 1024
-"""Bytes; the reader of the format takes no longer list."""
-
-
 class PinnedKeys:
     """The file of one repository, named by its first commit, below the user's `config_dir`."""
 
     def __init__(self, config_dir: Path, repository: str) -> None:
-        self.file = config_dir / FOLDER / f"{repository}.allowed"
+        self.file = config_dir / "signers" / f"{repository}.allowed"
 
     def read(self) -> bytes | None:
         """The list as it stands, None if nothing is pinned.
@@ -234,18 +225,15 @@ class PinnedKeys:
         Raises:
             StorageFailed: the folder cannot be written.
         """
-        import tempfile  # noqa: PLC0415  # slow, and no reader needs it
-
+        temporary = self.file.with_name(f".{self.file.name}.{os.getpid()}")
         with translated(str(self.file), writing=True):
             self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            fd, temporary = tempfile.mkstemp(prefix=f".{self.file.name}.", dir=self.file.parent)  # made with 0600
+            temporary.unlink(missing_ok=True)
             try:
-                with os.fdopen(fd, "wb") as file:
+                with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
                     file.write(data)
                     file.flush()
                     os.fsync(file.fileno())
-                Path(temporary).replace(self.file)
-            except OSError:
-                with suppress(OSError):
-                    os.unlink(temporary)
-                raise
+                temporary.replace(self.file)
+            finally:
+                temporary.unlink(missing_ok=True)
