@@ -115,9 +115,14 @@ class _Derivation:
         here = self._here(files)
         steps = self._steps(commits, parents, known)
         past = Past(ancestry, commits, known, distinct=policy.distinct)
-        verdicts = {
-            rule: self._verdict(rule, policy, steps.get(rule, ()), here.get(rule, ()), past) for rule in {*steps, *here}
-        }
+        verdicts = {rule: decide(rule, steps.get(rule, ()), here.get(rule, ()), past) for rule in {*steps, *here}}
+        if policy.require == "forge":
+            where = branch_name(self._ref)
+            verdicts = {
+                rule: one and on_protected_branch(one, here.get(rule, ()), where) for rule, one in verdicts.items()
+            }
+        elif policy.require == "signed":
+            verdicts = {rule: one and unsigned(one, here.get(rule, ())) for rule, one in verdicts.items()}
         view = BranchView(
             self._ref,
             self._tip,
@@ -133,22 +138,6 @@ class _Derivation:
         before = self._remembered.tips.get(self._ref, "")
         key = approval_branch.key_of(self._worktree, self._tip)
         return CachedView(view, key, before, missing=bool(before) and before not in place)
-
-    def _verdict(
-        self,
-        rule: str,
-        policy: ApprovalPolicy,
-        steps: Sequence[CommitStep],
-        here: Sequence[tuple[str, str]],
-        past: Past,
-    ) -> Verdict | None:
-        """The verdict, less what signatures say."""
-        found = decide(rule, steps, here, past)
-        if found is None or policy.require == "merge":
-            return found
-        if policy.require == "signed":
-            return unsigned(found, here)
-        return on_protected_branch(found, here, branch_name(self._ref))
 
     def rule_of(self, path: str, blob: str) -> str:
         """Whose text this is: the id it states, else the one that follows from where it lies."""
