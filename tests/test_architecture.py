@@ -38,7 +38,7 @@ HOMES = {
     "numpy": {"index/embedding.py", "index/query.py", "index/pinned.py"},
     "huggingface_hub": {"index/model_files.py", "index/model_sources.py"},
     "markdown_it": {"knowledge/passages.py"},
-    "detect_secrets": {"library/secrets/secret_detectors.py"},
+    "detect_secrets": {"library/secret_detectors.py"},
     "mcp": {f"doors/mcp/{name}.py" for name in ("http", "serving", "tools", "toolset")},
     "anyio": {f"doors/mcp/{name}.py" for name in ("calls", "http", "serving")},
     "pydantic": {"doors/mcp/tools.py", "doors/mcp/toolset.py"},

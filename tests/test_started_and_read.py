@@ -92,7 +92,15 @@ def is_read(call: ast.Call) -> bool:
 
 
 def starters() -> set[str]:
-    starts = {"subprocess.Popen", "subprocess.run", "os.system", "os.popen", "programs.run", "programs.leave_running"}
+    starts = {
+        "subprocess.Popen",
+        "subprocess.run",
+        "os.system",
+        "os.popen",
+        "programs.run",
+        "programs.start",
+        "programs.leave_running",
+    }
     return {
         name
         for name, tree in modules()

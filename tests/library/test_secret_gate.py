@@ -19,6 +19,7 @@ from ai_lessons.library import (
     recovering,
     refreshing,
     restoring,
+    secret_scan,
     setup,
     syncing,
     validating,
@@ -28,7 +29,6 @@ from ai_lessons.library.porting import import_bundle, porting_export
 from ai_lessons.library.reports import LessonDraft, ResourceDraft
 from ai_lessons.library.rules import rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
-from ai_lessons.library.secrets import secret_scan
 from ai_lessons.library.setup import init_repository
 from library.secret_world import FAKE, mark_of
 from library.world import LESSON, OTHER, lesson, rule

@@ -7,9 +7,8 @@ import time
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from ai_lessons.repository import commit
+from ai_lessons.repository import commit, programs
 from ai_lessons.repository.objects import Draft, opened
-from ai_lessons.repository.running import programs
 from ai_lessons.repository.store import blob_id
 from ai_lessons.repository.worktree import locate
 from repository.steps import add, clean

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ai_lessons.library import restoring as restoring
     from ai_lessons.library import running as running
     from ai_lessons.library import searching as searching
+    from ai_lessons.library import secret_gate as secret_gate
     from ai_lessons.library import setup as setup
     from ai_lessons.library import shared_index as shared_index
     from ai_lessons.library import syncing as syncing
@@ -49,7 +50,6 @@ if TYPE_CHECKING:
     from ai_lessons.library.rules import rule_signing as rule_signing
     from ai_lessons.library.rules import rule_trust as rule_trust
     from ai_lessons.library.rules import suggesting as suggesting
-    from ai_lessons.library.secrets import secret_gate as secret_gate
 
 FOLDERS = {
     "enforced": "ai_lessons.library.governance.enforced",
@@ -62,7 +62,6 @@ FOLDERS = {
     "rule_review": "ai_lessons.library.rules.rule_review",
     "rule_signing": "ai_lessons.library.rules.rule_signing",
     "rule_trust": "ai_lessons.library.rules.rule_trust",
-    "secret_gate": "ai_lessons.library.secrets.secret_gate",
     "suggesting": "ai_lessons.library.rules.suggesting",
 }
 """The modules that lie in a folder below this one."""

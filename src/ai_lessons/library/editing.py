@@ -11,11 +11,11 @@ from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Kind, Patt
 from ai_lessons.knowledge.yaml_edit import REMOVE
 from ai_lessons.learning.events import CONTRADICTED, OBSERVED, OUTCOMES, Event
 from ai_lessons.learning.fold import ABLATION, ASSESSMENT, NOTHING, curiosity, learned
-from ai_lessons.library import importing, statements
+from ai_lessons.library import importing, secret_scan, statements
 from ai_lessons.library.checking import checked, project_name
 from ai_lessons.library.relating import opposites, refuse_circle, refuse_wrong_kinds
 from ai_lessons.library.reports import Feedback
-from ai_lessons.library.secrets import secret_scan
+from ai_lessons.library.rules import suggesting
 from ai_lessons.repository.store import Applied, Change, blob_id
 
 if TYPE_CHECKING:
@@ -300,7 +300,6 @@ def remove(parts: Parts, refs: Sequence[str]) -> tuple[Written, ...]:
 
 
 def _removal(parts: Parts, rule: Light) -> Written:
-    from ai_lessons.library.rules import suggesting
 
     return suggesting.told(suggesting.removal(parts, rule.id))
 

@@ -16,16 +16,16 @@ from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Entry, Kin
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.passages import estimate_tokens, split
 from ai_lessons.knowledge.texts import decode
+from ai_lessons.library import secret_scan
 from ai_lessons.library.checking import checked, project_name
 from ai_lessons.library.incoming import as_doc, take
 from ai_lessons.library.refreshing import refreshed_text, remember_sources
 from ai_lessons.library.reports import Imported, PassagePreview, Written
 from ai_lessons.library.running import interpreter_of
-from ai_lessons.library.secrets import secret_scan
 from ai_lessons.repository import outside
-from ai_lessons.repository.running.trust import Trust, fingerprint
 from ai_lessons.repository.sources import Sources
 from ai_lessons.repository.store import Change, blob_id
+from ai_lessons.repository.trust import Trust, fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -15,7 +15,7 @@ from ai_lessons.index.vectors import VectorCache
 from ai_lessons.knowledge.config import DEFAULT_MODEL
 from ai_lessons.knowledge.entries import Status
 from ai_lessons.knowledge.passages import split
-from ai_lessons.repository.running.trust import Trust
+from ai_lessons.repository.trust import Trust
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence

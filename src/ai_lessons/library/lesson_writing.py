@@ -11,12 +11,11 @@ from ai_lessons.knowledge import frontmatter, markdown
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Status
 from ai_lessons.knowledge.layout import check_path
 from ai_lessons.knowledge.patterns import title_of
-from ai_lessons.library import statements
+from ai_lessons.library import secret_scan, statements
 from ai_lessons.library.checking import checked, project_name
 from ai_lessons.library.editing import add_lesson
 from ai_lessons.library.lessons import LessonChange, is_firm, lesson, place_of
 from ai_lessons.library.reports import LessonDraft, Written
-from ai_lessons.library.secrets import secret_scan
 from ai_lessons.repository.files import read_file, translated, write_file
 from ai_lessons.repository.locks import held
 from ai_lessons.repository.store import Change, blob_id

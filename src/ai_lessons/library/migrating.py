@@ -10,10 +10,10 @@ from ai_lessons.knowledge import config
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.layout import CONFIG_PATH, place
 from ai_lessons.knowledge.texts import decode
+from ai_lessons.library import secret_gate
 from ai_lessons.library.importing import told_of
 from ai_lessons.library.porting.porting_rules import propose_files
 from ai_lessons.library.rules.rule_desk import desk
-from ai_lessons.library.secrets import secret_gate
 from ai_lessons.repository import snapshots
 from ai_lessons.repository.approval.rule_files import is_rule
 from ai_lessons.repository.proposal.proposals import text_of

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ai_lessons.errors import AiLessonsError, NotFound
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, handle, id_end
 from ai_lessons.knowledge.frontmatter import read_entry
-from ai_lessons.library.secrets import secret_gate
+from ai_lessons.library import secret_gate
 from ai_lessons.repository.recover import bring_back
 
 if TYPE_CHECKING:

@@ -15,14 +15,14 @@ from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import markdown
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.yaml_edit import REMOVE
+from ai_lessons.library import secret_scan
 from ai_lessons.library.checking import checked
 from ai_lessons.library.incoming import as_doc, take
 from ai_lessons.library.reports import Refreshed
-from ai_lessons.library.secrets import secret_scan
 from ai_lessons.repository.outside import Outside, expanded
-from ai_lessons.repository.running.trust import Trust
 from ai_lessons.repository.sources import Sources
 from ai_lessons.repository.store import Change, blob_id
+from ai_lessons.repository.trust import Trust
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -22,10 +22,10 @@ from ai_lessons.errors import (
 from ai_lessons.knowledge import layout
 from ai_lessons.knowledge.entries import Kind, handle
 from ai_lessons.knowledge.frontmatter import read_entry
+from ai_lessons.library import secret_gate
 from ai_lessons.library.importing import told_of
 from ai_lessons.library.porting.porting_rules import propose_files
 from ai_lessons.library.rules.rule_desk import desk
-from ai_lessons.library.secrets import secret_gate
 from ai_lessons.repository import snapshots
 from ai_lessons.repository.approval.rule_files import is_rule
 from ai_lessons.repository.objects import opened

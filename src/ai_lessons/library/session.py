@@ -17,7 +17,7 @@ from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.library import statements
 from ai_lessons.library.rules.in_force import RulesInForce
 from ai_lessons.library.rules.signatures import Signatures
-from ai_lessons.library.secrets.secret_scan import masked
+from ai_lessons.library.secret_scan import masked
 from ai_lessons.repository.store import AS_IT_IS, Applied, Change, Job, Store
 
 if TYPE_CHECKING:

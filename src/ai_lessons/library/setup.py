@@ -9,12 +9,12 @@ from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.knowledge.config import set_value, values_of
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.knowledge.texts import decode
+from ai_lessons.library import secret_gate
 from ai_lessons.library.governance.enforced import refuse_agents
 from ai_lessons.library.reports import Initialised
-from ai_lessons.library.secrets import secret_gate
 from ai_lessons.library.session import Parts
+from ai_lessons.repository import git_hooks as client_hooks
 from ai_lessons.repository import scaffold
-from ai_lessons.repository.githooks import hooks as client_hooks
 from ai_lessons.repository.store import AUTOCOMMIT, Change, blob_id
 
 if TYPE_CHECKING:
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from ai_lessons.library.agents.installing import Job
     from ai_lessons.library.opened import Library
     from ai_lessons.library.options import Options
+
+LISTED = 20
+"""So many reasons are named; who pushes reads them in a terminal."""
 
 
 def init_repository(
@@ -125,10 +128,10 @@ def check_push(hub: Path, lines: Iterable[str]) -> PushChecked:
     Raises:
         Refused: not such lines. NoRepository, NotFound, UnsupportedRepository: it cannot be decided, so refuse it.
     """
-    from ai_lessons.repository.githooks import pushed, server_hook
+    from ai_lessons.repository import push_check
 
-    found = pushed.check(hub, server_hook.parse_updates(lines))
-    return PushChecked(found.refused, found.more)
+    found = push_check.check(hub, push_check.parse_updates(lines))
+    return PushChecked(found[:LISTED], max(len(found) - LISTED, 0))
 
 
 def hook_install(hub: Path) -> tuple[str, ...]:
@@ -137,23 +140,20 @@ def hook_install(hub: Path) -> tuple[str, ...]:
     Raises:
         NoRepository: no hub there. StorageFailed: it cannot be written.
     """
-    from ai_lessons.repository import scaffold
-    from ai_lessons.repository.githooks import hooks, pushed
+    from ai_lessons.repository import git_hooks, push_check, scaffold
 
-    return hooks.install_server_hook(pushed.git_dir_of(hub), scaffold.hooks_dir())
+    return git_hooks.install_server_hook(push_check.git_dir_of(hub), scaffold.hooks_dir())
 
 
 def hook_uninstall(hub: Path) -> tuple[str, ...]:
     """Take our part out again, byte for byte."""
-    from ai_lessons.repository import scaffold
-    from ai_lessons.repository.githooks import hooks, pushed
+    from ai_lessons.repository import git_hooks, push_check, scaffold
 
-    return hooks.uninstall_server_hook(pushed.git_dir_of(hub), scaffold.hooks_dir())
+    return git_hooks.uninstall_server_hook(push_check.git_dir_of(hub), scaffold.hooks_dir())
 
 
 def hook_status(hub: Path) -> tuple[str, ...]:
     """Whether the hub checks what is pushed to it."""
-    from ai_lessons.repository import scaffold
-    from ai_lessons.repository.githooks import hooks, pushed
+    from ai_lessons.repository import git_hooks, push_check, scaffold
 
-    return hooks.server_hook_status(pushed.git_dir_of(hub), scaffold.hooks_dir())
+    return git_hooks.server_hook_status(push_check.git_dir_of(hub), scaffold.hooks_dir())

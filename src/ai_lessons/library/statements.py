@@ -16,7 +16,7 @@ from ai_lessons.errors import AiLessonsError, Refused
 from ai_lessons.index.catalog_writing import Attested
 from ai_lessons.knowledge.entries import Kind, Relation, Status
 from ai_lessons.knowledge.layout import place
-from ai_lessons.repository.running.trust import Trust
+from ai_lessons.repository.trust import Trust
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

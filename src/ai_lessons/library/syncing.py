@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.knowledge.layout import place
 from ai_lessons.knowledge.merging import RULE
+from ai_lessons.library import secret_gate
 from ai_lessons.library.checking import checked
 from ai_lessons.library.rules.rule_desk import desk, refuse_agents
-from ai_lessons.library.secrets import secret_gate
 from ai_lessons.repository import sync as syncing
 from ai_lessons.repository import sync_bring
 from ai_lessons.repository import undo as reverts

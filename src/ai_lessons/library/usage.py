@@ -15,9 +15,9 @@ from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.learning import events, fold
 from ai_lessons.learning.choose import measured
 from ai_lessons.learning.events import Event
+from ai_lessons.library import secret_scan
 from ai_lessons.library.answers import Usage
 from ai_lessons.library.reports import Ablation, Judged
-from ai_lessons.library.secrets import secret_scan
 from ai_lessons.repository.events import EventLog
 
 if TYPE_CHECKING:

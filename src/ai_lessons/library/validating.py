@@ -21,15 +21,14 @@ from ai_lessons.knowledge.layout import side_of
 from ai_lessons.knowledge.markdown import key_lines
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.learning.events import SCRIPT_FAILED, SCRIPT_OK
-from ai_lessons.library import statements
+from ai_lessons.library import secret_scan, statements
 from ai_lessons.library.checking import texts_of
 from ai_lessons.library.health import stale_scripts
 from ai_lessons.library.refreshing import is_known_source
 from ai_lessons.library.relating import superseded_by
 from ai_lessons.library.reports import Outdated, Report
-from ai_lessons.library.secrets import secret_scan
 from ai_lessons.repository import outside
-from ai_lessons.repository.approval.derivation import odd_commits
+from ai_lessons.repository.approval.approval_history import odd_commits
 from ai_lessons.repository.code import code_files
 from ai_lessons.repository.store import Change, blob_id
 

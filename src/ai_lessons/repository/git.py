@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import GitMissing, StorageFailed
-from ai_lessons.repository.running import programs
+from ai_lessons.repository import programs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -17,8 +17,7 @@ from dulwich.objects import Blob, ObjectID
 from ai_lessons.errors import Conflict, NotFound, Refused, UnsavedEdits
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.knowledge.merging import merge_file
-from ai_lessons.repository.approval.merges import PROPOSAL_TRAILER
-from ai_lessons.repository.approval.rule_files import is_rule, is_watched
+from ai_lessons.repository.approval.rule_files import PROPOSAL_TRAILER, is_rule, is_watched
 from ai_lessons.repository.approval.rule_history import commits
 from ai_lessons.repository.commit_builder import People
 from ai_lessons.repository.events import FOLDER

@@ -11,7 +11,7 @@ from ai_lessons.knowledge import entries
 from ai_lessons.knowledge.portable.bundle import EPOCH, moment
 from ai_lessons.learning import events
 from ai_lessons.learning.fold import DEFINITIONS
-from ai_lessons.library.secrets import secret_scan
+from ai_lessons.library import secret_scan
 from ai_lessons.repository.events import PART_BYTES, EventLog
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.knowledge import layout
 from ai_lessons.knowledge.entries import Kind, handle
+from ai_lessons.library import secret_gate
 from ai_lessons.library.rules.rule_answers import Suggested
 from ai_lessons.library.rules.rule_desk import desk
-from ai_lessons.library.secrets import secret_gate
-from ai_lessons.library.secrets.secret_scan import masked
-from ai_lessons.repository.approval.merges import RULE_TRAILER
+from ai_lessons.library.secret_scan import masked
+from ai_lessons.repository.approval.rule_files import RULE_TRAILER
 from ai_lessons.repository.proposal import proposing
 from ai_lessons.repository.proposal.proposals import text_of
 from ai_lessons.repository.proposal.proposing import Wish

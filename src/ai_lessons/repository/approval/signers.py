@@ -1,31 +1,38 @@
-"""Whose key it is: OpenSSH's `allowed_signers` format (ssh-keygen(1), ALLOWED SIGNERS), as values.
+"""Whose key it is: OpenSSH's `allowed_signers` format (ssh-keygen(1), ALLOWED SIGNERS), and the user's own list of it.
 
-Reads text, not files. Stricter than OpenSSH in one way: certificates and `cert-authority` lines are refused, because
-nothing here checks certificates. A line that cannot be read grants nothing and is reported; the others still count.
+Stricter than OpenSSH: certificates and `cert-authority` are refused, because nothing here checks certificates. A line
+that cannot be read grants nothing and is reported; the others still count.
 """
 
 from __future__ import annotations
 
 import binascii
+import os
 import re
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from ai_lessons.errors import Problem
-from ai_lessons.repository.signature.sshsig import NotVerified, key_type
+from ai_lessons.errors import NotFound, Problem, StorageFailed
+from ai_lessons.repository.files import translated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
-FILE_LIMIT = 256 * 1024
+LIMIT = 256 * 1024
 """Bytes. A list of a thousand people is half of it."""
 
 _OPTION = re.compile(r'([A-Za-z-]+)(?:="((?:[^"\\]|\\"?)*)")?(?:,|(?=\s)|$)')
 _KEY_TYPE = re.compile(r"(?:ssh-|ecdsa-|sk-)[A-Za-z0-9@.-]+")
 _TIME = re.compile(r"(\d{4})(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d)?)?(Z?)")
+
+
+class NotVerified(Exception):
+    """A signature or record that proves nothing; the text says why. Callers turn it into a verdict, not an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +65,8 @@ class Signer:
 
 def parse_signers(text: str, path: str = "") -> tuple[tuple[Signer, ...], tuple[Problem, ...]]:
     """The lines that can be read, and what is wrong with the others. Never raises."""
-    if len(text) > FILE_LIMIT:
-        return (), (Problem(path, f"the list of signers is longer than {FILE_LIMIT} characters"),)
+    if len(text) > LIMIT:
+        return (), (Problem(path, f"the list of signers is longer than {LIMIT} characters"),)
     signers, problems = [], []
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.strip(" \t\r")
@@ -75,6 +82,23 @@ def parse_signers(text: str, path: str = "") -> tuple[tuple[Signer, ...], tuple[
 def principal(signers: Iterable[Signer], key: bytes, namespace: str, at: float) -> str | None:
     """The person whose key this is, for a signature in this namespace made at this moment; None if nobody's."""
     return next((s.name() for s in signers if s.key == key and s.may_sign(namespace, at)), None)
+
+
+def key_type(key: bytes) -> str:
+    """The name of a public key's type, `ssh-ed25519` for one.
+
+    Raises:
+        NotVerified: the key does not begin with a name.
+    """
+    length = int.from_bytes(key[:4], "big")
+    if len(key) < 4 + length or not key[4 : 4 + length].isascii():
+        raise NotVerified("the type of the key is not a name")
+    return key[4 : 4 + length].decode("ascii")
+
+
+def fingerprint(key: bytes) -> str:
+    """`SHA256:…`, as `ssh-keygen -l` prints it."""
+    return "SHA256:" + b64encode(sha256(key).digest()).decode().rstrip("=")
 
 
 def matches(name: str, patterns: str) -> bool:
@@ -110,15 +134,12 @@ def _signer(line: str) -> Signer:
 
 
 def _first_word(line: str) -> tuple[str, str]:
-    word, _, rest = line[1:].partition('"') if line.startswith('"') else _split(line)
+    word, _, rest = (
+        line[1:].partition('"') if line.startswith('"') else re.sub(r"\s", " ", line, count=1).partition(" ")
+    )
     if not word or not rest.strip():
         raise ValueError("a line needs principals and a key")
     return word, rest.strip()
-
-
-def _split(line: str) -> tuple[str, str, str]:
-    word, *rest = line.split(None, 1)
-    return word, " ", rest[0] if rest else ""
 
 
 def _options(text: str) -> tuple[dict[str, str | None], str]:
@@ -170,3 +191,49 @@ def _moment(text: str | None) -> float | None:
         return datetime(*numbers, tzinfo=zone).timestamp()  # type: ignore[arg-type,misc]  # six numbers, as checked above
     except (ValueError, OverflowError) as error:
         raise ValueError(f"{text!r} is not a time") from error
+
+
+class PinnedKeys:
+    """The file of one repository, named by its first commit, below the user's `config_dir`."""
+
+    def __init__(self, config_dir: Path, repository: str) -> None:
+        self.file = config_dir / "signers" / f"{repository}.allowed"
+
+    def read(self) -> bytes | None:
+        """The list as it stands, None if nothing is pinned.
+
+        Raises:
+            StorageFailed: it is there and cannot be read, or is longer than any list is.
+        """
+        try:
+            with translated(str(self.file)), open(self.file, "rb") as file:
+                data = file.read(LIMIT + 1)
+        except NotFound:
+            return None
+        if len(data) > LIMIT:
+            raise StorageFailed(f"{self.file} is longer than {LIMIT} bytes")
+        return data
+
+    def digest(self) -> str:
+        """Names the content; empty if nothing is pinned."""
+        data = self.read()
+        return "" if data is None else sha256(data).hexdigest()
+
+    def pin(self, data: bytes) -> None:
+        """Replace the list, whole or not at all; nobody else may read or write the file.
+
+        Raises:
+            StorageFailed: the folder cannot be written.
+        """
+        temporary = self.file.with_name(f".{self.file.name}.{os.getpid()}")
+        with translated(str(self.file), writing=True):
+            self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            temporary.unlink(missing_ok=True)
+            try:
+                with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                    file.write(data)
+                    file.flush()
+                    os.fsync(file.fileno())
+                temporary.replace(self.file)
+            finally:
+                temporary.unlink(missing_ok=True)

@@ -27,17 +27,14 @@ _MARKS = (
 )  # fmt: skip
 _ANY_CASE = ("xox", "hooks.slack.com")
 # each begins with letters or a sign, by which the engine skips through a text; all in one take ten times as long
-_SHAPES = tuple(
-    re.compile(shape)
-    for shape in (
-        r"gh[pousr]_\w{20}",
-        r"gl[a-z]{2,6}-[\w-]{20}",
-        r"hf_\w{30}",
-        r"AC[a-z0-9]{32}",
-        r"SK[a-z0-9]{32}",
-        r"-us[0-9]",
-        r"://[^\s/?#:@]{0,100}:[^\s/?#@]{4,200}@",
-    )
+_SHAPES = (
+    re.compile(r"gh[pousr]_\w{20}"),
+    re.compile(r"gl[a-z]{2,6}-[\w-]{20}"),
+    re.compile(r"hf_\w{30}"),
+    re.compile(r"AC[a-z0-9]{32}"),
+    re.compile(r"SK[a-z0-9]{32}"),
+    re.compile(r"-us[0-9]"),
+    re.compile(r"://[^\s/?#:@]{0,100}:[^\s/?#@]{4,200}@"),
 )
 # one id in ten thousand holds what a key of AWS is made of, and many that are made in the same second do
 _ULID = re.compile(r"(?<![0-9A-Za-z])[0-7][0-9A-HJKMNP-TV-Z]{25}(?![0-9A-Za-z])")
@@ -73,7 +70,7 @@ def secrets_in(text: str) -> list[Secret]:
     """What in a text looks like a secret, by line."""
     if not may_hold(text):
         return []
-    from ai_lessons.library.secrets.secret_detectors import detected
+    from ai_lessons.library.secret_detectors import detected
 
     found = {(sort, value): line for line, sort, value in reversed(list(detected(_ULID.sub("ULID", text))))}
     made = [Secret(line, sort, fingerprint(value), value) for (sort, value), line in found.items()]
@@ -98,10 +95,7 @@ def fingerprint(value: str) -> str:
 
 
 def problems(fields: Mapping[str, Any], texts: Iterable[tuple[str, str]], known: str = "") -> list[Problem]:
-    """What must not be committed in the files of an entry, given as (path, text); `fields` is its frontmatter.
-
-    `known` is text that was there before: what it holds is no news.
-    """
+    """What must not be committed in the files of an entry: (path, text) each. What `known` holds was there before."""
     may_stay = allowed(fields)
     return [
         problem(path, secret)
@@ -117,8 +111,7 @@ def problem(path: str, secret: Secret) -> Problem:
     return Problem(
         masked(path),
         f"{'holds' if secret.line else 'has in its path'} what looks like {what} {secret.sort}: take it out, or say in"
-        " the frontmatter why it may"
-        f" stay: `{KEY}: [{secret.fingerprint}: REASON]`",
+        f" the frontmatter why it may stay: `{KEY}: [{secret.fingerprint}: REASON]`",
         secret.line,
     )
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import subprocess
 import tempfile
 import threading
 import time
@@ -18,18 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import NotFound, Refused, StorageFailed
+from ai_lessons.repository import programs
 from ai_lessons.repository.files import translated
-from ai_lessons.repository.running.trust import HERE
+from ai_lessons.repository.trust import HERE
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import FrameType
-
-TIMED_OUT = 124
-"""Exit code of a script that was stopped because its time was over, as timeout(1) has it."""
-
-GRACE = 3.0
-"""Seconds between the request to end and the kill."""
 
 _BY_SUFFIX = {
     ".sh": "sh",
@@ -170,48 +165,29 @@ def run(
     Raises:
         NotFound: no such folder or program. StorageFailed: the system could not start it.
     """
-    if cwd is not None and not cwd.is_dir():
-        raise NotFound("folder", str(cwd))
     with _forwarding() as forward_to:
-        try:
-            child = subprocess.Popen(argv, cwd=cwd, env=env, process_group=0)
-        except FileNotFoundError as error:
-            raise NotFound("program", argv[0]) from error
-        except OSError as error:
-            raise StorageFailed(f"{argv[0]} could not be started: {error.strerror}") from error
+        child = programs.start(argv, cwd=cwd, env=env)
         forward_to(child.pid)
-        deadline = None if timeout is None else time.monotonic() + timeout
         with _foreground(child.pid) as give:
-            return _wait(child, deadline, give)
+            return _wait(child, timeout, give)
 
 
-def _wait(child: subprocess.Popen[bytes], deadline: float | None, give: Callable[[int], None] | None) -> int:
-    """Wait for the child, through stops where it has our terminal (`give`); at the deadline end its group."""
-    options = os.WUNTRACED if give else 0
+def _wait(child: subprocess.Popen[bytes], timeout: float | None, give: Callable[[int], None] | None) -> int:
+    """Wait for the child, through stops where it has our terminal (`give`); after `timeout` seconds end its group."""
+    until = time.monotonic() + (timeout or 0)
+    options = (os.WUNTRACED if give else 0) | (0 if timeout is None else os.WNOHANG)
     while True:
-        try:
-            status = _wait_once(child.pid, options, deadline)
-        except TimeoutError:
-            end(child)
-            return TIMED_OUT
-        if give and os.WIFSTOPPED(status):
+        done, status = os.waitpid(child.pid, options)
+        if not done and time.monotonic() >= until:
+            programs.end(child)
+            return programs.TIMED_OUT
+        if not done:
+            time.sleep(_POLL)
+        elif give and os.WIFSTOPPED(status):
             _stop_too(child.pid, give)
-            continue
-        child.returncode = os.waitstatus_to_exitcode(status)  # reaped here, so Popen must not wait again
-        return child.returncode if child.returncode >= 0 else 128 - child.returncode
-
-
-def _wait_once(pid: int, options: int, deadline: float | None) -> int:
-    if deadline is None:
-        return os.waitpid(pid, options)[1]
-    while True:
-        done, status = os.waitpid(pid, options | os.WNOHANG)
-        if done:
-            return status
-        left = deadline - time.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        time.sleep(min(_POLL, left))
+        else:
+            child.returncode = os.waitstatus_to_exitcode(status)  # reaped here, so Popen must not wait again
+            return child.returncode if child.returncode >= 0 else 128 - child.returncode
 
 
 def _stop_too(pid: int, give: Callable[[int], None]) -> None:
@@ -219,23 +195,7 @@ def _stop_too(pid: int, give: Callable[[int], None]) -> None:
     give(os.getpgrp())
     os.kill(os.getpid(), signal.SIGSTOP)
     give(pid)
-    _signal(pid, signal.SIGCONT)
-
-
-def end(child: subprocess.Popen[bytes]) -> None:
-    """Ask the child's whole process group to end, and kill it `GRACE` seconds later. Returns when the child is gone."""
-    _signal(child.pid, signal.SIGTERM)
-    _signal(child.pid, signal.SIGCONT)  # a stopped process would never see the request
-    with suppress(subprocess.TimeoutExpired):
-        child.wait(GRACE)
-    # its children may have outlived it; the number stays theirs as long as one of them lives
-    _signal(child.pid, signal.SIGKILL)
-    child.wait()
-
-
-def _signal(group: int, number: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)
+    programs.signal_group(pid, signal.SIGCONT)
 
 
 @contextmanager
@@ -259,7 +219,7 @@ def _foreground(group: int) -> Iterator[Callable[[int], None] | None]:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     give(group)
-    _signal(group, signal.SIGCONT)  # it may have tried to read before the terminal was its own
+    programs.signal_group(group, signal.SIGCONT)  # it may have tried to read before the terminal was its own
     try:
         yield give
     finally:
@@ -281,14 +241,14 @@ def _forwarding() -> Iterator[Callable[[int], None]]:
 
     def pass_on(number: int, _frame: FrameType | None) -> None:
         if groups:
-            _signal(groups[0], number)
+            programs.signal_group(groups[0], number)
         else:
             waiting.append(number)
 
     def forward_to(group: int) -> None:
         groups.append(group)
         while waiting:
-            _signal(group, waiting.pop(0))
+            programs.signal_group(group, waiting.pop(0))
 
     before = {number: signal.signal(number, pass_on) for number in _FORWARDED}
     try:

@@ -1,21 +1,21 @@
 """Signed decisions about rules, and what they say together: the `signed` policy, as pure values.
 
-A record states who decided what about which exact text at which path of which repository, after which earlier
-record. Records of a rule form a chain; the rule is approved if the chain has a single end and that end approves
-exactly the text at exactly the path. Reads no files, knows no git and no clock.
+A record states who decided what about which exact text at which path of which repository, after which earlier record.
+A rule is approved if its chain of records has a single end, which approves exactly the text at exactly the path.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final, Literal
 
-from ai_lessons.repository.signature.signers import Signer, principal
-from ai_lessons.repository.signature.sshsig import NotVerified, verify
+from ai_lessons.repository.approval.signers import NotVerified, Signer, principal
+from ai_lessons.repository.approval.ssh_signatures import verify
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -36,13 +36,11 @@ _DECISIONS: Final = frozenset({"approve", "revoke", "reject"})
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One decision.
+    """One decision. `sha256` is `text_digest` of the rule's file.
 
-    `sha256` is `text_digest` of the rule's file. `previous` is the digest of the record before, or None; several with
-    commas between them, where this decision settles those that were made side by side.
-
-    `at` is ISO 8601 in UTC to the second, `2026-11-21T20:14:00Z`: what the signer says, checked against the key's
-    validity and against the record before, and proof of nothing else.
+    `previous` is the digest of the record before, or None; several, joined by commas, where this decision settles
+    those that were made side by side. `at` is what the signer says, ISO 8601 in UTC to the second: checked against the
+    key's validity and the record before, and proof of nothing else.
     """
 
     repository: str
@@ -108,7 +106,7 @@ class Text:
 class RecordFinding:
     """What the records say about one rule. `approved_digest` and `approved_path` name the text that they approve.
 
-    That text may be another one than the branch has now (`stale`, `moved`); None where none is approved.
+    It may be another one than the branch has now (`stale`, `moved`).
     """
 
     state: State
@@ -174,12 +172,11 @@ def chains(
 ) -> dict[str, Chain]:
     """The valid records by rule id: of this repository, signed by at least `threshold` different people.
 
-    A person counts once, however many keys and signatures. A record dated before the one that it follows is not
-    valid: a key that has expired could otherwise go on signing in the past.
+    A record dated before the one that it follows is not valid: an expired key could go on signing in the past.
     """
-    valid: dict[str, dict[str, Record]] = {}
-    people: dict[str, dict[str, tuple[str, ...]]] = {}
-    refused: dict[str, list[str]] = {}
+    valid: defaultdict[str, dict[str, Record]] = defaultdict(dict)
+    people: defaultdict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
+    refused: defaultdict[str, list[str]] = defaultdict(list)
     for signed in records:
         try:
             record = parse_record(signed.data)
@@ -187,14 +184,11 @@ def chains(
             continue  # it does not even say which rule it is about
         who, reason = _signed_by(signed, record, signers, repository, threshold)
         if reason:
-            refused.setdefault(record.rule, []).append(reason)
-            continue
-        valid.setdefault(record.rule, {})[record.digest] = record
-        people.setdefault(record.rule, {})[record.digest] = who
-    return {
-        rule: Chain(_in_order(valid.get(rule, {})), people.get(rule, {}), tuple(refused.get(rule, ())))
-        for rule in {*valid, *refused}
-    }
+            refused[record.rule].append(reason)
+        else:
+            valid[record.rule][record.digest] = record
+            people[record.rule][record.digest] = who
+    return {rule: Chain(_in_order(valid[rule]), people[rule], tuple(refused[rule])) for rule in {*valid, *refused}}
 
 
 def _signed_by(

@@ -1,8 +1,7 @@
 """What this user lets run: the SHA-256 of every script text that was added or trusted on this machine.
 
-Kept in the user's own folder, never in a repository, so that nothing runs because it was pulled. The content counts,
-not the path: a moved file stays trusted, a changed one does not. A script may run when its own text and those of its
-`neighbours` are trusted.
+Kept in the user's own folder, so that nothing runs because it was pulled. The content counts, not the path. A script
+may run when its own text and those of its `neighbours` are trusted.
 """
 
 from __future__ import annotations
@@ -44,15 +43,11 @@ class Trust:
         self._kind, self._file = kind, state_dir / f"trusted-{kind}s.jsonl"
 
     def add(self, path: str, data: bytes, interpreter: str = "") -> None:
-        """Trust this text from now on. `path` is only for people who read the file.
-
-        Raises:
-            StorageFailed: the state folder cannot be written.
-        """
+        """Trust one text; see `add_all`."""
         self.add_all([(path, fingerprint(data, interpreter))])
 
     def add_all(self, scripts: Iterable[tuple[str, str]]) -> None:
-        """Trust many at once, each as (path, mark), of a script its `fingerprint`: one look and one write for all.
+        """Trust texts from now on: (path, mark) each, of a script its `fingerprint`. The path is only for people.
 
         Raises:
             StorageFailed: the state folder cannot be written.

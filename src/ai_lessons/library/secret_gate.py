@@ -1,7 +1,6 @@
 """The gate through which every change goes on its way to a commit: a secret that is news to git stops the whole job.
 
-What `checked` refuses, it refuses file by file and early. Nothing passes by this: edits of the user's that we commit
-along the way, files that are moved, get an id or come back from the past, settings, proposals.
+Nothing passes by this: edits that we commit along the way, files that are moved or come back, settings, proposals.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound
 from ai_lessons.knowledge import layout, markdown
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library.secrets import secret_scan
+from ai_lessons.library import secret_scan
 from ai_lessons.repository import sync_network
 from ai_lessons.repository.commit_builder import author_here
 from ai_lessons.repository.files import read_file
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.errors import Problem
-    from ai_lessons.library.secrets.secret_scan import Secret
+    from ai_lessons.library.secret_scan import Secret
     from ai_lessons.library.session import Parts
 
     Read = Callable[[str], bytes | None]
@@ -133,13 +132,14 @@ def unallowed(path: str, text: str, read: Read) -> list[Secret]:
 
 
 def _news(parts: Parts, path: str, text: str, files: Mapping[str, bytes | None], known: str) -> list[Problem]:
-    """The secrets in a text that git does not have yet; without `allowed` also those that a frontmatter allows."""
+    """The secrets in a text that git does not have yet and no frontmatter allows."""
 
     def read(beside: str) -> bytes | None:
         return files[beside] if beside in files else on_disk(parts.store.root, beside)
 
     rest = [one for one in unallowed(path, text, read) if one.value not in known]
-    before = "\n".join(f"{one}\n{text}" for one in (path, *_gone(files)) if rest and (text := _committed(parts, one)))
+    gone = [one for one, data in files.items() if data is None]  # from where it may have been moved
+    before = "\n".join(f"{one}\n{text}" for one in (path, *gone) if rest and (text := _committed(parts, one)))
     return [secret_scan.problem(path, one) for one in rest if one.value not in before]
 
 
@@ -154,11 +154,6 @@ def _frontmatter(path: str, text: str, read: Read) -> Mapping[str, Any]:
         return markdown.parse(text).fields
     except InvalidEntry:
         return {}
-
-
-def _gone(files: Mapping[str, bytes | None]) -> list[str]:
-    """From where a file may have been moved."""
-    return [path for path, data in files.items() if data is None]
 
 
 def _committed(parts: Parts, path: str) -> str:

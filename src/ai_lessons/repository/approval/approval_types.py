@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,9 +13,8 @@ ON_BRANCH, MERGED, SIGNED = 1, 2, 3
 """Levels of evidence. 0 is a text that is on no approval branch at all, which is nothing to judge."""
 
 
-@dataclass(frozen=True, slots=True)
-class Person:
-    """Somebody as git knows them. Two with the same address (in any case) are one."""
+class Person(NamedTuple):
+    """A person as git knows them. Two with the same address (in any case) are one."""
 
     name: str
     email: str
@@ -25,8 +24,7 @@ class Person:
         return self.email.casefold() == other.email.casefold()
 
 
-@dataclass(frozen=True, slots=True)
-class PathChange:
+class PathChange(NamedTuple):
     """What a commit did to a path against one parent: blob ids, None for no text. Only this rule's texts are named."""
 
     path: str
@@ -56,8 +54,7 @@ class Commit:
     odd: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CommitStep:
+class CommitStep(NamedTuple):
     """A commit as far as one rule is concerned: its changes against each parent (one list, empty tree, for a root)."""
 
     commit: Commit
@@ -77,8 +74,7 @@ class Proposal:
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(NamedTuple):
     """How a text came to where it is. `at` is in seconds since 1970; `reason` is for people."""
 
     level: int
@@ -90,8 +86,7 @@ class Evidence:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class UnapprovedChange:
+class UnapprovedChange(NamedTuple):
     """Something on the branch that has not enough evidence: a text, or (blob None) a removal."""
 
     path: str
@@ -99,12 +94,11 @@ class UnapprovedChange:
     evidence: Evidence
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """The answer for one rule. `path` and `blob` name the text in force, None if there is none.
 
-    `evidence` belongs to that text; if nothing is in force, to what is on the branch, or to the removal.
-    `unapproved` lists what stands on the branch instead of it or beside it.
+    `evidence` belongs to that text, else to what is on the branch, or to the removal. `unapproved` lists what stands
+    on the branch instead of it or beside it.
     """
 
     rule: str
@@ -128,10 +122,7 @@ Require = Literal["merge", "forge", "signed"]
 
 @dataclass(frozen=True, slots=True)
 class ApprovalPolicy:
-    """What the approval branch itself asks for. `distinct`: somebody else than the proposer has to approve.
-
-    `threshold` is how many people have to sign, where records have to be signed.
-    """
+    """What the approval branch asks for. `distinct`: another person than the proposer; `threshold`: so many sign."""
 
     require: Require = "merge"
     distinct: bool = False
@@ -142,10 +133,8 @@ class ApprovalPolicy:
 class Alarm:
     """Something about the approval branch as a whole that a person has to look at; it stays until acknowledged.
 
-    `rewritten`: the branch no longer holds the commit that this clone saw last. `weakened`: its policy asks for less,
-    or for other evidence, than this clone has seen. `shallow`: the history is cut off, so older approvals cannot be
-    found. `settings`: the settings on the branch cannot be read, and the strictest policy is assumed. `rolled-back`:
-    signed records that were there are gone.
+    `rewritten`: a commit seen before is gone. `weakened`: the policy asks for less, or for other evidence. `shallow`:
+    older approvals cannot be found. `settings`: they cannot be read. `rolled-back`: signed records are gone.
     """
 
     kind: Literal["rewritten", "weakened", "shallow", "settings", "rolled-back"]
@@ -153,8 +142,7 @@ class Alarm:
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordFile:
+class RecordFile(NamedTuple):
     """A signed decision, or a signature of one, that the branch has or once had.
 
     `came` is when it came to the branch, `before` when the commit before that was made, in seconds since 1970.

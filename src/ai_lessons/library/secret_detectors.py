@@ -1,9 +1,8 @@
 """What a secret looks like: those detectors of detect-secrets that know a token by its shape. The package's only home.
 
-Loading it takes longer than adding a lesson does, so `secret_scan` asks for it only where a text holds the beginning of
-a token. Nothing is ever looked up anywhere: the package can ask the vendors whether a token works, and is not asked to.
-Left out are the detectors that guess: by entropy, by words such as `password`, addresses. The password in a URL is
-found by a shape of our own, which passes over names of passwords.
+It is slow to load, so `secret_scan` asks for it only where a text holds the beginning of a token. Nothing is looked up
+anywhere: the package can ask vendors whether a token works, and is not asked to. Left out are detectors that guess, by
+entropy or by words such as `password`; the password in a URL has a shape of our own, which passes over names.
 """
 
 from __future__ import annotations
@@ -38,15 +37,12 @@ class NewerTokens(RegexBasedDetector):
     """Tokens that came after the package's last release."""
 
     secret_type = "API Token"  # noqa: S105 - the name of what is found
-    denylist = tuple(
-        re.compile(pattern)
-        for pattern in (
-            r"github_pat_[0-9A-Za-z_]{60,}",
-            r"sk-ant-[0-9A-Za-z_-]{32,}",
-            r"sk-proj-[0-9A-Za-z_-]{32,}",
-            r"AIza[0-9A-Za-z_-]{35}",
-            r"(?<![0-9A-Za-z])hf_[0-9A-Za-z]{34}",
-        )
+    denylist = (
+        re.compile(r"github_pat_[0-9A-Za-z_]{60,}"),
+        re.compile(r"sk-ant-[0-9A-Za-z_-]{32,}"),
+        re.compile(r"sk-proj-[0-9A-Za-z_-]{32,}"),
+        re.compile(r"AIza[0-9A-Za-z_-]{35}"),
+        re.compile(r"(?<![0-9A-Za-z])hf_[0-9A-Za-z]{34}"),
     )
 
 

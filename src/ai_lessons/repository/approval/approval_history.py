@@ -12,19 +12,13 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from ai_lessons.errors import AiLessonsError, StorageFailed, UnsupportedRepository
+from ai_lessons.errors import AiLessonsError, NotFound, StorageFailed, UnsupportedRepository
 from ai_lessons.knowledge.config import parse_config
 from ai_lessons.knowledge.layout import CONFIG_PATH, derived_id
-from ai_lessons.repository.approval import approval_memory as memory
-from ai_lessons.repository.approval import approval_stamp, approved, rule_history
-from ai_lessons.repository.approval.ancestry import Ancestry
+from ai_lessons.repository.approval import approval_branch, approval_memory, rule_history
 from ai_lessons.repository.approval.approval_branch import branch_name, short_name
-from ai_lessons.repository.approval.approved import CachedView
-from ai_lessons.repository.approval.evidence import Past
-from ai_lessons.repository.approval.merges import merged_branches
-from ai_lessons.repository.approval.rule_files import APPROVALS, SIGNERS, is_rule, stated_id
-from ai_lessons.repository.approval.standing import decide, on_protected_branch, unsigned
-from ai_lessons.repository.approval.verdicts import (
+from ai_lessons.repository.approval.approval_memory import CachedView
+from ai_lessons.repository.approval.approval_types import (
     ApprovalPolicy,
     BranchView,
     Commit,
@@ -32,15 +26,18 @@ from ai_lessons.repository.approval.verdicts import (
     PathChange,
     RecordFile,
 )
+from ai_lessons.repository.approval.rule_files import APPROVALS, SIGNERS, is_rule, merged_branches, stated_id
+from ai_lessons.repository.approval.rule_history import Ancestry
+from ai_lessons.repository.approval.rule_status import Past, decide, on_protected_branch, unsigned
 from ai_lessons.repository.proposal.proposal_refs import branch_of, rule_refs
 from ai_lessons.repository.proposal.proposals_seen import proposed
 from ai_lessons.repository.worktree import read_ref
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from ai_lessons.repository.approval.approval_types import Known
     from ai_lessons.repository.approval.rule_history import FileChange, RawCommit
-    from ai_lessons.repository.approval.verdicts import Known, Verdict
     from ai_lessons.repository.worktree import Worktree
 
 _TRIES: Final = 3
@@ -62,10 +59,10 @@ def derive(worktree: Worktree, ref: str) -> BranchView:
             return BranchView(ref, None, ApprovalPolicy(), {}, {})
         noted = _advanced(worktree, ref, tip) or _Derivation(worktree, ref, tip).run()
         with suppress(StorageFailed):  # a repository that cannot be written can still be read, only never faster
-            approved.note(worktree, ref, noted)
-        found = approved.viewed(worktree, ref, tip, noted)
+            approval_memory.note(worktree, ref, noted)
+        found = approval_memory.viewed(worktree, ref, tip, noted)
         if found is not None:
-            approved.advance(worktree, found)
+            approval_memory.advance(worktree, found)
             return found
     raise UnsupportedRepository(f"branches of {worktree.top} moved while they were read", hint="try again")
 
@@ -82,19 +79,18 @@ def odd_commits(worktree: Worktree, ref: str) -> list[tuple[str, str]]:
 
 def _advanced(worktree: Worktree, ref: str, tip: str) -> CachedView | None:
     """What was noted with its tip moved, if nothing that came since concerns approval; None to judge anew."""
-    noted = approved.noted(worktree, ref)
-    if noted is None or noted.key != approval_stamp.key_of(worktree, noted.tip) or noted.missing:
+    noted = approval_memory.noted(worktree, ref)
+    before = noted and noted.view.tip
+    if not noted or not before or noted.missing or noted.key != approval_branch.key_of(worktree, before):
         return None
     try:
-        fresh = rule_history.read(worktree, [tip], [noted.tip])
+        fresh = rule_history.read(worktree, [tip], [before])
     except UnsupportedRepository:
         return None  # the old tip was collected as garbage
     # every way from the new tip back to the old one begins at a child of the old one
-    if not any(noted.tip in commit.parents for commit in fresh):
+    if not any(before in commit.parents for commit in fresh) or any(any(commit.changes) for commit in fresh):
         return None
-    if any(any(commit.changes) for commit in fresh):
-        return None
-    return replace(noted, tip=tip, key=approval_stamp.key_of(worktree, tip))
+    return replace(noted, view=replace(noted.view, tip=tip), key=approval_branch.key_of(worktree, tip))
 
 
 class _Derivation:
@@ -102,7 +98,7 @@ class _Derivation:
 
     def __init__(self, worktree: Worktree, ref: str, tip: str) -> None:
         self._worktree, self._ref, self._tip = worktree, ref, tip
-        self._remembered = memory.load(worktree.state_dir)
+        self._remembered = approval_memory.load(worktree.state_dir)
         self._rules: dict[str, str | None] = {}
 
     def run(self) -> CachedView:
@@ -112,29 +108,36 @@ class _Derivation:
         place = {commit.id: number for number, commit in enumerate(commits)}
         files = _files(commits, place)
         said = self._stated_policy(files)
-        policy, _ = approved.policy_in_force(self._ref, said, self._remembered)
+        policy, _ = approval_memory.policy_in_force(self._ref, said, self._remembered)
         known = self._known_proposals()
         parents = [tuple(place.get(parent, -1) for parent in commit.parents) for commit in commits]
         ancestry = Ancestry(parents, len(commits) - 1)
         here = self._here(files)
         steps = self._steps(commits, parents, known)
-        judge = _Judging(policy, ancestry, commits, known, branch_name(self._ref))
-        verdicts = {rule: judge.verdict(rule, steps.get(rule, ()), here.get(rule, ())) for rule in {*steps, *here}}
-        before = self._remembered.tips.get(self._ref, "")
-        return CachedView(
-            tip=self._tip,
-            key=approval_stamp.key_of(self._worktree, self._tip),
+        past = Past(ancestry, commits, known, distinct=policy.distinct)
+        verdicts = {rule: decide(rule, steps.get(rule, ()), here.get(rule, ()), past) for rule in {*steps, *here}}
+        if policy.require == "forge":
+            where = branch_name(self._ref)
+            verdicts = {
+                rule: one and on_protected_branch(one, here.get(rule, ()), where) for rule, one in verdicts.items()
+            }
+        elif policy.require == "signed":
+            verdicts = {rule: one and unsigned(one, here.get(rule, ())) for rule, one in verdicts.items()}
+        view = BranchView(
+            self._ref,
+            self._tip,
+            policy,
+            {rule: one for rule, one in verdicts.items() if one},
+            files,
             said=said,
-            judged_by=policy,
-            checked=before,
-            missing=bool(before) and before not in place,
-            verdicts={rule: one for rule, one in verdicts.items() if one},
-            files=files,
             here=here,
             texts=_texts(steps),
             records=tuple(_records(commits, parents, ancestry)),
             signer_lists=_signer_lists(commits),
         )
+        before = self._remembered.tips.get(self._ref, "")
+        key = approval_branch.key_of(self._worktree, self._tip)
+        return CachedView(view, key, before, missing=bool(before) and before not in place)
 
     def rule_of(self, path: str, blob: str) -> str:
         """Whose text this is: the id it states, else the one that follows from where it lies."""
@@ -149,7 +152,7 @@ class _Derivation:
     def _known_proposals(self) -> Known:
         """Every proposal that this clone has seen; notes those that nobody looked at before."""
         here = sorted({(commit, branch_of(ref)) for ref, commit in rule_refs(self._worktree).items()})
-        known = memory.proposals(self._worktree.state_dir)
+        known = approval_memory.proposals(self._worktree.state_dir)
         fresh = [pair for pair in here if known.tips.get(pair[0]) != pair[1]]
         if not fresh:
             return known
@@ -158,8 +161,8 @@ class _Derivation:
         noted = dict.fromkeys(one for several in known.texts.values() for one in several)
         found = [one for one in proposed(fresh, commits, self.rule_of) if one not in noted]
         with suppress(StorageFailed):  # then they are known this once
-            memory.add_proposals(self._worktree.state_dir, found)
-        return memory.known_from([*noted, *found])
+            approval_memory.add_proposals(self._worktree.state_dir, found)
+        return approval_memory.known_from([*noted, *found])
 
     def _stated_policy(self, files: Mapping[str, str]) -> ApprovalPolicy | None:
         blob = files.get(CONFIG_PATH)
@@ -215,25 +218,6 @@ class _Derivation:
                     yield old, PathChange(change.path, change.old, change.new if new == old else None)
                 if new is not None and new != old:
                     yield new, PathChange(change.path, None, change.new)
-
-
-class _Judging:
-    """Judges one rule after the other by one policy."""
-
-    def __init__(
-        self, policy: ApprovalPolicy, ancestry: Ancestry, commits: Sequence[RawCommit], known: Known, where: str
-    ) -> None:
-        self._policy, self._where = policy, where
-        self._past = Past(ancestry, commits, known, distinct=policy.distinct)
-
-    def verdict(self, rule: str, steps: Sequence[CommitStep], here: tuple[tuple[str, str], ...]) -> Verdict | None:
-        """The verdict, less what signatures say."""
-        found = decide(rule, steps, here, self._past)
-        if found is None or self._policy.require == "merge":
-            return found
-        return (
-            unsigned(found, here) if self._policy.require == "signed" else on_protected_branch(found, here, self._where)
-        )
 
 
 def _commit(
@@ -295,3 +279,59 @@ def _signer_lists(commits: Sequence[RawCommit]) -> tuple[tuple[str, ...], tuple[
             if change.path in found and change.new:
                 found[change.path][change.new] = None
     return tuple(found[SIGNERS]), tuple(found[SIGNERS + ".sig"])
+
+
+class Trunk:
+    """One moment of the approval branch. `view` is what the engine says about it, signatures not looked at."""
+
+    def __init__(self, worktree: Worktree, view: BranchView) -> None:
+        if view.tip is None:
+            raise NotFound("commit on the approval branch", branch_name(view.ref), hint="commit something first")
+        self.worktree, self.view, self.tip = worktree, view, view.tip
+        self._has: dict[str, bool] = {}
+
+    @property
+    def ref(self) -> str:
+        """The branch's full name."""
+        return self.view.ref
+
+    @property
+    def name(self) -> str:
+        """The branch as people write it."""
+        return branch_name(self.view.ref)
+
+    def contains(self, commits: Collection[str]) -> set[str]:
+        """Those commits that the branch has."""
+        unknown = [commit for commit in commits if commit not in self._has]
+        if unknown:
+            inside = rule_history.contained(self.worktree, self.tip, unknown)
+            self._has |= {commit: commit in inside for commit in unknown}
+        return {commit for commit in commits if self._has[commit]}
+
+    def newest(self, commits: Iterable[str]) -> str | None:
+        """One of these commits that no other of them has among its ancestors; the first of several, None of none.
+
+        By the history and not by the times of the commits, which clocks set: several may be of one second.
+        """
+        best: str | None = None
+        for commit in commits:
+            if best is None or rule_history.contained(self.worktree, commit, [best]):
+                best = commit
+        return best
+
+    def places(self, rule: str) -> set[str]:
+        """Where texts of a rule stand on the branch."""
+        verdict = self.view.verdicts.get(rule)
+        if verdict is None:
+            return set()
+        paths = {one.path for one in verdict.unapproved if one.blob} | ({verdict.path} if verdict.path else set())
+        return {path for path in paths if path in self.view.files}
+
+
+def look(worktree: Worktree, ref: str) -> Trunk:
+    """The approval branch as it stands now.
+
+    Raises:
+        NotFound: there is no such branch, or nothing on it. UnsupportedRepository: its history cannot be read.
+    """
+    return Trunk(worktree, approval_memory.look(worktree, ref) or derive(worktree, ref))
