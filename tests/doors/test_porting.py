@@ -33,7 +33,6 @@ def test_an_import_tells_what_it_did_and_what_it_left_out(run: Run, knowledge: P
     data = json.loads(run("admin", "import", "AGENTS.md", "--json").out)
     assert set(data) == {
         "written", "unchanged", "skipped", "relations", "params", "events", "queued", "commit", "dry_run", "notes",
-        "to_embed",
     }  # fmt: skip
     assert [one["title"] for one in data["queued"]] == ["Build"]
     (knowledge.parent / "bad.json").write_text('{"version": 1, "learnings": [7, 8]}')

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from ai_lessons.errors import AiLessonsError
     from ai_lessons.knowledge.entries import Light, Pattern
     from ai_lessons.library.answers import Related, Shown, Why
+    from ai_lessons.library.exporting import Exported
     from ai_lessons.library.lessons import LessonShown
-    from ai_lessons.library.porting.porting_export import Exported
     from ai_lessons.library.promotion.promotions import Promoted
     from ai_lessons.library.running import Ran
 
@@ -40,6 +40,7 @@ KEYS: Mapping[str, str] = {
     "lessons.LessonChange": "id handle path commit change target? notes?",
     "relations.Line": "source relation target weight",
     "reports.Report": "files problems fixed",
+    "snapshots.Snapshot": "name commit when message notes?",
     "syncing.TornEntry": "id title path reasons ours theirs",
     "opened.TierState": "tier=name state path why hint url",
     "writes.Written": "id handle path commit notes?",
@@ -191,7 +192,7 @@ SHAPES: Mapping[str, Callable[[Any], Any]] = {
     "entries.Light": light,
     "entries.Pattern": pattern,
     "import_bundle.Ported": lambda value: (
-        keyed(value, "written unchanged skipped relations params events queued commit dry_run notes to_embed")
+        keyed(value, "written unchanged skipped relations params events queued commit dry_run notes")
         | {"skipped": _pairs("path reason", value.skipped)}
     ),
     "lessons.LessonShown": _lesson_shown,
@@ -200,7 +201,7 @@ SHAPES: Mapping[str, Callable[[Any], Any]] = {
         "groups": [{"scope": scope, "lessons": [lesson(one) for one in entries]} for scope, entries in value.groups],
         "notes": list(value.notes),
     },
-    "porting_export.Exported": _exported,
+    "exporting.Exported": _exported,
     "promotions.Promoted": _promoted,
     "reports.ModelState": lambda value: (
         keyed(value, "name present path source") | {"tried": _pairs("source outcome", value.tried)}

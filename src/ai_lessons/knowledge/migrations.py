@@ -1,8 +1,7 @@
 """From one version of the file format to the next: a step for each, pure. The newest version is `config.FORMAT`.
 
 A step is given the files of a repository and says which of them change. It never touches `.ai-lessons/config.yaml`:
-the version is written there by whoever carries the steps out. A rule that a step changes becomes a proposal, because
-its text is what was approved; a step therefore leaves rules alone wherever it can.
+the version is written there by `admin migrate`. Rules are not among the files, because their text was approved.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def export(call: Call, file: str, form: str, project: str | None) -> None:
     people who install nothing: run it again in a hook or in CI to refresh them.
     """
     place = None if file == "-" else call.settings.cwd / Path(file).expanduser()
-    done = library.porting_export.export_file(call.library, place, form, project=project)
+    done = library.exporting.export_file(call.library, place, form, project=project)
     if done.document is not None:
         call.exactly(encode.dump(done.document) + "\n")
         call.note([*done.notes, *(f"left out {path}: {reason}" for path, reason in done.skipped)])
@@ -130,7 +130,7 @@ def take_over_lessons(call: Call, file: str | None) -> None:
 @pass_call
 def migrate(call: Call, dry_run: bool) -> None:
     """Bring the repository to the newest file format: a snapshot, then one commit, which `undo` takes back."""
-    call.answer(library.migrating.migrate(call.library, dry_run=dry_run), render_porting.migrated)
+    call.answer(library.restoring.migrate(call.library, dry_run=dry_run), render_porting.migrated)
 
 
 @click.command(

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import Refused
 from ai_lessons.knowledge import drafts, layout, markdown, scopes
+from ai_lessons.knowledge.bundle import beside
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind, Link, Relation
 from ai_lessons.knowledge.generic import generic, generic_words
 from ai_lessons.knowledge.origins import promoted
-from ai_lessons.knowledge.portable.bundle import beside
 from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.library.running import interpreter_of
 from ai_lessons.library.secrets import secret_scan
