@@ -23,7 +23,7 @@ from ai_lessons.library import browsing, searching
 from ai_lessons.library import importing as importing_jobs
 from ai_lessons.library.answers import Query
 from ai_lessons.library.opened import Library
-from ai_lessons.library.writes import ResourceDraft
+from ai_lessons.library.reports import ResourceDraft
 from ai_lessons.settings import load
 
 CALLS = 5

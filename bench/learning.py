@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.doors.opening import options
 from ai_lessons.learning.events import Event, event_id, line_of
-from ai_lessons.library import browsing, editing, feedback
+from ai_lessons.library import browsing, editing
 from ai_lessons.library.opened import Library
-from ai_lessons.library.writes import LessonDraft
+from ai_lessons.library.reports import LessonDraft
 from ai_lessons.repository.events import FOLDER, PART_BYTES
 from ai_lessons.settings import load
 from bench import synthetic_user
@@ -117,7 +117,7 @@ def folding(library: Library, lesson: str, count: int, rounds: int) -> tuple[lis
     usage = browsing.show(library, lesson).usage
     assert usage is not None
     assert usage.times_injected > count // ENTRIES // 4
-    one_more = often(lambda: feedback.feedback(library, lesson, "helpful"), rounds)
+    one_more = often(lambda: editing.feedback(library, lesson, "helpful"), rounds)
     nothing = often(lambda: browsing.show(library, lesson), 5 * rounds)
     return [
         ["first fold (s)", number(first)],

@@ -25,9 +25,9 @@ from ai_lessons.library import importing, indexing, searching, setup
 from ai_lessons.library.answers import Query
 from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options
+from ai_lessons.library.reports import ResourceDraft
 from ai_lessons.library.session import Parts
 from ai_lessons.library.setup import init_repository
-from ai_lessons.library.writes import ResourceDraft
 from ai_lessons.settings import folders
 from bench import corpora, metrics
 from bench.harness import Bar, Outcome, World, arguments, machine, number, table, world

@@ -26,8 +26,8 @@ from ai_lessons.errors import AiLessonsError
 from ai_lessons.library import editing, health
 from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options
+from ai_lessons.library.reports import LessonDraft
 from ai_lessons.library.sharing import recovering
-from ai_lessons.library.writes import LessonDraft
 from bench.harness import Bar, ChildFailed, Outcome, Running, World, arguments, machine, number, table, world
 
 if TYPE_CHECKING:

@@ -21,11 +21,10 @@ from ai_lessons.library.import_bundle import Ported
 from ai_lessons.library.lessons import LessonChange, LessonShown, Loaded
 from ai_lessons.library.opened import TierState
 from ai_lessons.library.promotion.promotions import Promoted
-from ai_lessons.library.reports import ModelState, Outdated
+from ai_lessons.library.reports import Imported, ModelState, Outdated, Written
 from ai_lessons.library.rules.rule_answers import Suggested
 from ai_lessons.library.running import Ran
 from ai_lessons.library.sharing.syncing import Conflicts, Resolved, TornEntry
-from ai_lessons.library.writes import Imported, Written
 
 LESSON = Light(
     "01J",

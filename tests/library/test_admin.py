@@ -65,7 +65,7 @@ def test_init_of_a_folder_of_a_bigger_repository_commits_nothing(world: World, g
     assert made.hooks == ()
     assert world.commits() == ["first"]
     with Library(place, world.options) as library:
-        from ai_lessons.library.writes import LessonDraft
+        from ai_lessons.library.reports import LessonDraft
 
         written = editing.add_lesson(library, LessonDraft("Beside the code"))
         assert written.commit is None

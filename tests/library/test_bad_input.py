@@ -23,9 +23,9 @@ from ai_lessons.errors import (
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library import browsing, editing, health, importing, indexing, searching, validating
 from ai_lessons.library.opened import Library
+from ai_lessons.library.reports import LessonDraft, ResourceDraft
 from ai_lessons.library.setup import init_repository
 from ai_lessons.library.sharing import recovering
-from ai_lessons.library.writes import LessonDraft, ResourceDraft
 from library.world import LESSON, lesson
 
 if TYPE_CHECKING:

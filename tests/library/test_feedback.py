@@ -8,7 +8,7 @@ import pytest
 
 from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.knowledge.entries import Pattern
-from ai_lessons.library import browsing, editing, feedback, lesson_writing, lessons, provenance, running, setup
+from ai_lessons.library import browsing, editing, lesson_writing, lessons, provenance, running, setup
 from ai_lessons.library.opened import Library
 from ai_lessons.library.sharing import recovering, syncing
 from ai_lessons.repository.events import FOLDER
@@ -27,11 +27,11 @@ def place(world: World, **more: str) -> None:
 
 def test_feedback_moves_the_confidence_that_the_author_gave(world: World) -> None:
     place(world, confidence="high")
-    said = feedback.feedback(world.library, LESSON, "helpful").usage
+    said = editing.feedback(world.library, LESSON, "helpful").usage
     assert (said.times_helpful, said.alpha, said.beta) == (1, 2.4, 0.6)
-    said = feedback.feedback(world.library, LESSON, "contradicted").usage
+    said = editing.feedback(world.library, LESSON, "contradicted").usage
     assert (said.alpha, said.beta) == (2.4, 2.1)
-    said = feedback.feedback(world.fresh(), LESSON, "ignored", note="not this time").usage
+    said = editing.feedback(world.fresh(), LESSON, "ignored", note="not this time").usage
     assert (said.times_ignored, said.alpha, said.beta) == (1, 2.4, 2.2)
     assert said.confidence == pytest.approx(2.4 / 4.6)
     assert said.last_used == "2026-11-21T20:14:00Z"
@@ -40,7 +40,7 @@ def test_feedback_moves_the_confidence_that_the_author_gave(world: World) -> Non
 def test_feedback_makes_no_commit_and_leaves_the_working_tree_alone(world: World) -> None:
     place(world)
     before = world.commits()
-    feedback.feedback(world.library, LESSON, "helpful")
+    editing.feedback(world.library, LESSON, "helpful")
     assert world.commits() == before
     assert world.status() == ""
 
@@ -48,9 +48,9 @@ def test_feedback_makes_no_commit_and_leaves_the_working_tree_alone(world: World
 def test_another_word_or_another_entry_is_an_error(world: World) -> None:
     place(world)
     with pytest.raises(UsageError, match="no outcome 'great'"):
-        feedback.feedback(world.library, LESSON, "great")
+        editing.feedback(world.library, LESSON, "great")
     with pytest.raises(NotFound):
-        feedback.feedback(world.library, "L-ZZZZZZ", "helpful")
+        editing.feedback(world.library, "L-ZZZZZZ", "helpful")
 
 
 @pytest.mark.parametrize("said", ["events: false\n", "{events: false}\n", '"events": false # thanks\n'])
@@ -58,7 +58,7 @@ def test_where_events_are_off_feedback_is_refused(world: World, said: str) -> No
     place(world)
     world.write(".ai-lessons/config.yaml", said)
     with pytest.raises(Refused, match="records no events"):
-        feedback.feedback(world.library, LESSON, "helpful")
+        editing.feedback(world.library, LESSON, "helpful")
 
 
 def test_show_and_why_say_how_a_lesson_has_done(world: World) -> None:
@@ -67,8 +67,8 @@ def test_show_and_why_say_how_a_lesson_has_done(world: World) -> None:
     assert usage is not None
     assert (usage.times_helpful, usage.confidence, usage.last_used) == (0, 0.3, None)
     assert not any("learned" in row for row in provenance.why(world.library, LESSON).lines)
-    feedback.feedback(world.library, LESSON, "helpful")
-    feedback.feedback(world.library, LESSON, "helpful")
+    editing.feedback(world.library, LESSON, "helpful")
+    editing.feedback(world.library, LESSON, "helpful")
     usage = browsing.show(world.fresh(), LESSON).usage
     assert usage is not None
     assert usage.times_helpful == 2
@@ -82,7 +82,7 @@ def test_show_and_why_say_how_a_lesson_has_done(world: World) -> None:
 def test_other_kinds_take_feedback_and_show_no_confidence(world: World) -> None:
     world.write("global/docs/unversioned/a.md", f"---\nid: {DOC}\nkind: doc\ntitle: A doc\n---\nText.\n")
     world.commit()
-    assert feedback.feedback(world.library, DOC, "ignored").usage.times_ignored == 1
+    assert editing.feedback(world.library, DOC, "ignored").usage.times_ignored == 1
     assert browsing.show(world.library, DOC).usage is None
 
 
@@ -91,8 +91,8 @@ def test_what_was_learned_moves_a_lesson_in_a_search_a_little(world: World, embe
     world.write("global/lessons/b.md", lesson(OTHER, "Workflow two", "The workflow is replaced.\n"))
     world.commit()
     for _ in range(4):
-        feedback.feedback(world.library, OTHER, "helpful")
-        feedback.feedback(world.library, LESSON, "contradicted")
+        editing.feedback(world.library, OTHER, "helpful")
+        editing.feedback(world.library, LESSON, "contradicted")
     hits = world.search("workflow replaced", explain=True).lessons
     assert [hit.entry.id for hit in hits] == [OTHER, LESSON]
     up, down = (hit.factors["standing"] for hit in hits)
@@ -105,7 +105,7 @@ def test_a_lesson_that_was_derived_begins_with_what_its_parent_proved(world: Wor
     world.write("global/lessons/b.md", lesson(OTHER, links=f"\n  - derived_from: {LESSON}"))
     world.commit()
     for _ in range(18):
-        feedback.feedback(world.library, LESSON, "helpful")
+        editing.feedback(world.library, LESSON, "helpful")
     usage = browsing.show(world.library, OTHER).usage
     assert usage is not None
     assert usage.confidence == pytest.approx(0.5 + 0.9 * (19 / 20 - 0.5))
@@ -118,7 +118,7 @@ def test_runs_of_a_script_are_written_down(world: World, code: int, expected: tu
     world.commit()
     running.trust_script(world.library, SCRIPT)
     assert running.run(world.library, SCRIPT, []) == code
-    told = feedback.feedback(world.library, SCRIPT, "helpful").usage
+    told = editing.feedback(world.library, SCRIPT, "helpful").usage
     assert (told.script_ok, told.script_failed) == expected
     assert any("run" in row for row in provenance.why(world.library, SCRIPT).lines)
 
@@ -138,11 +138,11 @@ def shared(world: World) -> list[str]:
 
 def test_events_are_shared_by_a_commit_of_their_own_when_enough_of_them_wait(world: World) -> None:
     place(world)
-    feedback.feedback(world.library, LESSON, "helpful")
+    editing.feedback(world.library, LESSON, "helpful")
     world.add("Another lesson", "Text.")
     assert shared(world) == []
     for _ in range(26):
-        feedback.feedback(world.library, LESSON, "helpful", note="n" * 500)
+        editing.feedback(world.library, LESSON, "helpful", note="n" * 500)
     world.add("A third lesson", "Text.")
     assert world.commits()[:2] == ["Add lesson: A third lesson", "Record events"]
     assert len(shared(world)) == 1
@@ -151,7 +151,7 @@ def test_events_are_shared_by_a_commit_of_their_own_when_enough_of_them_wait(wor
 
 def test_save_shares_what_waits_however_little(world: World) -> None:
     place(world)
-    feedback.feedback(world.library, LESSON, "helpful")
+    editing.feedback(world.library, LESSON, "helpful")
     commits, notes = recovering.save(world.library)
     assert (len(commits), notes) == (1, ())
     assert world.commits()[0] == "Record events"
@@ -162,7 +162,7 @@ def test_save_shares_what_waits_however_little(world: World) -> None:
 def test_where_they_are_local_events_are_never_shared(world: World) -> None:
     place(world)
     setup.config_set(world.library, "git.events", "local")
-    feedback.feedback(world.library, LESSON, "helpful")
+    editing.feedback(world.library, LESSON, "helpful")
     recovering.save(world.library)
     assert shared(world) == []
     assert world.status() == ""
@@ -172,7 +172,7 @@ def test_where_commits_are_the_users_events_stay_local_unless_asked_for(world: W
     place(world)
     world.write(".ai-lessons/config.yaml", "git:\n  autocommit: false\n")
     world.commit()
-    feedback.feedback(world.library, LESSON, "helpful")
+    editing.feedback(world.library, LESSON, "helpful")
     recovering.save(world.library)
     assert world.status() == ""
     world.write(".ai-lessons/config.yaml", "git:\n  autocommit: false\n  events: shared\n")
@@ -183,11 +183,11 @@ def test_where_commits_are_the_users_events_stay_local_unless_asked_for(world: W
 
 def test_another_clone_knows_what_was_shared(world: World, tmp_path: Path) -> None:
     place(world)
-    feedback.feedback(world.library, LESSON, "helpful")
+    editing.feedback(world.library, LESSON, "helpful")
     recovering.save(world.library)
     world.git(tmp_path, "clone", "-q", str(world.root), "clone")
     with Library(tmp_path / "clone", world.options) as theirs:
-        usage = feedback.feedback(theirs, LESSON, "ignored").usage
+        usage = editing.feedback(theirs, LESSON, "ignored").usage
         assert (usage.times_helpful, usage.times_ignored) == (1, 1)
         recovering.save(theirs)
     world.git(world.root, "pull", "-q", str(tmp_path / "clone"))
@@ -198,7 +198,7 @@ def test_another_clone_knows_what_was_shared(world: World, tmp_path: Path) -> No
 
 def test_a_link_in_the_way_of_events_stops_no_write(world: World, tmp_path: Path) -> None:
     place(world)
-    feedback.feedback(world.library, LESSON, "helpful")
+    editing.feedback(world.library, LESSON, "helpful")
     (world.root / ".ai-lessons").mkdir(exist_ok=True)
     (world.root / FOLDER).symlink_to(tmp_path)
     world.add("Another lesson", "Text.")
@@ -209,7 +209,7 @@ def test_a_link_in_the_way_of_events_stops_no_write(world: World, tmp_path: Path
 def test_undo_takes_back_the_job_and_not_the_events_that_came_after_it(world: World) -> None:
     place(world)
     world.add("Another lesson", "Text.")
-    feedback.feedback(world.library, LESSON, "helpful")
+    editing.feedback(world.library, LESSON, "helpful")
     recovering.save(world.library)
     syncing.undo(world.library, 1)
     assert world.titles() == ["PUT replaces the workflow"]
@@ -222,8 +222,8 @@ def test_a_session_begins_without_what_did_more_harm_than_good(world: World) -> 
         for name, by in (("good", "ai"), ("bad", "ai"), ("firm", "user"), ("old", "ai"), ("new", "ai"))
     }
     for name in ("bad", "firm"):
-        feedback.feedback(world.library, made[name].id, "contradicted")
-    feedback.feedback(world.library, made["good"].id, "helpful")
+        editing.feedback(world.library, made[name].id, "contradicted")
+    editing.feedback(world.library, made["good"].id, "helpful")
     editing.link(world.library, made["new"].id, made["old"].id, relation="supersedes")
     loaded = lessons.load(world.fresh())
     ids = {light.id for _, group in loaded.groups for light in group}

@@ -21,9 +21,9 @@ from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options, Places, TierPlace
 from ai_lessons.library.promotion import promoting
 from ai_lessons.library.promotion.promoting import PromotionRequest
+from ai_lessons.library.reports import LessonDraft, ResourceDraft
 from ai_lessons.library.rules import rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
-from ai_lessons.library.writes import LessonDraft, ResourceDraft
 from ai_lessons.repository import enforcement
 from library.world import lesson, options
 

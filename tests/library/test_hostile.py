@@ -14,10 +14,10 @@ import pytest
 from ai_lessons.errors import AiLessonsError, InvalidEntry, StorageFailed, UsageError
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library import browsing, editing, health, lessons, setup, validating
+from ai_lessons.library.reports import LessonDraft
 from ai_lessons.library.rules import rule_audit, rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
 from ai_lessons.library.sharing import recovering
-from ai_lessons.library.writes import LessonDraft
 from library.world import LESSON, OTHER, lesson
 
 if TYPE_CHECKING:
@@ -293,7 +293,7 @@ from ai_lessons.library.opened import Library
 from ai_lessons.library import browsing, editing
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.rules.rule_answers import RuleDraft
-from ai_lessons.library.writes import LessonDraft
+from ai_lessons.library.reports import LessonDraft
 o = Path("/nonexistent")
 with Library(Path({str(world.root)!r}), Options(o, o, o, Path("/"), offline=True)) as library:
     browsing.list_entries(library)  # loads what nobody may not read

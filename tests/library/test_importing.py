@@ -7,8 +7,8 @@ import pytest
 
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library import browsing, editing, importing, refreshing, reviewing, running, validating
-from ai_lessons.library.writes import ResourceDraft
+from ai_lessons.library import browsing, editing, importing, refreshing, running, validating
+from ai_lessons.library.reports import ResourceDraft
 from library.world import DOC, World
 
 if TYPE_CHECKING:
@@ -386,7 +386,7 @@ def test_a_pulled_doc_makes_nobody_read_a_file_of_this_machine(world: World, her
     assert "at a terminal: ai-lessons contribute refresh-resource D-" in refused.value.hint
     (told,) = refreshing.refresh(world.library, [], every=True)
     assert (told.changed, "was not added on this machine from" in told.warning) == (False, True)
-    assert reviewing.review(world.library) == ()
+    assert validating.review(world.library) == ()
     assert SECRETS not in world.read(doc)
 
 

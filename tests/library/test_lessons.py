@@ -65,7 +65,7 @@ def test_a_link_to_nothing_stops_the_lesson(world: World) -> None:
 
 def test_who_wrote_for_whom_stands_in_the_commit(world: World) -> None:
     library = world.fresh(agent="claude", session="s-1")
-    from ai_lessons.library.writes import LessonDraft
+    from ai_lessons.library.reports import LessonDraft
 
     made = editing.add_lesson(library, LessonDraft("By an agent"))
     trailers = world.git(world.root, "log", "-1", "--format=%(trailers)").splitlines()

@@ -9,28 +9,27 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ai_lessons.errors import UnsavedEdits, UnsupportedRepository
-from ai_lessons.knowledge import config, migrations
+from ai_lessons.knowledge import config
+from ai_lessons.knowledge.config import STEPS, Migration, migrated_files
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.knowledge.migrations import STEPS, Migration, plan
 from ai_lessons.library import (
     browsing,
     editing,
-    feedback,
+    health,
     import_bundle,
     importing,
     lesson_writing,
-    params,
     restoring,
     searching,
     setup,
     validating,
 )
 from ai_lessons.library.answers import Query
+from ai_lessons.library.reports import LessonDraft, ResourceDraft
 from ai_lessons.library.restoring import migrate
 from ai_lessons.library.rules import rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
 from ai_lessons.library.sharing import recovering, syncing
-from ai_lessons.library.writes import LessonDraft, ResourceDraft
 from library.world import LESSON, RULE, SCRIPT
 
 if TYPE_CHECKING:
@@ -82,8 +81,7 @@ def seen_renamed(files: Mapping[str, bytes]) -> Mapping[str, bytes | None]:
 @pytest.fixture
 def newer(monkeypatch: pytest.MonkeyPatch) -> dict[int, Migration]:
     """A program that is one version ahead."""
-    for module in (config, migrations):
-        monkeypatch.setattr(module, "FORMAT", config.FORMAT + 1)
+    monkeypatch.setattr(config, "FORMAT", config.FORMAT + 1)
     return {config.FORMAT - 1: Migration("say flow", seen_renamed)}
 
 
@@ -123,8 +121,8 @@ def test_steps_follow_each_other_and_only_the_end_counts() -> None:
         2: Migration("b", lambda files: {"x": None, "y": files["x"]}),
         3: Migration("back", lambda _: {"z": b"z"}),
     }
-    assert plan({"x": b"1", "z": b"0"}, 1, 4, steps) == {"x": None, "y": b"1a", "z": b"z"}
-    assert plan({"x": b"1"}, 4, 4, steps) == {}
+    assert migrated_files({"x": b"1", "z": b"0"}, 1, 4, steps) == {"x": None, "y": b"1a", "z": b"z"}
+    assert migrated_files({"x": b"1"}, 4, 4, steps) == {}
 
 
 def test_an_older_repository_is_read_but_not_written_before_it_is_migrated(
@@ -151,13 +149,13 @@ WRITES: dict[str, Callable[[Library, Path], object]] = {
     "unlink": lambda it, _: editing.unlink(it, LESSON, SCRIPT),
     "suggest-rule": lambda it, _: suggesting.suggest_rule(it, RuleDraft("Do", "why")),
     "propose": lambda it, _: suggesting.propose(it),
-    "feedback": lambda it, _: feedback.feedback(it, LESSON, "helpful"),
+    "feedback": lambda it, _: editing.feedback(it, LESSON, "helpful"),
     "approve-rule": lambda it, _: rule_review.approve_rule(it, RULE),
     "reject-rule": lambda it, _: rule_review.reject_rule(it, RULE),
     "adopt": lambda it, _: validating.adopt(it, ["jira/notes.md"]),
     "validate --fix": lambda it, _: validating.validate(it, fix=True),
     "config set": lambda it, _: setup.config_set(it, "events", "false"),
-    "params": lambda it, _: params.params_set(it, "injection_budget", 3),
+    "params": lambda it, _: health.params_set(it, "injection_budget", 3),
     "save": lambda it, _: recovering.save(it),
     "undo": lambda it, _: syncing.undo(it),
     "sync": lambda it, _: syncing.sync(it),

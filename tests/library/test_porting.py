@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ai_lessons.errors import InvalidEntry, NotFound, UnsupportedRepository, UsageError
 from ai_lessons.knowledge import drafts, markdown
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library import browsing, exporting, feedback, import_bundle, validating
+from ai_lessons.library import browsing, editing, exporting, import_bundle, validating
 from ai_lessons.library.opened import Library
 from ai_lessons.library.rules import rule_review, suggesting
 from library.world import LESSON, OTHER, RULE, lesson, options, rule
@@ -107,7 +107,7 @@ def test_what_goes_out_and_comes_in_goes_out_the_same_again(files: dict[str, byt
         put(here, files)
         with Library(here, options(folder / "a")) as library:
             for light, outcome in zip(browsing.list_entries(library, status=None).entries, said, strict=False):
-                feedback.feedback(library, light.id, outcome)
+                editing.feedback(library, light.id, outcome)
             first = exported(library)
         assert len(first["learnings"]) == sum("/lessons/" in path for path in files)
         file = folder / "k.json"
@@ -196,7 +196,7 @@ def test_no_path_of_an_export_leads_anywhere_but_to_an_entry(path: str, other: L
 
 def test_a_dry_run_says_the_same_and_writes_nothing(world: World, other: Library, tmp_path: Path, git: Git) -> None:
     world.add("One")
-    feedback.feedback(world.library, browsing.list_entries(world.library).entries[0].id, "helpful")
+    editing.feedback(world.library, browsing.list_entries(world.library).entries[0].id, "helpful")
     approved(world)
     exporting.export_file(world.library, tmp_path / "k.json")
     before = git(tmp_path / "other", "for-each-ref")

@@ -29,7 +29,7 @@ CHILD = """
 import json, sys
 from pathlib import Path
 from ai_lessons.library.answers import Query
-from ai_lessons.library.writes import LessonDraft
+from ai_lessons.library.reports import LessonDraft
 from ai_lessons.library import editing, searching
 from ai_lessons.library.opened import Library
 from library.world import options

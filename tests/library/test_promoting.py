@@ -11,13 +11,13 @@ from ai_lessons.knowledge import markdown
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.evaluation import Recommendation
 from ai_lessons.learning.events import HELPFUL
-from ai_lessons.library import browsing, editing, feedback, importing, lesson_writing, refreshing, validating
+from ai_lessons.library import browsing, editing, importing, lesson_writing, refreshing, validating
 from ai_lessons.library.options import TierPlace
 from ai_lessons.library.promotion import promoting
 from ai_lessons.library.promotion.promoting import Promoted, PromotionRequest, promote
+from ai_lessons.library.reports import LessonDraft, ResourceDraft
 from ai_lessons.library.rules import rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
-from ai_lessons.library.writes import LessonDraft, ResourceDraft
 from library.test_governing import ACME, BETA, Company
 from library.world import LESSON, options
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from conftest import Git
 
-BODY = "Seen twice with version 9.12 of the server, at http://buildbox:8080/job, by GET and PUT of one workflow.\n"
+BODY = "Seen twice with version 9.12 of the server, by lena@shop.dev, by GET and PUT of one workflow.\n"
 CODE = f"{BODY}\n```sh\ncurl -X PUT db.acme.internal\n```\n"
 KEY = "AKIA" + "Q7ZJ4R2MXP5KTN3W"
 
@@ -126,7 +126,7 @@ class TestACopy:
         lesson = add(company, confidence="low")
         with company.library() as library:
             for _ in range(8):
-                feedback.feedback(library, lesson, HELPFUL)
+                editing.feedback(library, lesson, HELPFUL)
             stood = browsing.show(library, lesson).usage
         done = go(company, lesson, "user")
         assert done.written is not None
@@ -245,7 +245,7 @@ class TestToAnEnterprise:
         with company.library(writes=ACME, here=ACME) as library:
             (waiting,) = rule_review.pending_rules(library)
             assert waiting.report.startswith("Reason: three teams asked\n\nEvaluation: revise\n")
-            assert "- warning, specificity: host: buildbox (global/lessons/" in waiting.report
+            assert "- warning, specificity: e-mail address: lena@shop.dev (global/lessons/" in waiting.report
             rule_review.approve_rule(library, waiting.branch)
             assert browsing.show(library, waiting.id).entry.title == "PUT replaces all"
         assert f"Promoted-from: project {lesson}" in company.git(company.root(ACME), "log", "-3", "--format=%B")
@@ -274,14 +274,14 @@ class TestToAnEnterprise:
 
     def test_its_generic_form_names_nobody(self, company: Company) -> None:
         lesson = add(
-            company, title="PUT at buildbox: person said so", content=CODE, project="shop", tags=("shop", "put")
+            company, title="PUT by lena@shop.dev: person said so", content=CODE, project="shop", tags=("shop", "put")
         )
         done = go(company, lesson, ACME, generic=True, names=["9.12"], yes=True)
         assert done.suggested is not None
         text = company.git(company.root(ACME), "show", f"{done.suggested.branch}:{done.suggested.path}")
         assert "(code left out)" in text
         assert done.suggested.path.startswith("global/lessons/")
-        for word in ("buildbox", "acme.internal", "shop", "9.12", "project:"):
+        for word in ("lena@", "acme.internal", "shop", "9.12", "project:"):
             assert word not in text
         said = markdown.parse(text).fields
         assert (said["tags"], said["source"]["from_scope"]) == (["put"], "global")

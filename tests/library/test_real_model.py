@@ -10,8 +10,8 @@ from ai_lessons.index.model_files import ModelUnavailable, pull
 from ai_lessons.library import browsing, editing, health, indexing, model, searching
 from ai_lessons.library.answers import Query
 from ai_lessons.library.opened import Library
+from ai_lessons.library.reports import LessonDraft
 from ai_lessons.library.setup import init_repository
-from ai_lessons.library.writes import LessonDraft
 from conftest import REAL_CACHE_HOME
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import Conflict
-from ai_lessons.library import browsing, contexts, editing, feedback, graphs, health, lesson_writing
+from ai_lessons.library import browsing, contexts, editing, health, lesson_writing, relating
 from ai_lessons.library.answers import ContextQuery
 from library.world import LESSON, OTHER, World, lesson
 
@@ -114,7 +114,7 @@ def test_the_general_is_not_repeated_beside_the_special(world: World) -> None:
     found = context(world)
     assert [light.id for light in found.lessons] == [OTHER]
     assert reasons(found) == {LESSON: ("specialized", "[L-QQQ111] says it for this case")}
-    feedback.feedback(world.library, OTHER, "contradicted")
+    editing.feedback(world.library, OTHER, "contradicted")
     assert [light.id for light in context(world).lessons] == [LESSON], "one that does not come stands in nobody's way"
 
 
@@ -173,8 +173,8 @@ def test_a_list_leaves_out_what_is_superseded_unless_asked_for_all(world: World)
 
 def test_topics_are_entries_that_hang_together_over_related_to(world: World) -> None:
     place(world, (LESSON, "one", f"related_to {OTHER}"), (OTHER, "two", ""), (THIRD, "three", f"contradicts {LESSON}"))
-    assert graphs.graph(world.library).clusters == ()
+    assert relating.graph(world.library).clusters == ()
     assert health.stats(world.library).clusters == ()
     editing.link(world.library, THIRD, OTHER, "related_to")
-    assert [set(one) for one in graphs.graph(world.library).clusters] == [{LESSON, OTHER, THIRD}]
+    assert [set(one) for one in relating.graph(world.library).clusters] == [{LESSON, OTHER, THIRD}]
     assert health.stats(world.library).clusters == (3,)

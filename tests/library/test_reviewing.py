@@ -9,7 +9,7 @@ import pytest
 
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.learning.events import HELPFUL, INJECTED, SCRIPT_FAILED, SCRIPT_OK, Event
-from ai_lessons.library import editing, refreshing, reviewing, validating
+from ai_lessons.library import editing, refreshing, validating
 from ai_lessons.library.rules import rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
 from library.world import LESSON, OTHER, SCRIPT, World, lesson
@@ -26,7 +26,7 @@ def place(world: World, entry_id: str = LESSON, project: str = "global", **more:
 
 
 def found(world: World, **more: object) -> list[tuple[str, str, str]]:
-    listed = reviewing.review(world.library, **more)  # type: ignore[arg-type]  # a test's keys
+    listed = validating.review(world.library, **more)  # type: ignore[arg-type]  # a test's keys
     return [(one.entry.id, one.reason, one.detail) for one in listed]
 
 

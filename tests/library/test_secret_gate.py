@@ -15,7 +15,6 @@ from ai_lessons.library import (
     browsing,
     editing,
     exporting,
-    feedback,
     import_bundle,
     importing,
     lesson_writing,
@@ -25,12 +24,12 @@ from ai_lessons.library import (
     validating,
 )
 from ai_lessons.library.lessons import Targets
+from ai_lessons.library.reports import LessonDraft, ResourceDraft
 from ai_lessons.library.rules import rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
 from ai_lessons.library.secrets import secret_scan
 from ai_lessons.library.setup import init_repository
 from ai_lessons.library.sharing import recovering, syncing
-from ai_lessons.library.writes import LessonDraft, ResourceDraft
 from library.secret_world import FAKE, mark_of
 from library.world import LESSON, OTHER, lesson, rule
 
@@ -272,8 +271,8 @@ def test_a_write_that_waits_is_looked_at_again_before_it_is_saved(world: World) 
 def test_notes_hold_no_secret(world: World) -> None:
     made = world.add("A lesson")
     with pytest.raises(UsageError, match="note"):
-        feedback.feedback(world.library, made.id, "helpful", SECRET)
-    assert feedback.feedback(world.library, made.id, "helpful", "With the key of the sandbox.")
+        editing.feedback(world.library, made.id, "helpful", SECRET)
+    assert editing.feedback(world.library, made.id, "helpful", "With the key of the sandbox.")
 
 
 def test_what_is_promoted_is_looked_at_again(world: World, tmp_path: Path) -> None:
@@ -409,7 +408,7 @@ def test_names_of_clients_and_sessions_reach_git_without_secrets(world: World) -
     library = world.fresh(agent=f"agent {KEY}", session=KEY)
     made = editing.add_lesson(library, LessonDraft("A lesson"))
     suggesting.suggest_rule(library, RuleDraft("A rule", "Because."))
-    feedback.feedback(library, made.id, "helpful")
+    editing.feedback(library, made.id, "helpful")
     recovering.save(world.library)
     log = world.git(world.root, "log", "--all", "--format=%B")
     assert "Agent: agent …" in log

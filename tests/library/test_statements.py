@@ -8,20 +8,10 @@ import pytest
 
 from ai_lessons.errors import Refused
 from ai_lessons.knowledge.patterns import parse
-from ai_lessons.library import (
-    browsing,
-    contexts,
-    editing,
-    feedback,
-    lesson_writing,
-    lessons,
-    provenance,
-    reviewing,
-    setup,
-)
+from ai_lessons.library import browsing, contexts, editing, lesson_writing, lessons, provenance, setup, validating
 from ai_lessons.library.answers import ContextQuery
 from ai_lessons.library.lessons import Targets
-from ai_lessons.library.writes import LessonDraft
+from ai_lessons.library.reports import LessonDraft
 from library.world import World
 
 if TYPE_CHECKING:
@@ -226,7 +216,7 @@ def test_an_agent_that_would_silence_a_firm_lesson_is_refused_and_leaves_a_quest
         way(world, made.id)
     assert "ai-lessons admin review" in refused.value.hint
     assert [x.id for _, group in lessons.load(world.fresh()).groups for x in group if x.id == made.id] == [made.id]
-    (asked,) = [x.detail for x in reviewing.review(world.fresh()) if x.entry.id == made.id]
+    (asked,) = [x.detail for x in validating.review(world.fresh()) if x.entry.id == made.id]
     assert asked.startswith("an agent asks: bot would ")
 
 
@@ -249,12 +239,12 @@ def test_an_agent_adds_to_a_firm_lesson_what_silences_nothing(world: World) -> N
 
 def test_an_agents_contradiction_of_a_firm_lesson_is_a_question_until_a_person_has_looked(world: World) -> None:
     made = lesson_writing.add(world.library, PATTERN, by="user")
-    said = feedback.feedback(world.fresh(agent="bot"), made.id, "contradicted", "the hub does not check")
+    said = editing.feedback(world.fresh(agent="bot"), made.id, "contradicted", "the hub does not check")
     assert (said.usage.times_contradicted, "kept as a question" in said.notes[0]) == (0, True)
-    (asked,) = reviewing.review(world.fresh())
+    (asked,) = validating.review(world.fresh())
     assert asked.detail == "an agent asks: bot says that it is contradicted: the hub does not check"
     editing.keep(world.fresh(), made.id)
-    assert reviewing.review(world.fresh()) == ()
+    assert validating.review(world.fresh()) == ()
 
 
 def test_no_record_of_use_keeps_a_firm_lesson_away_because_anybody_can_push_records(world: World) -> None:
@@ -262,6 +252,6 @@ def test_no_record_of_use_keeps_a_firm_lesson_away_because_anybody_can_push_reco
     drafted = world.add("Drafted", "Text.", origin="ai")
     for _ in range(5):
         for one in (made.id, drafted.id):
-            feedback.feedback(world.fresh(), one, "contradicted")
+            editing.feedback(world.fresh(), one, "contradicted")
     found = contexts.context(world.fresh(), ContextQuery(budget=9))
     assert [light.id for light in found.lessons] == [made.id]

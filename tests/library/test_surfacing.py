@@ -13,7 +13,7 @@ from ai_lessons.knowledge.layout import derived_id
 from ai_lessons.library import browsing, editing, health, provenance, searching
 from ai_lessons.library import contexts as contexts_jobs
 from ai_lessons.library.answers import ContextQuery, Query
-from ai_lessons.library.writes import LessonDraft
+from ai_lessons.library.reports import LessonDraft
 from library.world import DOC, LESSON, OTHER, World, lesson
 
 if TYPE_CHECKING:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ai_lessons.errors import AmbiguousName, NotFound, Refused, StorageFailed
-from ai_lessons.library import browsing, contexts, editing, feedback, provenance, searching
+from ai_lessons.library import browsing, contexts, editing, provenance, searching
 from ai_lessons.library.answers import ContextQuery, Query
 from ai_lessons.library.model import Embedders
 from ai_lessons.library.opened import Library, tier_states
 from ai_lessons.library.options import Places, TierPlace
+from ai_lessons.library.reports import LessonDraft
 from ai_lessons.library.rules import rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
-from ai_lessons.library.writes import LessonDraft
 from hash_embedder import HashEmbedder
 from library.world import LESSON, OTHER, World, lesson, options
 
@@ -225,7 +225,7 @@ class TestWriting:
     def test_feedback_counts_where_the_entry_lies(self, here: Here) -> None:
         library = here.library(*ALL)
         for entry_id in (LESSON, OTHER, FROM_ACME):
-            feedback.feedback(library, entry_id, "helpful")
+            editing.feedback(library, entry_id, "helpful")
             used = browsing.show(library, entry_id).usage
             assert used is not None
             assert used.times_helpful == 1

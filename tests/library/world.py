@@ -11,7 +11,7 @@ from ai_lessons.library import browsing, editing, importing, searching
 from ai_lessons.library.answers import Query
 from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options
-from ai_lessons.library.writes import LessonDraft, ResourceDraft
+from ai_lessons.library.reports import LessonDraft, ResourceDraft
 from hash_embedder import HashEmbedder
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.library.answers import Answer
-    from ai_lessons.library.writes import Imported, Written
+    from ai_lessons.library.reports import Imported, Written
     from conftest import Git
 
 NOW = datetime(2026, 11, 21, 20, 14, tzinfo=UTC)

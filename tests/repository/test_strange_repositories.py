@@ -15,9 +15,9 @@ import pytest
 from ai_lessons.errors import AiLessonsError, NoRepository, Refused, UnsupportedRepository
 from ai_lessons.library import browsing, editing, validating
 from ai_lessons.library.opened import Library
+from ai_lessons.library.reports import LessonDraft
 from ai_lessons.library.rules import rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
-from ai_lessons.library.writes import LessonDraft
 from library.world import LESSON, lesson, options
 
 if TYPE_CHECKING:

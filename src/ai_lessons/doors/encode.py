@@ -36,14 +36,14 @@ KEYS: Mapping[str, str] = {
     "answers.Usage": "times_injected times_helpful times_ignored times_contradicted last_used alpha beta confidence",
     "errors.Problem": "path line message fixable",
     "evaluation.EvaluationReport": "recommendation findings",
-    "graphs.Graph": "entries missing links=lines clusters notes",
+    "relating.Graph": "entries missing links=lines clusters notes",
     "lessons.LessonChange": "id handle path commit change target? notes?",
     "relations.Line": "source relation target weight",
     "reports.Report": "files problems fixed",
     "snapshots.Snapshot": "name commit when message notes?",
     "syncing.TornEntry": "id title path reasons ours theirs",
     "opened.TierState": "tier=name state path why hint url",
-    "writes.Written": "id handle path commit notes?",
+    "reports.Written": "id handle path commit notes?",
 }
 """By type (its module and name) the keys of its object, where they are not all of its fields.
 
@@ -212,8 +212,8 @@ SHAPES: Mapping[str, Callable[[Any], Any]] = {
     "syncing.Resolved": lambda value: (
         keyed(value, "id path take left commit") | {"left": [one.id for one in value.left]}
     ),
-    "writes.Feedback": _about("outcome usage notes"),
-    "writes.Imported": lambda value: (
+    "reports.Feedback": _about("outcome usage notes"),
+    "reports.Imported": lambda value: (
         keyed(value, "written unchanged skipped commit notes") | {"skipped": _pairs("path reason", value.skipped)}
     ),
 }

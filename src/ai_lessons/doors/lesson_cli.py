@@ -10,12 +10,14 @@ import click
 from ai_lessons import library
 from ai_lessons.doors import encode, render_lessons
 from ai_lessons.doors.cli import ending, global_options, prepare
+from ai_lessons.doors.cli.asking import read_input
 from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Group
 from ai_lessons.doors.cli.completion import offer
 from ai_lessons.doors.cli.options import id_argument, limit_option, project_named
 from ai_lessons.doors.mcp import framing
 from ai_lessons.errors import UsageError
+from ai_lessons.knowledge import patterns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,8 +83,6 @@ def pattern_of(words: tuple[str, ...], parts: dict[str, str | None]) -> Pattern:
     Raises:
         UsageError: none, both, or no pattern.
     """
-    from ai_lessons.knowledge import patterns
-
     if len(words) > 1:
         hint = 'put it in quotes, the shell takes > for itself: lesson add "WHEN … -> DO … -> BECAUSE …"'
         raise UsageError(f"the pattern is {len(words)} words instead of one text", hint=hint)
@@ -93,8 +93,6 @@ def pattern_of(words: tuple[str, ...], parts: dict[str, str | None]) -> Pattern:
     if not words:
         raise UsageError("there is no pattern", hint='lesson add "WHEN … -> DO … -> BECAUSE …"')
     if words == ("-",):
-        from ai_lessons.doors.cli.asking import read_input
-
         return patterns.parse(read_input())
     return patterns.parse(words[0])
 
@@ -143,9 +141,7 @@ def wrong(call: Call, ref: str, reason: str, origin: str | None) -> None:
 @pass_call
 def promote(call: Call, ref: str, to: str) -> None:
     """Append a proven lesson to a skill or tool of yours, once, and mark it promoted."""
-    from ai_lessons.library.lessons import Targets
-
-    targets = Targets(call.settings.skills_dir, call.settings.tools_dir)
+    targets = library.lessons.Targets(call.settings.skills_dir, call.settings.tools_dir)
     done = library.lesson_writing.promote_lesson(call.library, ref, to, targets)
     call.answer(done, render_lessons.promoted)
 

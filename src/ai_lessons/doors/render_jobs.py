@@ -12,8 +12,20 @@ if TYPE_CHECKING:
 
     from ai_lessons.doors.terminal import View
     from ai_lessons.library.opened import TierState
-    from ai_lessons.library.reports import Check, Indexed, Initialised, ModelState, Outdated, Report, Stale, Stats
-    from ai_lessons.library.writes import Imported, PassagePreview, Refreshed, Written
+    from ai_lessons.library.reports import (
+        Check,
+        Imported,
+        Indexed,
+        Initialised,
+        ModelState,
+        Outdated,
+        PassagePreview,
+        Refreshed,
+        Report,
+        Stale,
+        Stats,
+        Written,
+    )
 
 STATES = {"ok": ("ok", "good"), "warning": ("warning", "warn"), "error": ("error", "bad")}
 FEW = 10

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ai_lessons.library import contexts as contexts
     from ai_lessons.library import editing as editing
     from ai_lessons.library import exporting as exporting
-    from ai_lessons.library import feedback as feedback
-    from ai_lessons.library import graphs as graphs
     from ai_lessons.library import health as health
     from ai_lessons.library import import_bundle as import_bundle
     from ai_lessons.library import importing as importing
@@ -30,17 +28,16 @@ if TYPE_CHECKING:
     from ai_lessons.library import model as model
     from ai_lessons.library import multi_repository as multi_repository
     from ai_lessons.library import opened as opened
-    from ai_lessons.library import params as params
     from ai_lessons.library import provenance as provenance
     from ai_lessons.library import refreshing as refreshing
+    from ai_lessons.library import relating as relating
+    from ai_lessons.library import reports as reports
     from ai_lessons.library import restoring as restoring
-    from ai_lessons.library import reviewing as reviewing
     from ai_lessons.library import running as running
     from ai_lessons.library import searching as searching
     from ai_lessons.library import setup as setup
     from ai_lessons.library import usage as usage
     from ai_lessons.library import validating as validating
-    from ai_lessons.library import writes as writes
     from ai_lessons.library.governance import enforced as enforced
     from ai_lessons.library.governance import governing as governing
     from ai_lessons.library.promotion import promoting as promoting

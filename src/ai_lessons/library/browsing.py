@@ -1,4 +1,4 @@
-"""Jobs that read: search, show, list, the graph, history, and running a script."""
+"""Jobs that read: one entry, lists and counts, what is linked, and the history of a file."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import NotFound, UsageError
 from ai_lessons.index.catalog_reading import Filter
+from ai_lessons.knowledge import relations
 from ai_lessons.knowledge.entries import UNVERSIONED, Kind, Status
-from ai_lessons.knowledge.headings import may_have_headings
-from ai_lessons.knowledge.texts import texts_of
+from ai_lessons.knowledge.texts import may_have_headings, texts_of
 from ai_lessons.library.answers import Count, Listing, Related, Revision, Section, Shown
+from ai_lessons.library.relating import superseded
 from ai_lessons.repository.store import blob_id
 
 if TYPE_CHECKING:
@@ -35,11 +36,11 @@ def show(library: Library, ref: str, *, section: int | None = None, heading: str
     light = parts.resolve(ref)
     entry = contents_of(parts, light)
     text = entry.body if light.kind is not Kind.SCRIPT else entry.body or entry.code
-    found = _sections(text)
+    found, lines = _sections(text)
     chosen = None
     if section is not None or heading is not None:
         chosen = _choose(found, section, heading, light.title)
-        text = _cut_out(text, chosen)
+        text = "".join(lines[chosen.start - 1 : chosen.end])
     return Shown(
         entry=light,
         body=text,
@@ -50,7 +51,7 @@ def show(library: Library, ref: str, *, section: int | None = None, heading: str
         sections=tuple(Section(s.number, s.heading, s.level, s.end - s.start + 1) for s in found),
         section=chosen.number if chosen else None,
         notes=parts.rules.notes if light.kind is Kind.RULE else (),
-        approval=_approval(parts, light) if light.kind is Kind.RULE else None,
+        approval=_approval(parts, light),
         usage=parts.usages.of(light) if light.kind is Kind.LESSON else None,
     )
 
@@ -70,8 +71,6 @@ def list_entries(
 
     `status` None means every status, and what is superseded, which active entries leave out.
     """
-    from ai_lessons.library.relating import superseded
-
     catalog = library.reading.current()
     wanted = Filter(
         kinds=frozenset(kinds),
@@ -136,10 +135,12 @@ def complete(library: Library, prefix: str, what: str) -> Sequence[tuple[str, st
     return library.reading.current().complete(what, prefix)
 
 
-def _approval(parts: Parts, rule: Light) -> Approval | None:
+def _approval(parts: Parts, light: Light) -> Approval | None:
+    if light.kind is not Kind.RULE:
+        return None
     from ai_lessons.library.provenance import approval_of
 
-    return approval_of(parts, rule)
+    return approval_of(parts, light)
 
 
 def _file(parts: Parts, ref: str) -> str:
@@ -147,18 +148,13 @@ def _file(parts: Parts, ref: str) -> str:
     return place.path if place.hash is not None else place.side_path or place.path
 
 
-def _sections(text: str) -> tuple[Cut, ...]:
+def _sections(text: str) -> tuple[tuple[Cut, ...], Sequence[str]]:
+    """The sections of a text, and its lines."""
     if not may_have_headings(text):
-        return ()
-    from ai_lessons.knowledge.passages import sections
+        return (), ()
+    from ai_lessons.knowledge.passages import lines_of, sections
 
-    return sections(text)
-
-
-def _cut_out(text: str, section: Cut) -> str:
-    from ai_lessons.knowledge.passages import lines_of
-
-    return "".join(lines_of(text)[section.start - 1 : section.end])
+    return sections(text), lines_of(text)
 
 
 def _status(name: str | None) -> Status | None:
@@ -191,10 +187,6 @@ def _counts(tallies: Sequence[Tally]) -> tuple[Count, ...]:
 
 def _neighbours(catalog: Reader, start: str, depth: int) -> tuple[Related, ...]:
     edges = catalog.edges(None if depth > 1 else start)
-    if not edges:
-        return ()
-    from ai_lessons.knowledge import relations
-
     reached = relations.reach(edges, start, depth)
     lights = catalog.many(step.target for step in reached)
     return tuple(
@@ -233,6 +225,4 @@ def _fields(parts: Parts, place: Location, data: bytes, side: bytes | None) -> M
     """From the catalog; parsed if a file was changed in the moment since it looked."""
     if (place.hash is None or blob_id(data) == place.hash) and (side is None or blob_id(side) == place.side_hash):
         return parts.catalog.fields(place.id)
-    from ai_lessons.knowledge.reading import read_entry
-
-    return read_entry(place.path, data, side).fields
+    return parts.parsed(place.path, data, side).fields

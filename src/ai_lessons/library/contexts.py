@@ -15,10 +15,10 @@ from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.index.ranking import context_boost, context_weights
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Confidence, Kind
 from ai_lessons.knowledge.globs import any_match
-from ai_lessons.learning import folding
-from ai_lessons.learning.choosing import Bars, Candidate, choose
+from ai_lessons.learning import fold
+from ai_lessons.learning.choose import Bars, Candidate, choose
 from ai_lessons.learning.events import INJECTED, LEFT_OUT, Event
-from ai_lessons.learning.parameters import ABLATION, ASSESSMENT, BUDGET, CONFIDENCE, SIMILARITY
+from ai_lessons.learning.fold import ABLATION, ASSESSMENT, BUDGET, CONFIDENCE, SIMILARITY
 from ai_lessons.library.answers import Context, Left, Query
 from ai_lessons.library.relating import giving_way
 
@@ -294,9 +294,9 @@ def _candidate(light: Light, usage: Usage, similarity: float | None) -> Candidat
     return Candidate(light.id, _used(usage), similarity, firm=bool(light.details.get("firm")))
 
 
-def _used(usage: Usage) -> folding.UsageTally:
-    tallies = folding.Tallies(usage.times_injected, usage.times_helpful, usage.times_ignored, usage.times_contradicted)
-    return folding.UsageTally(tallies, usage.alpha, usage.beta)
+def _used(usage: Usage) -> fold.UsageTally:
+    tallies = fold.Tallies(usage.times_injected, usage.times_helpful, usage.times_ignored, usage.times_contradicted)
+    return fold.UsageTally(tallies, usage.alpha, usage.beta)
 
 
 def record(parts: Reading, found: Context, session: str = "") -> list[str]:

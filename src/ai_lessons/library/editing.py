@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from ai_lessons.errors import NotFound, UsageError
+from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.knowledge import drafts, layout, markdown, origins
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Kind, Pattern, Relation
+from ai_lessons.learning.events import CONTRADICTED, OBSERVED, OUTCOMES, Event
+from ai_lessons.learning.fold import ABLATION, ASSESSMENT, NOTHING, curiosity, learned
 from ai_lessons.library import importing, statements
 from ai_lessons.library.checking import checked, project_name
 from ai_lessons.library.relating import opposites, refuse_circle, refuse_wrong_kinds
+from ai_lessons.library.reports import Feedback
+from ai_lessons.library.rules import suggesting
 from ai_lessons.library.secrets import secret_scan
 from ai_lessons.repository.store import Applied, Change, blob_id
 
@@ -20,11 +24,8 @@ if TYPE_CHECKING:
     from ai_lessons.index.catalog import Catalog
     from ai_lessons.knowledge.entries import Entry, Light
     from ai_lessons.library.opened import Library
+    from ai_lessons.library.reports import LessonDraft, Written
     from ai_lessons.library.session import Parts
-    from ai_lessons.library.writes import (
-        LessonDraft,
-        Written,
-    )
 
 _NOT_FIELDS = {"links", "content", "project", "allow_secrets"}
 
@@ -146,7 +147,7 @@ def edit(library: Library, ref: str, editor: Callable[[str, str], str | None]) -
 
 
 def keep(library: Library, ref: str) -> Written:
-    """Write down that an entry was looked at today and holds: `reviewing.review` leaves it alone for half a year.
+    """Write down that an entry was looked at today and holds: `validating.review` leaves it alone for half a year.
 
     Of a rule it is a proposal, as every edit of one.
     """
@@ -280,9 +281,7 @@ def rewrite(parts: Parts, entry: Entry, text: str, new_text: str, path: str, sub
     if entry.kind is Kind.RULE:
         if new_text == text and path == entry.path:
             return parts.written_one(entry, Applied(None), ("nothing changed",))
-        from ai_lessons.library.rules.suggesting import propose_text
-
-        return propose_text(parts, entry, path, new_text)
+        return suggesting.propose_text(parts, entry, path, new_text)
     is_script = entry.kind is Kind.SCRIPT
     old_file, new_file = entry.file, layout.side_of(path) if is_script else path
     code = parts.store.read(entry.path) if is_script and entry.code else b""
@@ -315,9 +314,7 @@ def remove(parts: Parts, refs: Sequence[str]) -> tuple[Written, ...]:
 
 
 def _removal(parts: Parts, rule: Light) -> Written:
-    from ai_lessons.library.rules.suggesting import removal, told
-
-    return told(removal(parts, rule.id))
+    return suggesting.told(suggesting.removal(parts, rule.id))
 
 
 def _delete(parts: Parts, catalog: Catalog, lights: Sequence[Light]) -> tuple[Written, ...]:
@@ -333,3 +330,34 @@ def _delete(parts: Parts, catalog: Catalog, lights: Sequence[Light]) -> tuple[Wr
     parts.keep_edits(files)
     applied = parts.write(f"Delete {what}", [Change(path, None) for path in files], trailers)
     return importing.told(lights, applied)
+
+
+def feedback(library: Library, ref: str, outcome: str, note: str = "") -> Feedback:
+    """Say that an entry was helpful, ignored or contradicted; its confidence moves by that. One event, no commit.
+
+    Raises:
+        UsageError: another word. NotFound, AmbiguousName: not one entry. Refused: events are not recorded here.
+    """
+    if outcome not in OUTCOMES:
+        raise UsageError(f"no outcome {outcome!r}", hint="one of: " + ", ".join(OUTCOMES))
+    parts = library.holding(ref)
+    parts.refuse_other_formats()
+    parts.current()
+    light = parts.resolve(ref)
+    if not parts.usages.recording:
+        raise Refused("this repository records no events", hint="record them: ai-lessons admin config set events true")
+    usages = parts.usages
+    if outcome == CONTRADICTED and parts.options.agent and light.details.get("firm"):
+        statements.ask(parts, light, f"says that it is contradicted{f': {note}' if note else ''}")
+        kept = f"{light.handle} is firm: a person stated it, so this is kept as a question: ai-lessons admin review"
+        return Feedback(light, outcome, usages.of(light), (kept,))
+    before = usages.tallies([light.id]).get(light.id, NOTHING)
+    said = [Event("", "", outcome, light.id, note=note), *learned(outcome, usages.edge_of(light.id))]
+    if parts.options.session and light.kind is Kind.LESSON:
+        # where there are sessions, how much is left to learn says how often to ask, and how often to leave out
+        said += [
+            Event("", "", OBSERVED, ASSESSMENT, value=round(curiosity(before.outcomes), 6), weight=1.0),
+            Event("", "", OBSERVED, ABLATION, value=round(curiosity(before.left_out), 6), weight=1.0),
+        ]
+    usages.record(said)
+    return Feedback(light, outcome, usages.of(light))

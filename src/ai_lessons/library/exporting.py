@@ -12,7 +12,7 @@ from ai_lessons.knowledge import agent_rules, bundle, drafts
 from ai_lessons.knowledge.bundle import Item
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind
 from ai_lessons.learning import events
-from ai_lessons.learning.parameters import DEFINITIONS
+from ai_lessons.learning.fold import DEFINITIONS
 from ai_lessons.library.checking import project_name
 from ai_lessons.repository import agent_files
 from ai_lessons.repository.events import EventLog
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Entry, Light
     from ai_lessons.learning.events import Event
-    from ai_lessons.learning.parameters import ParameterState
+    from ai_lessons.learning.fold import ParameterState
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import Parts
 

@@ -19,14 +19,14 @@ from ai_lessons.knowledge.entries import Kind, handle
 from ai_lessons.knowledge.reading import stated_id
 from ai_lessons.knowledge.relations import wrong_kinds
 from ai_lessons.learning import events
-from ai_lessons.learning.parameters import DEFINITIONS
+from ai_lessons.learning.fold import DEFINITIONS
 from ai_lessons.library.checking import checked
 from ai_lessons.library.import_sources import read_source
 from ai_lessons.library.importing import told_of
+from ai_lessons.library.reports import Written
 from ai_lessons.library.rules.rule_answers import Suggested
 from ai_lessons.library.rules.rule_desk import desk
 from ai_lessons.library.secrets import secret_gate, secret_scan
-from ai_lessons.library.writes import Written
 from ai_lessons.repository.approval.merges import RULE_TRAILER
 from ai_lessons.repository.events import PART_BYTES, EventLog
 from ai_lessons.repository.proposal import proposing

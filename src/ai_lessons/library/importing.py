@@ -18,10 +18,10 @@ from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library.checking import checked, project_name
 from ai_lessons.library.refreshing import refreshed_text, remember_sources
+from ai_lessons.library.reports import Imported, PassagePreview, Written
 from ai_lessons.library.running import interpreter_of
 from ai_lessons.library.secrets import secret_scan
 from ai_lessons.library.sharing.incoming import as_doc, take
-from ai_lessons.library.writes import Imported, PassagePreview, Written
 from ai_lessons.repository import outside
 from ai_lessons.repository.running.trust import Trust, fingerprint
 from ai_lessons.repository.sources import Sources
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.opened import Library
+    from ai_lessons.library.reports import ResourceDraft
     from ai_lessons.library.session import Parts
     from ai_lessons.library.sharing.incoming import Incoming
-    from ai_lessons.library.writes import ResourceDraft
     from ai_lessons.repository.outside import Outside
     from ai_lessons.repository.store import Applied
 

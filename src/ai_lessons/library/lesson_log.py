@@ -15,7 +15,7 @@ from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Pattern, Status
 from ai_lessons.library.checking import checked, project_name
 from ai_lessons.library.importing import told_of
 from ai_lessons.library.lesson_writing import CONFIDENCE
-from ai_lessons.library.writes import Imported
+from ai_lessons.library.reports import Imported
 from ai_lessons.repository import outside
 from ai_lessons.repository.store import Change, blob_id
 
@@ -159,9 +159,9 @@ def _pattern(entry: Mapping[str, Any]) -> Pattern:
         return patterns.parse(entry["pattern"])
     parts = {key: str(entry[key]) for key in ("when", "do", "dont", "because") if entry.get(key) is not None}
     action = parts.get("dont", parts.get("do"))
-    if "dont" in parts or str(entry.get("action")) in {"dont", "don't", "do not"}:
-        return patterns.build(parts.get("when"), None, action, parts.get("because"))
-    return patterns.build(parts.get("when"), action, None, parts.get("because"))
+    negative = "dont" in parts or str(entry.get("action")) in {"dont", "don't", "do not"}
+    do, dont = (None, action) if negative else (action, None)
+    return patterns.build(parts.get("when"), do, dont, parts.get("because"))
 
 
 def _moment(said: object) -> datetime:

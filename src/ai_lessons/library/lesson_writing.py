@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Problem, Refused, UsageError
@@ -14,8 +15,8 @@ from ai_lessons.library import statements
 from ai_lessons.library.checking import checked, project_name
 from ai_lessons.library.editing import add_lesson
 from ai_lessons.library.lessons import LessonChange, is_firm, lesson, place_of
+from ai_lessons.library.reports import LessonDraft, Written
 from ai_lessons.library.secrets import secret_scan
-from ai_lessons.library.writes import LessonDraft
 from ai_lessons.repository.files import read_file, translated, write_file
 from ai_lessons.repository.locks import held
 from ai_lessons.repository.store import Change, blob_id
@@ -48,7 +49,7 @@ def add(library: Library, pattern: Pattern, *, scope: str = "", by: str = "ai") 
     same = _same(parts, pattern, project)
     active = [one for one in same if one.details.get("status") == Status.ACTIVE]
     if active and (by != "user" or any(map(is_firm, active))):
-        return told(active[0], "unchanged", by)
+        return _told(_unchanged(active[0]), "unchanged", by)
     if active:
         return _confirm(parts, active[0])
     draft = LessonDraft(
@@ -62,10 +63,7 @@ def add(library: Library, pattern: Pattern, *, scope: str = "", by: str = "ai") 
         because=pattern.because,
     )
     done = add_lesson(library, draft)
-    notes = (*done.notes, *(_history(parts, one) for one in same))
-    return LessonChange(
-        done.id, done.handle, done.title, done.path, done.commit, "added", by, notes=notes, tier=done.tier
-    )
+    return _told(replace(done, notes=(*done.notes, *(_history(parts, one) for one in same))), "added", by)
 
 
 def _confirm(parts: Parts, light: Light) -> LessonChange:
@@ -73,8 +71,7 @@ def _confirm(parts: Parts, light: Light) -> LessonChange:
     entry = parts.load(light.id)[0]
     changes = {"from": statements.USER, "confidence": CONFIDENCE["user"]}
     statements.confirm(parts, entry._replace(fields={**entry.fields, **changes}))
-    done = change(parts, light, changes, "confirmed", f"Confirm lesson: {light.title}")
-    return done._replace(change="confirmed")
+    return change(parts, light, changes, "confirmed", f"Confirm lesson: {light.title}")._replace(change="confirmed")
 
 
 def _same(parts: Parts, pattern: Pattern, project: str) -> list[Light]:
@@ -131,22 +128,19 @@ def change(
     identity = drafts.identity(entry) if entry.derived else {}
     new = markdown.edit(text, {**identity, **changes})
     if new == text:
-        return told(light, "unchanged", str(light.details.get("from") or ""), notes)
+        return _told(_unchanged(light, notes), "unchanged", str(light.details.get("from") or ""))
     written = checked(entry.path, new.encode(), was=entry)
     edit = Change(entry.path, new.encode(), expect=blob_id(text.encode()))
     applied = parts.write(subject, [edit], [("Entry", written.id)])
-    done = parts.written_one(written, applied, notes)
-    origin = str(written.fields.get("from") or "")
-    return LessonChange(
-        done.id, done.handle, done.title, done.path, done.commit, what, origin, notes=done.notes, tier=done.tier
-    )
+    return _told(parts.written_one(written, applied, notes), what, str(written.fields.get("from") or ""))
 
 
-def told(light: Light, what: str, origin: str, notes: Sequence[str] = ()) -> LessonChange:
-    """The answer where nothing had to be written."""
-    return LessonChange(
-        light.id, light.handle, light.title, light.path, None, what, origin, notes=tuple(notes), tier=light.tier
-    )
+def _unchanged(light: Light, notes: Sequence[str] = ()) -> Written:
+    return Written(light.id, light.handle, light.kind, light.title, light.path, None, tuple(notes), light.tier)
+
+
+def _told(one: Written, what: str, origin: str) -> LessonChange:
+    return LessonChange(one.id, one.handle, one.title, one.path, one.commit, what, origin, "", one.notes, one.tier)
 
 
 HEADING = "## Lessons"
@@ -155,17 +149,11 @@ PATIENCE = 10.0
 
 
 class PromotionTarget(NamedTuple):
-    """A file to append to: `path` is relative to the folder `root`, beyond which nothing is written."""
+    """A file to append to, `path` below the folder `root`, beyond which nothing is written; `new` is how one begins."""
 
     root: Path
     path: str
-    name: str
-    is_skill: bool
-
-    @property
-    def file(self) -> Path:
-        """The file itself."""
-        return self.root / self.path
+    new: str
 
 
 def target_of(to: str, targets: Targets) -> PromotionTarget:
@@ -186,8 +174,10 @@ def target_of(to: str, targets: Targets) -> PromotionTarget:
     if fault:
         raise UsageError(f"{name!r} cannot be the name of a {kind}: {fault}", hint="one plain name, such as tmux")
     if kind == "skill":
-        return PromotionTarget(targets.skills, f"{name}/SKILL.md", name, is_skill=True)
-    return PromotionTarget(targets.tools, f"{name}.md", name, is_skill=False)
+        about = f"What was learned about {name}. Read it before working on that."  # agents find a skill by these keys
+        new = markdown.render({"name": name, "description": about}, f"\n# {name}\n")
+        return PromotionTarget(targets.skills, f"{name}/SKILL.md", new)
+    return PromotionTarget(targets.tools, f"{name}.md", f"# {name}\n")
 
 
 def promote_lesson(library: Library, ref: str, to: str, targets: Targets) -> LessonChange:
@@ -201,6 +191,7 @@ def promote_lesson(library: Library, ref: str, to: str, targets: Targets) -> Les
     """
     parts = place_of(library.writing, ref)
     target = target_of(to, targets)
+    file = target.root / target.path
     light = lesson(parts, ref)
     if light.details.get("status") == Status.WRONG:
         raise Conflict(
@@ -209,7 +200,7 @@ def promote_lesson(library: Library, ref: str, to: str, targets: Targets) -> Les
         )
     with held(parts.options.state_dir / "promote.lock", patience=PATIENCE) as mine:
         if not mine:
-            raise Conflict(f"{target.file} is being written by another process", hint="try again in a moment")
+            raise Conflict(f"{file} is being written by another process", hint="try again in a moment")
         _refuse_secrets(parts, light)
         appended = _append(target, light)
     stated = promoted_to(parts.catalog.fields(light.id))
@@ -217,7 +208,7 @@ def promote_lesson(library: Library, ref: str, to: str, targets: Targets) -> Les
     changes = {"status": Status.PROMOTED.value, "promoted_to": names[0] if len(names) == 1 else names}
     done = change(parts, light, changes, "promoted", f"Promote lesson: {light.title}")
     what = "promoted" if appended else done.change
-    return done._replace(change=what, target=str(target.file))
+    return done._replace(change=what, target=str(file))
 
 
 def _refuse_secrets(parts: Parts, light: Light) -> None:
@@ -238,11 +229,13 @@ def _append(target: PromotionTarget, light: Light) -> bool:
     try:
         old = read_file(target.root, target.path)[0]
     except NotFound:
-        old = _beginning(target).encode()
+        old = target.new.encode()
     try:
         text = old.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InvalidEntry([Problem(str(target.file), "not UTF-8 text, so nothing is appended")]) from error
+        raise InvalidEntry(
+            [Problem(str(target.root / target.path), "not UTF-8 text, so nothing is appended")]
+        ) from error
     added = addition(text, light)
     if added:
         write_file(target.root, target.path, old + added.encode())
@@ -261,12 +254,3 @@ def addition(text: str, light: Light) -> str:
     rows.append(f"- {words} <!-- lesson {light.id} -->")
     end = "" if not text or text.endswith("\n") else newline
     return end + "".join(row + newline for row in rows)
-
-
-def _beginning(target: PromotionTarget) -> str:
-    """A new file: agents find a skill by the two keys of its frontmatter."""
-    title = f"# {target.name}\n"
-    if not target.is_skill:
-        return title
-    about = f"What was learned about {target.name}. Read it before working on that."
-    return markdown.render({"name": target.name, "description": about}, f"\n{title}")

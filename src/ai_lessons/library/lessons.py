@@ -1,4 +1,7 @@
-"""Finding the lesson that a reference names, for all jobs of the program `lesson`."""
+"""Lessons as the program `lesson` reads them: found, listed, shown, and loaded at the start of a session.
+
+A lesson's scope is its project. The catalog alone is needed, because `load` runs whenever an agent begins.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import NotFound, UsageError
 from ai_lessons.index.catalog_reading import Filter
-from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Status
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind, Status
+from ai_lessons.learning.choose import harmful
 from ai_lessons.library.answers import Listing
+from ai_lessons.library.browsing import contents_of
+from ai_lessons.library.relating import superseded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -93,7 +99,6 @@ class LessonChange(NamedTuple):
     tier: str = ""
 
 
-ORIGINS = ("ai", "user")
 _LESSONS = frozenset({Kind.LESSON})
 
 
@@ -114,12 +119,10 @@ def load(library: Library, scope: str | None = None, *, limit: int | None = None
     Of more than `limit` the firm and the newest are taken. What something newer supersedes stays away, and what did
     more harm than good, unless a person stated it.
     """
-    from ai_lessons.library.relating import superseded
-
     reading = library.reading
     catalog = reading.current()
-    harmful = _harmful(reading)
-    without = superseded(reading) | harmful
+    left_out = _harmful(reading)
+    without = superseded(reading) | left_out
     groups: dict[str, list[Light]] = {GLOBAL_PROJECT: [], scope or GLOBAL_PROJECT: []}
     order = "created" if limit is None else "firm"
     asked = [Filter(_LESSONS, project, sort=order, limit=limit, without=without) for project in groups]
@@ -131,7 +134,7 @@ def load(library: Library, scope: str | None = None, *, limit: int | None = None
     for one in sorted(found, key=_later):
         groups[one.project].append(one)
     filled = tuple((name, tuple(group)) for name, group in groups.items() if group)
-    return Loaded(filled, total, (*reading.notes(), *_told_of(catalog.many(harmful), groups)))
+    return Loaded(filled, total, (*reading.notes(), *_told_of(catalog.many(left_out), groups)))
 
 
 def show(library: Library, ref: str) -> LessonShown:
@@ -140,9 +143,6 @@ def show(library: Library, ref: str) -> LessonShown:
     Raises:
         NotFound: no such entry. UsageError: it is not a lesson.
     """
-    from ai_lessons.knowledge.entries import Entry
-    from ai_lessons.library.browsing import contents_of
-
     parts = place_of(library.holding, ref)
     light = lesson(parts, ref)
     found = contents_of(parts, light)
@@ -154,8 +154,6 @@ def _harmful(reading: Reading) -> frozenset[str]:
     had = reading.usages.tallies()
     if not any(one.contradicted for one in had.values()):
         return frozenset()
-    from ai_lessons.learning.choosing import harmful
-
     found = reading.catalog.many(entry for entry, one in had.items() if harmful(one))
     return frozenset(entry for entry, light in found.items() if not is_firm(light))
 

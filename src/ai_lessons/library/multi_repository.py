@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from ai_lessons.index.ranking import RawHit
     from ai_lessons.knowledge.config import RepositoryConfig
     from ai_lessons.knowledge.entries import Entry, Light
-    from ai_lessons.learning import folding
+    from ai_lessons.learning import fold
     from ai_lessons.learning.events import Event
-    from ai_lessons.learning.parameters import ParameterState
+    from ai_lessons.learning.fold import ParameterState
     from ai_lessons.library.answers import Usage
     from ai_lessons.library.session import Parts
 
@@ -120,7 +120,7 @@ class SeveralRules:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Their number."""
         return sum(one.rules.count for one in self._parts)
 
     @property
@@ -139,11 +139,10 @@ class SeveralIndexes:
         """Bring them up to date with their catalogs (refresh those first), as far as one search has time for it."""
         done = [one.indexing.refresh() for one in self._parts]
         return IndexRefresh(
-            sum(one.entries for one in done), sum(one.removed for one in done), sum(one.passages for one in done),
-            sum(one.embedded for one in done), sum(one.missing for one in done),
-            next((one.rebuilt for one in done if one.rebuilt), ""),
-            tuple(dict.fromkeys(note for one in done for note in one.notes)),
-        )  # fmt: skip
+            missing=sum(one.missing for one in done),
+            rebuilt=next((one.rebuilt for one in done if one.rebuilt), ""),
+            notes=tuple(dict.fromkeys(note for one in done for note in one.notes)),
+        )
 
     def candidates(self, text: str, wanted: PassageFilter, depth: int) -> Candidates:
         """What the indexes find, in one list of each sort. Where their models differ, that of the nearest decides."""
@@ -190,16 +189,9 @@ class SeveralIndexes:
         return sum(one.index.passages() for one in self._parts)
 
     def status(self) -> IndexStatus:
-        """Their sizes together."""
+        """Their sizes together, as far as a search asks for them."""
         every = [one.index.status() for one in self._parts]
-        return IndexStatus(
-            entries=sum(one.entries for one in every),
-            passages=sum(one.passages for one in every),
-            vectors=sum(one.vectors for one in every),
-            bytes=sum(one.bytes for one in every),
-            unindexed=sum(one.unindexed for one in every),
-            model=every[0].model,
-        )
+        return IndexStatus(passages=sum(one.passages for one in every), vectors=sum(one.vectors for one in every))
 
 
 def _without(hits: Sequence[RawHit], taken: set[str]) -> Sequence[RawHit]:
@@ -212,10 +204,10 @@ class SeveralUsages:
     def __init__(self, parts: Sequence[Parts], of_id: Callable[[str], Parts]) -> None:
         self._parts, self._of_id = tuple(parts), of_id
 
-    def tallies(self, entries: Iterable[str] | None = None) -> dict[str, folding.Tallies]:
+    def tallies(self, entries: Iterable[str] | None = None) -> dict[str, fold.Tallies]:
         """What happened to each of these entries, or to all, where each lies."""
         wanted = None if entries is None else set(entries)
-        found: dict[str, folding.Tallies] = {}
+        found: dict[str, fold.Tallies] = {}
         for one in self._parts:
             found = one.usages.tallies(wanted) | found
         return found
@@ -317,23 +309,8 @@ class Catalogs:
         return list(islice(found.items(), limit))
 
     def sizes(self) -> Sizes:
-        """Counts for statistics. Projects and tags that several have are counted for each."""
-        every = [one.sizes() for one in self._all]
-        entries: Counter[str] = Counter()
-        for one in every:
-            entries.update(one.entries)
-        return Sizes(
-            entries=dict(entries),
-            projects=sum(one.projects for one in every),
-            tags=sum(one.tags for one in every),
-            files=sum(one.files for one in every),
-            bytes=sum(one.bytes for one in every),
-            unreadable=sum(one.unreadable for one in every),
-            working_rules=sum(one.working_rules for one in every),
-            catalog_bytes=sum(one.catalog_bytes for one in every),
-            oldest=min((one.oldest for one in every if one.oldest), default=None),
-            newest=max((one.newest for one in every if one.newest), default=None),
-        )
+        """The entries of all, counted; nothing else is."""
+        return Sizes(sum((Counter(one.sizes().entries) for one in self._all), Counter()))
 
 
 def _created(light: Light) -> tuple[object, ...]:

@@ -15,9 +15,9 @@ from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import markdown
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.checking import checked
+from ai_lessons.library.reports import Refreshed
 from ai_lessons.library.secrets import secret_scan
 from ai_lessons.library.sharing.incoming import as_doc, take
-from ai_lessons.library.writes import Refreshed
 from ai_lessons.repository.outside import Outside, expanded
 from ai_lessons.repository.running.trust import Trust
 from ai_lessons.repository.sources import Sources

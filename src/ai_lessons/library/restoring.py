@@ -20,7 +20,7 @@ from ai_lessons.errors import (
     UnsavedEdits,
     UsageError,
 )
-from ai_lessons.knowledge import config, layout, migrations
+from ai_lessons.knowledge import config, layout
 from ai_lessons.knowledge.entries import Kind, handle
 from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.knowledge.texts import decode
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from ai_lessons.index.catalog_reading import Location
+    from ai_lessons.knowledge.config import Migration
     from ai_lessons.knowledge.entries import Entry
-    from ai_lessons.knowledge.migrations import Migration
     from ai_lessons.library.opened import Library
     from ai_lessons.library.rules.rule_answers import Suggested
     from ai_lessons.library.session import Parts
@@ -342,7 +342,7 @@ class Migrated:
     notes: tuple[str, ...] = ()
 
 
-def migrate(library: Library, *, dry_run: bool = False, steps: Mapping[int, Migration] = migrations.STEPS) -> Migrated:
+def migrate(library: Library, *, dry_run: bool = False, steps: Mapping[int, Migration] = config.STEPS) -> Migrated:
     """Bring the repository's files to the format of this program, in one commit, after a snapshot.
 
     Rules stay as they were approved. `steps` are those of this program.
@@ -359,7 +359,7 @@ def migrate(library: Library, *, dry_run: bool = False, steps: Mapping[int, Migr
     now = _files(parts)
     changes = [
         Change(path, data, expect=blob_id(now[path]) if path in now else None)
-        for path, data in sorted(migrations.plan(now, old, new, steps).items())
+        for path, data in sorted(config.migrated_files(now, old, new, steps).items())
     ]
     paths = (*(one.path for one in changes), layout.CONFIG_PATH)
     _refuse_edits(parts, (path for path in paths if path in {*now, layout.CONFIG_PATH}))

@@ -31,28 +31,15 @@ if TYPE_CHECKING:
     from ai_lessons.library.indexing import Indexing
     from ai_lessons.library.model import Embedders
     from ai_lessons.library.options import Options
+    from ai_lessons.library.reports import Written
     from ai_lessons.library.usage import Usages
-    from ai_lessons.library.writes import Written
     from ai_lessons.repository.commit import Committer
     from ai_lessons.repository.history import History
-
-    Parse = Callable[[str, bytes, bytes | None], Entry]
 
 CATALOG_FILE = "catalog.sqlite"
 
 _LATER = re.compile(rb"^format:(?![ \t]*1[ \t]*(?:#|\r?$))", re.MULTILINE)
 """Settings that state another format than the first one: only those are read before somebody asks for them."""
-
-
-def _parser(parsed: Mapping[str, tuple[bytes, Entry]] = MappingProxyType({})) -> Parse:
-    """What reads an entry; files whose bytes are those of `parsed` were read a moment ago."""
-    from ai_lessons.knowledge.reading import read_entry
-
-    def read(path: str, data: bytes, side: bytes | None) -> Entry:
-        known = parsed.get(path)
-        return known[1] if known and known[0] == data and side is None else read_entry(path, data, side)
-
-    return read if parsed else read_entry
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
@@ -117,10 +104,13 @@ class Parts:
 
         `parsed` may hold, by path, the bytes of new files and the entries that they were found to be.
         """
+
+        def read(path: str, data: bytes, side: bytes | None) -> Entry:
+            known = parsed.get(path)
+            return known[1] if known and known[0] == data and side is None else self.parsed(path, data, side)
+
         self._skipped.clear()
-        self._refreshed = self.catalog.refresh(
-            self._scan, self.store.read, lambda: _parser(parsed), self.options.progress
-        )
+        self._refreshed = self.catalog.refresh(self._scan, self.store.read, lambda: read, self.options.progress)
         self.rules.bring(self.catalog)
         statements.attest(self)
         self._place = self._where()
@@ -268,6 +258,13 @@ class Parts:
                 return None if relative == "." else relative
         return None
 
+    @staticmethod
+    def parsed(path: str, data: bytes, side: bytes | None = None) -> Entry:
+        """What these bytes are; see `read_entry`, which loads YAML."""
+        from ai_lessons.knowledge.reading import read_entry
+
+        return read_entry(path, data, side)
+
     def load(self, entry_id: str) -> tuple[Entry, str]:
         """The entry as its files are on disk, and the text of the file that holds its frontmatter.
 
@@ -277,11 +274,11 @@ class Parts:
         place = self.catalog.locate(entry_id)
         if place.approved and place.hash:
             approved = self.rules.text(entry_id, place.hash)
-            return _parser()(place.path, approved, None), approved.decode("utf-8", "replace")
+            return self.parsed(place.path, approved, None), approved.decode("utf-8", "replace")
         side = self.store.read(place.side_path) if place.side_path else None
         outside = place.hash is None
         data = b"" if outside else self.store.read(place.path)
-        entry = _parser()(place.path, data, side)
+        entry = self.parsed(place.path, data, side)
         own = side if side is not None else b"" if entry.code else data
         return entry, own.decode("utf-8", "replace")
 
@@ -360,7 +357,7 @@ class Parts:
         lights = self.current(parsed).many(ids)
         said = (*notes, *_said(applied))
         found = (lights[one] for one in dict.fromkeys(ids) if one in lights)
-        written = library.writes.Written
+        written = library.reports.Written
         return tuple(written(x.id, x.handle, x.kind, x.title, x.path, applied.commit, said, x.tier) for x in found)
 
     def written_one(self, entry: Entry, applied: Applied, notes: Sequence[str] = ()) -> Written:
@@ -370,7 +367,7 @@ class Parts:
         lost = (f"{entry.path} was written, and is not there any more",) if gone else ()
         self._place = self._place or self._where()
         said = (*notes, *_said(applied), *lost)
-        return library.writes.Written(
+        return library.reports.Written(
             entry.id, name, entry.kind, entry.title, entry.path, applied.commit, said, self.options.tier
         )
 

@@ -35,10 +35,10 @@ def admin() -> None:
 @pass_call
 def init(call: Call, path: str | None, from_url: str | None, no_hooks: bool, team: bool, starters: bool) -> None:
     """Make a knowledge repository, or complete one. A folder that is full already is taken as it is."""
-    from ai_lessons.library.setup import init_repository
-
     place = call.settings.cwd / path if path else call.root
-    done = init_repository(place, call.options(), from_url=from_url, hooks=not no_hooks, team=team, starters=starters)
+    done = library.setup.init_repository(
+        place, call.options(), from_url=from_url, hooks=not no_hooks, team=team, starters=starters
+    )
     call.answer(done, render_jobs.initialised)
 
 
@@ -70,11 +70,7 @@ def doctor(call: Call) -> int:
 @pass_call
 def tiers(call: Call) -> None:
     """Which repositories are read and written from where you stand, and why."""
-    from ai_lessons.doors import render_jobs
-    from ai_lessons.library.opened import tier_states
-
-    found = tier_states(call.root, call.options())
-    call.answer(found, render_jobs.tiers)
+    call.answer(library.opened.tier_states(call.root, call.options()), render_jobs.tiers)
 
 
 @admin.command("stats", examples=["ai-lessons admin stats"])

@@ -18,7 +18,7 @@ from ai_lessons.doors.cli.completion import offer
 from ai_lessons.doors.terminal import clean, is_terminal, line
 from ai_lessons.errors import AiLessonsError, UsageError
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library.writes import LessonDraft
+from ai_lessons.library.reports import LessonDraft
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -63,7 +63,7 @@ def review(call: Call, only_list: bool, kept: str | None, injections: int) -> No
     if kept:
         call.answer((library.editing.keep(call.library, kept),), render_jobs.writes)
         return
-    found = library.reviewing.review(call.library, injections)
+    found = library.validating.review(call.library, injections)
     asked = call.can_ask and is_terminal(sys.stdout) and not call.settings.agent
     if only_list or not asked or not found:
         call.answer(found, render_jobs.outdated, paged=True)

@@ -32,12 +32,12 @@ from ai_lessons.doors.cli.parsing import NewLink, OneOf, changes, flat
 from ai_lessons.doors.terminal import is_terminal
 from ai_lessons.errors import Refused, UsageError
 from ai_lessons.knowledge.entries import Kind, Relation
-from ai_lessons.library.writes import LessonDraft, ResourceDraft
+from ai_lessons.library.reports import LessonDraft, ResourceDraft
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ai_lessons.library.writes import Imported, Written
+    from ai_lessons.library.reports import Imported, Written
 
 RELATION = OneOf(Relation, "relation")
 HOW_SURE = f"How sure it is: {CONFIDENCE.listed}."

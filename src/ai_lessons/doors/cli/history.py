@@ -47,7 +47,7 @@ def graph(call: Call, refs: tuple[str, ...], form: str, depth: int, limit: int) 
     """Draw what is linked: around these entries, or everything."""
     from ai_lessons.doors import render_graph
 
-    drawn = library.graphs.graph(call.library, refs, depth=depth, most=limit)
+    drawn = library.relating.graph(call.library, refs, depth=depth, most=limit)
     call.answer(drawn, render_graph.FORMATS[form], paged=form == "text")
 
 

@@ -43,7 +43,7 @@ def register_admin(group: click.Group) -> None:
 @pass_call
 def feedback(call: Call, ref: str, outcome: str, note: str) -> None:
     """Say how an entry did: helpful, ignored or contradicted. Its confidence moves by that."""
-    call.answer(library.feedback.feedback(call.library, ref, outcome, note), render_usage.feedback)
+    call.answer(library.editing.feedback(call.library, ref, outcome, note), render_usage.feedback)
 
 
 @click.command(
@@ -79,11 +79,11 @@ def _params(
         raise UsageError("which parameter?", hint="ai-lessons admin params lists them")
     opened = call.library
     if reset:
-        return library.params.params_reset(opened, name)
+        return library.health.params_reset(opened, name)
     if name is not None and value is not None:
-        return library.params.params_set(opened, name, value)
+        return library.health.params_set(opened, name, value)
     return (
-        library.params.params_bounds(opened, name, low, high)
+        library.health.params_bounds(opened, name, low, high)
         if name is not None and bounds
-        else library.params.params(opened, name)
+        else library.health.params(opened, name)
     )

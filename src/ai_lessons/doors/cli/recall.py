@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ai_lessons import library
-from ai_lessons.doors import render
+from ai_lessons.doors import encode, render, render_rules, render_usage
 from ai_lessons.doors.cli import history
 from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Group
@@ -230,7 +230,6 @@ def list_(call: Call, /, every: bool, **given: Any) -> None:
 @pass_call
 def context(call: Call, /, explain: bool, **given: Any) -> None:
     """Show the rules and lessons for what one is about to do."""
-    from ai_lessons.doors import encode, render_rules, render_usage
 
     def text(found: Context, view: View) -> str:
         return explained(render_rules.context(found, view), view)

@@ -21,8 +21,8 @@ from ai_lessons.knowledge.entries import Category, Confidence, Kind, Relation, S
 from ai_lessons.library.answers import ContextQuery, Query
 from ai_lessons.library.opened import Library
 from ai_lessons.library.promotion.promotions import PromotionRequest
+from ai_lessons.library.reports import LessonDraft, ResourceDraft
 from ai_lessons.library.rules.rule_answers import RuleDraft
-from ai_lessons.library.writes import LessonDraft, ResourceDraft
 
 T = TypeVar("T")
 Ctx = Context[Any, Any]
@@ -233,7 +233,7 @@ class Tools:
         note: str = "",
     ) -> CallToolResult:
         """Say how an entry did: its confidence learns from it."""
-        done = self._write(ctx, lambda opened: library.feedback.feedback(opened, id, outcome, note))
+        done = self._write(ctx, lambda opened: library.editing.feedback(opened, id, outcome, note))
         return answer(told(render_usage.feedback(done, self._view), done.notes), shapes.encoded(done))
 
     def mark_wrong(self, ctx: Ctx, id: str, reason: str = "") -> CallToolResult:  # noqa: A002

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT
-from ai_lessons.knowledge.specifics import Names
+from ai_lessons.knowledge.evaluation import Names
 from ai_lessons.library.options import ENTERPRISE, PROJECT
 from ai_lessons.repository.commit_builder import author_here
 

@@ -15,7 +15,7 @@ from ai_lessons.knowledge.entries import Kind, Status
 from ai_lessons.knowledge.evaluation import EvaluationReport, Facts, Similar, examine, plain, render
 from ai_lessons.knowledge.generic import diff
 from ai_lessons.knowledge.origins import original_of
-from ai_lessons.learning import folding
+from ai_lessons.learning import fold
 from ai_lessons.library.checking import checked
 from ai_lessons.library.governance import governing
 from ai_lessons.library.governance.governing import Move, PolicyVerdict
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.knowledge.specifics import Names
+    from ai_lessons.knowledge.evaluation import Names
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import Parts
 
@@ -187,14 +187,14 @@ class _Way:
         """Where a lesson begins that did well or badly: as one that is derived from it would here."""
         light = self._light
         told = self._source.usages.tallies([light.id]).get(light.id)
-        own = folding.prior(light.details.get("confidence"))
+        own = fold.prior(light.details.get("confidence"))
         start = light.details.get("start")
         if light.kind is Kind.LESSON and told is not None and told.outcomes:
             used = self._source.usages.of(light)
-            start = folding.inherited(own, [folding.UsageTally(told, used.alpha, used.beta)])
+            start = fold.inherited(own, [fold.UsageTally(told, used.alpha, used.beta)])
         if not isinstance(start, float):
             return None
-        return folding.PRIOR_STRENGTH * start, folding.PRIOR_STRENGTH * (1 - start)
+        return fold.PRIOR_STRENGTH * start, fold.PRIOR_STRENGTH * (1 - start)
 
     @property
     def _proposes(self) -> bool:
