@@ -210,28 +210,6 @@ def test_a_dry_run_says_the_same_and_writes_nothing(world: World, other: Library
     assert git(tmp_path / "other", "log", "-1", "--format=%s") == "Add lesson: One"
 
 
-def test_counts_of_another_tool_become_events_once(other: Library, tmp_path: Path) -> None:
-    stats = {
-        "times_injected": 5,
-        "times_helpful": 3,
-        "times_ignored": 1,
-        "times_contradicted": 1,
-        "last_used": "2026-10-05T00:00:00Z",
-    }
-    content = {"description": "d", "insight": "An insight"}
-    one = {"id": "018d3f2e-8c00-7000-8000-000000000001", "scope": "Global", "category": "Solution", "content": content,
-           "confidence": 0.5, "created_at": "2026-10-01", "source": "UserCreated", "usage_stats": stats}  # fmt: skip
-    (tmp_path / "k.json").write_text(json.dumps({"version": 1, "learnings": [one], "params": [], "relations": []}))
-    done = import_bundle.import_file(other, tmp_path / "k.json", "groove")
-    assert (done.events, done.params, done.skipped) == (5 + 3 + 1 + 1, 0, ())
-    usage = browsing.show(other, done.written[0].id).usage
-    assert usage is not None
-    assert (usage.times_injected, usage.times_helpful, usage.last_used) == (5, 3, "2026-10-05T00:00:00Z")
-    assert (usage.alpha, round(usage.beta, 6)) == (4.0, 2.6)
-    again = import_bundle.import_file(other, tmp_path / "k.json", "groove")
-    assert (again.written, again.events, again.unchanged) == ((), 0, 1)
-
-
 def test_an_entry_whose_place_is_taken_goes_beside_it(world: World, other: Library, tmp_path: Path) -> None:
     world.write("jira/docs/unversioned/api.md", lesson(OTHER, "API").replace("lesson", "doc"))
     exporting.export_file(world.library, tmp_path / "k.json")

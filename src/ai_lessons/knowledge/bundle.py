@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64decode, b64encode
-from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import sha256
 from math import isnan
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
 WORDS = {"very-low": 0.1, "low": 0.3, "medium": 0.5, "high": 0.7, "very-high": 0.9}
 """The author's word on a lesson as the probability that other tools keep in its place."""
 
-EPOCH = "1970-01-01T00:00:00Z"
-
 
 class Item(NamedTuple):
     """One entry that comes in: the bytes of its file, and of a script's side file. `where` names it in its source."""
@@ -47,13 +44,11 @@ class Item(NamedTuple):
 class Bundle(NamedTuple):
     """What a source holds: entries, and what of it cannot be read, as (where, reason).
 
-    `tallies` are counts by word of what happened to an entry, with `last_used` (ISO 8601 or empty), by its id; `events`
-    are whole events as JSON objects, which say the same more exactly.
+    `events` are whole events as JSON objects.
     """
 
     items: Sequence[Item] = ()
     damaged: Sequence[tuple[str, str]] = ()
-    tallies: Mapping[str, Mapping[str, Any]] = {}
     events: Sequence[Mapping[str, Any]] = ()
 
 
@@ -235,16 +230,7 @@ def read(text: str, name: str) -> Bundle:
             links[start].append(link)
     items = _each(document, "learnings", damaged, lambda raw, where: _learning(raw, where, links))
     items += _each(document, "files", damaged, _item)
-    if "events" in document:  # they say the same as the statistics, more exactly
-        return Bundle(
-            items, damaged, events=[one for one in _list(document, "events", damaged) if isinstance(one, dict)]
-        )
-    tallies = {}
-    for raw in _list(document, "learnings", []):
-        if isinstance(raw, dict) and isinstance(raw.get("usage_stats"), dict):
-            with suppress(_Damaged):
-                tallies[_ulid(raw.get("id"))] = _tallies(raw["usage_stats"], raw)
-    return Bundle(items, damaged, tallies)
+    return Bundle(items, damaged, [one for one in _list(document, "events", damaged) if isinstance(one, dict)])
 
 
 def _refuse(name: str) -> float:
@@ -333,14 +319,6 @@ def _ulid(said: Any) -> str:
         except ValueError:
             pass
     raise _Damaged(f"{str(said)[:60]!r} is not a UUID")
-
-
-def _tallies(said: Mapping[str, Any], raw: Mapping[str, Any]) -> dict[str, Any]:
-    counts = {word: said.get(f"times_{word}") for word in COUNTS}
-    last = moment(said.get("last_used")) or moment(raw.get("created_at"))
-    return {w: n for w, n in counts.items() if isinstance(n, int) and not isinstance(n, bool) and n > 0} | {
-        "last_used": drafts.stamp(last) if last else EPOCH
-    }
 
 
 def _item(raw: Any, where: str) -> Item:

@@ -137,7 +137,7 @@ def _begin(parts: Reading, event: AgentEvent, project: str | None) -> Told:
         notes.append(f"the proposals cannot be counted: {error.message}")
     with agent_sessions.opened(state, event.session) as session:
         if event.forgotten:
-            session.forget_shown(event.agent)
+            session.shown.pop(event.agent, None)
         fresh = set(session.fresh(event.agent, (light.id for light in (*found.rules, *found.lessons))))
     rules, lessons = _only(found.rules, fresh), _only(found.lessons, fresh)
     library.contexts.record(parts, found._replace(rules=rules, lessons=lessons))

@@ -12,7 +12,6 @@ from ai_lessons.knowledge import agent_rules, bundle, drafts
 from ai_lessons.knowledge.bundle import Item
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind
 from ai_lessons.learning import events
-from ai_lessons.learning.fold import DEFINITIONS
 from ai_lessons.library.checking import project_name
 from ai_lessons.repository import agent_files
 from ai_lessons.repository.events import EventLog
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Entry, Light
     from ai_lessons.learning.events import Event
-    from ai_lessons.learning.fold import ParameterState
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import Parts
 
@@ -133,29 +131,10 @@ def _document(parts: Parts, found: Sequence[tuple[Entry, Item]]) -> dict[str, An
         "version": bundle.VERSION,
         "exported_at": drafts.stamp(parts.options.now()),
         "learnings": [bundle.learning(entry, file, usages[entry.id]) for entry, file in lessons],
-        "params": [_param(one) for one in parts.usages.parameters().values()],
+        "params": [],  # the events say how they were moved
         "relations": bundle.relations([entry for entry, _ in found], [entry.id for entry, _ in lessons]),
         "files": [{"kind": entry.kind.value, **bundle.kept(file)} for entry, file in others],
         "events": _events(parts, {entry.id for entry, _ in found}),
-    }
-
-
-def _param(one: ParameterState) -> dict[str, Any]:
-    """A parameter as a distribution over its range; the range and the setting in its own unit beside it."""
-    about = DEFINITIONS[one.name]
-    return {
-        "name": one.name,
-        "param": {
-            "value": round(one.position, 9),
-            "uncertainty": round(one.uncertainty, 9),
-            "observations": one.observations,
-            "prior_alpha": round(one.alpha, 9),
-            "prior_beta": round(one.beta, 9),
-        },
-        "updated_at": one.updated_at or bundle.EPOCH,
-        "setting": round(one.value, 9),
-        "range": [about.low, about.high],
-        "bounds": [one.low, one.high],
     }
 
 

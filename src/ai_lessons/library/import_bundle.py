@@ -8,13 +8,11 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, Problem, UsageError
 from ai_lessons.knowledge import drafts, layout, markdown
-from ai_lessons.knowledge.bundle import EPOCH, beside, moment
+from ai_lessons.knowledge.bundle import beside
 from ai_lessons.knowledge.entries import Kind, handle
 from ai_lessons.knowledge.reading import stated_id
 from ai_lessons.knowledge.relations import wrong_kinds
@@ -35,7 +33,7 @@ from ai_lessons.repository.proposal.proposing import Wish
 from ai_lessons.repository.store import Applied, Change
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from collections.abc import Set as AbstractSet
     from pathlib import Path
     from typing import Any
@@ -46,9 +44,6 @@ if TYPE_CHECKING:
     from ai_lessons.library.opened import Library
     from ai_lessons.library.rules.rule_desk import ProposalContext
     from ai_lessons.library.session import Parts
-
-MOST = 1000
-"""Events of one word that are made from the counts of one entry: more of the same hardly moves a confidence."""
 
 _EVENT_ID = re.compile(rb'"id": ?"([0-7][0-9A-HJKMNP-TV-Z]{25})"')
 
@@ -303,14 +298,9 @@ def propose_files(
 def _bring_events(
     parts: Parts, bundle: Bundle, arrived: AbstractSet[str], *, dry_run: bool
 ) -> tuple[int, int, tuple[str, ...]]:
-    """Write down the events of a bundle that are not here yet: how many, about how many parameters, and notes.
-
-    Counts become events only for entries that are new.
-    """
+    """Write down the events of a bundle that are not here yet: how many, about how many parameters, and notes."""
     known = arrived | {place.id for place in parts.catalog.locations()}
     wanted = [one for one in map(_event, bundle.events) if one and (one.entry in known or one.entry in DEFINITIONS)]
-    for entry, tallies in bundle.tallies.items():
-        wanted += _of_tallies(entry, tallies) if entry in arrived else ()
     log = EventLog(parts.store.root, parts.store.state_dir)
     there = {name.decode() for file in log.files() for name in _EVENT_ID.findall(file.read())} if wanted else set()
     new = {one.id: one for one in wanted if one.id not in there}
@@ -326,18 +316,6 @@ def _event(said: Mapping[str, Any]) -> Event | None:
     if one is None or one.event not in {*events.USES, *events.TURNS}:
         return None
     return one._replace(note="") if one.note and secret_scan.secrets_in(one.note) else one
-
-
-def _of_tallies(entry: str, tallies: Mapping[str, Any]) -> Iterator[Event]:
-    """Events of this century whose ids are the same wherever they are made."""
-    at = str(tallies.get("last_used") or EPOCH)
-    found = moment(at) if at.startswith("20") else None
-    at = at if found else "2000-01-01T00:00:00Z"
-    milliseconds = int((found or datetime(2000, 1, 1, tzinfo=UTC)).timestamp() * 1000)
-    for word in (events.INJECTED, *events.OUTCOMES):
-        for number in range(min(int(tallies.get(word, 0)), MOST)):
-            said = sha256(json.dumps([entry, word, number]).encode()).digest()[:10]
-            yield events.Event(events.event_id(milliseconds, said), at, word, entry)
 
 
 def _append(log: EventLog, new: Sequence[Event]) -> None:
