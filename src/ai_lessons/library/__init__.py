@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from ai_lessons.library import agent_hooks as agent_hooks
     from ai_lessons.library import browsing as browsing
     from ai_lessons.library import contexts as contexts
     from ai_lessons.library import editing as editing
