@@ -90,7 +90,7 @@ def import_file(
 ) -> Ported:
     """Take over what a file or folder of another tool holds: entries in one commit, rules as proposals.
 
-    `groove`, `ai-lessons-sqlite`, `markdown` or `agents-md`. Twice adds nothing; what is here already stays as it
+    `form` is one of `import_sources.FORMS`. Twice adds nothing; what is here already stays as it
     is; damaged parts are left out and named. `dry_run` only says what would be done.
 
     Raises:

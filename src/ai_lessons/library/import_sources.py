@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sqlite3
@@ -13,13 +14,14 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, UsageError
-from ai_lessons.knowledge import agent_rules, bundle, drafts, layout, markdown
+from ai_lessons.knowledge import agent_rules, bundle, drafts, layout, markdown, patterns
 from ai_lessons.knowledge.bundle import Bundle, Item, made_id, moment, one_line, word_of
-from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Category, Kind, Relation, Source
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Category, Kind, Relation, Source, Status
 from ai_lessons.knowledge.reading import stated_id
 from ai_lessons.knowledge.scopes import project_of
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library.checking import project_name
+from ai_lessons.library.lesson_writing import CONFIDENCE
 from ai_lessons.repository import outside
 from ai_lessons.repository.files import READ_LIMIT, translated
 
@@ -27,10 +29,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
 
+    from ai_lessons.knowledge.entries import Pattern
     from ai_lessons.library.answers import Progress
 
-GROOVE, SQLITE, MARKDOWN, AGENTS = "groove", "ai-lessons-sqlite", "markdown", "agents-md"
-FORMS = (GROOVE, SQLITE, MARKDOWN, AGENTS)
+GROOVE, LOG, SQLITE, MARKDOWN, AGENTS = "groove", "lessons-jsonl", "ai-lessons-sqlite", "markdown", "agents-md"
+FORMS = (GROOVE, LOG, SQLITE, MARKDOWN, AGENTS)
+
+Row = dict[str, Any]
 
 LIMIT = 512 * 1024 * 1024
 """Bytes of an export that we read."""
@@ -54,10 +59,12 @@ def read_source(file: Path, form: str, project: str | None, now: datetime, progr
         raise NotFound("file", str(file), hint="name the file or folder to import")
     if form not in FORMS:
         raise UsageError(f"no form {form!r}", hint="one of: " + ", ".join(FORMS))
-    if project and form in {GROOVE, SQLITE}:
+    if project and form in {GROOVE, LOG, SQLITE}:
         raise UsageError(f"{form} says itself which project an entry belongs to", hint="leave --project out")
     if form == GROOVE:
         return bundle.read(decode(outside.read(file, LIMIT)[0], str(file)), str(file))
+    if form == LOG:  # bytes that are no UTF-8 damage their line alone
+        return read_log(outside.read(file, LIMIT)[0].decode("utf-8", "replace").removeprefix("\ufeff"), file.name)
     if form == SQLITE:
         return read_database(file, now)
     if form == MARKDOWN:
@@ -123,6 +130,76 @@ def _is_file(path: Path) -> bool:
     return path.exists() and stat.S_ISREG(path.lstat().st_mode)
 
 
+# --- the log of another tool: an append-only `lessons.jsonl`, in which the latest entry of an id wins ---
+
+_STATUS = {"active": Status.ACTIVE, "promoted": Status.PROMOTED, "deleted": Status.WRONG, "wrong": Status.WRONG}
+_SAME = ("created", "when", "action", "do", "because", "scope")
+"""What of the first entry of an id makes our id of it, so that a log that has grown is known again."""
+
+
+def read_log(text: str, name: str) -> Bundle:
+    """The lessons of a log in the order in which they came; lines that are none are damaged."""
+    rows: dict[str, tuple[int, Row, Row]] = {}
+    damaged = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError):
+            damaged.append((f"{name}:{number}", "not JSON"))
+            continue
+        known = entry.get("id") if isinstance(entry, dict) else None
+        if not isinstance(known, str | int) or not str(known).strip():
+            damaged.append((f"{name}:{number}", "no entry with an id"))
+            continue
+        start, first, last = rows.get(str(known), (number, entry, {}))
+        rows[str(known)] = (start, first, {**last, **entry})
+    items = []
+    for number, first, last in rows.values():
+        where = f"{name}:{number}"
+        try:
+            items.append(_logged(where, first, last))
+        except AiLessonsError as error:
+            damaged.append((where, error.message))
+    return Bundle(items, damaged)
+
+
+def _logged(where: str, first: Row, last: Row) -> Item:
+    """One lesson: its first entry, and all its entries laid over each other."""
+    status = _STATUS.get(str(last.get("status") or "active"))
+    if status is None:
+        raise UsageError(f"no status {last['status']!r}")
+    pattern = _pattern(last)
+    said = first.get("created") or last.get("created")
+    created = moment(said)
+    if created is None:
+        raise UsageError(f"created {said!r} is not a date")
+    origin = "user" if last.get("from") == "user" else "ai"
+    fields = drafts.lesson_fields(
+        made_id(str(first.get("id")), *(first.get(key) for key in _SAME), created=created), drafts.stamp(created),
+        title=patterns.title_of(pattern), confidence=CONFIDENCE[origin], origin=origin, when=pattern.when,
+        do=None if pattern.negative else pattern.action, dont=pattern.action if pattern.negative else None,
+        because=pattern.because,
+    )  # fmt: skip
+    fields["status"] = status.value
+    fields |= {key: " ".join(str(last[key]).split()) for key in ("reason", "promoted_to") if last.get(key)}
+    project = project_name(str(last.get("scope") or GLOBAL_PROJECT))
+    path = layout.lesson_path(project, fields["title"], fields["id"], fields["created"])
+    return Item(where, path, markdown.render(fields, "").encode())
+
+
+def _pattern(entry: Row) -> Pattern:
+    """From its parts, or from the one text that some logs have."""
+    if isinstance(entry.get("pattern"), str) and not entry.get("when"):
+        return patterns.parse(entry["pattern"])
+    parts = {key: str(entry[key]) for key in ("when", "do", "dont", "because") if entry.get(key) is not None}
+    action = parts.get("dont", parts.get("do"))
+    negative = "dont" in parts or str(entry.get("action")) in {"dont", "don't", "do not"}
+    do, dont = (None, action) if negative else (action, None)
+    return patterns.build(parts.get("when"), do, dont, parts.get("because"))
+
+
 # --- the SQLite database of the predecessor: a foreign file, of which a copy is opened ---
 
 _HEADER = b"SQLite format 3\0"
@@ -134,8 +211,6 @@ _LISTS = {"tags": "tag", "contexts": "context", "versions": "version"}
 """What has a table of its own for each main table (`lesson_tags`), and the column of it."""
 
 _TABLES = (*_MAIN, "edges", "rule_links", *(f"{one[:-1]}_{name}" for one in _MAIN for name in _LISTS))
-
-Row = dict[str, Any]
 
 
 def read_database(file: Path, now: datetime) -> Bundle:

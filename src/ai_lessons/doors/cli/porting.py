@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ai_lessons import library
-from ai_lessons.doors import encode, render_jobs, render_porting
+from ai_lessons.doors import encode, render_porting
 from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Command
 from ai_lessons.errors import UsageError
@@ -89,11 +89,6 @@ def import_file(call: Call, file: str, form: str | None, project: str | None, dr
     """
     place = call.settings.cwd / Path(file).expanduser()
     form = form or guess(place)
-    if form == LOG:
-        if dry_run or project:
-            raise UsageError(f"{LOG} takes neither --dry-run nor --project", hint="its lessons say their scope")
-        take_over_lessons(call, file)
-        return
     done = library.import_bundle.import_file(call.library, place, form, project=project, dry_run=dry_run)
     call.answer(done, render_porting.ported)
 
@@ -117,12 +112,6 @@ def guess(file: Path) -> str:
     if found is None:
         raise UsageError(f"{file.name!r} does not say what it is", hint="say it: --from " + "|".join(FORMATS))
     return found
-
-
-def take_over_lessons(call: Call, file: str | None) -> None:
-    """Import a log of lessons; None: the one in its usual place."""
-    place = call.settings.cwd / Path(file).expanduser() if file else call.settings.lesson_log
-    call.answer(library.lesson_log.import_log(call.library, place), render_jobs.imported)
 
 
 @click.command("migrate", cls=Command, examples=["ai-lessons admin migrate", "ai-lessons admin migrate --dry-run"])
