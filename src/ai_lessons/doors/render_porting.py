@@ -89,14 +89,6 @@ def taken(value: Snapshot, _view: View) -> str:
     )
 
 
-def snapshots(values: Sequence[Snapshot], view: View) -> str:
-    """One line a snapshot."""
-    if not values:
-        return "No snapshot yet. Every commit is one, too: git log"
-    rows = [(line(one.name), line(one.commit)[:10], line(one.when), line(one.message)) for one in values]
-    return "\n".join(table(("NAME", "COMMIT", "MADE", "SAYS"), rows, view, flexible=(3,)))
-
-
 def restored(value: Restored, view: View) -> str:
     """Which files came back or went, and which rules wait."""
     when = line(value.when)

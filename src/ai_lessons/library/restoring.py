@@ -1,6 +1,6 @@
 """Going back to a snapshot, a date or a revision, and forward to a newer file format: a new commit, never a reset.
 
-Only entries come back: settings, signed records and rejections stay. A rule comes back as a proposal.
+Only entries come back: settings, signed records and rejections stay. A rule that is named comes back as a proposal.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from ai_lessons.repository.proposal.proposals import Repository
     from ai_lessons.repository.snapshots import Then
 
-__all__ = ["Migrated", "Restored", "Snapshot", "list_snapshots", "migrate", "restore", "snapshot"]
+__all__ = ["Migrated", "Restored", "Snapshot", "migrate", "restore", "snapshot"]
 
 _HANDLE = re.compile(r"(?:[LRDS]-)?([0-9A-HJKMNP-TV-Z]{4,26})", re.IGNORECASE)
 _RELEVANT = 70_000
@@ -94,11 +94,6 @@ def snapshot(library: Library, name: str | None = None) -> Snapshot:
     return replace(made, notes=tuple(notes))
 
 
-def list_snapshots(library: Library) -> tuple[Snapshot, ...]:
-    """Every snapshot (annotated tag), newest first."""
-    return snapshots.listed(library.primary.store.worktree)
-
-
 def _save(parts: Parts) -> None:
     """Commit what waits.
 
@@ -118,8 +113,8 @@ def _save(parts: Parts) -> None:
 def restore(library: Library, ref: str | None, to: str, *, every: bool = False, dry_run: bool = False) -> Restored:
     """Bring one entry, or all of them, back to what they were at `to`: a date, a tag or any revision.
 
-    One new commit; edits that are in no commit yet get one first. A rule comes back as a proposal. Settings and
-    what decides about rules stay. `dry_run` only says what would be done.
+    One new commit; edits that are in no commit yet get one first. A rule comes back as a proposal, and only where it
+    is named. Settings and what decides about rules stay. `dry_run` only says what would be done.
 
     Raises:
         NotFound: no such commit, or no such entry in it. AmbiguousName: several. UsageError: neither one entry nor
@@ -137,9 +132,9 @@ def restore(library: Library, ref: str | None, to: str, *, every: bool = False, 
         past = _Past(parts, repo, source)
         entry = None if ref is None else past.find(ref)
         changes = _changes(past, entry)
-        rules = _rules_of(past, entry)
+        rule = {entry.path: past.data(entry.path)} if entry and entry.kind is Kind.RULE else {}
         if not dry_run:
-            secret_gate.refuse(parts, {path: data for then in rules.values() for path, data in then.items()})
+            secret_gate.refuse(parts, rule)
             parts.refuse_secrets(changes)
             _keep(parts, changes)
     applied = Applied(None)
@@ -147,7 +142,7 @@ def restore(library: Library, ref: str | None, to: str, *, every: bool = False, 
         what, named = (f"{entry.kind}: {entry.title}", [("Entry", entry.id)]) if entry else ("all entries", [])
         applied = parts.write(f"Restore {what} (to {to})", changes, [*named, ("Restored-from", source)])
     parts.current()
-    queued = _propose(parts, rules, source, dry_run=dry_run) if rules else ()
+    queued = _propose(parts, entry, rule, source, dry_run=dry_run) if entry and rule else ()
     written = tuple(one.path for one in changes if one.data is not None)
     removed = tuple(one.path for one in changes if one.data is None)
     when = snapshots.when(worktree, source)
@@ -287,39 +282,17 @@ def _refuse_edits(parts: Parts, paths: Iterable[str]) -> None:
         )
 
 
-def _rules_of(past: _Past, entry: Entry | None) -> dict[str, Mapping[str, bytes | None]]:
-    """Of each rule (or the one) the files that it had then, by its id."""
-    if entry is not None:
-        return {entry.id: {entry.path: past.data(entry.path)}} if entry.kind is Kind.RULE else {}
-    found: dict[str, dict[str, bytes | None]] = {rule: {} for rule in past.parts.catalog.rules_in_force()}
-    for path in past.then:
-        old = past.entry(path) if is_rule(path) else None
-        if old is not None and not old.derived:
-            found.setdefault(old.id, {})[path] = past.data(path)
-    return dict(found)
-
-
 def _propose(
-    parts: Parts, rules: Mapping[str, Mapping[str, bytes | None]], source: str, *, dry_run: bool
+    parts: Parts, rule: Entry, then: Mapping[str, bytes], source: str, *, dry_run: bool
 ) -> tuple[Suggested, ...]:
-    """A proposal for each rule whose files on the approval branch are not what they were then."""
-    made = []
+    """A proposal for the rule, if its files on the approval branch are not what they were then."""
     with desk(parts) as at:
-        for rule, then in sorted(rules.items()):
-            now = {path: blob for path, blob in at.trunk.view.files.items() if path in at.trunk.places(rule)}
-            if now == {path: blob_id(data) for path, data in then.items() if data is not None}:
-                continue
-            files = {**dict.fromkeys(sorted(now)), **then}
-            path, data = next((pair for pair in then.items()), (next(iter(now), ""), None))
-            text = data if data is not None else snapshots.data_of(at.repo, now[path])
-            try:
-                entry = read_entry(path, text)
-            except AiLessonsError:
-                continue  # what cannot be read was never in force, and no person could judge it
-            what = "removal" if not then else "edit" if now else "rule"
-            subject = f"Propose {what}: {entry.title}"
-            made.append(propose_files(at, entry, files, subject, f"commit {source[:10]}", dry_run=dry_run))
-    return tuple(made)
+        now = {path: blob for path, blob in at.trunk.view.files.items() if path in at.trunk.places(rule.id)}
+        if now == {path: blob_id(data) for path, data in then.items()}:
+            return ()
+        files: dict[str, bytes | None] = {**dict.fromkeys(sorted(now)), **then}
+        subject = f"Propose {'edit' if now else 'rule'}: {rule.title}"
+        return (propose_files(at, rule, files, subject, f"commit {source[:10]}", dry_run=dry_run),)
 
 
 # --- going to a newer file format ---

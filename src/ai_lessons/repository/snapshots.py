@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ai_lessons.repository.worktree import Worktree
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?(?:Z|[+-]\d{2}:?\d{2})?)?")
-_FIELDS = "%(refname:strip=2)%00%(*objectname)%00%(creatordate:iso-strict)%00%(contents:subject)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +63,8 @@ def take(worktree: Worktree, name: str, commit: str, message: str) -> Snapshot:
     done = git.run(worktree, "tag", "--annotate", "--no-sign", "--message", message, "--", name, commit)
     if done.code:
         raise StorageFailed(f"git made no tag: {done.err}")
-    return next(one for one in listed(worktree) if one.name == name)
-
-
-def listed(worktree: Worktree) -> tuple[Snapshot, ...]:
-    """Every annotated tag of a commit, newest first."""
-    done = git.run(worktree, "for-each-ref", f"--format={_FIELDS}", "--sort=-creatordate", "refs/tags")
-    rows = [row.split("\0") for row in done.text.splitlines()]
-    return tuple(Snapshot(row[0], row[1], row[2], row[3]) for row in rows if len(row) == 4 and row[1])
+    made = git.run(worktree, "for-each-ref", "--format=%(creatordate:iso-strict)", f"refs/tags/{name}").text
+    return Snapshot(name, commit, made, message)
 
 
 def commit_at(worktree: Worktree, said: str) -> str:

@@ -122,20 +122,12 @@ def migrate(call: Call, dry_run: bool) -> None:
     call.answer(library.restoring.migrate(call.library, dry_run=dry_run), render_porting.migrated)
 
 
-@click.command(
-    "snapshot", cls=Command, examples=["ai-lessons admin snapshot before-cleanup", "ai-lessons admin snapshot --list"]
-)
+@click.command("snapshot", cls=Command, examples=["ai-lessons admin snapshot before-cleanup"])
 @click.argument("name", required=False)
-@click.option("--list", "every", is_flag=True, help="Show the snapshots that there are.")
 @pass_call
-def snapshot(call: Call, name: str | None, every: bool) -> None:
-    """Remember how all is now, as a tag of git; `restore` goes back to it."""
-    if every:
-        if name:
-            raise UsageError("--list takes no name", hint="ai-lessons admin snapshot --list")
-        call.answer(library.restoring.list_snapshots(call.library), render_porting.snapshots)
-    else:
-        call.answer(library.restoring.snapshot(call.library, name), render_porting.taken)
+def snapshot(call: Call, name: str | None) -> None:
+    """Remember how all is now, as a tag of git; `restore` goes back to it, and `git tag -n` shows them all."""
+    call.answer(library.restoring.snapshot(call.library, name), render_porting.taken)
 
 
 @click.command(
@@ -155,7 +147,7 @@ def restore(call: Call, ref: str | None, every: bool, to: str, dry_run: bool) ->
     """Bring one entry, or all, back to what they were: by a new commit, never by a reset.
 
     A date alone means the end of that day. An entry that was deleted since is named by its handle or its path. A rule
-    comes back as a proposal; settings stay as they are.
+    that is named comes back as a proposal; with --all rules and settings stay as they are.
     """
     done = library.restoring.restore(call.library, ref, to, every=every, dry_run=dry_run)
     call.answer(done, render_porting.restored)
