@@ -15,11 +15,11 @@ from ai_lessons.errors import InvalidEntry, NotFound, Problem
 from ai_lessons.knowledge.entries import Kind, Light, Pattern
 from ai_lessons.knowledge.evaluation import EvaluationCheck, EvaluationFinding, EvaluationReport, Severity
 from ai_lessons.library.answers import Answer, Hit, Left, Listing, Related, Section, Shown
+from ai_lessons.library.exporting import Exported
 from ai_lessons.library.governance.enforced import Enforcement
+from ai_lessons.library.import_bundle import Ported
 from ai_lessons.library.lessons import LessonChange, LessonShown, Loaded
 from ai_lessons.library.opened import TierState
-from ai_lessons.library.porting.import_bundle import Ported
-from ai_lessons.library.porting.porting_export import Exported
 from ai_lessons.library.promotion.promotions import Promoted
 from ai_lessons.library.reports import Imported, Outdated, Written
 from ai_lessons.library.rules.rule_answers import Suggested
@@ -177,7 +177,7 @@ SHAPED: list[tuple[Any, Any]] = [
      {"handle": "L-1", "exit_code": 1, "timed_out": False, "stdout": "out", "stderr": "err", "omitted_bytes": 5}),
     (Ported((WRITTEN,), 0, (("p", "r"),), 1, 2, 3, (PROPOSED,), "c"),
      {"written": [WROTE], "unchanged": 0, "skipped": [{"path": "p", "reason": "r"}], "relations": 1, "params": 2,
-      "events": 3, "queued": [SAID], "commit": "c", "dry_run": False, "notes": [], "to_embed": 1}),
+      "events": 3, "queued": [SAID], "commit": "c", "dry_run": False, "notes": []}),
     (Exported("f", (("p", "written"),), skipped=(("q", "r"),)),
      {"form": "f", "files": [{"path": "p", "done": "written"}], "lessons": 0, "rules": 0, "docs": 0, "scripts": 0,
       "events": 0, "skipped": [{"path": "q", "reason": "r"}], "notes": []}),

@@ -14,6 +14,8 @@ from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library import (
     browsing,
     editing,
+    exporting,
+    import_bundle,
     importing,
     lesson_writing,
     recovering,
@@ -25,7 +27,6 @@ from ai_lessons.library import (
     validating,
 )
 from ai_lessons.library.lessons import Targets
-from ai_lessons.library.porting import import_bundle, porting_export
 from ai_lessons.library.reports import LessonDraft, ResourceDraft
 from ai_lessons.library.rules import rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
@@ -291,7 +292,7 @@ def test_an_export_that_holds_one_comes_in_only_with_its_reason(world: World, tm
         world.add("A token", SECRET)
     world.add("A token", SECRET, allow_secrets=[(mark_of(told.value), "revoked")])
     file = tmp_path / "all.json"
-    porting_export.export_file(world.library, file)
+    exporting.export_file(world.library, file)
     text = file.read_text()
     shutil.rmtree(world.root / "global")
     world.commit()

@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from ai_lessons.library import browsing as browsing
     from ai_lessons.library import contexts as contexts
     from ai_lessons.library import editing as editing
+    from ai_lessons.library import exporting as exporting
     from ai_lessons.library import health as health
+    from ai_lessons.library import import_bundle as import_bundle
     from ai_lessons.library import importing as importing
     from ai_lessons.library import indexing as indexing
-    from ai_lessons.library import lesson_log as lesson_log
+    from ai_lessons.library import installing as installing
     from ai_lessons.library import lesson_writing as lesson_writing
     from ai_lessons.library import lessons as lessons
-    from ai_lessons.library import migrating as migrating
     from ai_lessons.library import model as model
     from ai_lessons.library import multi_repository as multi_repository
     from ai_lessons.library import opened as opened
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
     from ai_lessons.library import validating as validating
     from ai_lessons.library.governance import enforced as enforced
     from ai_lessons.library.governance import governing as governing
-    from ai_lessons.library.porting import import_bundle as import_bundle
-    from ai_lessons.library.porting import porting_export as porting_export
     from ai_lessons.library.promotion import promoting as promoting
     from ai_lessons.library.rules import rule_audit as rule_audit
     from ai_lessons.library.rules import rule_count as rule_count
@@ -54,8 +53,6 @@ if TYPE_CHECKING:
 FOLDERS = {
     "enforced": "ai_lessons.library.governance.enforced",
     "governing": "ai_lessons.library.governance.governing",
-    "import_bundle": "ai_lessons.library.porting.import_bundle",
-    "porting_export": "ai_lessons.library.porting.porting_export",
     "promoting": "ai_lessons.library.promotion.promoting",
     "rule_audit": "ai_lessons.library.rules.rule_audit",
     "rule_count": "ai_lessons.library.rules.rule_count",

@@ -105,8 +105,9 @@ def _import(
     if not fresh:
         remember_sources(parts, sources)
         return Imported((), len(planned), tuple(skipped), None)
-    what = f"{draft.kind}: {fresh[0].entry.title}" if len(fresh) == 1 else f"{len(fresh)} {draft.kind}s"
-    trailers = [("Entry", fresh[0].entry.id)] if len(fresh) == 1 else []
+    first, alone = fresh[0].entry, len(fresh) == 1
+    what = f"{draft.kind}: {first.title}" if alone else f"{len(fresh)} {draft.kind}s"
+    trailers = [("Entry", first.id)] if alone else []
     changes = [change for one in fresh for change in one.changes]
     parts.options.progress("writing", 0, len(fresh))
     parts.keep_edits([change.path for change in changes if isinstance(change.expect, str)])
@@ -114,9 +115,8 @@ def _import(
     parts.options.progress("writing", len(fresh), len(fresh))
     remember_sources(parts, sources)
     if draft.kind is Kind.SCRIPT:
-        marks = (
-            (e.path, fingerprint(_script_bytes(parts, e), interpreter_of(e))) for e in (one.entry for one in fresh)
-        )
+        scripts = [one.entry for one in fresh]
+        marks = ((one.path, fingerprint(_script_bytes(parts, one), interpreter_of(one))) for one in scripts)
         Trust(parts.options.state_dir).add_all(marks)
     written = parts.written([one.entry.id for one in fresh], applied, parsed=parsed)
     return Imported(written, len(planned) - len(fresh), tuple(skipped), applied.commit, told_of(applied))

@@ -45,7 +45,7 @@ def take(file: Outside, sources: Sources, limits: Limits, source_path: str | Non
     limits.refuse_place(file.path)
     data, executable = outside.read(file.path)
     limits.refuse_content(file.path, data)
-    return Incoming(file, data, executable, source_path or _portable(file.path), sources.ref(file.path))
+    return Incoming(file, data, executable, source_path or _portable(file.path), sources.ref(file.path, data))
 
 
 def _portable(path: Path) -> str:

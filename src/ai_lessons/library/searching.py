@@ -73,7 +73,7 @@ def asked_versions(parts: Reading, query: Query) -> Versions:
     if len(named) == len(set(query.versions)):
         return Versions(named)
     from ai_lessons.knowledge.manifests import in_use
-    from ai_lessons.repository.code.code_manifests import manifests
+    from ai_lessons.repository.code_repository import manifests
 
     projects = [query.project] if query.project else [tally.name for tally in parts.catalog.projects()]
     files, left_out = manifests(parts.options.cwd)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from ai_lessons.library.agents.installing import Job
+    from ai_lessons.library.installing import Job
     from ai_lessons.library.opened import Library
     from ai_lessons.library.options import Options
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import Refused
 from ai_lessons.knowledge import frontmatter, layout, markdown, origins
+from ai_lessons.knowledge.bundle import beside
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind, Link, Relation
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.generic import generic, generic_words
 from ai_lessons.knowledge.origins import promoted
-from ai_lessons.knowledge.portable.bundle import beside
 from ai_lessons.knowledge.yaml_edit import REMOVE
 from ai_lessons.library import secret_scan
 from ai_lessons.library.running import interpreter_of

@@ -11,8 +11,9 @@ import json
 import os
 import time
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ai_lessons.repository.files import translated, write_all
 
@@ -27,29 +28,24 @@ KEPT_SECONDS = 7 * 24 * 3600
 _LIMIT = 1 << 20
 
 
+@dataclass
 class Session:
-    """The memory of one session while it is open."""
+    """The memory of one session while it is open. `shown` is by agent; `failing` and `failed` name attempts."""
 
-    def __init__(self, known: dict[str, Any]) -> None:
-        self._shown: dict[str, list[str]] = _lists(known.get("shown"))
-        self.failing: list[str] = _texts(known.get("failing"))
-        self.failed: list[str] = _texts(known.get("failed"))
-        self.said: list[str] = _texts(known.get("said"))
-        number = known.get("failures")
-        self.failures: int = number if isinstance(number, int) else 0
-        self.solved: bool = known.get("solved") is True
-        self.failed_last: bool = known.get("failed_last") is True
+    shown: dict[str, list[str]] = field(default_factory=dict)
+    failing: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+    failures: int = 0
+    solved: bool = False
+    failed_last: bool = False
 
     def fresh(self, agent: str, names: Iterable[str], limit: int | None = None) -> tuple[str, ...]:
         """Those of the names that this agent was not shown, at most `limit`; from now on they count as shown."""
-        shown = self._shown.setdefault(agent, [])
+        shown = self.shown.setdefault(agent, [])
         new = [name for name in dict.fromkeys(names) if name not in shown][:limit]
         shown += new
         return tuple(new)
-
-    def forget_shown(self, agent: str) -> None:
-        """The agent has lost what it was shown."""
-        self._shown.pop(agent, None)
 
     def note_failure(self, attempts: Iterable[str]) -> None:
         """Attempts failed."""
@@ -72,13 +68,6 @@ class Session:
         self.failing, self.failed, self.failures = [], [], 0
         self.solved = self.failed_last = False
 
-    def to_json(self) -> str:
-        """The whole memory, as it is kept."""
-        return json.dumps({
-            "shown": self._shown, "failing": self.failing, "failed": self.failed, "said": self.said,
-            "failures": self.failures, "solved": self.solved, "failed_last": self.failed_last,
-        })  # fmt: skip
-
 
 @contextmanager
 def opened(state_dir: Path, name: str) -> Iterator[Session]:
@@ -95,9 +84,9 @@ def opened(state_dir: Path, name: str) -> Iterator[Session]:
         with translated(str(file), writing=True):
             fcntl.flock(fd, fcntl.LOCK_EX)
             before = os.read(fd, _LIMIT)
-        session = Session(_parsed(before))
+        session = _parsed(before)
         yield session
-        after = session.to_json().encode()
+        after = json.dumps(vars(session)).encode()
         if after != before:
             with translated(str(file), writing=True):
                 os.lseek(fd, 0, os.SEEK_SET)
@@ -127,17 +116,15 @@ def _file(state_dir: Path, name: str) -> Path:
     return state_dir / FOLDER / f"{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}.json"
 
 
-def _parsed(data: bytes) -> dict[str, Any]:
+def _parsed(data: bytes) -> Session:
+    """What a file holds; nothing where it is half written by a process that was killed, or of another shape."""
+    session = Session()
     try:
         found = json.loads(data or b"{}")
-    except ValueError:  # half written by a process that was killed: it is only a memory
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _texts(value: object) -> list[str]:
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
-
-
-def _lists(value: object) -> dict[str, list[str]]:
-    return {str(key): _texts(names) for key, names in value.items()} if isinstance(value, dict) else {}
+        known = {name: found[name] for name in vars(session) if isinstance(found[name], type(getattr(session, name)))}
+        lists = [*known["shown"].values(), known["failing"], known["failed"], known["said"]]
+        if all(isinstance(one, str) for names in lists for one in names):
+            session = Session(**known)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        pass
+    return session

@@ -1,19 +1,54 @@
-"""Finds the lock and manifest files of the code project that somebody stands in. Reads, decides nothing.
-
-Follows no link, opens nothing but regular files, and looks at a bounded number of folders.
-"""
+"""The code repository that one works in: its files, to tell which names still lead somewhere, and its manifests."""
 
 from __future__ import annotations
 
 import os
 import stat
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from ai_lessons.errors import AiLessonsError
 from ai_lessons.knowledge.manifests import LARGEST, Manifest, is_manifest
+from ai_lessons.repository import git, outside
+from ai_lessons.repository.worktree import locate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+class Code(NamedTuple):
+    """A code repository: its name, and its files as paths from its top. `whole`: every project here is about it."""
+
+    name: str
+    files: tuple[str, ...]
+    whole: bool
+
+    def is_of(self, project: str) -> bool:
+        """Whether an entry of this project is about this code."""
+        return self.whole or outside.same_name(project, self.name)
+
+
+def around(cwd: Path, worktree: Path, knowledge: Path) -> Code | None:
+    """The code that entries are about: the repository that the knowledge is a folder of, else the one around `cwd`.
+
+    None where there is neither, we do not accept the repository, or git does not tell. Ignored files do not count.
+    """
+    inside = worktree != knowledge
+    top = worktree if inside else outside.top_of(cwd)
+    if top is None or top == knowledge:
+        return None
+    try:
+        place = locate(top)
+    except AiLessonsError:
+        return None
+    done = git.run(place, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    if done.code:
+        return None
+    paths = dict.fromkeys(done.out.decode("utf-8", "surrogateescape").split("\0"))
+    own = f"{knowledge.relative_to(top).as_posix()}/" if inside else None
+    files = tuple(path for path in paths if path and not (own and path.startswith(own)))
+    return Code(outside.name_of(top), files, inside)
+
 
 DEEPEST = 3
 """Folders below the top one in which packages of a monorepo are looked for."""

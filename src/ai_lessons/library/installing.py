@@ -6,10 +6,8 @@ import shlex
 from typing import TYPE_CHECKING, Literal
 
 from ai_lessons.errors import UsageError
-from ai_lessons.repository import scaffold
-from ai_lessons.repository.agents import agent_files, agent_hosts, agent_settings
-from ai_lessons.repository.agents.agent_hosts import Host, Target
-from ai_lessons.repository.code import code_folder
+from ai_lessons.repository import agent_files, agent_hosts, outside, scaffold
+from ai_lessons.repository.agent_hosts import Host, Target
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,7 +29,7 @@ TEXT = "agents.md"
 
 def hosts(home: Path, path: str, folders: Mapping[str, str], cwd: Path) -> tuple[Host, ...]:
     """The agent hosts of this machine as they are now. `folders` holds those of `FOLDERS` that are set."""
-    project = code_folder.top_of(cwd) or cwd
+    project = outside.top_of(cwd) or cwd
     return agent_hosts.look(agent_hosts.Where(home, path, folders, project))
 
 
@@ -49,14 +47,14 @@ def instruct(job: Job, cwd: Path, files: Sequence[Path] = ()) -> tuple[str, ...]
     return tuple(f"{file.name}: {agent_files.carry_out(file, job, text)}" for file in chosen)
 
 
-def register(job: Job, cwd: Path, state_dir: Path) -> tuple[str, ...]:
+def register(job: Job, cwd: Path) -> tuple[str, ...]:
     """Our hooks and our server in the settings of Claude Code in the code repository around `cwd`; a line for each.
 
     Raises:
         UsageError: no code repository there. StorageFailed: a file cannot be written.
     """
     top = _top(cwd, "for all your projects: " + _by_plugin())
-    lines = agent_settings.carry_out(top, scaffold.hooks_dir() / PLUGIN, state_dir, job)
+    lines = agent_hosts.carry_out(top, scaffold.hooks_dir() / PLUGIN, job)
     return lines if job == "uninstall" else (*lines, f"for all your projects instead: {_by_plugin()}")
 
 
@@ -66,7 +64,7 @@ def _by_plugin() -> str:
 
 
 def _top(cwd: Path, hint: str) -> Path:
-    top = code_folder.top_of(cwd)
+    top = outside.top_of(cwd)
     if top is None:
         raise UsageError(f"{cwd} lies in no code repository", hint=hint)
     return top

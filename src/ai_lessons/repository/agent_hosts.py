@@ -1,26 +1,30 @@
-"""Which agent hosts are on this machine, which hooks they have, and where a text can reach their agents.
+"""Agent hosts as one table: which there are, where a text reaches their agents, and our entries in their settings.
 
-Everything is looked up anew at every call and nothing is kept, so that a hook or a file that was changed a moment ago
-counts. Only reads; a file that cannot be read is named and changes nothing else.
-
-Places and names after the documentation of the hosts as of November 2026.
+Everything is looked up anew at every call. A look only reads; a file that cannot be read is named and changes nothing
+else. Of settings only entries of ours are added and removed. Places and names after the documentation of the hosts as
+of November 2026.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.repository.agents.agent_files import holds_ours
-from ai_lessons.repository.agents.agent_settings import MARK, SERVER
+from ai_lessons.repository.agent_files import holds_ours, replace
+from ai_lessons.repository.files import translated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
-PROGRAM = "ai-lessons-mcp"
+Json = dict[str, Any]
+
+PROGRAM, SERVER = "ai-lessons-mcp", "ai-lessons"
+MARK = "ai-lessons admin agent-hook"
+"""What a command of ours holds, in every version."""
 
 
 class HostKind(NamedTuple):
@@ -143,32 +147,20 @@ class _Look:
 
     def host(self) -> Host | None:
         """None if there is no trace of it."""
-        found = tuple(self._found())
+        kind = self._kind
+        places = [_program(name, self._where.path) for name in kind.programs]
+        places += [one for one in (self._folder,) if one.is_dir()]
+        places += [one for name in kind.projects if (one := self._where.project / name).exists()]
+        found = tuple(self._shown(one) for one in places if one)
         if not found:
             return None
-        hooks = dict(self._hooks())
+        tables = {file: table for name in kind.hooks for file, table in self._tables(name)}
+        hooks = {file: {event: on for event, on in table.items() if _list(on)} for file, table in tables.items()}
         targets = (*self._by_hooks(hooks), *self._instructions(), *self._servers())
         events = {self._shown(file): tuple(table) for file, table in hooks.items() if table}
-        unreadable = tuple(dict.fromkeys(self._unreadable))
-        return Host(self._kind.id, self._kind.name, found, events, targets, unreadable)
+        return Host(kind.id, kind.name, found, events, targets, tuple(dict.fromkeys(self._unreadable)))
 
-    def _found(self) -> Iterator[str]:
-        for program in self._kind.programs:
-            place = _program(program, self._where.path)
-            if place:
-                yield self._shown(place)
-        if self._folder.is_dir():
-            yield self._shown(self._folder)
-        for name in self._kind.projects:
-            if (self._where.project / name).exists():
-                yield self._shown(self._where.project / name)
-
-    def _hooks(self) -> Iterator[tuple[Path, dict[str, Any]]]:
-        for name in self._kind.hooks:
-            for file, table in self._tables(name):
-                yield file, {event: there for event, there in table.items() if isinstance(there, list) and there}
-
-    def _by_hooks(self, hooks: Mapping[Path, dict[str, Any]]) -> Iterator[Target]:
+    def _by_hooks(self, hooks: Mapping[Path, Json]) -> Iterator[Target]:
         """A text at the start and around an edit: through the plugin, or else through a file of hooks."""
         plugin = self._plugin()
         for way, event in zip(("session-start", "edit"), self._kind.events, strict=True):
@@ -182,11 +174,9 @@ class _Look:
 
     def _plugin(self) -> str:
         """The plugin of ours that is switched on, as the host names it; empty if there is none."""
-        if self._kind.id != "claude-code":
-            return ""
-        on: dict[str, Any] = {}
-        for name in ("~settings.json", "./.claude/settings.json", "./.claude/settings.local.json"):
-            for _, table in self._tables(f"{name}#enabledPlugins"):
+        on: Json = {}
+        for name in self._kind.hooks if self._kind.id == "claude-code" else ():
+            for _, table in self._tables(name.replace("#hooks", "#enabledPlugins")):
                 on |= table
         return next((f"plugin {name}" for name, state in on.items() if name.startswith(f"{SERVER}@") and state), "")
 
@@ -206,25 +196,16 @@ class _Look:
                 if file.exists() or not plugin:
                     yield Target("mcp", self._shown(file), file.exists(), ours)
 
-    def _tables(self, name: str) -> Iterator[tuple[Path, dict[str, Any]]]:
+    def _tables(self, name: str) -> Iterator[tuple[Path, Json]]:
         """The table under the key after `#` of every file that the name stands for; an empty one for no file."""
         name, _, key = name.partition("#")
         place = self._place(name)
-        files: Sequence[Path] = sorted(place.parent.glob(place.name)) if "*" in place.name else [place]
-        for file in files:
-            table = self._read(file).get(key)
-            yield file, table if isinstance(table, dict) else {}
-
-    def _read(self, file: Path) -> dict[str, Any]:
-        data = self._bytes(file)
-        if not data or not data.strip():
-            return {}
-        try:
-            found = tomllib.loads(data.decode()) if file.suffix == ".toml" else json.loads(data)
-        except (ValueError, RecursionError):
-            self._unreadable.append(self._shown(file))
-            return {}
-        return found if isinstance(found, dict) else {}
+        for file in sorted(place.parent.glob(place.name)) if "*" in place.name else [place]:
+            data = self._bytes(file)
+            settings = parsed(data, toml=file.suffix == ".toml", strict=False)
+            if settings is None:
+                self._unreadable.append(self._shown(file))
+            yield file, _table((settings or {}).get(key))
 
     def _bytes(self, file: Path) -> bytes | None:
         try:
@@ -257,3 +238,129 @@ def _program(name: str, path: str) -> Path | None:
         if folder and place.is_file() and os.access(place, os.X_OK):
             return place
     return None
+
+
+# --- our hooks and our server in the settings of Claude Code in one project ---
+
+HOOKS, SERVERS = "hooks", "mcpServers"
+FILES = {".claude/settings.json": ("hooks/hooks.json", HOOKS), ".mcp.json": (".mcp.json", SERVERS)}
+"""The files of a project: for each the file of the plugin that says what goes into it, and the key of the table."""
+
+_INDENT = re.compile(rb"\n([ \t]+)\"")
+
+
+def carry_out(top: Path, plugin: Path, job: str) -> tuple[str, ...]:
+    """Install, uninstall or look at (`status`) our entries in the code repository at `top`; a line for each file.
+
+    A file that we write keeps its indentation, one that held nothing but ours goes.
+
+    Raises:
+        StorageFailed: a file cannot be read or written.
+    """
+    lines = []
+    for name, (source, key) in FILES.items():
+        with translated(str(plugin)):
+            ours = json.loads((plugin / source).read_bytes())[key]
+        with translated(str(top / name), writing=True):
+            lines.append(f"{name}: {_one(top / name, key, ours, job)}")
+    return tuple(lines)
+
+
+def _one(file: Path, key: str, ours: Json, job: str) -> str:
+    if file.is_symlink():
+        return "left alone, it is a link"
+    there = file.read_bytes() if file.exists() else None
+    settings = parsed(there)
+    if settings is None:
+        return "left alone, it is no JSON object: mend it first"
+    with_ours, without = added(settings, key, ours), taken_out(settings, key)
+    if job == "status":
+        return "not there" if without == settings else "there" if with_ours == settings else "there, of another version"
+    if job == "install":
+        if with_ours == settings:
+            return "already there"
+        replace(file, _rendered(with_ours, there))
+        return "written" if there is None else "added" if without == settings else "brought up to date"
+    if without == settings:
+        return "not there"
+    if without:
+        replace(file, _rendered(without, there))
+        return "taken out"
+    file.unlink()
+    if file.parent.name == ".claude" and not any(file.parent.iterdir()):
+        file.parent.rmdir()
+    return "removed"
+
+
+def added(settings: Json, key: str, ours: Json) -> Json:
+    """Settings with our groups of hooks behind those that are there, or our server, and none of another version."""
+    if _ours(key, settings.get(key)) == _ours(key, ours):
+        return settings
+    clean = taken_out(settings, key)
+    table = dict(_table(clean.get(key)))
+    for name, mine in ours.items():
+        table[name] = [*_list(table.get(name)), *mine] if key == HOOKS else mine
+    return clean | {key: table}
+
+
+def taken_out(settings: Json, key: str) -> Json:
+    """Settings without what is ours; what was empty before stays, what is empty only now goes."""
+    if not _ours(key, settings.get(key)):
+        return settings
+    left: Json = {}
+    for name, there in _table(settings.get(key)).items():
+        kept = [group for one in there if (group := _without_calls(one))] if _ours(HOOKS, {name: there}) else there
+        if not (key == SERVERS and name == SERVER) and (kept or kept == there):
+            left[name] = kept
+    return settings | {key: left} if left else {name: one for name, one in settings.items() if name != key}
+
+
+def _ours(key: str, table: Any) -> list[Any]:
+    """What in a table is ours, by name."""
+    if key == SERVERS:
+        return [one for name, one in _table(table).items() if name == SERVER]
+    found = [(event, group) for event, groups in _table(table).items() for group in _list(groups)]
+    return sorted((one for one in found if any(map(_is_ours, _calls(one[1])))), key=lambda one: one[0])
+
+
+def _without_calls(group: Any) -> Any:
+    """A group without our calls, or nothing where it had only those."""
+    calls = _calls(group)
+    left = [call for call in calls if not _is_ours(call)]
+    return group if len(left) == len(calls) else group | {"hooks": left} if left else None
+
+
+def _calls(group: Any) -> list[Any]:
+    return _list(_table(group).get("hooks"))
+
+
+def _is_ours(call: Any) -> bool:
+    return MARK in str(_table(call).get("command", ""))
+
+
+def _table(value: Any) -> Json:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def parsed(data: bytes | None, *, toml: bool = False, strict: bool = True) -> Json | None:
+    """A file's settings; empty where there is no file or nothing in it, None where it cannot be read.
+
+    What is no table is None as well, or, not `strict`, empty.
+    """
+    if data is None or not data.strip():
+        return {}
+    try:
+        found = tomllib.loads(data.decode()) if toml else json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None if strict else {}
+
+
+def _rendered(settings: Json, there: bytes | None) -> bytes:
+    indent = _INDENT.search(there or b"")
+    text = json.dumps(settings, indent=indent[1].decode() if indent else 2, ensure_ascii=False) + "\n"
+    return text.encode("utf-8", "surrogatepass")

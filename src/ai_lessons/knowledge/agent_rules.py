@@ -1,4 +1,4 @@
-"""Markdown that other people and tools wrote, as entries: plain notes, and the instructions that agents read.
+"""Texts that agents read without a program of ours: notes and instructions as entries, and rules in force as text.
 
 A note is a doc, a lesson or a rule as its frontmatter says. Of instructions each section, and each file that is one
 rule by itself, becomes a rule. What stands between markers of ours came from here and is left out.
@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import InvalidEntry, Problem
 from ai_lessons.knowledge import frontmatter, layout, markdown
-from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, stated_id
+from ai_lessons.knowledge.bundle import Item, made_id, moment, one_line
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, HANDLE_LENGTH, Kind, stated_id
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.origins import project_of
-from ai_lessons.knowledge.portable.bundle import Item, made_id, moment, one_line
-from ai_lessons.knowledge.texts import decode, split
+from ai_lessons.knowledge.texts import decode, escaped, split
 from ai_lessons.knowledge.yaml_edit import REMOVE
+from ai_lessons.knowledge.yaml_text import mapping_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
     from ai_lessons.knowledge.entries import Entry
@@ -63,16 +64,12 @@ def note(name: str, data: bytes, project: str | None, now: datetime) -> Item:
         if key in said.fields and not isinstance(said.fields[key], list):
             changes[key] = sorted(words) or REMOVE
     where = project or project_of(said.fields.get("project") or GLOBAL_PROJECT)
-    return Item(name, _path(kind, where, said, name, (title, entry_id, created)), markdown.edit(text, changes).encode())
-
-
-def _path(kind: Kind, project: str, said: Entry, name: str, told: tuple[str, str, str]) -> str:
-    title, entry_id, created = told
-    if kind is Kind.LESSON:
-        return layout.lesson_path(project, title, entry_id, created)
-    if kind is Kind.RULE:
-        return layout.rule_path(project, title, entry_id)
-    return layout.resource_path(Kind.DOC, project, said.versions, name)
+    path = {
+        Kind.LESSON: lambda: layout.lesson_path(where, title, entry_id, created),
+        Kind.RULE: lambda: layout.rule_path(where, title, entry_id),
+        Kind.DOC: lambda: layout.resource_path(Kind.DOC, where, said.versions, name),
+    }[kind]()
+    return Item(name, path, markdown.edit(text, changes).encode())
 
 
 # --- instructions ---
@@ -171,3 +168,90 @@ def _rule(name: str, section: MarkdownSection, project: str | None, now: datetim
     path = layout.rule_path(project or GLOBAL_PROJECT, title, entry_id)
     data = markdown.render(fields, frontmatter.body_of(body)).encode()
     return Item(f"{name}:{section.line}", path, data)
+
+
+# --- rules in force as text ---
+
+NAME = "ai-lessons rules"
+"""What our markers in a file are called, beside those of the paragraph on how to use the program."""
+
+PREFIX = "ai-lessons-"
+"""How the names of our files in a folder of rules begin."""
+
+_MADE_BY = "Approved by a person in the knowledge repository; made by `ai-lessons admin export`, so edit them there."
+_BEGIN, _END = f"<!-- >>> {NAME} >>> -->", f"<!-- <<< {NAME} <<< -->"
+_CLAUDE_FILE = re.compile(rf"\A(?:---\npaths:\n(?:  - [^\n]*\n)+---\n)?{re.escape(_BEGIN)}\n".encode())
+_FENCE_TO_CLOSE = re.compile(r"( {0,3})(`{3,}(?=[^`]*$)|~{3,})(.*)")
+_HEADING_MARK = re.compile(r" {0,3}(#{1,6})(?=[ \t]|$)")
+_UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*")
+_MARKER = re.compile(r"<!--(?= (?:>>>|<<<) ai-lessons)")
+
+
+def agents_md(rules: Sequence[tuple[str, Entry]]) -> str:
+    """The part of a file of instructions that states these (handle, rule), markers not included."""
+    return "\n\n".join(["## Rules", _MADE_BY, *(_section(handle, rule, 3) for handle, rule in rules)])
+
+
+def claude_name(rule: Entry) -> str:
+    """The file of a rule in a folder of rules."""
+    return f"{PREFIX}{layout.slug(rule.title)}-{rule.id[-HANDLE_LENGTH:].lower()}.md"
+
+
+def claude_rule(handle: str, rule: Entry) -> str:
+    """Our part of that file; loaded only for the files that the rule applies to, where it says which."""
+    globs = _globs(rule)
+    matter = "".join(f"{row}\n" for row in ("---", *mapping_lines({"paths": globs}), "---")) if globs else ""
+    return f"{matter}{_BEGIN}\n{_section(handle, rule, 1)}\n\n{_MADE_BY}\n{_END}\n"
+
+
+def is_ours(there: bytes) -> bool:
+    """Whether a file of a folder of rules was made here, by how it begins."""
+    return _CLAUDE_FILE.match(there) is not None
+
+
+def _section(handle: str, rule: Entry, level: int) -> str:
+    lines = [
+        f"{'#' * level} {_line(rule.title)} ({handle})",
+        f"Because: {_line(str(rule.fields.get('rationale', '')))}",
+    ]
+    globs = ", ".join(f"`{_line(glob).replace('`', '?')}`" for glob in _globs(rule))
+    about = [
+        *([f"in the project {_line(rule.project)}"] if rule.project != GLOBAL_PROJECT else []),
+        *([f"for {globs}"] if globs else []),
+    ]
+    lines += [f"Applies {' '.join(about)}."] if about else []
+    body = _below(level, _safe(rule.body).strip("\n"))
+    return "\n\n".join([*lines, *([body] if body else [])])
+
+
+def _globs(rule: Entry) -> list[str]:
+    said = rule.fields.get("applies_to")
+    return [str(one) for one in said] if isinstance(said, list) else []
+
+
+def _safe(text: str) -> str:
+    """Without anything that would pass for a marker of ours, and with signs that nobody sees as escapes."""
+    return _MARKER.sub("<! --", escaped(text.replace("\r\n", "\n")))
+
+
+def _line(text: str) -> str:
+    return " ".join(_safe(text).split())
+
+
+def _below(level: int, text: str) -> str:
+    """A text whose headings stand below one of that level, and which leaves no fence or comment open."""
+    rows: list[str] = []
+    fence = ""
+    for row in text.split("\n"):
+        mark = _FENCE_TO_CLOSE.match(row)
+        if mark and (not fence or (mark[2].startswith(fence) and not mark[3].strip())):
+            fence = "" if fence else mark[2]
+        elif not fence and (heading := _HEADING_MARK.match(row)):
+            rows.append(f"{'#' * min(len(heading[1]) + level, 6)}{row[heading.end(1) :]}")
+            continue
+        elif not fence and _UNDERLINE.fullmatch(row) and rows and rows[-1].strip():
+            rows.append("\\" + row.strip())
+            continue
+        rows.append(row)
+    opened = text.rfind("<!--") > text.rfind("-->")
+    return "\n".join([*rows, *([fence] if fence else []), *(["-->"] if opened else [])])
