@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from ai_lessons.doors.opening import options
+from ai_lessons.doors.cli.command_context import options
 from ai_lessons.learning.events import Event, event_id, line_of
 from ai_lessons.library.wiring import open_library
 from ai_lessons.library.writes import LessonDraft

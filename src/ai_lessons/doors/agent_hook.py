@@ -15,7 +15,7 @@ from threading import Timer
 from typing import TYPE_CHECKING
 
 from ai_lessons.doors import agent_host, render_agents
-from ai_lessons.doors.opening import options, whereabouts
+from ai_lessons.doors.cli.command_context import options, whereabouts
 from ai_lessons.library.agents.agent_events import AgentEvent, Moment
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ai_lessons.doors import render_jobs
-from ai_lessons.doors.cli import agents, content, hub, learning, machinery, mcp, porting, rules, shared_index, sharing
-from ai_lessons.doors.cli.call import Call, pass_call
-from ai_lessons.doors.cli.commands import Group
+from ai_lessons.doors import mcp_server, render_jobs
+from ai_lessons.doors.cli import agents, content, hub, learning, machinery, porting, rules, shared_index, sharing
+from ai_lessons.doors.cli.command_context import Call, pass_call
+from ai_lessons.doors.cli.commands import Group, Tool
 from ai_lessons.doors.cli.options import id_argument
 
 if TYPE_CHECKING:
@@ -76,7 +76,11 @@ def tiers(call: Call) -> None:
     call.answer(found, render_tiers.tiers)
 
 
-@admin.command("stats", examples=["ai-lessons admin stats"])
+@admin.command(
+    "stats",
+    examples=["ai-lessons admin stats"],
+    tool=Tool("stats", "", "entries files", "How much is kept, and what waits.", reads=True),
+)
 @pass_call
 def stats(call: Call) -> None:
     """Counts and sizes."""
@@ -171,7 +175,7 @@ machinery.register(admin)
 shared_index.register(admin)
 hub.register(admin)
 porting.register(admin)
-mcp.register(admin)
+admin.add_command(mcp_server.mcp)
 agents.register(admin)
 rules.register_admin(admin)
 learning.register_admin(admin)

@@ -9,24 +9,27 @@ import click
 
 from ai_lessons.doors import render_jobs
 from ai_lessons.doors.cli import asking, learning, promoting, resources, rules
-from ai_lessons.doors.cli.call import Call, pass_call
-from ai_lessons.doors.cli.commands import Group
-from ai_lessons.doors.cli.completion import offer
+from ai_lessons.doors.cli.command_context import Call, pass_call
+from ai_lessons.doors.cli.commands import Group, Tool
 from ai_lessons.doors.cli.options import (
     CATEGORY,
     CONFIDENCE,
     SOURCE,
     STATUS,
     WORDS,
+    NewLink,
+    OneOf,
     allow_secret_option,
+    changes,
     content_options,
+    flat,
     id_argument,
     ids_argument,
+    offer,
     project_option,
     tags_option,
     version_option,
 )
-from ai_lessons.doors.cli.parsing import NewLink, OneOf, changes, flat
 from ai_lessons.doors.terminal import is_terminal
 from ai_lessons.errors import UsageError
 from ai_lessons.knowledge.entries import Relation
@@ -75,6 +78,15 @@ def text_from(content: str | None, file: str | None, dash: str | None, *, option
         'ai-lessons contribute add --title "PUT replaces" --when "updating" --do "GET first" --because "PUT deletes"',
         'git log -1 --format=%B | ai-lessons contribute add-lesson --title "Why we did it" -',
     ],
+    tool=Tool(
+        "add_lesson",
+        "title content tags project confidence source category contexts applies_to links when do dont because",
+        "id handle path commit",
+        "Record one observation; when, do or dont, because make it a pattern. "
+        'Owed after more than one attempt. If a task failed: title "[UNSOLVED] …".',
+        notes={"applies_to": "globs of files", "links": "ids"},
+        defaults={"content": ""},
+    ),
 )
 @click.argument("dash", metavar="[-]", required=False, type=click.Choice(["-"]))
 @click.option("--title", required=True, metavar="T", help="One sentence that says what was observed.")
@@ -86,7 +98,9 @@ def text_from(content: str | None, file: str | None, dash: str | None, *, option
 @click.option("--source", type=SOURCE, default="observed", show_default=True, help=HOW_KNOWN)
 @click.option("--category", type=CATEGORY, help=WHAT_SORT)
 @click.option("--context", "contexts", metavar="X", multiple=True, help="Where it holds; may be given again.")
-@click.option("--applies-to", metavar="GLOB", multiple=True, help="Files it is about; may be given again.")
+@click.option(
+    "--applies-to", metavar="GLOB", type=click.Path(), multiple=True, help="Files it is about; may be given again."
+)
 @click.option(
     "--link",
     "links",
@@ -163,7 +177,11 @@ def delete(call: Call, refs: tuple[str, ...], yes: bool) -> None:
     resources.remove(call, refs, yes=yes)
 
 
-@contribute.command("link", examples=["ai-lessons contribute link L-8F3K2A S-9XW2RB --relation has_script"])
+@contribute.command(
+    "link",
+    examples=["ai-lessons contribute link L-8F3K2A S-9XW2RB --relation has_script"],
+    tool=Tool("link", "from_id=a to_id=b relation weight", "id handle path commit", repeatable=True),
+)
 @click.argument("a", metavar="A", shell_complete=offer("id"))
 @click.argument("b", metavar="B", shell_complete=offer("id"))
 @click.option("--relation", type=RELATION, default="related_to", show_default=True, help="How A stands to B.")
@@ -177,7 +195,17 @@ def link(call: Call, a: str, b: str, relation: str, weight: float | None) -> Non
     call.answer(call.library.contribute.link(a, b, relation, weight), render_jobs.written)
 
 
-@contribute.command("unlink", examples=["ai-lessons contribute unlink L-8F3K2A D-4T7QZM"])
+@contribute.command(
+    "unlink",
+    examples=["ai-lessons contribute unlink L-8F3K2A D-4T7QZM"],
+    tool=Tool(
+        "unlink",
+        "from_id=a to_id=b relation",
+        "id handle path commit",
+        "Take links between two entries away: of one relation, or all.",
+        destroys=True,
+    ),
+)
 @click.argument("a", metavar="A", shell_complete=offer("id"))
 @click.argument("b", metavar="B", shell_complete=offer("id"))
 @click.option("--relation", type=RELATION, help="Only this relation; without it, all between the two.")

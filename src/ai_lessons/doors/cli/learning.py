@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from ai_lessons.doors import render_usage
-from ai_lessons.doors.cli.call import Call, pass_call
-from ai_lessons.doors.cli.commands import Command
+from ai_lessons.doors.cli.command_context import Call, pass_call
+from ai_lessons.doors.cli.commands import Command, Tool
 from ai_lessons.doors.cli.options import id_argument
 from ai_lessons.errors import UsageError
 
@@ -35,6 +35,12 @@ def register_admin(group: click.Group) -> None:
         "ai-lessons contribute feedback L-8F3K2A helpful",
         'ai-lessons contribute feedback L-8F3K2A contradicted --note "PATCH works since v4"',
     ],
+    tool=Tool(
+        "record_outcome",
+        "id=ref outcome note",
+        "id handle outcome usage",
+        "Say how an entry did: its confidence learns from it.",
+    ),
 )
 @id_argument
 @click.argument("outcome", type=click.Choice(OUTCOMES))

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ai_lessons.doors import encode, render_jobs, render_porting
-from ai_lessons.doors.cli.call import Call, pass_call
+from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Command
 from ai_lessons.errors import UsageError
 

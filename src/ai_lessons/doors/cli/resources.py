@@ -8,20 +8,21 @@ import click
 
 from ai_lessons.doors import render_jobs
 from ai_lessons.doors.cli import asking
-from ai_lessons.doors.cli.call import Call, pass_call
-from ai_lessons.doors.cli.commands import Command
-from ai_lessons.doors.cli.completion import offer
+from ai_lessons.doors.cli.command_context import Call, pass_call
+from ai_lessons.doors.cli.commands import Command, Tool
 from ai_lessons.doors.cli.options import (
     RESOURCES,
     WORDS,
     allow_secret_option,
+    changes,
+    flat,
     id_argument,
     ids_argument,
+    offer,
     project_option,
     tags_option,
     version_option,
 )
-from ai_lessons.doors.cli.parsing import changes, flat
 from ai_lessons.errors import Refused, UsageError
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.writes import ResourceDraft
@@ -46,6 +47,14 @@ def register(group: click.Group) -> None:
         "ai-lessons contribute add-resource --type script --path update-workflow.sh --version v2 --version v3",
         "ai-lessons contribute add-resource --type doc --path notes --recursive --project notes",
     ],
+    tool=Tool(
+        "add_resource",
+        "type=kind path=paths! title versions project tags recursive",
+        "written unchanged skipped commit",
+        "Keep a doc or a script from the file system.",
+        notes={"path": "file, folder (recursive) or glob"},
+        repeatable=True,
+    ),
 )
 @click.option("--type", "kind", type=RESOURCES, required=True, help="A doc is copied, a script can be run.")
 @click.option(
@@ -83,7 +92,7 @@ def is_one_file(draft: ResourceDraft) -> bool:
 
 def show_import(call: Call, done: Imported, *, one: bool) -> None:
     """One file answers as a write, anything else as an import."""
-    if one and len(done.written) == 1:
+    if one and len(done.written) == 1 and not call.tool:
         call.answer(done.written[0], render_jobs.written)
     else:
         call.answer(done, render_jobs.imported)
@@ -93,6 +102,13 @@ def show_import(call: Call, done: Imported, *, one: bool) -> None:
     "refresh-resource",
     cls=Command,
     examples=["ai-lessons contribute refresh-resource D-4T7QZM", "ai-lessons contribute refresh-resource --all"],
+    tool=Tool(
+        "refresh_resource",
+        "resource_id=refs! all=every",
+        "refreshed",
+        "Read a doc (or all) again from where it came.",
+        repeatable=True,
+    ),
 )
 @click.argument("refs", metavar="[ID]...", nargs=-1, shell_complete=offer("id"))
 @click.option("--all", "every", is_flag=True, help="Every doc that has a source.")

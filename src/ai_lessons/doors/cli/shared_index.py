@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ai_lessons.doors import render_index
-from ai_lessons.doors.cli.call import Call, pass_call
+from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Group
 
 if TYPE_CHECKING:

@@ -12,15 +12,16 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.doors import render, render_lessons, render_rules
+from ai_lessons.doors.encode import encode
 from ai_lessons.doors.terminal import View, clean, line
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library.answers import Answer, Hit
+from ai_lessons.library.answers import Answer, Context, Hit, Shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.answers import Approval, Context, Shown
+    from ai_lessons.library.answers import Approval
     from ai_lessons.library.lessons.lesson_answers import Loaded
     from ai_lessons.library.rules.rule_answers import Pending
     from ai_lessons.library.running import Ran
@@ -88,7 +89,7 @@ def pending(values: Sequence[Pending], root: str) -> str:
     return told(render_rules.pending(values, BARE), root, notice=PROPOSED)
 
 
-def ran(value: Ran) -> str:
+def ran(value: Ran, _view: View = BARE) -> str:
     """How a script ended, and what it printed between marks."""
     how = "was stopped: its time was over" if value.timed_out else f"ended with exit code {value.code}"
     streams = (("stdout", value.stdout), ("stderr", value.stderr))
@@ -159,3 +160,18 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(one) for one in value]
     return clean(str(value))
+
+
+def data(value: object, found: Any, gives: str) -> dict[str, Any]:
+    """An answer as data: a list inside an object, with the notice, who approved a rule, and no endless text."""
+    keys = gives.split()
+    told: dict[str, Any] = dict(found) if isinstance(found, dict) else {keys[-1]: found}
+    if isinstance(value, Answer | Context):
+        approvals = encode(value.approvals)
+        told["rules"] = [rule | {"approval": approvals.get(rule["id"])} for rule in told["rules"]]
+    if isinstance(value, Shown):
+        told |= {key: cut(told[key], value.entry.path) for key in ("body", "code") if told.get(key)}
+        told |= {"code": ""} if told.get("code") == told["body"] and told["body"] else {}
+    if "notice" in keys:
+        told = {"notice": PROPOSED if "pending" in keys else NOTICE} | told
+    return {key: plain(one) for key, one in told.items()}
