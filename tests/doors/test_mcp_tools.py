@@ -216,6 +216,7 @@ def test_all_problems_of_a_lesson_are_told(agent: Agent) -> None:
     assert "do" in told
     assert "because" in told
     assert "has no title" in agent.fails("add_lesson", title=" ")
+    assert "has no text" in agent.fails("add_lesson", title="Standard input is not an agent's", content="-")
 
 
 def test_a_file_and_a_folder_become_resources(agent: Agent, knowledge: Path, git: Git) -> None:

@@ -59,9 +59,7 @@ def test_enumerations_take_any_case_and_dashes(text: str, expected: str) -> None
 
 
 def test_a_wrong_value_lists_the_right_ones() -> None:
-    with pytest.raises(
-        click.BadParameter, match="'sure' is not one of 'very-low', 'low', "
-    ):
+    with pytest.raises(click.BadParameter, match="'sure' is not one of 'very-low', 'low', "):
         convert(OneOf(Confidence, "level"), "sure")
 
 

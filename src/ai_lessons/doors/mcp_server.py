@@ -49,23 +49,23 @@ def mcp(
     log = settings.folders(os.environ).state / server.LOG_NAME
     below = Path(root) if root else None
     load = partial(settings.load, os.environ, repo=call.repo, tier=call.tier)
-    with server.logging_to(log):
-        if http is not None:
-            from ai_lessons.doors.mcp import http as door
+    if http is not None:
+        from ai_lessons.doors.mcp import http as door
 
-            where, file = door.place(http), Path(token_file) if token_file else None
-            token = door.token_of(file, where)
-            pool = SessionPool(load, limits=door.limits(below, file, token))
-            if file is not None:
-                door.refuse_shared(file, pool)
-            served = server.build(pool, log, tools, read_only=read_only)
-            door.serve(served, pool, where, token=token, names=allow_host)
-            return
-        # over standard streams a process is one session of one agent; over HTTP many share it
-        pool = SessionPool(load, session=f"mcp-{os.urandom(4).hex()}", limits=Limits(below))
-        if is_terminal(sys.stdin):
-            print(f"waiting for an MCP client on standard input; {PROGRAM} --help says more", file=sys.stderr)
-        server.stdio(server.build(pool, log, tools, read_only=read_only), pool)
+        where, file = door.place(http), Path(token_file) if token_file else None
+        token = door.token_of(file, where)
+        pool = SessionPool(load, limits=door.limits(below, file, token))
+        if file is not None:
+            door.refuse_shared(file, pool)
+        server.log_to(log)
+        door.serve(server.build(pool, log, tools, read_only=read_only), pool, where, token=token, names=allow_host)
+        return
+    # over standard streams a process is one session of one agent; over HTTP many share it
+    pool = SessionPool(load, session=f"mcp-{os.urandom(4).hex()}", limits=Limits(below))
+    if is_terminal(sys.stdin):
+        print(f"waiting for an MCP client on standard input; {PROGRAM} --help says more", file=sys.stderr)
+    server.log_to(log)
+    server.stdio(server.build(pool, log, tools, read_only=read_only), pool)
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ import os
 import re
 import select
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -106,8 +107,8 @@ def new_text(content: str | None, file: str | None) -> str | None:
 
 
 def read_input() -> str:
-    """All of standard input. Says so when nothing comes for a while."""
-    if sys.stdin is None:  # closed by the caller: `<&-`
+    """All of standard input, which agents' tools have none of. Says so when nothing comes for a while."""
+    if sys.stdin is None or threading.current_thread() is not threading.main_thread():  # closed by the caller: `<&-`
         return ""
     if os.name == "posix" and not is_terminal(sys.stdin):
         _mention_silence()

@@ -89,15 +89,15 @@ class Call:
 
         Both ends must be a terminal: agents capture what we print, and what a person stated is not questioned.
         """
-        person = not self.settings.agent and is_terminal(sys.stdin) and is_terminal(sys.stdout)
+        person = not self.tool and not self.settings.agent and is_terminal(sys.stdin) and is_terminal(sys.stdout)
         return "user" if person else "ai"
 
     @property
     def view(self) -> View:
         """How to draw on what stdout is."""
         roots = {tier.name: str(tier.path) for tier in (*self.settings.known, *self.settings.reads)}
-        view = View(root=str(self.root), home=os.path.expanduser("~"), roots=roots)
-        if not is_terminal(sys.stdout):
+        view = View(root=str(self.root), home="" if self.tool else os.path.expanduser("~"), roots=roots)
+        if self.tool or not is_terminal(sys.stdout):
             return view
         colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         return view._replace(width=_size()[0], colour=colour)

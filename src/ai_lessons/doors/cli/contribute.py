@@ -14,6 +14,7 @@ from ai_lessons.doors.cli.commands import Group, Tool
 from ai_lessons.doors.cli.options import (
     CATEGORY,
     CONFIDENCE,
+    FILE_NAME,
     SOURCE,
     STATUS,
     WORDS,
@@ -99,7 +100,7 @@ def text_from(content: str | None, file: str | None, dash: str | None, *, option
 @click.option("--category", type=CATEGORY, help=WHAT_SORT)
 @click.option("--context", "contexts", metavar="X", multiple=True, help="Where it holds; may be given again.")
 @click.option(
-    "--applies-to", metavar="GLOB", type=click.Path(), multiple=True, help="Files it is about; may be given again."
+    "--applies-to", metavar="GLOB", type=FILE_NAME, multiple=True, help="Files it is about; may be given again."
 )
 @click.option(
     "--link",

@@ -77,6 +77,23 @@ class VersionList(Words):
         return value if isinstance(value, tuple) else listed(value)
 
 
+class FileName(click.ParamType[str]):
+    """A file, folder or glob, which is not looked at here; the shell completes it."""
+
+    name = "path"
+
+    def shell_complete(
+        self,
+        ctx: click.Context,  # noqa: ARG002  # click's signature
+        param: click.Parameter,  # noqa: ARG002  # click's signature
+        incomplete: str,
+    ) -> list[CompletionItem[str]]:
+        """As the shell does."""
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(incomplete, type="file")]
+
+
 class ContextTags(click.ParamType[dict[str, float | None]]):
     """`reviewer,jira-api=1.5`: tags of the situation one is in, with a weight where one matters more."""
 
@@ -169,6 +186,7 @@ def _known(ctx: click.Context, what: str, prefix: str) -> list[tuple[str, str]]:
 KINDS = click.Choice([kind.value for kind in Kind])
 RESOURCES = click.Choice([kind.value for kind in Kind if kind.is_resource])
 WORDS = Words()
+FILE_NAME = FileName()
 
 id_argument = click.argument("ref", metavar="ID", shell_complete=offer("id"))
 ids_argument = click.argument("refs", metavar="ID...", nargs=-1, required=True, shell_complete=offer("id"))

@@ -14,6 +14,7 @@ from ai_lessons.doors.cli import history
 from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Group, Tool
 from ai_lessons.doors.cli.options import (
+    FILE_NAME,
     asked_version_option,
     context_tags_option,
     explain_option,
@@ -277,7 +278,7 @@ def list_(call: Call, /, every: bool, **given: Any) -> None:
     "--path",
     "paths",
     metavar="FILE",
-    type=click.Path(),
+    type=FILE_NAME,
     multiple=True,
     help="File about to be edited; may be given again.",
 )

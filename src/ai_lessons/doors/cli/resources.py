@@ -11,6 +11,7 @@ from ai_lessons.doors.cli import asking
 from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Command, Tool
 from ai_lessons.doors.cli.options import (
+    FILE_NAME,
     RESOURCES,
     WORDS,
     allow_secret_option,
@@ -61,7 +62,7 @@ def register(group: click.Group) -> None:
     "--path",
     "paths",
     metavar="P",
-    type=click.Path(),
+    type=FILE_NAME,
     multiple=True,
     required=True,
     help="File, folder or glob; may be given again.",

@@ -12,6 +12,7 @@ from ai_lessons.doors.cli import asking
 from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Command, Tool
 from ai_lessons.doors.cli.options import (
+    FILE_NAME,
     allow_secret_option,
     content_options,
     id_argument,
@@ -70,7 +71,7 @@ def register_admin(group: click.Group) -> None:
 @tags_option
 @project_option
 @click.option(
-    "--applies-to", metavar="GLOB", type=click.Path(), multiple=True, help="Files it is about; may be given again."
+    "--applies-to", metavar="GLOB", type=FILE_NAME, multiple=True, help="Files it is about; may be given again."
 )
 @link_option("--link-lesson", "linked_lessons", help="Lesson that it rests on; may be given again.")
 @link_option("--link-script", "--link-doc", "linked_resources", help="Script that does it, or doc that describes it.")

@@ -14,7 +14,6 @@ import socket
 import stat
 import sys
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
@@ -22,7 +21,7 @@ import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.responses import PlainTextResponse
 
-from ai_lessons.doors.mcp.server import claimed, until_told
+from ai_lessons.doors.mcp.server import until_told
 from ai_lessons.errors import AiLessonsError, Refused, StorageFailed, UsageError
 from ai_lessons.library.options import Limits
 
@@ -212,8 +211,7 @@ def serve(
     port = listening.getsockname()[1]
     with listening:
         print(f"listening on http://{where.written}:{port}{PATH}", file=sys.stderr, flush=True)
-        with claimed():
-            anyio.run(partial(_serve, app, pool, listening))
+        anyio.run(_serve, app, pool, listening)
 
 
 def _listen(where: ListenAddress) -> socket.socket:

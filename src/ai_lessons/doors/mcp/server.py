@@ -6,9 +6,6 @@ import logging
 import os
 import signal
 import sys
-from contextlib import contextmanager, suppress
-from functools import partial
-from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from typing import TYPE_CHECKING, Any
 
@@ -16,20 +13,25 @@ import anyio
 import anyio.to_thread
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
-from mcp.server.stdio import stdio_server
 
 from ai_lessons.doors.cli.command_context import version
-from ai_lessons.doors.mcp import framing
 from ai_lessons.doors.mcp.tools import bug, error_for_agents, tools
 from ai_lessons.errors import AiLessonsError, NotFound
-from ai_lessons.library.answers import ContextQuery
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable
+    from io import TextIOWrapper
     from pathlib import Path
 
     from ai_lessons.doors.mcp.session_pool import SessionPool
-    from ai_lessons.library.wiring import Library
+
+LOG = logging.getLogger(__name__)
+LOG_NAME = "mcp.log"
+LOG_BYTES = 1_000_000
+"""A log is begun anew at this size; the one before it is kept."""
+
+PATIENCE = 5.0
+"""Seconds that what is being written gets when the server is told to end."""
 
 INSTRUCTIONS = (
     "Lessons, rules, docs and scripts that people and agents have kept. Search before you begin a task, after an "
@@ -94,40 +96,6 @@ def _short(text: str) -> str:
     return " ".join(text.replace('"', "'").split())[:200]
 
 
-LOG_NAME = "mcp.log"
-LOG_BYTES = 1_000_000
-"""A log is begun anew at this size; the one before it is kept."""
-
-_STDIN, _STDOUT, _STDERR = 0, 1, 2
-
-
-@contextmanager
-def claimed() -> Iterator[tuple[TextIOWrapper, TextIOWrapper]]:
-    """What the client writes to us and reads from us; nothing else reads meanwhile, and prints go to stderr.
-
-    By file descriptor, because a program that a tool starts, or a C library, does not ask Python where to print.
-    """
-    sys.stdout.flush()
-    ours = [os.dup(fd) for fd in (_STDIN, _STDOUT)]
-    try:
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(nothing, _STDIN)
-        os.close(nothing)
-        os.dup2(_STDERR, _STDOUT)
-        read = TextIOWrapper(os.fdopen(os.dup(ours[0]), "rb"), "utf-8", errors="replace")
-        write = TextIOWrapper(os.fdopen(os.dup(ours[1]), "wb"), "utf-8", newline="\n")
-        yield read, write
-        for end in (read, write):
-            with suppress(OSError):  # a client that is gone takes no last words
-                end.close()
-    finally:
-        with suppress(OSError, ValueError):
-            sys.stdout.flush()
-        for fd, mine in zip((_STDIN, _STDOUT), ours, strict=True):
-            os.dup2(mine, fd)
-            os.close(mine)
-
-
 class _Private(RotatingFileHandler):
     """A log for the user's eyes only: it names files and titles."""
 
@@ -136,8 +104,7 @@ class _Private(RotatingFileHandler):
         return open(fd, "a", encoding="utf-8", errors="backslashreplace")  # the handler closes it
 
 
-@contextmanager
-def logging_to(file: Path) -> Iterator[None]:
+def log_to(file: Path) -> None:
     """Everything that is logged goes to the file, with the process it comes from; to stderr if it cannot be written."""
     handler: logging.Handler
     try:
@@ -146,26 +113,9 @@ def logging_to(file: Path) -> Iterator[None]:
     except OSError as error:
         handler = logging.StreamHandler(sys.stderr)
         print(f"warning: {file} cannot be written ({error.strerror}): the log goes here", file=sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"))
-    root = logging.getLogger()
-    before = root.level
-    root.addHandler(handler)
-    root.setLevel(logging.INFO)
+    words = "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"
+    logging.basicConfig(format=words, level=logging.INFO, handlers=[handler])
     logging.captureWarnings(capture=True)
-    try:
-        yield
-    finally:
-        logging.captureWarnings(capture=False)
-        root.removeHandler(handler)
-        root.setLevel(before)
-        handler.close()
-
-
-LOG = logging.getLogger(__name__)
-
-NAME = "ai-lessons"
-PATIENCE = 5.0
-"""Seconds that what is being written gets when the server is told to end."""
 
 
 def build(pool: SessionPool, log: Path, chosen: str = "default", *, read_only: bool = False) -> MCPServer[Any]:
@@ -174,7 +124,7 @@ def build(pool: SessionPool, log: Path, chosen: str = "default", *, read_only: b
     Opens nothing: a repository that is broken is told of when it is asked for.
     """
     server: MCPServer[Any] = MCPServer(
-        NAME,
+        "ai-lessons",
         title="AI Lessons",
         instructions=INSTRUCTIONS,
         version=version(),
@@ -188,9 +138,11 @@ def build(pool: SessionPool, log: Path, chosen: str = "default", *, read_only: b
 
 
 def _offer_resources(server: MCPServer[Any], pool: SessionPool, log: Path) -> None:
-    def told(job: Callable[[Library], str]) -> str:
+    every = {tool.name: tool for tool in tools(pool, log, "all")}
+
+    def told(tool: str, **arguments: str) -> str:
         try:
-            return pool.read(job)
+            answer: str = every[tool].fn(arguments, None).content[0].text
         except NotFound as error:
             raise ResourceNotFoundError(error_for_agents(error)) from error
         except AiLessonsError as error:
@@ -198,36 +150,27 @@ def _offer_resources(server: MCPServer[Any], pool: SessionPool, log: Path) -> No
         except Exception as error:
             LOG.exception("a resource")
             raise ResourceError(bug(error, log)) from error
+        return answer
 
     @server.resource("lessons://entry/{id}", name="entry", description="One entry in full, by handle or id.")
     def entry(id: str) -> str:  # noqa: A002  # the name in the address
-        return told(lambda library: framing.shown(library.recall.show(id), str(pool.settings.repo)))
+        return told("get", id=id)
 
     @server.resource("lessons://context/{project}", name="context", description="Rules and lessons of one project.")
     def context(project: str) -> str:
-        query = ContextQuery(project=project, approvals=True)
-        return told(lambda library: framing.context(library.recall.context(query), str(pool.settings.repo)))
+        return told("context", project=project)
 
 
 def stdio(server: MCPServer[Any], pool: SessionPool) -> None:
-    """Serve one client on standard input and output until it closes them."""
-    with claimed() as (read, write):
-        anyio.run(partial(_over_wire, server, pool, anyio.wrap_file(read), anyio.wrap_file(write)))
-
-
-async def _over_wire(
-    server: MCPServer[Any], pool: SessionPool, read: anyio.AsyncFile[str], write: anyio.AsyncFile[str]
-) -> None:
-    inner = server._lowlevel_server  # noqa: SLF001  # the SDK's own `run_stdio_async` takes no streams
+    """Serve one client on standard input and output until it closes them; what is printed meanwhile goes to stderr."""
 
     async def serve() -> None:
         try:
-            async with stdio_server(read, write) as (incoming, outgoing):
-                await inner.run(incoming, outgoing, inner.create_initialization_options())
+            await server.run_stdio_async()
         except* (BrokenPipeError, anyio.BrokenResourceError):
             LOG.info("the client is gone")
 
-    await until_told(serve, pool)
+    anyio.run(until_told, serve, pool)
 
 
 async def until_told(serve: Callable[[], Awaitable[None]], pool: SessionPool) -> None:

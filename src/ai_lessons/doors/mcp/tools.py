@@ -24,7 +24,7 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from ai_lessons.doors.cli import error_handler, root
 from ai_lessons.doors.cli.command_context import Call, notes_of, whereabouts
 from ai_lessons.doors.cli.commands import Command, Tool, walk
-from ai_lessons.doors.cli.options import ContextTags, Words
+from ai_lessons.doors.cli.options import ContextTags, FileName, Words
 from ai_lessons.doors.encode import encode
 from ai_lessons.doors.lesson_cli import lesson
 from ai_lessons.doors.mcp import framing
@@ -50,7 +50,7 @@ DEFAULT = (
 """What an agent pays for in every session, in the order in which it needs them; `--tools all` adds the others."""
 
 PYTHON: Mapping[str, Any] = {
-    "string": str, "boolean": bool, "integer": int, "number": int | float, "array": list, "object": dict,
+    "string": str, "boolean": bool, "integer": int, "number": int | float, "array": list, "object": dict | list,
 }  # fmt: skip
 TEXT = {"type": "string"}
 TEXTS = {"type": "array", "items": TEXT}
@@ -94,11 +94,6 @@ class Taken(NamedTuple):
     of: click.Parameter
     schema: Data
 
-    @property
-    def listed(self) -> bool:
-        """Whether the command takes a list as one text with commas."""
-        return isinstance(self.of.type, Words) and not getattr(self.of, "multiple", False)
-
     def texts(self, value: object) -> list[str]:
         """A value from JSON as the command line has it; a list, number or object may be written as text.
 
@@ -107,26 +102,26 @@ class Taken(NamedTuple):
         """
         kind = self.schema["type"]
         if isinstance(value, str) and kind != "string":
-            with suppress(ValueError):
-                read = json.loads(value)
-                value = read if isinstance(read, PYTHON[kind]) else value
-        if kind == "array" and isinstance(value, str):
-            whole = isinstance(self.of.type, click.Path) or self.of.type is click.UNPROCESSED
-            value = [value] if whole else [part.strip() for part in value.split(",") if part.strip()]
-        if kind == "object" and isinstance(value, str | list):
-            return self._joined(value if isinstance(value, list) else [value])
-        if not isinstance(value, PYTHON[kind]) or (isinstance(value, bool) and kind != "boolean"):
+            value = self._read(kind, value)
+        if isinstance(value, dict) and kind == "object":
+            value = [tag if weight is None else f"{tag}={weight!r}" for tag, weight in value.items()]
+        elif not isinstance(value, PYTHON[kind]) or (isinstance(value, bool) and kind != "boolean"):
             raise ValueError(f"{self.name}: not of the type {kind}")
-        if isinstance(value, dict):
-            return self._joined([tag if weight is None else f"{tag}={weight!r}" for tag, weight in value.items()])
-        if isinstance(value, list):
-            if not all(isinstance(one, str) for one in value):
-                raise ValueError(f"{self.name}: not a list of strings")
-            return self._joined(value) if self.listed else value
-        return [value if isinstance(value, str) else repr(value)]
+        if not isinstance(value, list):
+            return [str(value)]
+        if not all(isinstance(one, str) for one in value):
+            raise ValueError(f"{self.name}: not a list of strings")
+        # a list that the command takes as one text with commas, or as several options
+        return value if getattr(self.of, "multiple", False) or self.of.nargs == -1 else [",".join(value)]
 
-    def _joined(self, parts: list[Any]) -> list[str]:
-        return [",".join(map(str, parts))]
+    def _read(self, kind: str, text: str) -> object:
+        with suppress(ValueError):
+            if isinstance(read := json.loads(text), PYTHON[kind]):
+                return read
+        if kind not in {"array", "object"}:
+            return text
+        whole = isinstance(self.of.type, FileName) or self.of.type is click.UNPROCESSED
+        return [text] if whole else [part.strip() for part in text.split(",") if part.strip()]
 
 
 def taken(command: Command, tool: Tool) -> list[Taken]:
@@ -156,14 +151,14 @@ def schema_of(param: click.Parameter, *, single: bool) -> Data:
         return {"enum": list(kind.choices), "type": "string"}
     if getattr(param, "is_flag", False):
         return {"type": "boolean"}
-    if not isinstance(kind, click.types.IntParamType | click.types.FloatParamType):
+    number = isinstance(kind, click.types.FloatParamType)
+    if not number and not isinstance(kind, click.types.IntParamType):
         return dict(TEXT)
-    schema: Data = {"type": "integer" if isinstance(kind, click.types.IntParamType) else "number"}
-    for key, limit in (("inimum", "min"), ("aximum", "max")):
-        if (value := getattr(kind, limit, None)) is not None:
-            first = limit[0].upper() if getattr(kind, f"{limit}_open") else limit[0]
-            schema["exclusive" * first.isupper() + first + key] = value
-    return schema
+    schema: Data = {"type": "number" if number else "integer"}
+    if isinstance(kind, click.IntRange | click.FloatRange):
+        schema |= {"exclusiveMinimum" if kind.min_open else "minimum": kind.min}
+        schema |= {"exclusiveMaximum" if kind.max_open else "maximum": kind.max}
+    return {key: value for key, value in schema.items() if value is not None}
 
 
 def output_of(gives: str) -> Data:
@@ -180,22 +175,6 @@ class ToolCall(Call):
         super().__init__(json=True)
         self.pool, self.served = pool, tool
         self.result = CallToolResult(content=[])
-
-    @property
-    def can_ask(self) -> bool:
-        """Never: no person is there."""
-        return False
-
-    @property
-    def caller(self) -> str:
-        """An agent."""
-        return "ai"
-
-    @property
-    def view(self) -> View:
-        """Plain text, with whole paths."""
-        given = self.settings
-        return View(root=str(given.repo), roots={tier.name: str(tier.path) for tier in given.reads})
 
     def interrupted(self) -> None:
         """Raise if the client has cancelled the call, or the server ends."""
@@ -276,9 +255,10 @@ def _called(
     call = ToolCall(pool, tool)
     try:
         words = command_line(command, tool, params, required, arguments)
-        context = command.make_context(tool.name, words, obj=call)
     except ValueError as error:
         raise AiLessonsError(f"wrong arguments for {tool.name}: {error}") from error
+    try:
+        context = command.make_context(tool.name, words, obj=call)
     except click.BadParameter as error:
         name = next((one.name for one in params if one.of is error.param), "")
         raise AiLessonsError(f"wrong arguments for {tool.name}: {name}: {error.message}") from error
