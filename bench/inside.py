@@ -19,9 +19,11 @@ from statistics import median
 
 from ai_lessons.doors.cli.command_context import options
 from ai_lessons.knowledge.entries import Kind
+from ai_lessons.library import browsing, searching
+from ai_lessons.library import importing as importing_jobs
 from ai_lessons.library.answers import Query
-from ai_lessons.library.wiring import Library, open_library
-from ai_lessons.library.writes import ResourceDraft
+from ai_lessons.library.opened import Library
+from ai_lessons.library.reports import ResourceDraft
 from ai_lessons.settings import load
 
 CALLS = 5
@@ -43,11 +45,11 @@ def provide_model(user_cache: Path, cache_dir: Path) -> Path:
 
 def unchanged(library: Library) -> dict[str, float]:
     """Median CPU and wall seconds of asking for one entry when nothing changed."""
-    library.recall.list(limit=1)
+    browsing.list_entries(library, limit=1)
     cpus, walls = [], []
     for _ in range(CALLS):
         wall, cpu = time.perf_counter(), time.process_time()
-        library.recall.list(limit=1)
+        browsing.list_entries(library, limit=1)
         cpus.append(time.process_time() - cpu)
         walls.append(time.perf_counter() - wall)
     return {"cpu": median(cpus), "wall": median(walls)}
@@ -55,11 +57,13 @@ def unchanged(library: Library) -> dict[str, float]:
 
 def importing(library: Library, folder: str, word: str) -> dict[str, float]:
     """Seconds of importing a folder of docs and of the first search after it; the search must find the word."""
-    library.recall.search(Query("load everything that a search needs"))
+    searching.search(library, Query("load everything that a search needs"))
     marks = [(time.perf_counter(), time.process_time())]
-    library.contribute.add_resources(ResourceDraft(kind=Kind.DOC, paths=(folder,), project="pages", recursive=True))
+    importing_jobs.add_resources(
+        library, ResourceDraft(kind=Kind.DOC, paths=(folder,), project="pages", recursive=True)
+    )
     marks.append((time.perf_counter(), time.process_time()))
-    answer = library.recall.search(Query(word, limit=3))
+    answer = searching.search(library, Query(word, limit=3))
     marks.append((time.perf_counter(), time.process_time()))
     if not any(word in hit.entry.snippet for hit in answer.docs):
         raise SystemExit(f"{word} was not found")
@@ -82,10 +86,10 @@ def main() -> None:
     if what == "model":
         print(provide_model(Path(folder), ours.cache_dir))
     elif what == "unchanged":
-        with open_library(Path(folder), ours) as library:
+        with Library(Path(folder), ours) as library:
             print(json.dumps(unchanged(library)))
     elif what == "import":
-        with open_library(Path(folder), ours) as library:
+        with Library(Path(folder), ours) as library:
             print(json.dumps(importing(library, *more)))
     else:
         raise SystemExit(f"unknown measurement {what!r}")

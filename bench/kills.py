@@ -29,10 +29,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ai_lessons.knowledge.entries import Kind
+from ai_lessons.library import browsing, editing, importing, validating
+from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options
+from ai_lessons.library.reports import LessonDraft, ResourceDraft
+from ai_lessons.library.rules import rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
-from ai_lessons.library.wiring import Library, open_library
-from ai_lessons.library.writes import LessonDraft, ResourceDraft
+from ai_lessons.library.sharing import recovering
 from ai_lessons.repository.store import Store
 from bench.harness import Bar, Outcome, World, arguments, machine, program, table, world
 
@@ -59,9 +62,7 @@ class Place:
     def library(self) -> Library:
         """Opened anew, as the next command would."""
         folder = self.root.parent
-        return open_library(
-            self.root, Options(folder / "cache", folder / "state", folder / "config", folder, offline=True)
-        )
+        return Library(self.root, Options(folder / "cache", folder / "state", folder / "config", folder, offline=True))
 
     def git(self, *args: str) -> subprocess.CompletedProcess[str]:
         """One command of the user's."""
@@ -82,13 +83,13 @@ def made(folder: Path) -> Place:
 
 def add(place: Place) -> Callable[[Library], None]:
     draft = LessonDraft(f"Lesson {place.count}", "Text.\n", project="p")
-    return lambda library: say(library.contribute.add_lesson(draft).path)
+    return lambda library: say(editing.add_lesson(library, draft).path)
 
 
 def update(place: Place) -> Callable[[Library], None]:
     path = sorted(place.accepted)[0]
     text = f"Changed {place.count}.\n"
-    return lambda library: say(library.contribute.update(path, content=text).path)
+    return lambda library: say(editing.update(library, path, content=text).path)
 
 
 def bring(place: Place) -> Callable[[Library], None]:
@@ -97,23 +98,23 @@ def bring(place: Place) -> Callable[[Library], None]:
     for n in range(DOCS):
         (folder / f"{n:02}.md").write_text(f"# Page {n}\n\nText {place.count}.\n", encoding="utf-8")
     draft = ResourceDraft(Kind.DOC, [str(folder)], project=f"q{place.count}", recursive=True)
-    return lambda library: say(*(one.path for one in library.contribute.add_resources(draft).written))
+    return lambda library: say(*(one.path for one in importing.add_resources(library, draft).written))
 
 
 def approve(place: Place) -> Callable[[Library], None]:
     with place.library() as library:
-        waiting = library.admin.pending_rules()
+        waiting = rule_review.pending_rules(library)
         if not waiting:
-            library.contribute.suggest_rule(RuleDraft(f"Rule {place.count}", "So that it is tried.", "Do it.\n"))
-            waiting = library.admin.pending_rules()
+            suggesting.suggest_rule(library, RuleDraft(f"Rule {place.count}", "So that it is tried.", "Do it.\n"))
+            waiting = rule_review.pending_rules(library)
     branch = waiting[0].branch
-    return lambda library: say(library.admin.approve_rule(branch).path)
+    return lambda library: say(rule_review.approve_rule(library, branch).path)
 
 
 def delete(place: Place) -> Callable[[Library], None]:
     with place.library() as library:
-        path = library.contribute.add_lesson(LessonDraft(f"To go {place.count}", project="p")).path
-    return lambda library: void(library.contribute.delete([path]))
+        path = editing.add_lesson(library, LessonDraft(f"To go {place.count}", project="p")).path
+    return lambda library: void(editing.delete(library, [path]))
 
 
 JOBS: dict[str, Callable[[Place], Callable[[Library], None]]] = {
@@ -190,9 +191,9 @@ def after(place: Place) -> list[str]:
     """What is wrong when the next command has run; empty if all is well."""
     wrong = []
     with place.library() as library:
-        made_ = library.contribute.add_lesson(LessonDraft(f"After {place.count}", project="after"))
+        made_ = editing.add_lesson(library, LessonDraft(f"After {place.count}", project="after"))
         place.accepted[made_.path] = "after"
-        library.admin.save()  # the user commits so often here that our commits keep out of the way
+        recovering.save(library)  # the user commits so often here that our commits keep out of the way
     left = Store.open(place.root).pending()
     if left:
         wrong.append(f"{len(left)} jobs still wait")
@@ -231,8 +232,8 @@ def user(place: Place) -> list[str]:
 def catalog(place: Place) -> list[str]:
     """What is listed is what is there."""
     with place.library() as library:
-        listed = {light.path for light in library.recall.list().entries if light.kind is not Kind.RULE}
-        problems = [problem.message for problem in library.admin.validate().problems]
+        listed = {light.path for light in browsing.list_entries(library).entries if light.kind is not Kind.RULE}
+        problems = [problem.message for problem in validating.validate(library).problems]
     there = {
         path.relative_to(place.root).as_posix()
         for folder in ("p", "after", *(f.name for f in place.root.glob("q*")))

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.doors.cli.command_context import options
 from ai_lessons.learning.events import Event, event_id, line_of
-from ai_lessons.library.wiring import open_library
-from ai_lessons.library.writes import LessonDraft
+from ai_lessons.library import browsing, editing
+from ai_lessons.library.opened import Library
+from ai_lessons.library.reports import LessonDraft
 from ai_lessons.repository.events import FOLDER, PART_BYTES
 from ai_lessons.settings import load
 from bench import synthetic_user
@@ -24,7 +25,6 @@ from bench.harness import Bar, Outcome, arguments, machine, number, table, world
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ai_lessons.library.wiring import Library
     from bench.harness import World
 
 CLONES = 10
@@ -86,14 +86,14 @@ def speed(home: World, outcome: Outcome, count: int, rounds: int) -> None:
     """Fold many events, then few more, and read with nothing new."""
     repo = home.folder / "events"
     home.ours(repo, "admin", "init", "--no-hooks")
-    with open_library(repo, options(load(home.env, repo=str(repo)))) as library:
-        lesson = library.contribute.add_lesson(LessonDraft("PUT replaces the whole resource", "Seen twice.")).id
-        library.recall.show(lesson)
-        without = often(lambda: library.recall.show(lesson), 5 * rounds)
+    with Library(repo, options(load(home.env, repo=str(repo)))) as library:
+        lesson = editing.add_lesson(library, LessonDraft("PUT replaces the whole resource", "Seen twice.")).id
+        browsing.show(library, lesson)
+        without = often(lambda: browsing.show(library, lesson), 5 * rounds)
     program_without = median(home.ours(repo, "recall", "show", lesson).cpu for _ in range(rounds))
     entries = [lesson, *(event_id(START - n, b"entry%05d" % n) for n in range(1, ENTRIES))]
     size = write_logs(repo, count, entries)
-    with open_library(repo, options(load(home.env, repo=str(repo)))) as library:
+    with Library(repo, options(load(home.env, repo=str(repo)))) as library:
         rows, nothing_new = folding(library, lesson, count, rounds)
     program_with = median(home.ours(repo, "recall", "show", lesson).cpu for _ in range(rounds))
     rows += [
@@ -112,13 +112,13 @@ def speed(home: World, outcome: Outcome, count: int, rounds: int) -> None:
 
 def folding(library: Library, lesson: str, count: int, rounds: int) -> tuple[list[list[str]], float]:
     """First fold, one more event, nothing new."""
-    library.recall.list(limit=1)
-    first = cpu(lambda: library.recall.show(lesson))
-    usage = library.recall.show(lesson).usage
+    browsing.list_entries(library, limit=1)
+    first = cpu(lambda: browsing.show(library, lesson))
+    usage = browsing.show(library, lesson).usage
     assert usage is not None
     assert usage.times_injected > count // ENTRIES // 4
-    one_more = often(lambda: library.contribute.feedback(lesson, "helpful"), rounds)
-    nothing = often(lambda: library.recall.show(lesson), 5 * rounds)
+    one_more = often(lambda: editing.feedback(library, lesson, "helpful"), rounds)
+    nothing = often(lambda: browsing.show(library, lesson), 5 * rounds)
     return [
         ["first fold (s)", number(first)],
         ["one more event, written and folded (ms)", number(1000 * one_more)],

@@ -16,9 +16,10 @@ import lancedb
 import numpy as np
 
 from ai_lessons.index.nearness import bar
+from ai_lessons.library import searching
 from ai_lessons.library.answers import Query
-from ai_lessons.library.parts import Parts
-from ai_lessons.library.wiring import open_library
+from ai_lessons.library.opened import Library
+from ai_lessons.library.session import Parts
 from ai_lessons.settings import folders
 from bench import corpora
 from bench.harness import Bar, Outcome, arguments, machine, number, table, world
@@ -111,8 +112,8 @@ def by_library(
 ) -> list[str]:
     """How many questions the library leaves without docs."""
     asked = list(texts(questions).values())
-    with open_library(repo, chosen) as library:
-        empty = sum(not library.recall.search(Query(text, plain=True)).docs for text in asked) / len(asked)
+    with Library(repo, chosen) as library:
+        empty = sum(not searching.search(library, Query(text, plain=True)).docs for text in asked) / len(asked)
     if stored.name == questions.name:
         outcome.judge(Bar(f"questions of {stored.name} left without an answer", empty, LOST_BAR, ""))
     return [questions.name, stored.name, str(len(asked)), number(empty)]

@@ -23,7 +23,7 @@ from ai_lessons.doors.mcp.framing import LONGEST, NOTICE
 from ai_lessons.doors.mcp.server import INSTRUCTIONS
 from ai_lessons.doors.mcp.session_pool import SessionPool
 from ai_lessons.doors.mcp.tools import DEFAULT, tools
-from ai_lessons.knowledge.config import KEYS
+from ai_lessons.knowledge.config import RepositoryConfig, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -97,13 +97,35 @@ def commands() -> str:
     return text
 
 
+SETTINGS = {
+    "format": "version of the file format; not for changing by hand",
+    "git.autocommit": "commit every job at once: auto, true or false",
+    "git.events": "share recorded events with other clones: auto, local or shared",
+    "approval.branch": "a rule is in force as it stands on this branch",
+    "approval.require": "how a rule must have come there: merge, forge or signed",
+    "approval.distinct": "ask for an approver who made no commit of the proposal",
+    "approval.threshold": "how many people have to sign, where `approval.require` is signed",
+    "governance.outbound_policy": "entries that leave an enterprise: block_all, require_approval, allow_generic, allow_all",  # noqa: E501
+    "governance.promotion_from_enterprise_context": "entries of its projects that go elsewhere: block_all, require_approval, allow",  # noqa: E501
+    "governance.personal_learning_during_enterprise": "the user's repository, while its projects are worked in: block, allow_non_code, allow",  # noqa: E501
+    "events": "record which entries were used and whether they helped",
+    "search.model": "embedding model",
+    "search.chunking.target": "tokens that a passage aims at",
+    "search.chunking.limit": "tokens that no passage is over",
+    "search.chunking.minimum": "passages of fewer tokens join a neighbour",
+    "search.chunking.code_whole": "keep code blocks and tables whole",
+    "search.index": "where the index lives; empty: in the git directory",
+    "tag_aliases": "words that mean the same tag, `alias: tag`",
+}
+"""What each setting of a repository is for."""
+
+
 def repository_settings() -> str:
     """The settings of a repository as a table."""
     rows = []
-    for name, key in KEYS.items():
-        nothing = "auto" if name.startswith("git.") else "empty"
-        text = str(key.default).lower() if key.default not in (None, {}) else nothing
-        rows.append((f"`{name}`", text, key.help))
+    for name, value in values_of(RepositoryConfig()).items():
+        text = "empty" if value in (None, "", {}) else str(value).lower()
+        rows.append((f"`{name}`", text, SETTINGS[name]))
     return table(("setting", "default", "what it is"), rows)
 
 

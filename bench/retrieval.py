@@ -1,6 +1,6 @@
 """How well the library finds: nDCG@10, recall@10 and MRR on judged sets, `python -m bench.retrieval --data FOLDER`.
 
-Every set is imported as docs into a repository of its own, indexed, and asked through `library.recall.search`, as any
+Every set is imported as docs into a repository of its own, indexed, and asked through `searching.search`, as any
 door does. *text* is the same library on a machine without a model, *fused* the normal answer. *vectors* cannot be
 asked for at a door: it is the vector half of the same candidates, ranked alone. File names are numbers, because in one
 set the names of the files are the queries. With `--work` repositories and vectors are kept, and the next run asks at
@@ -21,11 +21,13 @@ from ai_lessons.index.ranking import fuse
 from ai_lessons.index.rows import PassageFilter
 from ai_lessons.knowledge.config import Chunking
 from ai_lessons.knowledge.entries import Kind
+from ai_lessons.library import importing, indexing, searching, setup
 from ai_lessons.library.answers import Query
+from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options
-from ai_lessons.library.parts import Parts
-from ai_lessons.library.wiring import init_repository, open_library
-from ai_lessons.library.writes import ResourceDraft
+from ai_lessons.library.reports import ResourceDraft
+from ai_lessons.library.session import Parts
+from ai_lessons.library.setup import init_repository
 from ai_lessons.settings import folders
 from bench import corpora, metrics
 from bench.harness import Bar, Outcome, World, arguments, machine, number, table, world
@@ -124,17 +126,17 @@ def repository(home: World, judged: corpora.Judged, with_model: Options, chunkin
     write_documents(source, judged)
     init_repository(repo, with_model, hooks=False)
     start = time.perf_counter()
-    with open_library(repo, with_model) as library:
+    with Library(repo, with_model) as library:
         # from the outside in, so that minimum <= target <= limit holds at every step
         sizes = dict(zip(("target", "limit", "minimum"), chunking.split(","), strict=False)) if chunking else {}
         grows = int(sizes.get("target", "0")) > DEFAULT_TARGET
         for key in ("limit", "target", "minimum") if grows else ("minimum", "target", "limit"):
             if key in sizes:
-                library.admin.config_set(f"search.chunking.{key}", sizes[key])
-        library.contribute.add_resources(
-            ResourceDraft(kind=Kind.DOC, paths=(str(source),), project="judged", recursive=True)
+                setup.config_set(library, f"search.chunking.{key}", sizes[key])
+        importing.add_resources(
+            library, ResourceDraft(kind=Kind.DOC, paths=(str(source),), project="judged", recursive=True)
         )
-        indexed = library.admin.reindex()
+        indexed = indexing.reindex(library)
     print(f"{judged.name}: {len(judged.documents)} documents, {indexed.passages} passages, "
           f"{indexed.embedded} embedded in {time.perf_counter() - start:.0f} s")  # fmt: skip
     if indexed.missing:
@@ -156,8 +158,8 @@ def by_library(chosen: Options) -> Callable[[Path], AbstractContextManager[Ask]]
 
     @contextmanager
     def opened(repo: Path) -> Iterator[Ask]:
-        with open_library(repo, chosen) as library:
-            yield lambda text: [hit.entry.path for hit in library.recall.search(Query(text, limit=DEPTH)).docs]
+        with Library(repo, chosen) as library:
+            yield lambda text: [hit.entry.path for hit in searching.search(library, Query(text, limit=DEPTH)).docs]
 
     return opened
 

@@ -23,9 +23,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError
+from ai_lessons.library import editing, health
+from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options
-from ai_lessons.library.wiring import open_library
-from ai_lessons.library.writes import LessonDraft
+from ai_lessons.library.reports import LessonDraft
+from ai_lessons.library.sharing import recovering
 from bench.harness import Bar, ChildFailed, Outcome, Running, World, arguments, machine, number, table, world
 
 if TYPE_CHECKING:
@@ -50,12 +52,12 @@ class Part:
 
 def write(root: Path, number_: int, lessons: int, rest: float, go: Path) -> None:
     """One writer: what it wrote, what was refused, how long each took (seconds), how many were committed at once."""
-    import ai_lessons.library.contribute
+    import ai_lessons.library.editing
     import ai_lessons.repository.commit  # noqa: F401 - so that no write is measured with the imports of the first one
 
     told: dict[str, list[object]] = {"paths": [], "refused": [], "seconds": [], "notes": []}
     draw = random.Random(number_)
-    with open_library(root, options(root)) as library:
+    with Library(root, options(root)) as library:
         (go.parent / f"ready{number_}").touch()
         while not go.exists():
             time.sleep(0.01)
@@ -63,7 +65,7 @@ def write(root: Path, number_: int, lessons: int, rest: float, go: Path) -> None
             draft = LessonDraft(f"Writer {number_} saw {n}", f"Text {number_} {n}.\n", project=f"p{number_}")
             start = time.perf_counter()
             try:
-                made = library.contribute.add_lesson(draft)
+                made = editing.add_lesson(library, draft)
             except AiLessonsError as error:
                 told["refused"].append(f"{type(error).__name__}: {error.message}")
             else:
@@ -248,8 +250,8 @@ def elsewhere(home: World, root: Path) -> set[str]:
         for tree in (stash, f"{stash}^3"):
             with suppress(ChildFailed):
                 found |= set(home.git(root, "ls-tree", "-r", "--name-only", tree).out.splitlines())
-    with open_library(root, options(root)) as library:
-        return found | {one.path for one in library.admin.recover(only_list=True).kept}
+    with Library(root, options(root)) as library:
+        return found | {one.path for one in recovering.recover(library, only_list=True).kept}
 
 
 def batches(root: Path) -> int:
@@ -261,10 +263,10 @@ def batches(root: Path) -> int:
 def settle(root: Path) -> int:
     """`admin save` until nothing waits; what waits still."""
     deadline = time.monotonic() + PATIENCE
-    with open_library(root, options(root)) as library:
+    with Library(root, options(root)) as library:
         while True:
-            library.admin.save()
-            pending = library.admin.stats().pending
+            recovering.save(library)
+            pending = health.stats(library).pending
             if not pending or time.monotonic() > deadline:
                 return pending
             time.sleep(0.2)

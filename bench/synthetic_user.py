@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.learning import folding
-from ai_lessons.learning.choosing import Bars, Candidate, choose
-from ai_lessons.learning.parameters import BUDGET, CONFIDENCE, DEFINITIONS, SIMILARITY, initial, learned
+from ai_lessons.learning import fold
+from ai_lessons.learning.choose import Bars, Candidate, choose
+from ai_lessons.learning.fold import BUDGET, CONFIDENCE, DEFINITIONS, SIMILARITY, initial, learned
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -103,7 +103,7 @@ def learn(user: User, count: int, seed: int) -> Run:
         for place, chosen in enumerate(choice.chosen):
             lesson, number = fitting[int(chosen.id)]
             said = outcome(lesson, place, user, number)
-            worth += folding.WORTH[said]
+            worth += fold.WORTH[said]
             for event in learned(said, chosen.edge):
                 assert event.value is not None
                 assert event.weight is not None
@@ -115,8 +115,8 @@ def learn(user: User, count: int, seed: int) -> Run:
 
 
 def _candidate(name: str, lesson: Lesson) -> Candidate:
-    alpha, beta = folding.PRIOR_STRENGTH * lesson.confidence, folding.PRIOR_STRENGTH * (1 - lesson.confidence)
-    return Candidate(name, folding.UsageTally(folding.NOTHING, alpha, beta), lesson.similarity)
+    alpha, beta = fold.PRIOR_STRENGTH * lesson.confidence, fold.PRIOR_STRENGTH * (1 - lesson.confidence)
+    return Candidate(name, fold.UsageTally(fold.NOTHING, alpha, beta), lesson.similarity)
 
 
 def fixed(user: User, given: list[list[tuple[Lesson, float]]], setting: Mapping[str, float]) -> float:
@@ -128,7 +128,7 @@ def fixed(user: User, given: list[list[tuple[Lesson, float]]], setting: Mapping[
             if place >= setting[BUDGET]:
                 break
             if lesson.confidence >= setting[CONFIDENCE] and lesson.similarity >= setting[SIMILARITY]:
-                total += folding.WORTH[outcome(lesson, place, user, number)]
+                total += fold.WORTH[outcome(lesson, place, user, number)]
                 place += 1
     return total / len(given)
 

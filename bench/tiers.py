@@ -16,9 +16,10 @@ from functools import partial
 from statistics import mean, median
 from typing import TYPE_CHECKING, NamedTuple
 
+from ai_lessons.library import searching
 from ai_lessons.library.answers import Query
+from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Places, TierPlace
-from ai_lessons.library.wiring import open_library
 from ai_lessons.settings import folders
 from bench import corpora, metrics
 from bench.harness import Bar, Outcome, arguments, machine, number, paired, program, ratio, run, table, world
@@ -84,15 +85,15 @@ def one_set(home: World, outcome: Outcome, whole: corpora.Judged, chosen: Option
     places = Places(tuple(TierPlace(tier, part.root) for tier, part in parts.items()))
     queries = some_queries(whole, at_most)
     with (
-        open_library(repository(home, whole, chosen), chosen) as one,
-        open_library(places.reads[0].root, chosen._replace(tier="project", places=places)) as three,
+        Library(repository(home, whole, chosen), chosen) as one,
+        Library(places.reads[0].root, chosen._replace(tier="project", places=places)) as three,
     ):
 
         def ask_one(text: str) -> list[str]:
-            return [document(whole, hit.entry.path) for hit in one.recall.search(Query(text, limit=DEPTH)).docs]
+            return [document(whole, hit.entry.path) for hit in searching.search(one, Query(text, limit=DEPTH)).docs]
 
         def ask_three(text: str) -> list[str]:
-            found = three.recall.search(Query(text, limit=DEPTH)).docs
+            found = searching.search(three, Query(text, limit=DEPTH)).docs
             return [document(parts[hit.entry.tier].judged, hit.entry.path) for hit in found]
 
         for ask in (ask_one, ask_three):

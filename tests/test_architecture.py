@@ -8,7 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from ai_lessons import library
+
 PACKAGE = "ai_lessons"
+LAZY = f"{PACKAGE}.library"
+"""The package whose modules are loaded when they are first named as its attributes."""
+
 SOURCE = Path(__file__).parents[1] / "src" / PACKAGE
 
 MAY_IMPORT = {
@@ -99,6 +104,14 @@ def imports(tree: ast.AST, *, at_run_time: bool = False, at_import: bool = False
     return found
 
 
+def lazily(tree: ast.AST) -> set[str]:
+    """Dotted names of the modules of the library that are named as its attributes, and loaded by that."""
+    if LAZY not in imports(tree):
+        return set()
+    found = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and ast.unparse(n.value) == "library"}
+    return {library.FOLDERS.get(name, f"{LAZY}.{name}") for name in found}
+
+
 def rooms(names: set[str]) -> set[str]:
     return {name.split(".")[1] for name in names if name.startswith(PACKAGE + ".")}
 
@@ -168,7 +181,12 @@ def graph() -> dict[str, set[str]]:
         ".".join((PACKAGE, *f.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__"): f for f in MODULES
     }
     return {
-        name: {found for i in imports(parsed(file), at_run_time=True) if (found := module(i, set(dotted)))} - {name}
+        name: {
+            found
+            for i in imports(parsed(file), at_run_time=True) | lazily(parsed(file))
+            if (found := module(i, set(dotted)))
+        }
+        - {name}
         for name, file in dotted.items()
     }
 
@@ -184,6 +202,12 @@ def a_circle(edges: dict[str, set[str]]) -> list[str]:
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
     assert a_circle(graph()) == []
+
+
+def test_every_module_in_the_table_of_the_library_is_there_and_named_somewhere() -> None:
+    listed = {name for name in imports(parsed(SOURCE / "library/__init__.py")) if name.startswith(LAZY)}
+    assert listed == set().union(*(lazily(parsed(file)) for file in MODULES))
+    assert all(getattr(library, name.rpartition(".")[2]).__name__ == name for name in listed)
 
 
 def test_the_search_for_circles_finds_one() -> None:

@@ -22,7 +22,7 @@ from ai_lessons.doors.lesson_cli import lesson
 from ai_lessons.knowledge.checks import check_entry
 from ai_lessons.knowledge.layout import lesson_path, place
 from ai_lessons.knowledge.reading import read_entry
-from ai_lessons.library import answers, reports, writes
+from ai_lessons.library import answers, reports
 from ai_lessons.library.governance import enforced
 from ai_lessons.library.rules import rule_answers
 from ai_lessons.library.sharing import syncing as sharing
@@ -159,8 +159,8 @@ ANSWERS = (
     reports.Check,
     reports.Indexed,
     reports.Initialised,
-    writes.PassagePreview,
-    writes.Refreshed,
+    reports.PassagePreview,
+    reports.Refreshed,
     reports.Stale,
     reports.Stats,
     answers.Approval,

@@ -1,7 +1,7 @@
 """Two people, two code projects, two companies: what a search sees, where writes go, what crosses over by whose word.
 
-Everything is run as they would: our programs as processes with a home folder of each person, git for what people do by
-hand. Ann and Bo work on `shop`, which is acme's, and on `lab`, which is beta's; Bo is the curator of both companies.
+Everything is run as they would, with a home folder of each person; git for what people do by hand.
+Ann and Bo work on `shop`, which is acme's, and on `lab`, which is beta's; Bo is the curator of both companies.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from doors.mcp_world import over_stdio
-from doors.world import PROGRAM, Outcome, environment
+from doors.world import Outcome, environment, run_inside
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,16 +33,13 @@ class Person:
 
     home: Path
 
-    def _run(self, program: tuple[str, ...], words: tuple[str, ...], at: str, stdin: str = "") -> Outcome:
-        named = environment(HOME=str(self.home), AI_LESSONS_OFFLINE="1", NO_COLOR="1", GIT_CONFIG_NOSYSTEM="1")
-        done = subprocess.run(
-            [*program, *words], cwd=self.home / at, env=named, input=stdin, capture_output=True, text=True, check=False
-        )
-        return Outcome(done.returncode, done.stdout, done.stderr)
+    @property
+    def _environ(self) -> dict[str, str]:
+        return {"HOME": str(self.home), "AI_LESSONS_OFFLINE": "1", "NO_COLOR": "1", "GIT_CONFIG_NOSYSTEM": "1"}
 
     def ours(self, at: str, *words: str, code: int = 0, stdin: str = "") -> Outcome:
         """Run `ai-lessons` in a folder of theirs."""
-        done = self._run(PROGRAM, words, at, stdin)
+        done = run_inside(words, self.home / at, stdin, **self._environ)
         assert done.code == code, f"{words} -> {done.code}\n{done.out}{done.err}"
         return done
 
@@ -51,9 +48,16 @@ class Person:
         return self.ours(at, "--json", *words).json
 
     def git(self, at: str, *words: str) -> str:
-        done = self._run(("git",), words, at)
-        assert done.code == 0, f"git {words}\n{done.out}{done.err}"
-        return done.out.strip()
+        done = subprocess.run(
+            ["git", *words],
+            cwd=self.home / at,
+            env=environment(**self._environ),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"git {words}\n{done.stdout}{done.stderr}"
+        return done.stdout.strip()
 
     def add(self, at: str, title: str, *more: str, content: str = "Seen twice.", tier: str = "") -> Any:
         """Add a lesson; the data of the answer."""

@@ -50,7 +50,7 @@ MODULES = [
     "ai_lessons.settings",
     "ai_lessons.knowledge.entries",
     "ai_lessons.library.answers",
-    "ai_lessons.library.wiring",
+    "ai_lessons.library.opened",
     "ai_lessons.doors.encode",
     "ai_lessons.doors.render",
     "ai_lessons.doors.render_jobs",
@@ -95,14 +95,14 @@ def test_importing_a_cheap_module_loads_nothing_slow(module: str) -> None:
 
 @pytest.mark.parametrize("args", [(), ("--help",), ("--version",), ("recall", "--help"), ("admin", "init", "--help")])
 def test_help_loads_neither_the_slow_packages_nor_the_rooms(args: tuple[str, ...]) -> None:
-    names = loaded(calling(*args) + "\nassert 'ai_lessons.library.wiring' not in sys.modules")
+    names = loaded(calling(*args) + "\nassert 'ai_lessons.library.opened' not in sys.modules")
     assert names & {*SLOW, *WRITING} == set()
 
 
 @pytest.mark.parametrize("args", [(), ("--help",), ("load", "--help")])
 def test_help_of_lesson_loads_neither_the_slow_packages_nor_the_rooms(args: tuple[str, ...]) -> None:
     code = calling(*args, door="lesson_cli")
-    names = loaded(f"{code}\nassert 'ai_lessons.library.wiring' not in sys.modules")
+    names = loaded(f"{code}\nassert 'ai_lessons.library.opened' not in sys.modules")
     assert names & {*SLOW, *WRITING} == set()
 
 
@@ -135,8 +135,8 @@ def test_lesson_reads_from_the_catalog_alone(args: tuple[str, ...], git_repo: Pa
     loaded(calling("--repo", str(git_repo), "list", door="lesson_cli"))
     names = loaded(calling("--repo", str(git_repo), *args, door="lesson_cli"))
     writing = {
-        "ai_lessons.library.lessons.lesson_writing",
-        "ai_lessons.library.contribute",
+        "ai_lessons.library.lesson_writing",
+        "ai_lessons.library.editing",
         "ai_lessons.knowledge.drafts",
     }
     assert names & {*SLOW, *WRITING, *JUDGING, *NEVER_FOR_READING, *writing} == set()

@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ai_lessons.library import browsing, editing, searching
 from ai_lessons.library.answers import Query
+from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options
+from ai_lessons.library.reports import LessonDraft
+from ai_lessons.library.rules import rule_audit, rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
-from ai_lessons.library.wiring import open_library
-from ai_lessons.library.writes import LessonDraft
+from ai_lessons.library.sharing import syncing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from ai_lessons.library.rules.rule_answers import Suggested
-    from ai_lessons.library.wiring import Library
     from conftest import Git
 
 
@@ -34,17 +36,17 @@ class Clone:
 
     def library(self, agent: str | None = None) -> Library:
         place = self.root.parent / f"{self.root.name}-user"
-        return open_library(
+        return Library(
             self.root, Options(place / "cache", place / "state", place / "config", self.root, agent=agent, offline=True)
         )
 
     def rules(self) -> list[str]:
         with self.library() as library:
-            return [light.title for light in library.recall.list().entries if light.kind == "rule"]
+            return [light.title for light in browsing.list_entries(library).entries if light.kind == "rule"]
 
     def suggest(self, title: str = "GET before PUT") -> Suggested:
         with self.library(agent="claude") as library:
-            made = library.contribute.suggest_rule(RuleDraft(title, "PUT replaces all", "Send all of it back."))
+            made = suggesting.suggest_rule(library, RuleDraft(title, "PUT replaces all", "Send all of it back."))
         self.run("push", "-q", "origin", made.branch)
         return made
 
@@ -88,8 +90,8 @@ def merged_without_fast_forward(person: Clone, made: Suggested) -> None:
 
 def approved_by_command(person: Clone, made: Suggested) -> None:
     with person.library() as library:
-        assert [one.branch for one in library.admin.pending_rules()] == [f"origin/{made.branch}"]
-        library.admin.approve_rule(made.handle)
+        assert [one.branch for one in rule_review.pending_rules(library)] == [f"origin/{made.branch}"]
+        rule_review.approve_rule(library, made.handle)
 
 
 def squashed(person: Clone, made: Suggested) -> None:
@@ -114,55 +116,57 @@ def test_what_a_person_takes_in_one_clone_is_served_in_the_other(
     pair.agent.run("pull", "-q", "--prune")
     assert pair.agent.rules() == ["GET before PUT"]
     with pair.agent.library(agent="claude") as library:
-        approval = library.recall.show(made.handle).approval
+        approval = browsing.show(library, made.handle).approval
         assert approval is not None
         assert (approval.approved_by, approval.suggested_by, approval.evidence) == (
             "person <human@example.com>",
             "agent <agent@example.com>",
             2,
         )
-        assert library.admin.pending_rules() == ()
-        assert library.admin.audit().ok
-        found = library.recall.search(Query("GET before PUT, send all of it back", project="global"))
+        assert rule_review.pending_rules(library) == ()
+        assert rule_audit.audit(library).ok
+        found = searching.search(library, Query("GET before PUT, send all of it back", project="global"))
         assert [hit.entry.id for hit in found.rules] == [made.id]
     assert "error" not in pair.agent.run("fsck", "--strict")
 
 
 def test_sync_carries_proposals_and_approvals_and_a_merge_of_it_takes_nothing_from_them(pair: Pair) -> None:
     with pair.agent.library(agent="claude") as library:
-        made = library.contribute.suggest_rule(RuleDraft("GET before PUT", "PUT replaces all", "Send all of it back."))
-        assert library.admin.sync().proposals == (made.branch,)
-        assert library.admin.sync().proposals == ()
+        made = suggesting.suggest_rule(library, RuleDraft("GET before PUT", "PUT replaces all", "Send all of it back."))
+        assert syncing.sync(library).proposals == (made.branch,)
+        assert syncing.sync(library).proposals == ()
     with pair.person.library() as library:
-        assert library.admin.sync().arrived == (made.branch,)
-        assert library.admin.approve_rule(made.handle).branch == f"origin/{made.branch}"
-        library.admin.sync()
+        assert syncing.sync(library).arrived == (made.branch,)
+        assert rule_review.approve_rule(library, made.handle).branch == f"origin/{made.branch}"
+        syncing.sync(library)
     with pair.agent.library(agent="claude") as library:
-        library.contribute.add_lesson(LessonDraft("Meanwhile", "Text."))
-        done = library.admin.sync()
+        editing.add_lesson(library, LessonDraft("Meanwhile", "Text."))
+        done = syncing.sync(library)
         assert (done.received, done.sent, done.merged, done.conflicts) == (2, 2, (), ())
-        assert library.admin.audit().ok
-        assert library.admin.sync().proposals == ()
+        assert rule_audit.audit(library).ok
+        assert syncing.sync(library).proposals == ()
     for clone in (pair.agent, pair.person):
         with clone.library() as library:
-            library.admin.sync()
-            approval = library.recall.show(made.handle).approval
+            syncing.sync(library)
+            approval = browsing.show(library, made.handle).approval
             assert approval is not None
             assert (approval.approved_by, approval.evidence) == ("person <human@example.com>", 2)
-            assert library.admin.pending_rules() == ()
+            assert rule_review.pending_rules(library) == ()
 
 
 def test_a_rejection_reaches_the_other_clone_and_meets_the_next_suggestion(pair: Pair) -> None:
     made = pair.agent.suggest()
     pair.person.run("fetch", "-q")
     with pair.person.library() as library:
-        done = library.admin.reject_rule(made.handle, reason="too broad")
+        done = rule_review.reject_rule(library, made.handle, reason="too broad")
     assert done.notes == (f"its branch is still on origin: git push origin --delete {made.branch}",)
     pair.person.run("push", "-q", "origin", "main", f":{made.branch}")
     pair.agent.run("pull", "-q", "--prune")
     with pair.agent.library(agent="claude") as library:
-        assert library.admin.pending_rules() == ()
-        again = library.contribute.suggest_rule(RuleDraft("GET before PUT", "PUT replaces all", "Send all of it back."))
+        assert rule_review.pending_rules(library) == ()
+        again = suggesting.suggest_rule(
+            library, RuleDraft("GET before PUT", "PUT replaces all", "Send all of it back.")
+        )
     assert len(again.warnings) == 1
     assert again.warnings[0].startswith("the same was rejected on ")
     assert again.warnings[0].endswith(": too broad")
@@ -172,7 +176,7 @@ def test_both_clones_work_at_once_and_plain_pull_and_push_settle_it(pair: Pair) 
     one, two = pair.agent.suggest("First thing"), pair.agent.suggest("Second matter")
     pair.person.run("fetch", "-q")
     with pair.person.library() as library:
-        library.admin.approve_rule(one.handle)
+        rule_review.approve_rule(library, one.handle)
     (pair.agent.root / "2.md").write_text("x\n")
     pair.agent.run("add", "-A")
     pair.agent.run("commit", "-qm", "other work")

@@ -16,16 +16,15 @@ from ai_lessons.knowledge.entries import Kind, Light, Pattern
 from ai_lessons.knowledge.evaluation import EvaluationCheck, EvaluationFinding, EvaluationReport, Severity
 from ai_lessons.library.answers import Answer, Hit, Left, Listing, Related, Section, Shown
 from ai_lessons.library.governance.enforced import Enforcement
-from ai_lessons.library.lessons.lesson_answers import LessonChange, LessonShown, Loaded
+from ai_lessons.library.lessons import LessonChange, LessonShown, Loaded
+from ai_lessons.library.opened import TierState
 from ai_lessons.library.porting.import_bundle import Ported
 from ai_lessons.library.porting.porting_export import Exported
 from ai_lessons.library.promotion.promotions import Promoted
-from ai_lessons.library.reports import ModelState, Outdated
+from ai_lessons.library.reports import Imported, ModelState, Outdated, Written
 from ai_lessons.library.rules.rule_answers import Suggested
 from ai_lessons.library.running import Ran
 from ai_lessons.library.sharing.syncing import Conflicts, Resolved, TornEntry
-from ai_lessons.library.tiers.tier_states import TierState
-from ai_lessons.library.writes import Imported, Written
 
 LESSON = Light(
     "01J",

@@ -24,7 +24,7 @@ from ai_lessons.doors.cli.commands import Command
 from ai_lessons.doors.terminal import View
 from ai_lessons.knowledge.entries import Kind, Light
 from ai_lessons.knowledge.patterns import parse
-from ai_lessons.library.lessons.lesson_answers import LessonShown, Loaded
+from ai_lessons.library.lessons import LessonShown, Loaded
 from doors.world import LESSON, LESSON_PROGRAM, Outcome, environment
 
 if TYPE_CHECKING:

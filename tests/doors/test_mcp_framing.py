@@ -21,7 +21,7 @@ from ai_lessons.library.answers import Answer, Approval, Hit, Shown
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ai_lessons.library.wiring import Library
+    from ai_lessons.library.opened import Library
 
 ESCAPE = "\x1b]0;owned\x07\u202e"
 ENTRY = Light(

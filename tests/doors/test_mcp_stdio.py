@@ -25,15 +25,15 @@ MANY = 800
 PATIENCE = 60
 NOISY = """
 import os
-from ai_lessons.library import recall
+from ai_lessons.library import searching
 from ai_lessons.doors.mcp_server import main
-real = recall.Recall.search
-def noisy(self, query):
+real = searching.search
+def noisy(library, query):
     print("stray print")
     os.write(1, b"stray bytes\\n")
     os.system("echo stray child; cat")
-    return real(self, query)
-recall.Recall.search = noisy
+    return real(library, query)
+searching.search = noisy
 main()
 """
 

@@ -9,8 +9,19 @@ from ai_lessons.doors.terminal import View
 from ai_lessons.errors import Problem
 from ai_lessons.knowledge.entries import Kind, Light
 from ai_lessons.library.answers import Answer, Count, Hit, Listing, Related, Revision, Section, Shown
-from ai_lessons.library.reports import Check, Indexed, Initialised, ModelState, Report, Stale, Stats
-from ai_lessons.library.writes import Imported, PassagePreview, Refreshed, Written
+from ai_lessons.library.reports import (
+    Check,
+    Imported,
+    Indexed,
+    Initialised,
+    ModelState,
+    PassagePreview,
+    Refreshed,
+    Report,
+    Stale,
+    Stats,
+    Written,
+)
 
 VIEW = View(root="/home/ann/.ai/reference", home="/home/ann")
 

@@ -14,7 +14,7 @@ from ai_lessons.doors import encode, render_graph
 from ai_lessons.doors.terminal import View, clip, line
 from ai_lessons.knowledge.entries import Kind, Light
 from ai_lessons.knowledge.relations import Line
-from ai_lessons.library.graphs import Graph
+from ai_lessons.library.relating import Graph
 
 VIEW = View()
 

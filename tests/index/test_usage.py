@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ai_lessons.index.usage import VERSION, UsageCache
 from ai_lessons.learning.events import USES, Event, Read, line_of, read_lines
-from ai_lessons.learning.folding import Tallies, fold
+from ai_lessons.learning.fold import Tallies, fold_uses
 from learning.events_world import ENTRIES, IDS, TIMES, turns, uses
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def sums(cache: UsageCache, logs: Logs) -> dict[str, Tallies]:
 
 
 def expected(logs: Logs) -> dict[str, Tallies]:
-    return fold(row for data in logs.files.values() for row in read_lines(data[: data.rfind(b"\n") + 1]).rows)
+    return fold_uses(row for data in logs.files.values() for row in read_lines(data[: data.rfind(b"\n") + 1]).rows)
 
 
 def event(number: int, word: str = "helpful", entry: str = ENTRIES[0]) -> Event:

@@ -10,6 +10,7 @@ from ai_lessons.knowledge import markdown
 from ai_lessons.knowledge.evaluation import (
     EvaluationReport,
     Facts,
+    Names,
     Recommendation,
     SecretFinding,
     Similar,
@@ -17,7 +18,6 @@ from ai_lessons.knowledge.evaluation import (
     render,
 )
 from ai_lessons.knowledge.reading import read_entry
-from ai_lessons.knowledge.specifics import Names
 
 BODY = "Seen with version 9.12 of the server: `PUT /workflows` answers 200 and the statuses are gone.\n"
 
@@ -74,8 +74,10 @@ def test_a_lesson_marked_wrong_is_not_promoted() -> None:
 
 
 def test_it_is_short_markdown_for_a_message() -> None:
-    report = of_lesson("\n\nSee \x1b[31m http://buildbox:8080/x\n" + BODY)
-    assert render(report) == ("Evaluation: revise\n\n- warning, specificity: host: buildbox (jira/lessons/a.md:7)\n")
+    report = of_lesson("\n\nSee \x1b[31m a@build.io\n" + BODY)
+    assert render(report) == (
+        "Evaluation: revise\n\n- warning, specificity: e-mail address: a@build.io (jira/lessons/a.md:7)\n"
+    )
     assert render(EvaluationReport()).endswith("- nothing was found that speaks against it\n")
 
 

@@ -5,9 +5,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ai_lessons.knowledge import markdown
+from ai_lessons.knowledge.evaluation import Names, specifics
 from ai_lessons.knowledge.generic import diff, generic, generic_words
 from ai_lessons.knowledge.passages import code_blocks
-from ai_lessons.knowledge.specifics import Names, specifics
 
 NAMES = Names(("Ada Lovelace",), ("shopfront", "my-host"), ("acme.io",))
 LESSON = """---
@@ -43,7 +43,7 @@ def test_code_goes_and_names_make_way_and_all_else_stays() -> None:
         + "title: the deploy of PROJECT to HOST fails\n"
         + "tags: [deploy, shopfront]  # kept\n"
         + "pattern:\n  when: PROJECT deploys   # a comment\n  dont: wait for NAME\n  because: the log is in PATH\n---\n"
-        + "See http://HOST:8080/job. It is `PUT`, not CODE:\n\n(code left out)\n\n1. then\n\n   (code left out)\n\n"
+        + "See http://buildbox:8080/job. It is `PUT`, not CODE:\n\n(code left out)\n\n1. then\n\n   (code left out)\n\n"
         + "   (code left out)\n"
     )
 
@@ -56,7 +56,6 @@ def test_it_says_what_made_way() -> None:
         "path of one machine /home/ada/shop.log -> PATH",
         "a block of code -> (code left out) (3 times)",
         "inline code -> CODE",
-        "host buildbox -> HOST",
     )
 
 

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.knowledge.line_merge import lines_of, merge_lines
 from ai_lessons.knowledge.markdown import parse
-from ai_lessons.knowledge.merging import merge_entry, merge_events, merge_file
+from ai_lessons.knowledge.merging import lines_of, merge_entry, merge_events, merge_file, merge_lines
 
 LESSON = "p/lessons/2026-11/x-8f3k2a.md"
 BASE = """---

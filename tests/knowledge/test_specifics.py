@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.knowledge.specifics import Names, Sort, specifics
+from ai_lessons.knowledge.evaluation import Names, Sort, specifics
 
 KNOWN = Names(people=("Ada Lovelace", "lovelace"), projects=("shopfront",), hosts=("acme.io",))
 
@@ -17,15 +17,10 @@ def found(text: str, names: Names = KNOWN) -> list[tuple[str, str]]:
     ("text", "sort", "value"),
     [
         ("write to ada@engine.co.uk, please", Sort.ADDRESS, "ada@engine.co.uk"),
-        ("git clone git@git.engine.dev:team/repo.git", Sort.HOST, "git.engine.dev"),
-        ("psql -h db.prod.corp", Sort.HOST, "db.prod.corp"),
-        ("open http://buildbox:8080/job/3", Sort.HOST, "buildbox"),
-        ("http://wiki.intranet/page", Sort.HOST, "wiki.intranet"),
         ("curl https://api.acme.io/v1", Sort.HOST, "api.acme.io"),
         ("it is in /home/lovelace/work/x.py.", Sort.PATH, "/home/lovelace/work/x.py"),
         (r"C:\Users\ada\notes.txt", Sort.PATH, r"C:\Users\ada\notes.txt"),
         ("file:///Users/ada/x", Sort.PATH, "/Users/ada/x"),
-        ("cd ~/work/engine/api", Sort.PATH, "~/work/engine/api"),
         ("Ada  Lovelace said so", Sort.PERSON, "Ada  Lovelace"),
         ("in Shopfront it fails", Sort.PROJECT, "Shopfront"),
     ],
@@ -39,8 +34,6 @@ def test_what_ties_a_text_to_one_place_is_found(text: str, sort: Sort, value: st
     [
         "mail user@example.com, noreply@github.com or git@github.com:a/b.git",
         "npm i left-pad@1.3.0 and getty@tty1.service",
-        "http://localhost:8080/x http://host1:80/ http://your-server:80/x https://docs.python.org/3/",
-        "kubernetes.default.svc.cluster.local, host.docker.internal, settings.local, `user.local`, self.internal",
         "/home/user/x, /Users/you/y, /home/runner/x, /etc/hosts, /usr/bin, ~/.ssh/config, PUT /workflows/home/x",
         "https://site.org/home/ada and $HOME/x and /mnt/c/Windows",
         "by @Component and @types/node, from @babel/core",
@@ -51,7 +44,7 @@ def test_what_stands_in_every_example_is_left_alone(text: str) -> None:
     assert found(text) == []
 
 
-def test_the_more_telling_sort_wins_where_two_meet() -> None:
+def test_the_longer_thing_counts_where_two_meet() -> None:
     assert found("ada@db.acme.io") == [("address", "ada@db.acme.io")]
 
 

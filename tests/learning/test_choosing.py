@@ -6,16 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.learning.choosing import (
-    Bars,
-    Candidate,
-    binomial_tail,
-    choose,
-    harm_is_credible,
-    harmful,
-)
-from ai_lessons.learning.folding import Tallies, usage
-from ai_lessons.learning.parameters import BUDGET, CONFIDENCE, SIMILARITY
+from ai_lessons.learning.choose import Bars, Candidate, binomial_tail, choose, harm_is_credible, harmful
+from ai_lessons.learning.fold import BUDGET, CONFIDENCE, SIMILARITY, Tallies, usage
 from learning.events_world import chance
 
 BARS = Bars(3, 0.4, 0.5, {BUDGET: 0.2, CONFIDENCE: 0.3, SIMILARITY: 0.6})

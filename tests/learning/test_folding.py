@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.learning import folding
-from ai_lessons.learning.folding import NOTHING, Tallies, fold, inherited, prior, standing, usage
+from ai_lessons.learning import fold
+from ai_lessons.learning.fold import NOTHING, Tallies, fold_uses, inherited, prior, standing, usage
 from learning.events_world import ENTRIES, IDS, TIMES, uses
 
 if TYPE_CHECKING:
@@ -27,29 +27,31 @@ def row(number: int, event: str, entry: str = ENTRIES[0], at: str = TIMES[0]) ->
 def test_any_merge_of_any_subsets_in_any_order_gives_the_same(every: list[Row], data: st.DataObject) -> None:
     copies = data.draw(st.lists(st.sampled_from(every), max_size=20)) if every else []
     merged = data.draw(st.permutations([*every, *copies]))
-    assert fold(merged) == fold(every)
+    assert fold_uses(merged) == fold_uses(every)
 
 
 @given(st.lists(rows), st.lists(rows))
 def test_who_merges_whom_makes_no_difference(ours: list[Row], theirs: list[Row]) -> None:
-    assert fold([*ours, *theirs]) == fold([*theirs, *ours])
+    assert fold_uses([*ours, *theirs]) == fold_uses([*theirs, *ours])
 
 
 def test_an_id_counts_once_and_with_two_meanings_not_at_all() -> None:
-    assert fold([row(0, "helpful"), row(0, "helpful")])[ENTRIES[0]].helpful == 1
-    assert fold([row(0, "helpful"), row(0, "contradicted"), row(0, "helpful")]) == {}
+    assert fold_uses([row(0, "helpful"), row(0, "helpful")])[ENTRIES[0]].helpful == 1
+    assert fold_uses([row(0, "helpful"), row(0, "contradicted"), row(0, "helpful")]) == {}
     other = row(0, "helpful", ENTRIES[1])
-    assert fold([row(0, "helpful"), row(1, "ignored"), other]) == {ENTRIES[0]: Tallies(ignored=1, last_used=TIMES[0])}
+    assert fold_uses([row(0, "helpful"), row(1, "ignored"), other]) == {
+        ENTRIES[0]: Tallies(ignored=1, last_used=TIMES[0])
+    }
 
 
 def test_every_word_has_its_count_and_the_latest_use_is_kept() -> None:
     words = ["injected", "injected", "helpful", "ignored", "contradicted", "script_ok", "script_failed", "left_out"]
     several = [row(n, word, at=TIMES[n % 2]) for n, word in enumerate(words)]
-    assert fold(several) == {ENTRIES[0]: Tallies(2, 1, 1, 1, 1, 1, 0, 0, 1, TIMES[1])}
+    assert fold_uses(several) == {ENTRIES[0]: Tallies(2, 1, 1, 1, 1, 1, 0, 0, 1, TIMES[1])}
 
 
 def test_being_left_out_is_no_use() -> None:
-    assert fold([row(0, "left_out")])[ENTRIES[0]].last_used == ""
+    assert fold_uses([row(0, "left_out")])[ENTRIES[0]].last_used == ""
 
 
 @pytest.mark.parametrize(
@@ -69,7 +71,7 @@ def test_outcomes_count_as_the_specification_says() -> None:
     assert used.confidence == pytest.approx(8 / 10.7)
 
 
-@given(counts, st.sampled_from(list(folding.PRIOR.values())))
+@given(counts, st.sampled_from(list(fold.PRIOR.values())))
 def test_confidence_moves_the_way_the_outcome_says_and_stays_a_share(had: Tallies, start: float) -> None:
     before = usage(had, start).confidence
     assert 0 < before < 1
@@ -78,7 +80,7 @@ def test_confidence_moves_the_way_the_outcome_says_and_stays_a_share(had: Tallie
     assert usage(had._replace(contradicted=had.contradicted + 1), start).confidence < ignored < before
 
 
-@given(counts, st.sampled_from(list(folding.PRIOR.values())))
+@given(counts, st.sampled_from(list(fold.PRIOR.values())))
 def test_standing_stays_within_fifteen_percent(had: Tallies, start: float) -> None:
     used = usage(had, start)
     factor = standing(used, start)
@@ -87,7 +89,7 @@ def test_standing_stays_within_fifteen_percent(had: Tallies, start: float) -> No
 
 
 def test_standing_is_one_where_nothing_was_learned() -> None:
-    for start in folding.PRIOR.values():
+    for start in fold.PRIOR.values():
         assert standing(usage(NOTHING, start), start) == pytest.approx(1.0)
 
 
@@ -102,4 +104,4 @@ def test_a_derived_lesson_starts_nearer_to_a_proven_parent() -> None:
 
 def test_the_most_useful_come_first_and_the_untold_not_at_all() -> None:
     told = {"b": Tallies(helpful=2), "a": Tallies(contradicted=1), "c": Tallies(injected=9), "d": Tallies(helpful=2)}
-    assert folding.by_worth(told) == ["b", "d", "a"]
+    assert fold.by_worth(told) == ["b", "d", "a"]

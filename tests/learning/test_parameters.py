@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.learning import parameters
+from ai_lessons.learning import fold
 from ai_lessons.learning.events import BOUNDS, OBSERVED, RESET, Event
-from ai_lessons.learning.parameters import BUDGET, CONFIDENCE, DEFINITIONS, SIMILARITY, fold, initial, learned
+from ai_lessons.learning.fold import BUDGET, CONFIDENCE, DEFINITIONS, SIMILARITY, fold_parameters, initial, learned
 from learning.events_world import IDS, TIMES, chance, turns
 
 
@@ -44,7 +44,7 @@ def test_an_outcome_counts_as_the_specification_says() -> None:
 
 @given(st.lists(turns, max_size=30))
 def test_nothing_in_a_log_brings_a_parameter_out_of_its_range(events: list[Event]) -> None:
-    for one in fold(events).values():
+    for one in fold_parameters(events).values():
         about = DEFINITIONS[one.name]
         assert about.low <= one.low <= one.value <= one.high <= about.high
         assert one.alpha > 0
@@ -64,20 +64,20 @@ def test_nothing_in_a_log_brings_a_parameter_out_of_its_range(events: list[Event
     ],
 )
 def test_nonsense_changes_nothing(event: Event) -> None:
-    assert fold([event]) == fold([])
+    assert fold_parameters([event]) == fold_parameters([])
 
 
 def test_bounds_hold_the_value_and_what_is_sampled() -> None:
-    one = fold([said(BUDGET, BOUNDS, 3, 6)])[BUDGET]
+    one = fold_parameters([said(BUDGET, BOUNDS, 3, 6)])[BUDGET]
     assert one.value == 6
     assert [one.at(position) for position in (0.0, 0.2, 1.0)] == [3, 5, 6]
-    assert fold([said(BUDGET, BOUNDS, 3, 6), said(BUDGET, BOUNDS)])[BUDGET].value == 10
+    assert fold_parameters([said(BUDGET, BOUNDS, 3, 6), said(BUDGET, BOUNDS)])[BUDGET].value == 10
 
 
 def test_a_reset_forgets_what_was_observed_and_a_set_value_keeps_the_bounds() -> None:
     before = [said(BUDGET, BOUNDS, 3, 12), said(BUDGET, OBSERVED, 1.0)]
-    assert fold([*before, said(BUDGET, RESET)])[BUDGET]._replace(updated_at="") == initial(BUDGET)
-    put = fold([*before, said(BUDGET, RESET, 5)])[BUDGET]
+    assert fold_parameters([*before, said(BUDGET, RESET)])[BUDGET]._replace(updated_at="") == initial(BUDGET)
+    put = fold_parameters([*before, said(BUDGET, RESET, 5)])[BUDGET]
     assert (put.value, put.observations, put.low, put.high) == (5, 0, 3, 12)
 
 
@@ -99,8 +99,8 @@ def test_a_helpful_last_one_asks_for_more_and_another_for_less(outcome: str, nam
     (event,) = learned(outcome, {name: 0.4})
     assert event.value is not None
     assert (event.value > 0.4) == up
-    assert abs(event.value - 0.4) <= parameters.REACH
-    assert fold([event._replace(id=IDS[0])])[name].observations == 1
+    assert abs(event.value - 0.4) <= fold.REACH
+    assert fold_parameters([event._replace(id=IDS[0])])[name].observations == 1
 
 
 @given(st.floats(0, 1), st.sampled_from(["helpful", "ignored", "contradicted"]))
@@ -130,6 +130,6 @@ def test_the_budget_comes_to_rest_where_one_more_is_worth_nothing(worth_having: 
 
 @given(st.lists(turns, max_size=20), st.integers(0, 20))
 def test_folding_in_two_steps_through_text_is_folding_at_once(events: list[Event], cut: int) -> None:
-    early = parameters.loaded(parameters.dumped(fold(events[:cut])))
-    assert fold(events[cut:], early) == fold(events)
-    assert parameters.loaded("") == {}
+    early = fold.loaded(fold.dumped(fold_parameters(events[:cut])))
+    assert fold_parameters(events[cut:], early) == fold_parameters(events)
+    assert fold.loaded("") == {}

@@ -26,5 +26,5 @@ def world(git_repo: Path, git: Git, tmp_path: Path) -> Iterator[World]:
 def embedder(monkeypatch: pytest.MonkeyPatch) -> CountingEmbedder:
     """Stands in for the pinned model and collects the texts that were embedded."""
     fake = CountingEmbedder()
-    monkeypatch.setattr("ai_lessons.library.tiers.embedders.Embedders.embedder", lambda _, _name: fake)
+    monkeypatch.setattr("ai_lessons.library.model.Embedders.embedder", lambda _, _name: fake)
     return fake

@@ -8,7 +8,11 @@ import pytest
 
 from ai_lessons.errors import InvalidEntry, NotFound, Refused, Unreachable, UsageError
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library.wiring import init_repository, open_library
+from ai_lessons.library import browsing, editing, health, indexing, model, setup, validating
+from ai_lessons.library.opened import Library
+from ai_lessons.library.rules import rule_count
+from ai_lessons.library.setup import init_repository
+from ai_lessons.library.sharing import recovering
 from library.world import DOC, LESSON, OTHER, SCRIPT, World, lesson, options, rule
 
 if TYPE_CHECKING:
@@ -19,11 +23,11 @@ if TYPE_CHECKING:
 
 
 def problems(world: World, *paths: str) -> list[str]:
-    return [str(problem) for problem in world.library.admin.validate(paths).problems]
+    return [str(problem) for problem in validating.validate(world.library, paths).problems]
 
 
 def states(world: World) -> dict[str, str]:
-    return {check.name: check.state for check in world.library.admin.doctor()}
+    return {check.name: check.state for check in health.doctor(world.library)}
 
 
 def test_init_makes_a_repository_with_a_starter_set_once(world: World, git: Git, tmp_path: Path) -> None:
@@ -34,12 +38,12 @@ def test_init_makes_a_repository_with_a_starter_set_once(world: World, git: Git,
     again = init_repository(tmp_path / "kb", world.options)
     assert (again.created, again.commit) == (False, None)
     assert git(tmp_path / "kb", "status", "--porcelain") == ""
-    with open_library(tmp_path / "kb", world.options) as library:
-        assert library.admin.stats().entries["lesson"] >= 12
-        assert library.admin.pending_count() >= 4
-        assert [light for light in library.recall.list().entries if light.kind == "rule"] == []
-        assert library.admin.validate().problems == ()
-        assert {check.state for check in library.admin.doctor()} <= {"ok", "warning"}
+    with Library(tmp_path / "kb", world.options) as library:
+        assert health.stats(library).entries["lesson"] >= 12
+        assert rule_count.pending_count(library) >= 4
+        assert [light for light in browsing.list_entries(library).entries if light.kind == "rule"] == []
+        assert validating.validate(library).problems == ()
+        assert {check.state for check in health.doctor(library)} <= {"ok", "warning"}
 
 
 def test_init_takes_a_full_folder_as_it_is(world: World, git: Git, tmp_path: Path) -> None:
@@ -50,8 +54,8 @@ def test_init_takes_a_full_folder_as_it_is(world: World, git: Git, tmp_path: Pat
     assert (made.created, made.adopted, made.hooks) == (True, 1, ())
     assert (home / "docs" / "a.md").read_bytes() == b"# A\r\ntext"
     assert git(home, "status", "--porcelain") == ""
-    with open_library(home, world.options) as library:
-        assert [light.title for light in library.recall.list().entries] == ["A"]
+    with Library(home, world.options) as library:
+        assert [light.title for light in browsing.list_entries(library).entries] == ["A"]
 
 
 def test_init_of_a_folder_of_a_bigger_repository_commits_nothing(world: World, git: Git) -> None:
@@ -60,14 +64,14 @@ def test_init_of_a_folder_of_a_bigger_repository_commits_nothing(world: World, g
     assert made.commit is None
     assert made.hooks == ()
     assert world.commits() == ["first"]
-    with open_library(place, world.options) as library:
-        from ai_lessons.library.writes import LessonDraft
+    with Library(place, world.options) as library:
+        from ai_lessons.library.reports import LessonDraft
 
-        written = library.contribute.add_lesson(LessonDraft("Beside the code"))
+        written = editing.add_lesson(library, LessonDraft("Beside the code"))
         assert written.commit is None
         assert written.notes == ()
-        assert library.recall.show(written.handle).entry.title == "Beside the code"
-        library.contribute.delete([written.id])
+        assert browsing.show(library, written.handle).entry.title == "Beside the code"
+        editing.delete(library, [written.id])
     assert world.commits() == ["first"]
 
 
@@ -76,8 +80,8 @@ def test_init_from_a_url_clones(world: World, tmp_path: Path) -> None:
     world.commit()
     made = init_repository(tmp_path / "clone", world.options, from_url=str(world.root))
     assert made.created
-    with open_library(tmp_path / "clone", world.options) as library:
-        assert [light.id for light in library.recall.list().entries] == [LESSON]
+    with Library(tmp_path / "clone", world.options) as library:
+        assert [light.id for light in browsing.list_entries(library).entries] == [LESSON]
     with pytest.raises(Unreachable) as error:
         init_repository(tmp_path / "other", world.options, from_url=str(tmp_path / "nothing"))
     assert error.value.hint
@@ -111,7 +115,7 @@ def test_validate_of_one_place_looks_only_there(world: World) -> None:
     assert len(problems(world, "p")) == 1
     assert len(problems(world, str(world.root / "q/lessons/b.md"))) == 1
     assert len(problems(world, str(world.root))) == 2
-    assert world.library.admin.validate(["p"]).files == 1
+    assert validating.validate(world.library, ["p"]).files == 1
     with pytest.raises(NotFound, match="nowhere"):
         problems(world, "nowhere")
     with pytest.raises(NotFound, match="passwd"):
@@ -124,8 +128,8 @@ def test_fix_moves_what_lies_in_the_wrong_folder_in_one_commit(world: World) -> 
     os.chmod(world.root / "p/scripts/v1/go.sh", 0o700)
     world.write("p/scripts/v1/go.sh.md", f"---\nid: {SCRIPT}\nkind: script\ntitle: go\n---\n")
     world.commit()
-    assert [problem.fixable for problem in world.library.admin.validate().problems] == [True, True]
-    report = world.library.admin.validate(fix=True)
+    assert [problem.fixable for problem in validating.validate(world.library).problems] == [True, True]
+    report = validating.validate(world.library, fix=True)
     assert report.problems == ()
     assert set(report.fixed) == {
         "p/docs/v1/a.md -> p/docs/v2/a.md",
@@ -134,14 +138,14 @@ def test_fix_moves_what_lies_in_the_wrong_folder_in_one_commit(world: World) -> 
     assert os.access(world.root / "p/scripts/unversioned/go.sh", os.X_OK)
     assert len(world.commits()) == 3
     assert world.status() == ""
-    assert world.library.recall.show(DOC).entry.path == "p/docs/v2/a.md"
+    assert browsing.show(world.library, DOC).entry.path == "p/docs/v2/a.md"
 
 
 def test_fix_never_overwrites_and_never_moves_a_rule(world: World) -> None:
     world.write("p/docs/v1/a.md", f"---\nid: {DOC}\nkind: doc\ntitle: A\nversions:\n  - v2\n---\nmine\n")
     world.write("p/docs/v2/a.md", "# there\n")
     world.write("p/docs/v1/rule.md", rule())
-    report = world.library.admin.validate(fix=True)
+    report = validating.validate(world.library, fix=True)
     assert report.fixed == ()
     assert [problem.path for problem in report.problems if "belongs" in problem.message] == [
         "p/docs/v1/a.md",
@@ -155,14 +159,14 @@ def test_two_files_that_fix_would_put_in_one_place_are_not_both_moved(world: Wor
     for bucket, entry_id in (("v1", DOC), ("v3", OTHER)):
         head = f"---\nid: {entry_id}\nkind: doc\ntitle: A\nversions:\n  - v2\n---\n"
         world.write(f"p/docs/{bucket}/a.md", head + bucket)
-    report = world.library.admin.validate(fix=True)
+    report = validating.validate(world.library, fix=True)
     assert len(report.fixed) == 1
     assert len(report.problems) == 1
-    assert {light.id for light in world.library.recall.list().entries} == {DOC, OTHER}
+    assert {light.id for light in browsing.list_entries(world.library).entries} == {DOC, OTHER}
 
 
 def test_the_doctor_looks_at_everything_and_writes_nothing(world: World, git: Git) -> None:
-    checks = {check.name: check for check in world.library.admin.doctor()}
+    checks = {check.name: check for check in health.doctor(world.library)}
     assert list(checks) == [
         "repository", "git", "identity", "pending", "entries", "approval", "hooks", "catalog",
         "index", "model", "config", "disk",
@@ -183,11 +187,11 @@ def test_the_doctor_looks_at_everything_and_writes_nothing(world: World, git: Gi
 
 
 def test_the_doctor_names_a_note_of_a_write_that_cannot_be_read(world: World) -> None:
-    note = world.library.admin._parts.store.state_dir / "journal" / "00000000000000000001-abcd.json"
+    note = world.library.primary.store.state_dir / "journal" / "00000000000000000001-abcd.json"
     note.parent.mkdir(parents=True, exist_ok=True)
     note.write_text("{torn")
     world.add("one", "text")
-    (check,) = [check for check in world.library.admin.doctor() if check.name == "pending"]
+    (check,) = [check for check in health.doctor(world.library) if check.name == "pending"]
     assert check.state == "warning"
     assert "00000000000000000001-abcd" in check.detail
     assert "journal/*.damaged" in check.remedy
@@ -199,7 +203,7 @@ def test_stats_count(world: World) -> None:
     world.write("notes/bad.md", b"\xff")
     world.write("p/rules/r.md", rule())
     world.search("text")
-    stats = world.library.admin.stats()
+    stats = health.stats(world.library)
     assert stats.entries == {"lesson": 1, "doc": 1}
     assert (stats.projects, stats.tags, stats.unreadable, stats.pending) == (2, 2, 1, 0)
     assert stats.passages == 2
@@ -212,22 +216,22 @@ def test_stats_count(world: World) -> None:
 def test_reindex_completes_and_rebuilds(world: World, embedder: CountingEmbedder) -> None:
     made = world.add("one", "text")
     world.write("p/docs/a.md", "# A\n")
-    done = world.library.admin.reindex()
+    done = indexing.reindex(world.library)
     assert (done.entries, done.embedded, done.missing, done.rebuilt) == (2, 2, 0, "")
-    assert world.library.admin.reindex().entries == 0
-    assert world.library.admin.reindex([made.handle]).entries == 1
-    assert world.library.admin.reindex(kinds=[Kind.DOC, Kind.SCRIPT]).entries == 1
-    full = world.library.admin.reindex(full=True)
+    assert indexing.reindex(world.library).entries == 0
+    assert indexing.reindex(world.library, [made.handle]).entries == 1
+    assert indexing.reindex(world.library, kinds=[Kind.DOC, Kind.SCRIPT]).entries == 1
+    full = indexing.reindex(world.library, full=True)
     assert full.entries == 2
     assert full.rebuilt
     assert len(embedder.asked) == 2
     with pytest.raises(NotFound):
-        world.library.admin.reindex(["nonsense"])
+        indexing.reindex(world.library, ["nonsense"])
 
 
 def test_reindex_without_a_model_says_what_is_missing(world: World) -> None:
     world.add("one", "text")
-    done = world.library.admin.reindex()
+    done = indexing.reindex(world.library)
     assert done.missing == 1
     assert any("full text only" in note for note in done.notes)
 
@@ -237,44 +241,44 @@ def test_scripts_kept_elsewhere_grow_stale(world: World, tmp_path: Path) -> None
         (tmp_path / f"{name}.sh").write_text("#!/bin/sh\n")
         os.utime(tmp_path / f"{name}.sh", (1, 1))
         world.bring(tmp_path / f"{name}.sh", kind=Kind.SCRIPT, in_place=True)
-    assert world.library.admin.stale() == ()
+    assert health.stale(world.library) == ()
     later = (world.root / "global/scripts/unversioned/newer.sh.md").stat().st_mtime + 60
     os.utime(tmp_path / "newer.sh", (later, later))
     (tmp_path / "gone.sh").unlink()
-    found = {one.title: one.reason for one in world.library.admin.stale()}
+    found = {one.title: one.reason for one in health.stale(world.library)}
     assert set(found) == {"newer.sh", "gone.sh"}
     assert found["gone.sh"] == "gone"
     assert "changed" in found["newer.sh"]
 
 
 def test_settings_are_read_and_written_one_line_at_a_time(world: World, git: Git) -> None:
-    admin = world.library.admin
-    assert admin.config_get()["git.autocommit"] == "auto"
-    assert admin.config_get("search.chunking.target") == {"search.chunking.target": 256}
+    library = world.library
+    assert setup.config_get(library)["git.autocommit"] == "auto"
+    assert setup.config_get(library, "search.chunking.target") == {"search.chunking.target": 256}
     text = "# ours\nformat: 1\nsearch:\n  chunking:\n    target: 200  # shorter\n"
     world.write(".ai-lessons/config.yaml", text)
     world.commit()
-    commit = admin.config_set("search.chunking.target", "220")
+    commit = setup.config_set(library, "search.chunking.target", "220")
     assert commit == git(world.root, "rev-parse", "HEAD")
     assert world.read(".ai-lessons/config.yaml") == text.replace("200", "220")
-    assert admin.config_get("search.chunking.target") == {"search.chunking.target": 220}
-    assert admin.config_set("search.chunking.target", "220") is None
-    admin.config_set("tag_aliases.k8s", "kubernetes")
-    assert admin.config_get("tag_aliases") == {"tag_aliases": {"k8s": "kubernetes"}}
+    assert setup.config_get(library, "search.chunking.target") == {"search.chunking.target": 220}
+    assert setup.config_set(library, "search.chunking.target", "220") is None
+    setup.config_set(library, "tag_aliases.k8s", "kubernetes")
+    assert setup.config_get(library, "tag_aliases") == {"tag_aliases": {"k8s": "kubernetes"}}
 
 
 def test_wrong_settings_are_refused(world: World) -> None:
-    admin = world.library.admin
+    library = world.library
     with pytest.raises(NotFound, match="autocommit") as error:
-        admin.config_get("autocommit")
+        setup.config_get(library, "autocommit")
     assert "git.autocommit" in error.value.hint
     for key, value in (("git.autocomit", "true"), ("search.chunking.target", "many"), ("approval.require", "luck")):
         with pytest.raises(UsageError, match=re.escape(key)):
-            admin.config_set(key, value)
+            setup.config_set(library, key, value)
     assert not (world.root / ".ai-lessons").exists()
     world.write(".ai-lessons/config.yaml", b"format: \xff\n")
     with pytest.raises(InvalidEntry, match=r"config\.yaml"):
-        admin.config_set("events", "false")
+        setup.config_set(library, "events", "false")
 
 
 def test_a_pulled_autocommit_commits_nothing_in_a_code_project_and_git_config_does(
@@ -285,10 +289,10 @@ def test_a_pulled_autocommit_commits_nothing_in_a_code_project_and_git_config_do
     world = World(git_repo / ".ai" / "reference", git, options(tmp_path / "person"))
     assert world.add("pulled").commit is None
     assert git(git_repo, "log", "--format=%s") == "first"
-    pending = next(one for one in world.library.admin.doctor() if one.name == "pending")
+    pending = next(one for one in health.doctor(world.library) if one.name == "pending")
     assert "counts for nothing" in pending.detail
     with pytest.raises(Refused, match="counts for nothing") as caught:
-        world.library.admin.config_set("git.autocommit", "true")
+        setup.config_set(world.library, "git.autocommit", "true")
     assert caught.value.hint == f"git -C {world.root} config ai-lessons.autocommit true"
     git(world.root, "config", "ai-lessons.autocommit", "true")
     assert world.add("my wish").commit is not None
@@ -303,7 +307,7 @@ def test_without_autocommit_files_are_written_and_not_committed(world: World) ->
     assert made.commit is None
     assert made.notes == ()
     assert world.commits() == ["by hand", "first"]
-    assert world.library.admin.save() == ((), ())
+    assert recovering.save(world.library) == ((), ())
 
 
 def test_a_broken_config_stops_writes_and_says_why(world: World) -> None:
@@ -315,13 +319,13 @@ def test_a_broken_config_stops_writes_and_says_why(world: World) -> None:
 
 
 def test_hooks_come_and_go(world: World) -> None:
-    admin = world.library.admin
-    assert all("installed" in line for line in admin.hooks_install())
+    library = world.library
+    assert all("installed" in line for line in setup.hooks_install(library))
     assert (world.root / ".git/hooks/pre-commit").exists()
     assert states(world)["hooks"] == "ok"
-    admin.hooks_uninstall()
+    setup.hooks_uninstall(library)
     assert not (world.root / ".git/hooks/pre-commit").exists()
-    assert any("not installed" in line for line in admin.hooks_status())
+    assert any("not installed" in line for line in setup.hooks_status(library))
 
 
 def test_adopt_writes_down_what_plain_files_leave_unsaid(world: World) -> None:
@@ -330,8 +334,8 @@ def test_adopt_writes_down_what_plain_files_leave_unsaid(world: World) -> None:
     world.write("p/scripts/v1/go.sh", "#!/bin/sh\n# Goes.\n")
     world.write("p/rules/r.md", "# a rule, not adopted\n")
     world.commit()
-    ids = {light.path: light.id for light in world.library.recall.list().entries}
-    done = world.library.admin.adopt([str(world.root)])
+    ids = {light.path: light.id for light in browsing.list_entries(world.library).entries}
+    done = validating.adopt(world.library, [str(world.root)])
     assert {one.path: one.id for one in done} == ids
     assert world.read("notes/b.md") == (
         f"---\nid: {ids['notes/b.md']}\nkind: doc\ntitle: B\nauthor: me # kept\n---\n# B\n"
@@ -341,9 +345,9 @@ def test_adopt_writes_down_what_plain_files_leave_unsaid(world: World) -> None:
     assert world.commits()[0] == "Adopt 3 files"
     assert problems(world, "notes", "p/scripts") == []
     with pytest.raises(NotFound, match="adopt"):
-        world.library.admin.adopt(["notes"])
+        validating.adopt(world.library, ["notes"])
     with pytest.raises(NotFound, match="nowhere"):
-        world.library.admin.adopt(["nowhere"])
+        validating.adopt(world.library, ["nowhere"])
 
 
 def test_save_commits_what_waited(world: World, git: Git) -> None:
@@ -351,23 +355,23 @@ def test_save_commits_what_waited(world: World, git: Git) -> None:
     made = world.add("waits")
     assert made.commit is None
     assert any("detached" in note for note in made.notes)
-    assert world.library.admin.stats().pending == 1
+    assert health.stats(world.library).pending == 1
     assert states(world)["pending"] == "warning"
-    commits, notes = world.library.admin.save()
+    commits, notes = recovering.save(world.library)
     assert commits == ()
     assert "detached" in notes[0]
     git(world.root, "switch", "-q", "main")
-    (commit,), notes = world.library.admin.save()
+    (commit,), notes = recovering.save(world.library)
     assert notes == ()
     assert commit == git(world.root, "rev-parse", "HEAD")
     assert world.commits()[0] == "Add lesson: waits"
-    assert world.library.admin.save() == ((), ())
+    assert recovering.save(world.library) == ((), ())
 
 
 def test_the_model_is_looked_for_and_its_absence_explained(world: World) -> None:
-    state = world.library.admin.model_status()
+    state = model.model_status(world.library)
     assert (state.present, state.path) == (False, None)
     with pytest.raises(Unreachable, match="offline") as error:
-        world.library.admin.model_pull()
+        model.model_pull(world.library)
     assert "model pull" in error.value.hint
     assert error.value.exit_code == 7

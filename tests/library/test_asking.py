@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from ai_lessons.errors import UsageError
 from ai_lessons.knowledge.entries import Kind
+from ai_lessons.library import contexts, searching
 from ai_lessons.library.answers import ContextQuery, Query
 from library.world import OTHER, SCRIPT, lesson
 
@@ -96,7 +97,7 @@ def test_filters_alone_load_no_index_and_show_the_newest_first(cellar: World) ->
     answer = cellar.search("tag:red", limit=2, explain=True)
     assert [hit.entry.title for hit in answer.lessons] == ["Newest", "Other lesson"]
     assert [hit.factors["match"] for hit in answer.lessons] == [1.0, 1.0]
-    assert not cellar.library._parts.has_index
+    assert not cellar.library.primary.has_index
 
 
 def test_scores_of_versions_as_the_design_has_them(cellar: World) -> None:
@@ -137,14 +138,16 @@ def test_passages_of_one_entry_are_one_result_with_the_best_of_them(world: World
 
 
 def test_text_of_somebody_is_no_syntax_when_context_is_asked_for(cellar: World) -> None:
-    found = cellar.library.recall.context(ContextQuery(query='winemaking type:ignore "unheard of" project:a project:b'))
+    found = contexts.context(
+        cellar.library, ContextQuery(query='winemaking type:ignore "unheard of" project:a project:b')
+    )
     assert {light.title for light in found.lessons} == {"Lesson", "Other lesson"}
 
 
 def test_the_same_question_gets_the_same_answer_in_the_same_order(cellar: World) -> None:
     first = cellar.search("winemaking", explain=True, limit=5)
     assert cellar.search("winemaking", explain=True, limit=5) == first
-    assert cellar.fresh().recall.search(Query("winemaking", explain=True, limit=5)) == first
+    assert searching.search(cellar.fresh(), Query("winemaking", explain=True, limit=5)) == first
 
 
 class TestInUse:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import subprocess
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,8 +21,11 @@ from ai_lessons.errors import (
     UnsupportedRepository,
 )
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library.wiring import init_repository, open_library
-from ai_lessons.library.writes import LessonDraft, ResourceDraft
+from ai_lessons.library import browsing, editing, health, importing, indexing, searching, validating
+from ai_lessons.library.opened import Library
+from ai_lessons.library.reports import LessonDraft, ResourceDraft
+from ai_lessons.library.setup import init_repository
+from ai_lessons.library.sharing import recovering
 from library.world import LESSON, lesson
 
 if TYPE_CHECKING:
@@ -42,11 +46,11 @@ def leftovers(root: Path) -> list[str]:
 def test_no_repository(world: World, tmp_path: Path) -> None:
     for place in (tmp_path / "nowhere", tmp_path):
         with pytest.raises(NoRepository, match=str(place)) as error:
-            open_library(place, world.options)
+            Library(place, world.options)
         assert "admin init" in error.value.hint
     (tmp_path / "file").write_text("x")
     with pytest.raises(AiLessonsError, match="file"):
-        open_library(tmp_path / "file", world.options)
+        Library(tmp_path / "file", world.options)
     with pytest.raises(Conflict, match="file"):
         init_repository(tmp_path / "file", world.options)
 
@@ -54,7 +58,7 @@ def test_no_repository(world: World, tmp_path: Path) -> None:
 def test_a_bare_repository(world: World, git: Git, tmp_path: Path) -> None:
     git(tmp_path, "init", "-q", "--bare", "bare.git")
     with pytest.raises((UnsupportedRepository, NoRepository), match=r"bare\.git"):
-        open_library(tmp_path / "bare.git", world.options)
+        Library(tmp_path / "bare.git", world.options)
 
 
 def test_a_newer_format(world: World) -> None:
@@ -69,27 +73,27 @@ def test_a_newer_format(world: World) -> None:
 def test_a_repository_without_commits_and_entries_answers_everything(git: Git, tmp_path: Path, world: World) -> None:
     root = tmp_path / "empty"
     git(tmp_path, "init", "-q", str(root))
-    with open_library(root, world.options) as library:
-        assert library.recall.list().entries == ()
-        assert library.recall.tags() == library.recall.versions() == library.recall.projects() == ()
+    with Library(root, world.options) as library:
+        assert browsing.list_entries(library).entries == ()
+        assert browsing.tags(library) == browsing.versions(library) == browsing.projects(library) == ()
         from ai_lessons.library.answers import Query
 
-        assert library.recall.search(Query("anything")).prompt
-        assert library.admin.validate().problems == ()
-        assert library.admin.stats().commits_30_days == 0
-        assert library.admin.reindex().entries == 0
-        assert library.admin.stale() == ()
-        assert library.admin.save() == ((), ())
-        assert {check.state for check in library.admin.doctor()} <= {"ok", "warning"}
+        assert searching.search(library, Query("anything")).prompt
+        assert validating.validate(library).problems == ()
+        assert health.stats(library).commits_30_days == 0
+        assert indexing.reindex(library).entries == 0
+        assert health.stale(library) == ()
+        assert recovering.save(library) == ((), ())
+        assert {check.state for check in health.doctor(library)} <= {"ok", "warning"}
         with pytest.raises(NotFound, match="L-8F3K2A"):
-            library.recall.show("L-8F3K2A")
+            browsing.show(library, "L-8F3K2A")
         (root / "note.md").write_text("# Note\n")
-        assert library.recall.log("note.md") == ()
-        assert "+# Note" in library.recall.diff("note.md")
-        made = library.contribute.add_lesson(LessonDraft("The first"))
+        assert browsing.log(library, "note.md") == ()
+        assert "+# Note" in browsing.diff(library, "note.md")
+        made = editing.add_lesson(library, LessonDraft("The first"))
         assert made.commit == git(root, "rev-parse", "HEAD")
         assert git(root, "log", "--format=%s") == "Add lesson: The first"
-        assert library.recall.log(made.id)[0].commit == made.commit
+        assert browsing.log(library, made.id)[0].commit == made.commit
     assert git(root, "fsck", "--strict", "--no-dangling") == ""
 
 
@@ -98,13 +102,17 @@ def test_a_path_outside(world: World) -> None:
     outside.write_text("# Outside\n")
     world.add("inside")
     for ref in (str(outside), "../outside.md", "/etc/passwd", "..", "/", "~"):
-        for ask in (world.library.recall.show, world.library.recall.log, world.library.recall.diff):
+        for ask in (
+            partial(browsing.show, world.library),
+            partial(browsing.log, world.library),
+            partial(browsing.diff, world.library),
+        ):
             with pytest.raises(NotFound):
                 ask(ref)
         with pytest.raises(NotFound):
-            world.library.contribute.delete([ref])
+            editing.delete(world.library, [ref])
         with pytest.raises(AiLessonsError) as error:
-            world.library.admin.validate([ref])
+            validating.validate(world.library, [ref])
         assert str(world.root) in error.value.hint
     assert outside.exists()
 
@@ -127,7 +135,7 @@ UNKNOWN = ("", " ", "L-", "L-ZZZZZZ", "nonsense", "0" * 26, "a/b/c.md", "*", "L-
 def test_an_unknown_name(world: World, ref: str) -> None:
     world.add("something")
     with pytest.raises(NotFound) as error:
-        world.library.recall.show(ref)
+        browsing.show(world.library, ref)
     assert error.value.exit_code == 3
 
 
@@ -136,8 +144,8 @@ def test_a_file_of_five_megabytes(world: World, tmp_path: Path) -> None:
     (tmp_path / "large.md").write_text(text)
     assert len(text) > 5_000_000
     made = world.bring(tmp_path / "large.md").written[0]
-    assert len(world.library.recall.show(made.id).body) == len(text)
-    assert world.library.admin.validate().problems == ()
+    assert len(browsing.show(world.library, made.id).body) == len(text)
+    assert validating.validate(world.library).problems == ()
 
 
 def test_a_file_over_the_limit(world: World, tmp_path: Path) -> None:
@@ -147,7 +155,7 @@ def test_a_file_over_the_limit(world: World, tmp_path: Path) -> None:
     world.write("notes/huge.md", b"x\n" * 5_000_000)
     world.write("notes/fine.md", "# Fine\n")
     assert world.titles() == ["Fine"]
-    (problem,) = world.library.admin.validate().problems
+    (problem,) = validating.validate(world.library).problems
     assert problem.path == "notes/huge.md"
 
 
@@ -168,10 +176,10 @@ def test_invalid_frontmatter_is_named_when_the_file_is_asked_for(world: World) -
     world.write("p/lessons/bad.md", "---\nid: x\ntitle: [open\n---\n")
     for ref in ("p/lessons/bad.md", str(world.root / "p/lessons/bad.md")):
         with pytest.raises(InvalidEntry, match=r"p/lessons/bad\.md:\d") as error:
-            world.library.recall.show(ref)
+            browsing.show(world.library, ref)
         assert error.value.hint
         with pytest.raises(InvalidEntry, match=r"bad\.md"):
-            world.library.contribute.update(ref, title="x")
+            editing.update(world.library, ref, title="x")
     assert world.read("p/lessons/bad.md") == "---\nid: x\ntitle: [open\n---\n"
 
 
@@ -198,14 +206,14 @@ def test_no_space_leaves_the_repository_as_it_was(world: World, git: Git, small_
     folder.mkdir()
     for n in range(40):
         (folder / f"{n:02}.md").write_text(f"# Page {n}\n\n" + "words " * 10_000)
-    with open_library(root, world.options) as library:
-        library.contribute.add_lesson(LessonDraft("Fits"))
+    with Library(root, world.options) as library:
+        editing.add_lesson(library, LessonDraft("Fits"))
         before = leftovers(root)
         with pytest.raises(StorageFailed, match="space") as error:
-            library.contribute.add_resources(ResourceDraft(Kind.DOC, [str(folder)], recursive=True))
+            importing.add_resources(library, ResourceDraft(Kind.DOC, [str(folder)], recursive=True))
         assert error.value.hint
         assert leftovers(root) == before
-        assert [light.title for light in library.recall.list().entries] == ["Fits"]
+        assert [light.title for light in browsing.list_entries(library).entries] == ["Fits"]
     assert git(root, "status", "--porcelain") == ""
     assert git(root, "log", "--format=%s") == "Add lesson: Fits"
 
@@ -225,11 +233,11 @@ def test_no_space_as_the_system_reports_it(world: World, monkeypatch: pytest.Mon
         world.add("After", "phlogiston")
     assert error.value.hint
     with pytest.raises(StorageFailed, match="space"):
-        world.library.contribute.update(made.id, content="phlogiston")
+        editing.update(world.library, made.id, content="phlogiston")
     monkeypatch.undo()
     assert leftovers(world.root) == before
-    assert world.library.recall.show(made.id).body == "text\n"
-    assert world.library.admin.stats().pending == 0
+    assert browsing.show(world.library, made.id).body == "text\n"
+    assert health.stats(world.library).pending == 0
 
 
 def test_a_read_only_repository_can_be_read_and_says_so_when_written(world: World, git: Git, tmp_path: Path) -> None:
@@ -245,13 +253,13 @@ def test_a_read_only_repository_can_be_read_and_says_so_when_written(world: Worl
         subprocess.run(["umount", "-l", str(place)], capture_output=True, check=False)
         pytest.skip("a read-only view cannot be mounted here")
     try:
-        with open_library(place, world.options) as library:
-            assert [light.title for light in library.recall.list().entries] == ["Apples"]
-            assert library.recall.show("notes/a.md").body.endswith("pomology.\n")
+        with Library(place, world.options) as library:
+            assert [light.title for light in browsing.list_entries(library).entries] == ["Apples"]
+            assert browsing.show(library, "notes/a.md").body.endswith("pomology.\n")
             with pytest.raises(StorageFailed, match="read-only") as error:
-                library.contribute.add_lesson(LessonDraft("no"))
+                editing.add_lesson(library, LessonDraft("no"))
             assert error.value.hint
-            states = {check.name: check for check in library.admin.doctor()}
+            states = {check.name: check for check in health.doctor(library)}
             assert states["disk"].state == "error"
             assert states["catalog"].state == "warning"
     finally:
@@ -265,7 +273,7 @@ def test_no_git_identity_keeps_the_write_and_names_the_remedy(world: World, git:
     assert made.commit is None
     assert any("who you are" in note or "user.name" in note for note in made.notes), made.notes
     assert world.titles() == ["waits"]
-    identity = {check.name: check for check in world.library.admin.doctor()}["identity"]
+    identity = {check.name: check for check in health.doctor(world.library)}["identity"]
     assert identity.state == "error"
     assert "user.name" in identity.remedy
     git(world.root, "config", "user.name", "Somebody")
@@ -303,7 +311,7 @@ def test_a_merge_in_progress_is_left_alone(world: World, git: Git) -> None:
     world.write("notes/a.md", "both\n")
     git(world.root, "add", "notes/a.md")
     git(world.root, "commit", "-qm", "merged")
-    commits, _ = world.library.admin.save()
+    commits, _ = recovering.save(world.library)
     assert len(commits) == 1
     assert world.status() == ""
     assert world.titles(kinds=[Kind.LESSON]) == ["during the merge"]
@@ -330,7 +338,7 @@ def test_a_file_that_somebody_changes_meanwhile_is_not_overwritten(world: World)
         return text.replace("Seen twice.", "Mine.")
 
     with pytest.raises(Conflict, match=r"p/lessons/a\.md") as error:
-        world.library.contribute.edit(LESSON, editor)
+        editing.edit(world.library, LESSON, editor)
     assert error.value.hint
     assert error.value.exit_code == 5
     assert world.read("p/lessons/a.md") == lesson(body="Theirs.\n")
@@ -346,10 +354,10 @@ def test_an_import_that_is_interrupted_before_it_writes_leaves_nothing(world: Wo
 
     library = world.fresh(progress=interrupt)
     with pytest.raises(KeyboardInterrupt):
-        library.contribute.add_resources(ResourceDraft(Kind.DOC, [str(folder)], recursive=True))
+        importing.add_resources(library, ResourceDraft(Kind.DOC, [str(folder)], recursive=True))
     assert leftovers(world.root) == ["README.md"]
     assert world.titles() == []
-    assert world.library.admin.stats().pending == 0
+    assert health.stats(world.library).pending == 0
 
 
 @pytest.mark.parametrize("at", [3, 15, 25, 39])
@@ -383,7 +391,7 @@ def test_ctrl_c_in_the_middle_of_an_import_leaves_all_of_it_or_nothing(
             world.bring(folder, recursive=True)
     there = len(world.titles())
     assert there == (20 if at > 20 else 0)
-    world.library.admin.save()
+    recovering.save(world.library)
     assert world.status() == ""
     assert world.commits() == (["Add 20 docs", "first"] if there else ["first"])
     assert world.bring(folder, recursive=True).unchanged == there

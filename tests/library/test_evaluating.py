@@ -6,9 +6,10 @@ import pytest
 
 from ai_lessons.knowledge.evaluation import EvaluationReport, Recommendation
 from ai_lessons.knowledge.reading import read_entry
-from ai_lessons.library.parts import Parts
 from ai_lessons.library.promotion.evaluating import evaluate
+from ai_lessons.library.rules import rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
+from ai_lessons.library.session import Parts
 from library.world import LESSON, OTHER, lesson
 
 if TYPE_CHECKING:
@@ -71,8 +72,8 @@ def test_and_by_meaning_where_there_is_one(target: Parts, world: World, embedder
 def test_an_opposite_lesson_and_a_rule_that_forbids_it_are_found(target: Parts, world: World) -> None:
     world.write("web/lessons/b.md", text_of("dont", "Never ask twice", "Other.\n").replace(OTHER, LESSON))
     world.commit()
-    made = world.library.contribute.suggest_rule(RuleDraft("Never GET it first", "It is slow."))
-    world.library.admin.approve_rule(made.id)
+    made = suggesting.suggest_rule(world.library, RuleDraft("Never GET it first", "It is slow."))
+    rule_review.approve_rule(world.library, made.id)
     report = evaluated(target, text_of())
     said = [one for one in messages(report) if "opposite" in one]
     assert said == [

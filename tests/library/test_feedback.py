@@ -8,7 +8,9 @@ import pytest
 
 from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.knowledge.entries import Pattern
-from ai_lessons.library.wiring import open_library
+from ai_lessons.library import browsing, editing, lesson_writing, lessons, provenance, running, setup
+from ai_lessons.library.opened import Library
+from ai_lessons.library.sharing import recovering, syncing
 from ai_lessons.repository.events import FOLDER
 from library.world import DOC, LESSON, OTHER, SCRIPT, World, lesson
 
@@ -25,11 +27,11 @@ def place(world: World, **more: str) -> None:
 
 def test_feedback_moves_the_confidence_that_the_author_gave(world: World) -> None:
     place(world, confidence="high")
-    said = world.library.contribute.feedback(LESSON, "helpful").usage
+    said = editing.feedback(world.library, LESSON, "helpful").usage
     assert (said.times_helpful, said.alpha, said.beta) == (1, 2.4, 0.6)
-    said = world.library.contribute.feedback(LESSON, "contradicted").usage
+    said = editing.feedback(world.library, LESSON, "contradicted").usage
     assert (said.alpha, said.beta) == (2.4, 2.1)
-    said = world.fresh().contribute.feedback(LESSON, "ignored", note="not this time").usage
+    said = editing.feedback(world.fresh(), LESSON, "ignored", note="not this time").usage
     assert (said.times_ignored, said.alpha, said.beta) == (1, 2.4, 2.2)
     assert said.confidence == pytest.approx(2.4 / 4.6)
     assert said.last_used == "2026-11-21T20:14:00Z"
@@ -38,7 +40,7 @@ def test_feedback_moves_the_confidence_that_the_author_gave(world: World) -> Non
 def test_feedback_makes_no_commit_and_leaves_the_working_tree_alone(world: World) -> None:
     place(world)
     before = world.commits()
-    world.library.contribute.feedback(LESSON, "helpful")
+    editing.feedback(world.library, LESSON, "helpful")
     assert world.commits() == before
     assert world.status() == ""
 
@@ -46,9 +48,9 @@ def test_feedback_makes_no_commit_and_leaves_the_working_tree_alone(world: World
 def test_another_word_or_another_entry_is_an_error(world: World) -> None:
     place(world)
     with pytest.raises(UsageError, match="no outcome 'great'"):
-        world.library.contribute.feedback(LESSON, "great")
+        editing.feedback(world.library, LESSON, "great")
     with pytest.raises(NotFound):
-        world.library.contribute.feedback("L-ZZZZZZ", "helpful")
+        editing.feedback(world.library, "L-ZZZZZZ", "helpful")
 
 
 @pytest.mark.parametrize("said", ["events: false\n", "{events: false}\n", '"events": false # thanks\n'])
@@ -56,22 +58,22 @@ def test_where_events_are_off_feedback_is_refused(world: World, said: str) -> No
     place(world)
     world.write(".ai-lessons/config.yaml", said)
     with pytest.raises(Refused, match="records no events"):
-        world.library.contribute.feedback(LESSON, "helpful")
+        editing.feedback(world.library, LESSON, "helpful")
 
 
 def test_show_and_why_say_how_a_lesson_has_done(world: World) -> None:
     place(world, confidence="low")
-    usage = world.library.recall.show(LESSON).usage
+    usage = browsing.show(world.library, LESSON).usage
     assert usage is not None
     assert (usage.times_helpful, usage.confidence, usage.last_used) == (0, 0.3, None)
-    assert not any("learned" in row for row in world.library.recall.why(LESSON).lines)
-    world.library.contribute.feedback(LESSON, "helpful")
-    world.library.contribute.feedback(LESSON, "helpful")
-    usage = world.fresh().recall.show(LESSON).usage
+    assert not any("learned" in row for row in provenance.why(world.library, LESSON).lines)
+    editing.feedback(world.library, LESSON, "helpful")
+    editing.feedback(world.library, LESSON, "helpful")
+    usage = browsing.show(world.fresh(), LESSON).usage
     assert usage is not None
     assert usage.times_helpful == 2
     assert usage.confidence == pytest.approx(2.6 / 4)
-    assert world.library.recall.why(LESSON).lines[-2:] == (
+    assert provenance.why(world.library, LESSON).lines[-2:] == (
         "has been helpful 2 times; last used 2026-11-21T20:14:00Z",
         "learned confidence 0.65",
     )
@@ -80,8 +82,8 @@ def test_show_and_why_say_how_a_lesson_has_done(world: World) -> None:
 def test_other_kinds_take_feedback_and_show_no_confidence(world: World) -> None:
     world.write("global/docs/unversioned/a.md", f"---\nid: {DOC}\nkind: doc\ntitle: A doc\n---\nText.\n")
     world.commit()
-    assert world.library.contribute.feedback(DOC, "ignored").usage.times_ignored == 1
-    assert world.library.recall.show(DOC).usage is None
+    assert editing.feedback(world.library, DOC, "ignored").usage.times_ignored == 1
+    assert browsing.show(world.library, DOC).usage is None
 
 
 def test_what_was_learned_moves_a_lesson_in_a_search_a_little(world: World, embedder: CountingEmbedder) -> None:
@@ -89,8 +91,8 @@ def test_what_was_learned_moves_a_lesson_in_a_search_a_little(world: World, embe
     world.write("global/lessons/b.md", lesson(OTHER, "Workflow two", "The workflow is replaced.\n"))
     world.commit()
     for _ in range(4):
-        world.library.contribute.feedback(OTHER, "helpful")
-        world.library.contribute.feedback(LESSON, "contradicted")
+        editing.feedback(world.library, OTHER, "helpful")
+        editing.feedback(world.library, LESSON, "contradicted")
     hits = world.search("workflow replaced", explain=True).lessons
     assert [hit.entry.id for hit in hits] == [OTHER, LESSON]
     up, down = (hit.factors["standing"] for hit in hits)
@@ -103,8 +105,8 @@ def test_a_lesson_that_was_derived_begins_with_what_its_parent_proved(world: Wor
     world.write("global/lessons/b.md", lesson(OTHER, links=f"\n  - derived_from: {LESSON}"))
     world.commit()
     for _ in range(18):
-        world.library.contribute.feedback(LESSON, "helpful")
-    usage = world.library.recall.show(OTHER).usage
+        editing.feedback(world.library, LESSON, "helpful")
+    usage = browsing.show(world.library, OTHER).usage
     assert usage is not None
     assert usage.confidence == pytest.approx(0.5 + 0.9 * (19 / 20 - 0.5))
 
@@ -114,20 +116,20 @@ def test_runs_of_a_script_are_written_down(world: World, code: int, expected: tu
     world.write("global/scripts/unversioned/a.sh", f"#!/bin/sh\nexit {code}\n").chmod(0o755)
     world.write("global/scripts/unversioned/a.sh.md", f"---\nid: {SCRIPT}\nkind: script\ntitle: a.sh\n---\nRuns.\n")
     world.commit()
-    world.library.admin.trust_script(SCRIPT)
-    assert world.library.recall.run(SCRIPT, []) == code
-    told = world.library.contribute.feedback(SCRIPT, "helpful").usage
+    running.trust_script(world.library, SCRIPT)
+    assert running.run(world.library, SCRIPT, []) == code
+    told = editing.feedback(world.library, SCRIPT, "helpful").usage
     assert (told.script_ok, told.script_failed) == expected
-    assert any("run" in row for row in world.library.recall.why(SCRIPT).lines)
+    assert any("run" in row for row in provenance.why(world.library, SCRIPT).lines)
 
 
 def test_a_run_goes_on_where_nothing_can_be_written_down(world: World) -> None:
     world.write("global/scripts/unversioned/a.sh", "#!/bin/sh\nexit 0\n").chmod(0o755)
     world.commit()
-    script = world.library.recall.list().entries[0].id
-    world.library.admin.trust_script(script)
+    script = browsing.list_entries(world.library).entries[0].id
+    running.trust_script(world.library, script)
     (world.root / ".git/ai-lessons/events").write_text("in the way")
-    assert world.library.recall.run(script, []) == 0
+    assert running.run(world.library, script, []) == 0
 
 
 def shared(world: World) -> list[str]:
@@ -136,11 +138,11 @@ def shared(world: World) -> list[str]:
 
 def test_events_are_shared_by_a_commit_of_their_own_when_enough_of_them_wait(world: World) -> None:
     place(world)
-    world.library.contribute.feedback(LESSON, "helpful")
+    editing.feedback(world.library, LESSON, "helpful")
     world.add("Another lesson", "Text.")
     assert shared(world) == []
     for _ in range(26):
-        world.library.contribute.feedback(LESSON, "helpful", note="n" * 500)
+        editing.feedback(world.library, LESSON, "helpful", note="n" * 500)
     world.add("A third lesson", "Text.")
     assert world.commits()[:2] == ["Add lesson: A third lesson", "Record events"]
     assert len(shared(world)) == 1
@@ -149,19 +151,19 @@ def test_events_are_shared_by_a_commit_of_their_own_when_enough_of_them_wait(wor
 
 def test_save_shares_what_waits_however_little(world: World) -> None:
     place(world)
-    world.library.contribute.feedback(LESSON, "helpful")
-    commits, notes = world.library.admin.save()
+    editing.feedback(world.library, LESSON, "helpful")
+    commits, notes = recovering.save(world.library)
     assert (len(commits), notes) == (1, ())
     assert world.commits()[0] == "Record events"
     assert len(shared(world)) == 1
-    assert world.library.admin.save() == ((), ())
+    assert recovering.save(world.library) == ((), ())
 
 
 def test_where_they_are_local_events_are_never_shared(world: World) -> None:
     place(world)
-    world.library.admin.config_set("git.events", "local")
-    world.library.contribute.feedback(LESSON, "helpful")
-    world.library.admin.save()
+    setup.config_set(world.library, "git.events", "local")
+    editing.feedback(world.library, LESSON, "helpful")
+    recovering.save(world.library)
     assert shared(world) == []
     assert world.status() == ""
 
@@ -170,63 +172,65 @@ def test_where_commits_are_the_users_events_stay_local_unless_asked_for(world: W
     place(world)
     world.write(".ai-lessons/config.yaml", "git:\n  autocommit: false\n")
     world.commit()
-    world.library.contribute.feedback(LESSON, "helpful")
-    world.library.admin.save()
+    editing.feedback(world.library, LESSON, "helpful")
+    recovering.save(world.library)
     assert world.status() == ""
     world.write(".ai-lessons/config.yaml", "git:\n  autocommit: false\n  events: shared\n")
     world.commit()
-    world.library.admin.save()
+    recovering.save(world.library)
     assert FOLDER in world.status()
 
 
 def test_another_clone_knows_what_was_shared(world: World, tmp_path: Path) -> None:
     place(world)
-    world.library.contribute.feedback(LESSON, "helpful")
-    world.library.admin.save()
+    editing.feedback(world.library, LESSON, "helpful")
+    recovering.save(world.library)
     world.git(tmp_path, "clone", "-q", str(world.root), "clone")
-    with open_library(tmp_path / "clone", world.options) as theirs:
-        usage = theirs.contribute.feedback(LESSON, "ignored").usage
+    with Library(tmp_path / "clone", world.options) as theirs:
+        usage = editing.feedback(theirs, LESSON, "ignored").usage
         assert (usage.times_helpful, usage.times_ignored) == (1, 1)
-        theirs.admin.save()
+        recovering.save(theirs)
     world.git(world.root, "pull", "-q", str(tmp_path / "clone"))
-    told = world.library.recall.show(LESSON).usage
+    told = browsing.show(world.library, LESSON).usage
     assert told is not None
     assert (told.times_helpful, told.times_ignored) == (1, 1)
 
 
 def test_a_link_in_the_way_of_events_stops_no_write(world: World, tmp_path: Path) -> None:
     place(world)
-    world.library.contribute.feedback(LESSON, "helpful")
+    editing.feedback(world.library, LESSON, "helpful")
     (world.root / ".ai-lessons").mkdir(exist_ok=True)
     (world.root / FOLDER).symlink_to(tmp_path)
     world.add("Another lesson", "Text.")
-    _, notes = world.library.admin.save()
+    _, notes = recovering.save(world.library)
     assert "events are not shared" in notes[0]
 
 
 def test_undo_takes_back_the_job_and_not_the_events_that_came_after_it(world: World) -> None:
     place(world)
     world.add("Another lesson", "Text.")
-    world.library.contribute.feedback(LESSON, "helpful")
-    world.library.admin.save()
-    world.library.admin.undo(1)
+    editing.feedback(world.library, LESSON, "helpful")
+    recovering.save(world.library)
+    syncing.undo(world.library, 1)
     assert world.titles() == ["PUT replaces the workflow"]
     assert len(shared(world)) == 1
 
 
 def test_a_session_begins_without_what_did_more_harm_than_good(world: World) -> None:
-    contribute, lessons = world.library.contribute, world.library.lessons
     made = {
-        name: lessons.add(Pattern(f"case {name}", f"do {name}", "so"), by=by)
+        name: lesson_writing.add(world.library, Pattern(f"case {name}", f"do {name}", "so"), by=by)
         for name, by in (("good", "ai"), ("bad", "ai"), ("firm", "user"), ("old", "ai"), ("new", "ai"))
     }
     for name in ("bad", "firm"):
-        contribute.feedback(made[name].id, "contradicted")
-    contribute.feedback(made["good"].id, "helpful")
-    contribute.link(made["new"].id, made["old"].id, relation="supersedes")
-    loaded = world.fresh().lessons.load()
+        editing.feedback(world.library, made[name].id, "contradicted")
+    editing.feedback(world.library, made["good"].id, "helpful")
+    editing.link(world.library, made["new"].id, made["old"].id, relation="supersedes")
+    loaded = lessons.load(world.fresh())
     ids = {light.id for _, group in loaded.groups for light in group}
     assert ids == {made[name].id for name in ("good", "firm", "new")}
     assert loaded.total == 3
     assert f"left out, because contradicted more often than helpful: {made['bad'].handle}" in loaded.notes
-    assert {light.id for light in world.fresh().lessons.list().entries} >= {made["bad"].id, made["old"].id}
+    assert {light.id for light in lessons.list_lessons(world.fresh()).entries} >= {
+        made["bad"].id,
+        made["old"].id,
+    }

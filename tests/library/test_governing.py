@@ -13,15 +13,17 @@ from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Refused, U
 from ai_lessons.knowledge.entries import Entry, Kind
 from ai_lessons.knowledge.governance import Policies, Policy, PolicyVerdict
 from ai_lessons.knowledge.passages import code_blocks
+from ai_lessons.library import browsing, editing, importing
 from ai_lessons.library.governance import governing
 from ai_lessons.library.governance.governing import Move, allow, request_release, ruling
 from ai_lessons.library.governance.policies import governed
+from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options, Places, TierPlace
+from ai_lessons.library.promotion import promoting
 from ai_lessons.library.promotion.promoting import PromotionRequest
+from ai_lessons.library.reports import LessonDraft, ResourceDraft
+from ai_lessons.library.rules import rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
-from ai_lessons.library.tiers.opened import Tiers
-from ai_lessons.library.wiring import Library
-from ai_lessons.library.writes import LessonDraft, ResourceDraft
 from ai_lessons.repository import enforcement
 from library.world import lesson, options
 
@@ -75,26 +77,26 @@ class Company:
         self.config(tier, text, **values)
         self.commit(tier, "State policies")
 
-    def tiers(self, *, here: str = "", writes: str = "project", **changed: Any) -> Tiers:
+    def tiers(self, *, here: str = "", writes: str = "project", **changed: Any) -> Library:
         names = ("project", "user", ACME, BETA)
         known = tuple(TierPlace(name, self.root(name)) for name in names)
         reads = tuple(one for one in known if one.name in {"project", "user", here})
         places = Places(reads, known, here)
         return self.opened(writes, tier=writes, places=places, **changed)
 
-    def opened(self, root: str, **changed: Any) -> Tiers:
-        made = Tiers(self.root(root), self.options._replace(**changed))
+    def opened(self, root: str, **changed: Any) -> Library:
+        made = Library(self.root(root), self.options._replace(**changed))
         self.closing.callback(made.close)
         return made
 
     def library(self, **how: Any) -> Library:
-        return Library(self.tiers(**how))
+        return self.tiers(**how)
 
     def log(self) -> list[Enforced]:
         return list(enforcement.read(self.options.state_dir).rows)
 
     def approve(self, branch: str, tier: str = ACME) -> None:
-        self.library(writes=tier).admin.approve_rule(branch)
+        rule_review.approve_rule(self.library(writes=tier), branch)
 
 
 @pytest.fixture
@@ -300,7 +302,7 @@ class TestWhereThePolicyStands:
         with pytest.raises(NotFound):
             request_release(tiers, move("project", BETA))
         with pytest.raises(Refused, match="not on this machine"):
-            Library(company.tiers(here=gone, writes="user")).contribute.add_lesson(LessonDraft("x", CODE))
+            editing.add_lesson(company.tiers(here=gone, writes="user"), LessonDraft("x", CODE))
 
 
 class TestReleases:
@@ -321,7 +323,7 @@ class TestReleases:
 
     def test_the_proposal_shows_the_text_and_why_it_is_asked_for(self, company: Company) -> None:
         asked = request_release(company.tiers(), move(text=CODE))
-        (waiting,) = company.library(writes=ACME).admin.pending_rules()
+        (waiting,) = rule_review.pending_rules(company.library(writes=ACME))
         assert waiting.kind == "release"
         assert waiting.title == "PUT replaces all to user"
         assert "run --it" in waiting.body
@@ -334,13 +336,13 @@ class TestReleases:
         again = request_release(company.tiers(), move())
         assert again.branch == first.branch
         assert again.warnings == (f"asked for already: {first.branch} waits for a person",)
-        assert len(company.library(writes=ACME).admin.pending_rules()) == 1
+        assert len(rule_review.pending_rules(company.library(writes=ACME))) == 1
         other = request_release(company.tiers(), move(target=BETA))
         assert other.branch != first.branch
 
     def test_asking_again_for_what_was_turned_down_says_so(self, company: Company) -> None:
         first = request_release(company.tiers(), move())
-        company.library(writes=ACME).admin.reject_rule(first.branch, reason="It names a customer")
+        rule_review.reject_rule(company.library(writes=ACME), first.branch, reason="It names a customer")
         again = request_release(company.tiers(), move())
         assert again.branch != first.branch
         assert again.warnings == ("the same was rejected on 2026-11-21: It names a customer",)
@@ -363,7 +365,7 @@ class TestReleases:
     def test_a_secret_is_not_put_into_a_record(self, company: Company) -> None:
         with pytest.raises(InvalidEntry):
             request_release(company.tiers(), move(text="token: ghp_" + "a1B2c3D4e5F6" * 3 + "\n"))
-        assert company.library(writes=ACME).admin.pending_rules() == ()
+        assert rule_review.pending_rules(company.library(writes=ACME)) == ()
 
     def test_a_record_that_nobody_merged_releases_nothing(self, company: Company) -> None:
         asked = request_release(company.tiers(), move())
@@ -456,19 +458,19 @@ class TestReleases:
 
 class TestTheUsersRepositoryMeanwhile:
     def test_words_may_be_written_and_code_may_not(self, company: Company) -> None:
-        contribute = company.library(here=ACME, writes="user").contribute
-        made = contribute.add_lesson(LessonDraft("Words", "Say `git push`.\n"))
+        library = company.library(here=ACME, writes="user")
+        made = editing.add_lesson(library, LessonDraft("Words", "Say `git push`.\n"))
         with pytest.raises(Refused) as refused:
-            contribute.add_lesson(LessonDraft("Code", CODE))
+            editing.add_lesson(library, LessonDraft("Code", CODE))
         assert "no code is written to the user's repository while a project of enterprise:acme" in refused.value.message
         assert "governance.personal_learning_during_enterprise is allow_non_code (the default, " in (
             refused.value.message
         )
         assert refused.value.hint == "write it to the project: --tier project, or leave the code out"
         with pytest.raises(Refused):
-            contribute.edit(made.handle, lambda text, _: text + CODE)
-        contribute.update(made.handle, title="Other words")
-        contribute.delete([made.handle])
+            editing.edit(library, made.handle, lambda text, _: text + CODE)
+        editing.update(library, made.handle, title="Other words")
+        editing.delete(library, [made.handle])
         (row, *_) = company.log()
         assert (row.outcome, row.target, row.source, row.title) == ("refused", "user", "", "Words")
 
@@ -479,29 +481,29 @@ class TestTheUsersRepositoryMeanwhile:
         company.state(personal="block")
         library = company.library(here=ACME, writes="user")
         for job in (
-            lambda: library.contribute.add_lesson(LessonDraft("Words", "Plain.\n")),
-            lambda: library.contribute.update("L-8F3K2A", title="Else"),
-            lambda: library.contribute.suggest_rule(RuleDraft("Do it", "because")),
+            lambda: editing.add_lesson(library, LessonDraft("Words", "Plain.\n")),
+            lambda: editing.update(library, "L-8F3K2A", title="Else"),
+            lambda: suggesting.suggest_rule(library, RuleDraft("Do it", "because")),
         ):
             with pytest.raises(Refused, match="nothing is written to the user's repository"):
                 job()
-        assert library.recall.list().entries
-        library.contribute.delete(["L-8F3K2A"])
+        assert browsing.list_entries(library).entries
+        editing.delete(library, ["L-8F3K2A"])
         assert not file.exists()
 
     def test_code_that_is_there_already_may_stay(self, company: Company) -> None:
-        outside = company.library(writes="user").contribute.add_lesson(LessonDraft("Code", CODE))
-        inside = company.library(here=ACME, writes="user").contribute
-        inside.update(outside.handle, add_tags=["git"], project="shop")
+        outside = editing.add_lesson(company.library(writes="user"), LessonDraft("Code", CODE))
+        library = company.library(here=ACME, writes="user")
+        editing.update(library, outside.handle, add_tags=["git"], project="shop")
         with pytest.raises(Refused):
-            inside.edit(outside.handle, lambda text, _: text.replace("run --it", "run --else"))
+            editing.edit(library, outside.handle, lambda text, _: text.replace("run --it", "run --else"))
 
     def test_a_script_is_code(self, company: Company) -> None:
         script = company.folder / "x.sh"
         script.write_text("#!/bin/sh\necho\n")
         with pytest.raises(Refused):
-            company.library(here=ACME, writes="user").contribute.add_resources(
-                ResourceDraft(Kind.SCRIPT, [str(script)])
+            importing.add_resources(
+                company.library(here=ACME, writes="user"), ResourceDraft(Kind.SCRIPT, [str(script)])
             )
         assert len(company.log()) == 1
 
@@ -509,32 +511,32 @@ class TestTheUsersRepositoryMeanwhile:
         company.state(personal="block")
         known = (TierPlace("user", company.root("user")), TierPlace(ACME, company.root(ACME)))
         places = Places((TierPlace("project", company.root("user")),), known, ACME)
-        library = Library(company.opened("user", tier="project", places=places))
+        library = company.opened("user", tier="project", places=places)
         with pytest.raises(Refused):
-            library.contribute.add_lesson(LessonDraft("Words", "Plain.\n"))
+            editing.add_lesson(library, LessonDraft("Words", "Plain.\n"))
 
     def test_the_project_and_the_enterprise_are_written_to_as_ever(self, company: Company) -> None:
         company.state(personal="block", outbound="block_all", context="block_all")
         for tier in ("project", ACME):
-            company.library(here=ACME, writes=tier).contribute.add_lesson(LessonDraft("Code", CODE))
-        company.library(writes="user").contribute.add_lesson(LessonDraft("Code", CODE))
+            editing.add_lesson(company.library(here=ACME, writes=tier), LessonDraft("Code", CODE))
+        editing.add_lesson(company.library(writes="user"), LessonDraft("Code", CODE))
 
     def test_what_was_allowed_to_go_passes(self, company: Company) -> None:
         tiers = company.tiers(here=ACME, writes="user")
         with governing.admitted(tiers.primary):
-            Library(tiers).contribute.add_lesson(LessonDraft("Code", CODE))
+            editing.add_lesson(tiers, LessonDraft("Code", CODE))
         with pytest.raises(Refused):
-            Library(tiers).contribute.add_lesson(LessonDraft("More code", CODE))
+            editing.add_lesson(tiers, LessonDraft("More code", CODE))
 
 
 class TestPromotions:
     """All of it together: what a person asks for with `contribute promote`."""
 
     def add(self, company: Company, title: str, content: str = CODE, **how: Any) -> str:
-        return company.library(**how).contribute.add_lesson(LessonDraft(title, content)).handle
+        return editing.add_lesson(company.library(**how), LessonDraft(title, content)).handle
 
     def promote(self, company: Company, ref: str, to: str = "user", here: str = ACME, **wanted: Any) -> Promoted:
-        return company.library(here=here).contribute.promote(ref, to, PromotionRequest(**wanted))
+        return promoting.promote(company.library(here=here), ref, to, PromotionRequest(**wanted))
 
     def test_a_released_text_goes_to_the_user_with_its_code(self, company: Company) -> None:
         ref = self.add(company, "Retry on 409", here=ACME)

@@ -13,8 +13,11 @@ import pytest
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, StorageFailed, UsageError
 from ai_lessons.knowledge.entries import Kind
+from ai_lessons.library import browsing, editing, health, lessons, setup, validating
+from ai_lessons.library.reports import LessonDraft
+from ai_lessons.library.rules import rule_audit, rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
-from ai_lessons.library.writes import LessonDraft
+from ai_lessons.library.sharing import recovering
 from library.world import LESSON, OTHER, lesson
 
 if TYPE_CHECKING:
@@ -53,7 +56,7 @@ def test_hostile_frontmatter_is_named_and_stops_nothing_else(world: World, name:
     world.write("p/lessons/bad.md", f"---\n{FRONTMATTER[name]}\n---\nzanzibar\n")
     world.write("p/lessons/good.md", lesson(OTHER, "Zebras"))
     assert world.titles() == ["Zebras"]
-    problems = world.library.admin.validate().problems
+    problems = validating.validate(world.library).problems
     assert [problem.path for problem in problems] == ["p/lessons/bad.md"] * len(problems)
     assert problems
     assert all(len(problem.message) < 400 and problem.message.isprintable() for problem in problems)
@@ -67,11 +70,11 @@ def test_control_sequences_and_reversed_text_do_not_reach_what_is_listed(world: 
     world.write(f"p/docs/unversioned/{SEQUENCES.replace('/', '')}.md", f"# {SEQUENCES} Title\n")
     from ai_lessons.doors.terminal import clean
 
-    for light in world.library.recall.list().entries:
+    for light in browsing.list_entries(world.library).entries:
         for text in (light.title, light.path):
             shown = clean(text)
             assert not set(shown) & set("\x1b\x07\x9b\x7f\b\r\u202e\u2066"), shown
-    for problem in world.library.admin.validate().problems:
+    for problem in validating.validate(world.library).problems:
         assert "\x1b" not in clean(problem.message + problem.path)
 
 
@@ -95,7 +98,7 @@ def test_a_sparse_file_of_a_gigabyte_is_passed_over_in_no_time_and_memory(world:
     (world.root / ".ai-lessons/config.yaml").unlink()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert "Fine" in world.titles()
-    assert "p/docs/unversioned/huge.md" in {problem.path for problem in world.library.admin.validate().problems}
+    assert "p/docs/unversioned/huge.md" in {problem.path for problem in validating.validate(world.library).problems}
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300 * 1024
 
 
@@ -116,14 +119,14 @@ def test_links_that_lead_out_or_round_in_a_circle_are_not_followed(world: World,
     assert sorted(world.titles()) == ["Fine", "Secret zanzibar"]  # a hard link is a file like any other
     for path in ("p/docs/unversioned/file.md", "q/secret.md", "round/p/docs/unversioned/fine.md", "etc/passwd"):
         with pytest.raises(AiLessonsError):
-            world.library.recall.show(path)
+            browsing.show(world.library, path)
         with pytest.raises(AiLessonsError):
-            world.library.contribute.delete([path])
+            editing.delete(world.library, [path])
     for project in ("q", "etc", "round"):
         with pytest.raises(AiLessonsError, match="link"):
             world.add("Goes out", project=project)
     assert sorted(os.listdir(outside)) == ["secret.md"]
-    world.library.admin.validate(fix=True)
+    validating.validate(world.library, fix=True)
     assert sorted(os.listdir(outside)) == ["secret.md"]
 
 
@@ -157,14 +160,14 @@ def test_a_file_that_git_takes_away_right_after_it_was_written_is_still_answered
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.add("The first")
-    apply = world.library._parts.store.apply
+    apply = world.library.primary.store.apply
 
     def switched(job: Job) -> Applied:
         done = apply(job)
         world.git(world.root, "switch", "-qc", "side", "HEAD~1")
         return done
 
-    monkeypatch.setattr(world.library._parts.store, "apply", switched)
+    monkeypatch.setattr(world.library.primary.store, "apply", switched)
     made = world.add("The second")
     assert made.commit == world.git(world.root, "rev-parse", "main")
     assert made.handle.startswith("L-")
@@ -205,7 +208,7 @@ def test_ten_thousand_files_in_one_folder(world: World) -> None:
     folder.mkdir(parents=True)
     for n in range(10_000):
         (folder / f"{n}.txt").write_bytes(b"%d\n" % n)
-    listing = world.library.recall.list(limit=10)
+    listing = browsing.list_entries(world.library, limit=10)
     assert len(listing.entries) == 10
     assert listing.total == 10_000
     assert world.add("Beside them", project="p").commit
@@ -243,9 +246,9 @@ def test_pulled_settings_that_name_a_place_for_the_index_send_nothing_there(worl
     assert world.found("pomology") == ["Apples"]
     notes = world.search("pomology").notes
     assert any(place in note and "config set" in note for note in notes), notes
-    assert not agreed(world.library._parts, place)
-    world.library.admin.config_set("search.index", place)
-    assert agreed(world.library._parts, place)
+    assert not agreed(world.library.primary, place)
+    setup.config_set(world.library, "search.index", place)
+    assert agreed(world.library.primary, place)
 
 
 @pytest.fixture
@@ -265,13 +268,13 @@ def test_with_too_few_open_files_a_write_is_whole_or_refused(world: World) -> No
     for room in range(1, 14):
         resource.setrlimit(resource.RLIMIT_NOFILE, (now + room, hard))
         try:
-            world.library.contribute.add_lesson(LessonDraft(f"With {room}"))
+            editing.add_lesson(world.library, LessonDraft(f"With {room}"))
         except StorageFailed as error:
             assert error.hint  # noqa: PT017 - both outcomes are right
         else:
             accepted.add(f"With {room}")
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    world.library.admin.save()
+    recovering.save(world.library)
     assert accepted <= set(world.titles())
     assert world.status() == ""
     assert "error" not in world.git(world.root, "fsck", "--strict")
@@ -286,18 +289,19 @@ import os
 from pathlib import Path
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.library.options import Options
-from ai_lessons.library.wiring import open_library
+from ai_lessons.library.opened import Library
+from ai_lessons.library import browsing, editing
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.rules.rule_answers import RuleDraft
-from ai_lessons.library.writes import LessonDraft
+from ai_lessons.library.reports import LessonDraft
 o = Path("/nonexistent")
-with open_library(Path({str(world.root)!r}), Options(o, o, o, Path("/"), offline=True)) as library:
-    library.recall.list()  # loads what nobody may not read
-    library.contribute.update(library.recall.list().entries[0].id, content="Loaded.")
+with Library(Path({str(world.root)!r}), Options(o, o, o, Path("/"), offline=True)) as library:
+    browsing.list_entries(library)  # loads what nobody may not read
+    editing.update(library, browsing.list_entries(library).entries[0].id, content="Loaded.")
 os.setgid(65534); os.setuid(65534)
 try:
-    with open_library(Path({str(world.root)!r}), Options(o, o, o, Path("/"), offline=True)) as library:
-        library.contribute.add_lesson(LessonDraft("No"))
+    with Library(Path({str(world.root)!r}), Options(o, o, o, Path("/"), offline=True)) as library:
+        editing.add_lesson(library, LessonDraft("No"))
 except AiLessonsError as error:
     print(type(error).__name__, error.message)
 """
@@ -342,31 +346,31 @@ def test_a_commit_that_git_would_not_write_stops_no_reader_and_is_named(world: W
 
     assert "Zebras" in world.titles()
     assert world.found("Zebras") == ["Zebras"]
-    world.library.lessons.load()
-    world.library.admin.pending_rules()
-    world.library.admin.stats()
-    assert world.library.admin.doctor()
+    lessons.load(world.library)
+    rule_review.pending_rules(world.library)
+    health.stats(world.library)
+    assert health.doctor(world.library)
     draft = RuleDraft("New", "Because.", "Do it.")
-    made_rule = world.library.contribute.suggest_rule(draft)
-    world.library.admin.approve_rule(made_rule.handle)
-    assert [light.title for light in world.library.recall.list(kinds=[Kind.RULE]).entries] == ["New"]
-    world.library.recall.log(made_rule.handle)
+    made_rule = suggesting.suggest_rule(world.library, draft)
+    rule_review.approve_rule(world.library, made_rule.handle)
+    assert [light.title for light in browsing.list_entries(world.library, kinds=[Kind.RULE]).entries] == ["New"]
+    browsing.log(world.library, made_rule.handle)
     named = made[:10]
     if where.startswith("refs/heads/proposals"):  # no rule hangs on it
         return
-    assert any(named in alarm for alarm in world.library.admin.audit().alarms)
-    assert any(named in problem.path for problem in world.library.admin.validate().problems)
+    assert any(named in alarm for alarm in rule_audit.audit(world.library).alarms)
+    assert any(named in problem.path for problem in validating.validate(world.library).problems)
 
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_branch_whose_name_is_no_text_is_no_proposal_and_stops_no_reader(world: World, *, packed: bool) -> None:
     world.add("Zebras")
-    made = world.library.contribute.suggest_rule(RuleDraft("New", "Because.", "Do it."))
+    made = suggesting.suggest_rule(world.library, RuleDraft("New", "Because.", "Do it."))
     for name in (b"rules/R-AAAAAA-\xff", "rules/R-BBBBBB-\u202ex".encode(), b"proposals/L-AAAAAA-\xfe"):
         world.git(world.root, "branch", os.fsdecode(name), made.branch)
     if packed:
         world.git(world.root, "pack-refs", "--all")
     assert "Zebras" in world.titles()
-    assert [one.branch for one in world.fresh().admin.pending_rules()] == [made.branch]
-    assert world.fresh().admin.audit().ok
-    assert world.fresh().admin.approve_rule(made.handle).handle == made.handle
+    assert [one.branch for one in rule_review.pending_rules(world.fresh())] == [made.branch]
+    assert rule_audit.audit(world.fresh()).ok
+    assert rule_review.approve_rule(world.fresh(), made.handle).handle == made.handle

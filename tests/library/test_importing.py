@@ -7,7 +7,8 @@ import pytest
 
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library.writes import ResourceDraft
+from ai_lessons.library import browsing, editing, importing, refreshing, running, validating
+from ai_lessons.library.reports import ResourceDraft
 from library.world import DOC, World
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def test_one_file_becomes_a_doc_that_knows_where_it_came_from(world: World, sour
     (made,) = done.written
     assert made.path == "jira-api/docs/v2/guide.md"
     assert made.commit == done.commit == git(world.root, "rev-parse", "HEAD")
-    shown = world.library.recall.show(made.id)
+    shown = browsing.show(world.library, made.id)
     assert shown.entry.title == "The guide"
     assert shown.frontmatter["source_path"] == str(source / "docs/guide.md")
     assert shown.frontmatter["source_ref"] == git(source, "rev-parse", "HEAD")
@@ -45,13 +46,13 @@ def test_one_file_becomes_a_doc_that_knows_where_it_came_from(world: World, sour
     assert shown.entry.versions == ("v2",)
     assert world.commits()[0] == "Add doc: The guide"
     assert world.status() == ""
-    assert world.library.admin.validate().problems == ()
+    assert validating.validate(world.library).problems == ()
 
 
 def test_a_source_with_edits_in_no_commit_is_dirty(world: World, source: Path) -> None:
     (source / "docs/guide.md").write_text("# The guide\n\nedited\n")
     (made,) = world.bring(source / "docs/guide.md").written
-    assert str(world.library.recall.show(made.id).frontmatter["source_ref"]).endswith("-dirty")
+    assert str(browsing.show(world.library, made.id).frontmatter["source_ref"]).endswith("-dirty")
 
 
 def test_a_source_outside_of_git_has_no_ref_and_is_global(world: World, tmp_path: Path) -> None:
@@ -59,13 +60,13 @@ def test_a_source_outside_of_git_has_no_ref_and_is_global(world: World, tmp_path
     (made,) = world.bring(tmp_path / "note.md").written
     assert made.path == "global/docs/unversioned/note.md"
     assert made.title == "note"
-    assert "source_ref" not in world.library.recall.show(made.id).frontmatter
+    assert "source_ref" not in browsing.show(world.library, made.id).frontmatter
 
 
 def test_a_path_below_the_home_folder_is_kept_with_a_tilde(world: World, hermetic: Path) -> None:
     (hermetic / "note.md").write_text("# N\n")
     (made,) = world.bring("~/note.md").written
-    assert world.library.recall.show(made.id).frontmatter["source_path"] == "~/note.md"
+    assert browsing.show(world.library, made.id).frontmatter["source_path"] == "~/note.md"
 
 
 def test_a_folder_is_one_commit_and_keeps_its_folders(world: World, source: Path) -> None:
@@ -98,19 +99,19 @@ def test_a_folder_wants_recursive_and_a_wrong_path_is_named(world: World, source
 
 def test_globs_are_taken_relative_to_the_caller(world: World, source: Path) -> None:
     library = world.fresh(cwd=source)
-    done = library.contribute.add_resources(ResourceDraft(Kind.DOC, ["docs/**/*.md"], project="p"))
+    done = importing.add_resources(library, ResourceDraft(Kind.DOC, ["docs/**/*.md"], project="p"))
     assert {one.title for one in done.written} == {"The guide", "More"}
 
 
 def test_several_versions_are_shared_and_one_is_a_folder(world: World, source: Path) -> None:
     shared = world.bring(source / "docs/guide.md", versions=["v2", "v1", "v2"], project="p").written[0]
     assert shared.path == "p/docs/shared/guide.md"
-    assert world.library.recall.show(shared.id).entry.versions == ("v1", "v2")
+    assert browsing.show(world.library, shared.id).entry.versions == ("v1", "v2")
     odd = world.bring(source / "docs/notes.txt", versions=["release/1.0"], project="p").written[0]
     assert odd.path == "p/docs/release-1.0/notes.txt.md"
     plain = world.bring(source / "docs/deep/more.md", versions=["unversioned"], project="p").written[0]
     assert plain.path == "p/docs/unversioned/more.md"
-    assert world.library.admin.validate().problems == ()
+    assert validating.validate(world.library).problems == ()
 
 
 def test_the_same_source_again_is_unchanged_or_updated(world: World, source: Path) -> None:
@@ -122,7 +123,7 @@ def test_the_same_source_again_is_unchanged_or_updated(world: World, source: Pat
     (updated,) = third.written
     assert third.unchanged == 2
     assert updated.id in {one.id for one in first.written}
-    assert world.library.recall.show(updated.id).body.endswith("New steps.\n")
+    assert browsing.show(world.library, updated.id).body.endswith("New steps.\n")
 
 
 def test_the_same_source_for_two_versions_is_two_docs_each_with_its_own_updates(world: World, source: Path) -> None:
@@ -137,7 +138,7 @@ def test_the_same_source_for_two_versions_is_two_docs_each_with_its_own_updates(
 def test_an_import_again_with_new_tags_adds_them(world: World, source: Path) -> None:
     made = world.bring(source / "docs/guide.md", tags=["one"]).written[0]
     world.bring(source / "docs/guide.md", tags=["two"])
-    assert world.library.recall.show(made.id).entry.tags == ("one", "two")
+    assert browsing.show(world.library, made.id).entry.tags == ("one", "two")
 
 
 def test_foreign_frontmatter_is_kept_and_ours_is_ours(world: World, tmp_path: Path) -> None:
@@ -146,7 +147,7 @@ def test_foreign_frontmatter_is_kept_and_ours_is_ours(world: World, tmp_path: Pa
         "category: Blog\nstatus: draft\npattern: x\nauthor:\n  name: Somebody\n---\nText.\n"
     )
     made = world.bring(tmp_path / "post.md").written[0]
-    shown = world.library.recall.show(made.id)
+    shown = browsing.show(world.library, made.id)
     assert made.kind is Kind.DOC
     assert shown.entry.title == "A post"
     assert shown.entry.tags == ("http", "web")
@@ -154,15 +155,15 @@ def test_foreign_frontmatter_is_kept_and_ours_is_ours(world: World, tmp_path: Pa
     assert (shown.frontmatter["layout"], shown.frontmatter["category"]) == ("page", "Blog")
     assert shown.frontmatter["id"] == made.id
     assert world.found("A post") == ["A post"]
-    assert world.library.admin.validate().problems == ()
+    assert validating.validate(world.library).problems == ()
 
 
 def test_frontmatter_that_cannot_be_read_is_text_and_can_be_previewed(world: World, tmp_path: Path) -> None:
     (tmp_path / "odd.md").write_text("---\ntitle: [open\n---\n# Heading\n\nText.\n")
     draft = ResourceDraft(Kind.DOC, [str(tmp_path / "odd.md")])
-    assert "Text." in world.library.contribute.preview(draft)[0].text
+    assert "Text." in importing.preview(world.library, draft)[0].text
     made = world.bring(tmp_path / "odd.md").written[0]
-    assert "title: [open" in world.library.recall.show(made.id).body
+    assert "title: [open" in browsing.show(world.library, made.id).body
 
 
 def test_line_ends_of_another_system_become_ours_and_stay_unchanged(world: World, tmp_path: Path) -> None:
@@ -170,7 +171,7 @@ def test_line_ends_of_another_system_become_ours_and_stay_unchanged(world: World
     made = world.bring(tmp_path / "dos.md").written[0]
     assert "\r" not in world.read(made.path)
     assert world.bring(tmp_path / "dos.md").unchanged == 1
-    assert world.library.contribute.refresh([made.id])[0].changed is False
+    assert refreshing.refresh(world.library, [made.id])[0].changed is False
 
 
 def test_a_script_comes_with_its_mode_a_side_file_and_trust(world: World, source: Path, git: Git) -> None:
@@ -181,11 +182,11 @@ def test_a_script_comes_with_its_mode_a_side_file_and_trust(world: World, source
     assert os.access(world.root / made.path, os.X_OK)
     assert git(world.root, "ls-files", "-s", made.path).startswith("100755")
     assert git(world.root, "ls-files", "-s", made.path + ".md").startswith("100644")
-    shown = world.library.recall.show(made.id)
+    shown = browsing.show(world.library, made.id)
     assert shown.body == "Runs it all.\n"
     assert shown.code == (source / "run.sh").read_text()
     assert shown.frontmatter["source_ref"] == git(source, "rev-parse", "HEAD")
-    assert world.library.recall.run(made.id, []) == 0
+    assert running.run(world.library, made.id, []) == 0
     assert world.commits()[0] == "Add script: run.sh"
 
 
@@ -198,7 +199,7 @@ def test_a_picture_among_scripts_is_none_but_a_program_is(world: World, tmp_path
     done = world.bring(folder, kind=Kind.SCRIPT, recursive=True)
     assert [one.path for one in done.written] == ["global/scripts/unversioned/tool"]
     assert "not a script" in done.skipped[0][1]
-    assert world.library.admin.validate().problems == ()
+    assert validating.validate(world.library).problems == ()
 
 
 def test_the_same_script_again_is_unchanged_and_another_one_is_a_conflict(world: World, source: Path) -> None:
@@ -214,7 +215,7 @@ def test_a_script_may_stay_where_it_is(world: World, source: Path) -> None:
     made = world.bring(source / "run.sh", kind=Kind.SCRIPT, in_place=True, project="p").written[0]
     assert not (world.root / "p/scripts/unversioned/run.sh").exists()
     assert f"path: {source}/run.sh" in world.read("p/scripts/unversioned/run.sh.md")
-    assert world.library.recall.run(made.handle, []) == 0
+    assert running.run(world.library, made.handle, []) == 0
     assert world.bring(source / "run.sh", kind=Kind.SCRIPT, in_place=True, project="p").unchanged == 1
     with pytest.raises(UsageError, match="snapshot"):
         world.bring(source / "docs/guide.md", in_place=True)
@@ -225,7 +226,7 @@ def test_a_file_of_the_repository_is_described_where_it_is(world: World) -> None
     world.write("p/scripts/tools/go.sh", "#!/bin/sh\n# Goes.\n")
     doc = world.bring(world.root / "p/docs/v3/guide.md", tags=["t"]).written[0]
     assert doc.path == "p/docs/v3/guide.md"
-    assert world.library.recall.show(doc.id).entry.versions == ("v3",)
+    assert browsing.show(world.library, doc.id).entry.versions == ("v3",)
     assert world.read(doc.path).endswith("# Guide\n\ntext\n")
     script = world.bring(world.root / "p/scripts/tools/go.sh", kind=Kind.SCRIPT).written[0]
     assert script.path == "p/scripts/tools/go.sh"
@@ -280,21 +281,21 @@ def test_one_title_is_for_one_file_and_lessons_are_not_imported(world: World, so
 def test_a_preview_shows_the_cuts_and_writes_nothing(world: World, tmp_path: Path) -> None:
     text = "# Long\n\n" + "".join(f"## Part {n}\n\n{'word ' * 300}\n\n" for n in range(3))
     (tmp_path / "long.md").write_text(text)
-    cuts = world.library.contribute.preview(ResourceDraft(Kind.DOC, [str(tmp_path / "long.md")]))
+    cuts = importing.preview(world.library, ResourceDraft(Kind.DOC, [str(tmp_path / "long.md")]))
     assert cuts[0].heading == "Part 0"
     assert {cut.heading for cut in cuts} == {"Part 0", "Part 1", "Part 2"}
     assert all(0 < cut.tokens <= 420 for cut in cuts)
     assert world.status() == ""
     assert world.commits() == ["first"]
     (tmp_path / "go.py").write_text("#!/usr/bin/env python3\n# Goes far.\nprint(1)\n")
-    (cut,) = world.library.contribute.preview(ResourceDraft(Kind.SCRIPT, [str(tmp_path / "go.py")]))
+    (cut,) = importing.preview(world.library, ResourceDraft(Kind.SCRIPT, [str(tmp_path / "go.py")]))
     assert "Goes far." in cut.text
 
 
 def test_an_import_shows_its_progress(world: World, source: Path) -> None:
     seen: list[tuple[str, int, int]] = []
     library = world.fresh(progress=lambda *step: seen.append(step))
-    library.contribute.add_resources(ResourceDraft(Kind.DOC, [str(source / "docs")], recursive=True))
+    importing.add_resources(library, ResourceDraft(Kind.DOC, [str(source / "docs")], recursive=True))
     assert ("reading", 0, 3) in seen
     assert ("writing", 3, 3) in seen
 
@@ -307,7 +308,7 @@ def test_two_thousand_files_are_one_commit(world: World, tmp_path: Path) -> None
     done = world.bring(folder, recursive=True, project="pages")
     assert len(done.written) == 2000
     assert world.commits() == ["Add 2000 docs", "first"]
-    assert world.library.recall.list(limit=1).total == 2000
+    assert browsing.list_entries(world.library, limit=1).total == 2000
     assert world.status() == ""
 
 
@@ -316,23 +317,23 @@ def test_refresh_brings_what_changed_and_says_what(world: World, source: Path, g
     old = git(source, "rev-parse", "HEAD")
     (source / "docs/guide.md").write_text("# The guide\n\nSecond thoughts.\nAnd more.\n")
     git(source, "commit", "-qam", "change")
-    (done,) = world.library.contribute.refresh([made.handle])
+    (done,) = refreshing.refresh(world.library, [made.handle])
     assert (done.changed, done.added, done.removed) == (True, 2, 1)
     assert "+Second thoughts." in done.diff
     assert (done.old_ref, done.new_ref) == (old, git(source, "rev-parse", "HEAD"))
     assert "moved on" in done.warning
     assert world.commits()[0] == "Refresh doc: The guide"
-    shown = world.library.recall.show(made.id)
+    shown = browsing.show(world.library, made.id)
     assert shown.body.endswith("And more.\n")
     assert shown.frontmatter["source_ref"] == done.new_ref
-    (again,) = world.library.contribute.refresh([made.id])
+    (again,) = refreshing.refresh(world.library, [made.id])
     assert (again.changed, again.warning, again.diff) == (False, "", "")
 
 
 def test_refresh_warns_when_the_source_moved_on_without_a_change(world: World, source: Path, git: Git) -> None:
     made = world.bring(source / "docs/guide.md").written[0]
     git(source, "commit", "-q", "--allow-empty", "-m", "another")
-    (done,) = world.library.contribute.refresh([made.id])
+    (done,) = refreshing.refresh(world.library, [made.id])
     assert not done.changed
     assert "moved" in done.warning
     assert world.commits()[0] == "Add doc: The guide"
@@ -344,7 +345,7 @@ def test_refresh_of_all_is_one_commit_and_names_what_is_gone(world: World, sourc
     (source / "docs/notes.txt").write_text("y\n")
     (source / "docs/deep/more.md").unlink()
     world.add("a lesson")
-    done = {one.title: one for one in world.library.contribute.refresh([], every=True)}
+    done = {one.title: one for one in refreshing.refresh(world.library, [], every=True)}
     assert {title for title, one in done.items() if one.changed} == {"The guide", "notes"}
     assert "more.md" in done["More"].warning
     assert world.commits()[0] == "Refresh 2 docs"
@@ -354,13 +355,13 @@ def test_refresh_needs_a_doc_with_a_source_that_is_there(world: World, source: P
     made = world.bring(source / "docs/guide.md").written[0]
     lesson = world.add("a lesson")
     with pytest.raises(NotFound, match="source") as error:
-        world.library.contribute.refresh([lesson.id])
+        refreshing.refresh(world.library, [lesson.id])
     assert error.value.hint
     with pytest.raises(UsageError, match="which"):
-        world.library.contribute.refresh([])
+        refreshing.refresh(world.library, [])
     (source / "docs/guide.md").unlink()
     with pytest.raises(NotFound, match=r"guide\.md"):
-        world.library.contribute.refresh([made.id])
+        refreshing.refresh(world.library, [made.id])
 
 
 SECRETS = "the password of a person\n"
@@ -381,11 +382,11 @@ def test_a_pulled_doc_makes_nobody_read_a_file_of_this_machine(world: World, her
     (hermetic / "link").symlink_to(hermetic / "netrc")
     doc = pulled(world, way.format(home=hermetic))
     with pytest.raises(Refused, match="was not added on this machine from") as refused:
-        world.library.contribute.refresh([DOC])
+        refreshing.refresh(world.library, [DOC])
     assert "at a terminal: ai-lessons contribute refresh-resource D-" in refused.value.hint
-    (told,) = world.library.contribute.refresh([], every=True)
+    (told,) = refreshing.refresh(world.library, [], every=True)
     assert (told.changed, "was not added on this machine from" in told.warning) == (False, True)
-    assert world.library.admin.review() == ()
+    assert validating.review(world.library) == ()
     assert SECRETS not in world.read(doc)
 
 
@@ -393,10 +394,10 @@ def test_what_cannot_be_read_keeps_no_other_doc_from_being_refreshed(
     world: World, source: Path, hermetic: Path
 ) -> None:
     (hermetic / "netrc").write_text(SECRETS)
-    made = world.library.contribute.add_resources(ResourceDraft(Kind.DOC, [str(source / "docs/guide.md")])).written[0]
+    made = importing.add_resources(world.library, ResourceDraft(Kind.DOC, [str(source / "docs/guide.md")])).written[0]
     pulled(world, "~/netrc")
     (source / "docs/guide.md").write_text("# One\n\nNewer words.\n")
-    done = {one.path: one for one in world.library.contribute.refresh([], every=True)}
+    done = {one.path: one for one in refreshing.refresh(world.library, [], every=True)}
     assert (done[made.path].changed, done["x/docs/unversioned/guide.md"].changed) == (True, False)
 
 
@@ -413,19 +414,19 @@ def test_a_source_that_a_person_names_once_is_remembered_until_its_path_or_its_f
         return len(asked) > 1
 
     with pytest.raises(Refused):
-        world.fresh(ask_source=ask).contribute.refresh([DOC])
-    assert world.fresh(ask_source=ask).contribute.refresh([DOC])[0].changed
+        refreshing.refresh(world.fresh(ask_source=ask), [DOC])
+    assert refreshing.refresh(world.fresh(ask_source=ask), [DOC])[0].changed
     assert asked == [("Guide", "~/guide.md", str(file))] * 2
     file.write_text("# Guide\n\nTwo.\n")
-    assert world.fresh().contribute.refresh([DOC])[0].changed
+    assert refreshing.refresh(world.fresh(), [DOC])[0].changed
     world.write(doc, world.read(doc).replace("~/guide.md", str(file)))
     with pytest.raises(Refused):
-        world.fresh().contribute.refresh([DOC])
+        refreshing.refresh(world.fresh(), [DOC])
     world.write(doc, world.read(doc).replace(str(file), "~/guide.md"))
     file.unlink()
     file.symlink_to(other)
     with pytest.raises(Refused):
-        world.fresh().contribute.refresh([DOC])
+        refreshing.refresh(world.fresh(), [DOC])
     assert "Other words." not in world.read(doc)
 
 
@@ -433,15 +434,15 @@ def test_a_clone_made_anew_remembers_no_source_and_adding_the_doc_again_names_it
     world: World, source: Path, tmp_path: Path
 ) -> None:
     draft = ResourceDraft(Kind.DOC, [str(source / "docs/guide.md")])
-    made = world.library.contribute.add_resources(draft).written[0]
+    made = importing.add_resources(world.library, draft).written[0]
     world.git(tmp_path, "clone", "-q", str(world.root), "again")
     clone = World(tmp_path / "again", world.git, world.options)
     (source / "docs/guide.md").write_text("# One\n\nNewer words.\n")
     with pytest.raises(Refused):
-        clone.library.contribute.refresh([made.id])
-    clone.library.contribute.add_resources(draft)
+        refreshing.refresh(clone.library, [made.id])
+    importing.add_resources(clone.library, draft)
     assert "Newer words." in clone.read(made.path)
-    assert not clone.fresh().contribute.refresh([made.id])[0].changed
+    assert not refreshing.refresh(clone.fresh(), [made.id])[0].changed
 
 
 def test_edits_that_a_refresh_or_a_delete_would_replace_are_in_git_first(world: World, source: Path, git: Git) -> None:
@@ -449,9 +450,9 @@ def test_edits_that_a_refresh_or_a_delete_would_replace_are_in_git_first(world: 
     mine = world.read(made.path) + "My own remark.\n"
     world.write(made.path, mine)
     (source / "docs/guide.md").write_text("# The guide\n\nx\n")
-    world.library.contribute.refresh([made.id])
+    refreshing.refresh(world.library, [made.id])
     assert world.commits()[:2] == ["Refresh doc: The guide", f"Save edits: {made.path}"]
     assert git(world.root, "show", f"HEAD^:{made.path}") + "\n" == mine
     world.write("p/lessons/new.md", "# never committed\n")
-    world.library.contribute.delete(["p/lessons/new.md"])
+    editing.delete(world.library, ["p/lessons/new.md"])
     assert git(world.root, "show", "HEAD^:p/lessons/new.md") == "# never committed"

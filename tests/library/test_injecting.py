@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.index.model_spec import PINNED
+from ai_lessons.library import browsing, contexts, editing, health
+from ai_lessons.library import health as params_jobs
 from ai_lessons.library.answers import ContextQuery
 from library.world import LESSON, OTHER, World, lesson
 
@@ -25,7 +27,7 @@ def place(world: World, *ids: str, **more: str) -> None:
 
 
 def context(world: World, session: str | None = None, **more: object) -> Context:
-    return world.fresh(session=session).recall.context(ContextQuery(**more))  # type: ignore[arg-type]  # a test's keys
+    return contexts.context(world.fresh(session=session), ContextQuery(**more))  # type: ignore[arg-type]  # a test's keys
 
 
 def reasons(found: Context) -> dict[str, str]:
@@ -44,7 +46,7 @@ def test_what_came_is_written_down_and_counted(world: World) -> None:
         ("injected", LESSON, "s1"),
         ("injected", OTHER, "s1"),
     }
-    usage = world.library.recall.show(LESSON).usage
+    usage = browsing.show(world.library, LESSON).usage
     assert usage is not None
     assert usage.times_injected == 1
     assert world.status() == ""
@@ -52,7 +54,7 @@ def test_what_came_is_written_down_and_counted(world: World) -> None:
 
 def test_a_lesson_that_was_contradicted_stays_away_and_says_why(world: World) -> None:
     place(world, LESSON, OTHER)
-    world.library.contribute.feedback(LESSON, "contradicted")
+    editing.feedback(world.library, LESSON, "contradicted")
     found = context(world)
     assert [light.id for light in found.lessons] == [OTHER]
     assert [(one.entry.id, one.reason, one.detail) for one in found.left_out] == [
@@ -63,13 +65,13 @@ def test_a_lesson_that_was_contradicted_stays_away_and_says_why(world: World) ->
 def test_a_lesson_that_its_author_doubts_stays_away_until_it_has_helped(world: World) -> None:
     place(world, LESSON, confidence="very-low")
     assert reasons(context(world)) == {LESSON: "confidence"}
-    world.library.contribute.feedback(LESSON, "helpful")
+    editing.feedback(world.library, LESSON, "helpful")
     assert [light.id for light in context(world).lessons] == [LESSON]
 
 
 def test_the_proven_come_before_the_others(world: World) -> None:
     place(world, *IDS[:5])
-    world.library.contribute.feedback(IDS[2], "helpful")
+    editing.feedback(world.library, IDS[2], "helpful")
     assert context(world, budget=2).lessons[0].id == IDS[2]
 
 
@@ -78,7 +80,7 @@ def test_without_a_budget_as_many_come_as_is_set(world: World) -> None:
     found = context(world)
     assert len(found.lessons) == 10
     assert set(reasons(found).values()) == {"budget"}
-    world.library.admin.params_set("injection_budget", 4)
+    params_jobs.params_set(world.library, "injection_budget", 4)
     assert len(context(world).lessons) == 4
     assert len(context(world, budget=6).lessons) == 6
 
@@ -86,27 +88,27 @@ def test_without_a_budget_as_many_come_as_is_set(world: World) -> None:
 def test_feedback_on_the_last_one_through_moves_the_parameters_once(world: World) -> None:
     place(world, *IDS)
     last = context(world, "s1").lessons[-1].id
-    world.fresh(session="s1").contribute.feedback(last, "contradicted")
-    before = {one.name: one for one in world.library.admin.params()}
+    editing.feedback(world.fresh(session="s1"), last, "contradicted")
+    before = {one.name: one for one in params_jobs.params(world.library)}
     assert before["injection_budget"].observations == 1
     assert before["injection_budget"].value < 10
-    world.library.contribute.feedback(last, "contradicted")
-    after = {one.name: one for one in world.library.admin.params()}
+    editing.feedback(world.library, last, "contradicted")
+    after = {one.name: one for one in params_jobs.params(world.library)}
     assert after["injection_budget"] == before["injection_budget"], "it was judged already"
 
 
 def test_a_budget_that_somebody_asks_for_teaches_nothing_about_the_budget(world: World) -> None:
     place(world, *IDS)
     last = context(world, "s1", budget=3).lessons[-1].id
-    world.fresh(session="s1").contribute.feedback(last, "ignored")
-    params = {one.name: one.observations for one in world.library.admin.params()}
+    editing.feedback(world.fresh(session="s1"), last, "ignored")
+    params = {one.name: one.observations for one in params_jobs.params(world.library)}
     assert params["injection_budget"] == 0
 
 
 def test_a_session_sees_the_same_from_beginning_to_end(world: World) -> None:
     place(world, *IDS)
     last = context(world, "s0").lessons[-1].id
-    world.fresh(session="s0").contribute.feedback(last, "helpful")
+    editing.feedback(world.fresh(session="s0"), last, "helpful")
     sizes = {name: len(context(world, name).lessons) for name in ("a", "b", "c", "d", "e")}
     assert {name: len(context(world, name).lessons) for name in sizes} == sizes
     assert len(set(sizes.values())) > 1, "between sessions it tries other settings"
@@ -114,7 +116,7 @@ def test_a_session_sees_the_same_from_beginning_to_end(world: World) -> None:
 
 def test_leaving_out_on_purpose_is_recorded_and_only_happens_in_a_session(world: World) -> None:
     place(world, *IDS[:8])
-    world.library.admin.params_set("ablation_frequency", 0.2)
+    params_jobs.params_set(world.library, "ablation_frequency", 0.2)
     assert not context(world).left_out
     every = [context(world, f"session {n}") for n in range(20)]
     left = {one.entry.id for found in every for one in found.left_out}
@@ -125,7 +127,7 @@ def test_leaving_out_on_purpose_is_recorded_and_only_happens_in_a_session(world:
 
 def test_some_sessions_are_asked_how_lessons_did(world: World) -> None:
     place(world, LESSON)
-    world.library.admin.params_set("assessment_sample_rate", 0.5)
+    params_jobs.params_set(world.library, "assessment_sample_rate", 0.5)
     asked = [any("contribute feedback" in note for note in context(world, f"s{n}").notes) for n in range(30)]
     assert 3 < sum(asked) < 27
     assert not any("contribute feedback" in note for note in context(world).notes)
@@ -138,7 +140,7 @@ def test_a_lesson_far_from_the_words_stays_away(
     world.write("global/lessons/a.md", lesson(LESSON, "Workflow replaced whole", "Workflow replaced whole.\n"))
     world.write("global/lessons/b.md", lesson(OTHER, "Postgres vacuum replaced", "Autovacuum and bloat of tables.\n"))
     world.commit()
-    world.library.admin.params_set("semantic_similarity_threshold", 0.6)
+    params_jobs.params_set(world.library, "semantic_similarity_threshold", 0.6)
     found = context(world, query="workflow replaced whole")
     assert [light.id for light in found.lessons] == [LESSON]
     assert reasons(found) == {OTHER: "similarity"}
@@ -146,7 +148,7 @@ def test_a_lesson_far_from_the_words_stays_away(
 
 def test_where_nothing_can_be_written_down_a_context_still_comes(world: World) -> None:
     place(world, LESSON)
-    world.library.recall.list()
+    browsing.list_entries(world.library)
     (world.root / ".git/ai-lessons/events").write_text("in the way")
     found = context(world)
     assert [light.id for light in found.lessons] == [LESSON]
@@ -163,16 +165,16 @@ def test_where_events_are_off_nothing_is_written_down(world: World, said: str) -
 
 def test_stats_name_the_most_and_the_least_useful_and_what_showing_changed(world: World) -> None:
     place(world, *IDS[:4])
-    world.library.admin.params_set("ablation_frequency", 0.2)
+    params_jobs.params_set(world.library, "ablation_frequency", 0.2)
     for n in range(30):
         found = context(world, f"session {n}")
-        job = world.fresh(session=f"session {n}").contribute
-        job.feedback(IDS[0], "helpful")
-        job.feedback(IDS[1], "contradicted" if IDS[2] in reasons(found) else "ignored")
-    stats = world.library.admin.stats()
+        library = world.fresh(session=f"session {n}")
+        editing.feedback(library, IDS[0], "helpful")
+        editing.feedback(library, IDS[1], "contradicted" if IDS[2] in reasons(found) else "ignored")
+    stats = health.stats(world.library)
     assert [one.helpful for one in stats.most_useful] == [30]
     assert [(one.ignored + one.contradicted) for one in stats.least_useful] == [30]
     assert stats.ablation is not None
     assert stats.ablation.low <= stats.ablation.difference <= stats.ablation.high
     (world.root / ".git/ai-lessons/events/2026-10.jsonl").write_text("nonsense\n")
-    assert world.library.admin.stats().damaged_events == 1
+    assert health.stats(world.library).damaged_events == 1

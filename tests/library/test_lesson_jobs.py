@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 from ai_lessons.errors import Conflict, NotFound, Refused, UsageError
 from ai_lessons.knowledge.patterns import parse
+from ai_lessons.library import editing, lesson_writing, lessons, searching
 from library.world import DOC, LESSON, lesson
 
 if TYPE_CHECKING:
@@ -17,11 +19,11 @@ MINIMAL = parse("WHEN multiple approaches -> DO pick minimal -> BECAUSE user pre
 
 
 def handles(world: World, **wanted: object) -> list[str]:
-    return [one.handle for one in world.library.lessons.list(**wanted).entries]  # type: ignore[arg-type]
+    return [one.handle for one in lessons.list_lessons(world.library, **wanted).entries]  # type: ignore[arg-type]
 
 
 def test_a_pattern_becomes_a_lesson_of_its_scope_in_one_commit(world: World) -> None:
-    done = world.library.lessons.add(READ_FIRST, scope="tmux")
+    done = lesson_writing.add(world.library, READ_FIRST, scope="tmux")
     assert (done.change, done.title, done.origin) == ("added", "editing tmux.conf: read first", "ai")
     assert done.commit
     assert world.commits()[0] == "Add lesson: editing tmux.conf: read first"
@@ -33,45 +35,45 @@ def test_a_pattern_becomes_a_lesson_of_its_scope_in_one_commit(world: World) -> 
 
 
 def test_what_not_to_do_is_written_as_dont_and_what_a_person_states_is_surer(world: World) -> None:
-    text = world.read(world.library.lessons.add(KEEP_SERVER, by="user").path)
+    text = world.read(lesson_writing.add(world.library, KEEP_SERVER, by="user").path)
     assert "  dont: kill server\n" in text
     assert "from: user\n" in text
     assert "confidence: high\n" in text
 
 
 def test_the_same_lesson_twice_is_one_lesson(world: World) -> None:
-    first = world.library.lessons.add(READ_FIRST, scope="tmux")
-    again = world.library.lessons.add(READ_FIRST, scope="tmux")
+    first = lesson_writing.add(world.library, READ_FIRST, scope="tmux")
+    again = lesson_writing.add(world.library, READ_FIRST, scope="tmux")
     assert (again.change, again.id, again.commit) == ("unchanged", first.id, None)
-    elsewhere = world.library.lessons.add(READ_FIRST)
+    elsewhere = lesson_writing.add(world.library, READ_FIRST)
     assert elsewhere.change == "added"
     assert handles(world, scope="tmux") == [first.handle]
 
 
 def test_a_person_who_states_a_drafted_lesson_makes_it_firm(world: World) -> None:
-    drafted = world.library.lessons.add(READ_FIRST)
-    confirmed = world.library.lessons.add(READ_FIRST, by="user")
+    drafted = lesson_writing.add(world.library, READ_FIRST)
+    confirmed = lesson_writing.add(world.library, READ_FIRST, by="user")
     assert (confirmed.change, confirmed.id) == ("confirmed", drafted.id)
     assert handles(world, origin="user") == [drafted.handle]
-    assert world.library.lessons.add(READ_FIRST, by="ai").change == "unchanged"
+    assert lesson_writing.add(world.library, READ_FIRST, by="ai").change == "unchanged"
     assert handles(world, origin="user") == [drafted.handle]
 
 
 def test_who_repeats_a_lesson_that_was_wrong_is_told_so(world: World) -> None:
-    first = world.library.lessons.add(READ_FIRST)
-    world.library.lessons.wrong(first.handle, "too specific")
-    again = world.library.lessons.add(READ_FIRST)
+    first = lesson_writing.add(world.library, READ_FIRST)
+    lesson_writing.wrong(world.library, first.handle, "too specific")
+    again = lesson_writing.add(world.library, READ_FIRST)
     assert again.change == "added"
     assert again.notes == (f"{first.handle} says the same and was marked wrong: too specific",)
 
 
 def test_a_scope_that_cannot_be_a_folder_is_refused(world: World) -> None:
     with pytest.raises(UsageError, match="slash"):
-        world.library.lessons.add(READ_FIRST, scope="a/b")
+        lesson_writing.add(world.library, READ_FIRST, scope="a/b")
 
 
 def test_the_list_is_oldest_first_and_filtered(world: World) -> None:
-    later = world.library.lessons.add(READ_FIRST, scope="tmux")
+    later = lesson_writing.add(world.library, READ_FIRST, scope="tmux")
     world.write("global/lessons/a.md", lesson(LESSON, **{"from": "user"}))
     world.write("tmux/lessons/b.md", lesson(DOC, "Older").replace("2026-11-21", "2026-01-01"))
     assert handles(world) == ["L-4T7QZM", "L-8F3K2A", later.handle]
@@ -81,19 +83,19 @@ def test_the_list_is_oldest_first_and_filtered(world: World) -> None:
 
 
 def test_loading_gives_global_lessons_then_those_of_the_scope_firm_ones_first(world: World) -> None:
-    jobs = world.library.lessons
-    drafted, firm = jobs.add(READ_FIRST), jobs.add(MINIMAL, by="user")
-    own = jobs.add(KEEP_SERVER, scope="tmux")
-    jobs.add(KEEP_SERVER, scope="browser")
-    found = jobs.load("tmux")
+    library = world.library
+    drafted, firm = lesson_writing.add(library, READ_FIRST), lesson_writing.add(library, MINIMAL, by="user")
+    own = lesson_writing.add(library, KEEP_SERVER, scope="tmux")
+    lesson_writing.add(library, KEEP_SERVER, scope="browser")
+    found = lessons.load(library, "tmux")
     assert found.total == 3
     assert [(scope, [one.id for one in entries]) for scope, entries in found.groups] == [
         ("global", [firm.id, drafted.id]),
         ("tmux", [own.id]),
     ]
-    assert [scope for scope, _ in jobs.load().groups] == ["global"]
-    assert jobs.load("global") == jobs.load()
-    assert [scope for scope, _ in jobs.load("nothing-here").groups] == ["global"]
+    assert [scope for scope, _ in lessons.load(library).groups] == ["global"]
+    assert lessons.load(library, "global") == lessons.load(library)
+    assert [scope for scope, _ in lessons.load(library, "nothing-here").groups] == ["global"]
 
 
 def test_a_limit_keeps_the_firm_and_the_newest(world: World) -> None:
@@ -104,46 +106,49 @@ def test_a_limit_keeps_the_firm_and_the_newest(world: World) -> None:
                 "T20:14", f"T1{number}:00"
             ),
         )
-    found = world.library.lessons.load(limit=2)
+    found = lessons.load(world.library, limit=2)
     assert found.total == 4
     assert [one.title for one in found.groups[0][1]] == ["Number 0", "Number 3"]
 
 
 def test_a_limit_holds_for_all_scopes_together(world: World) -> None:
-    jobs = world.library.lessons
+    library = world.library
     for number in range(3):
         for scope in ("", "tmux"):
-            jobs.add(
-                parse(f"WHEN case {number} -> DO it -> BECAUSE why"), scope=scope, by="user" if number == 0 else "ai"
+            lesson_writing.add(
+                library,
+                parse(f"WHEN case {number} -> DO it -> BECAUSE why"),
+                scope=scope,
+                by="user" if number == 0 else "ai",
             )
-    found = jobs.load("tmux", limit=3)
+    found = lessons.load(library, "tmux", limit=3)
     assert found.total == 6
     assert [len(entries) for _, entries in found.groups] in ([1, 2], [2, 1])
     assert all(entries[0].details["from"] == "user" for _, entries in found.groups)
-    assert [len(entries) for _, entries in jobs.load("tmux").groups] == [3, 3]
+    assert [len(entries) for _, entries in lessons.load(library, "tmux").groups] == [3, 3]
 
 
 def test_loading_sees_what_an_editor_saved_a_moment_ago(world: World) -> None:
-    assert world.library.lessons.load().total == 0
+    assert lessons.load(world.library).total == 0
     world.write("global/lessons/a.md", lesson())
-    assert world.library.lessons.load().total == 1
+    assert lessons.load(world.library).total == 1
 
 
 def test_showing_gives_the_parts_and_free_text_has_none(world: World) -> None:
-    done = world.library.lessons.add(KEEP_SERVER)
-    assert world.library.lessons.show(done.handle).pattern == KEEP_SERVER
+    done = lesson_writing.add(world.library, KEEP_SERVER)
+    assert lessons.show(world.library, done.handle).pattern == KEEP_SERVER
     world.write("global/lessons/a.md", lesson())
-    shown = world.library.lessons.show("L-8F3K2A")
+    shown = lessons.show(world.library, "L-8F3K2A")
     assert shown.pattern is None
     assert shown.body == "Seen twice.\n"
 
 
 def test_a_wrong_lesson_leaves_every_result_and_keeps_its_file_and_reason(world: World) -> None:
-    done = world.library.lessons.add(READ_FIRST, scope="tmux")
-    marked = world.library.lessons.wrong(done.handle, "too specific,\n 2s is enough")
+    done = lesson_writing.add(world.library, READ_FIRST, scope="tmux")
+    marked = lesson_writing.wrong(world.library, done.handle, "too specific,\n 2s is enough")
     assert (marked.change, marked.path) == ("wrong", done.path)
     assert handles(world) == []
-    assert world.library.lessons.load("tmux").total == 0
+    assert lessons.load(world.library, "tmux").total == 0
     assert world.found("tmux") == []
     assert handles(world, every=True) == [done.handle]
     text = world.read(done.path)
@@ -154,38 +159,38 @@ def test_a_wrong_lesson_leaves_every_result_and_keeps_its_file_and_reason(world:
 
 
 def test_wrong_again_changes_nothing_but_a_new_reason(world: World) -> None:
-    handle = world.library.lessons.add(READ_FIRST).handle
-    world.library.lessons.wrong(handle, "too specific")
+    handle = lesson_writing.add(world.library, READ_FIRST).handle
+    lesson_writing.wrong(world.library, handle, "too specific")
     before = world.commits()
-    assert world.library.lessons.wrong(handle).change == "unchanged"
+    assert lesson_writing.wrong(world.library, handle).change == "unchanged"
     assert world.commits() == before
-    assert world.library.lessons.wrong(handle, "plainly false").change == "wrong"
-    assert world.library.lessons.show(handle).fields["reason"] == "plainly false"
+    assert lesson_writing.wrong(world.library, handle, "plainly false").change == "wrong"
+    assert lessons.show(world.library, handle).fields["reason"] == "plainly false"
 
 
 def test_a_wrong_lesson_can_be_made_active_again(world: World) -> None:
-    handle = world.library.lessons.add(READ_FIRST).handle
-    world.library.lessons.wrong(handle)
-    world.library.contribute.update(handle, status="active")
+    handle = lesson_writing.add(world.library, READ_FIRST).handle
+    lesson_writing.wrong(world.library, handle)
+    editing.update(world.library, handle, status="active")
     assert handles(world) == [handle]
 
 
 def test_an_agent_cannot_take_back_what_a_person_stated(world: World) -> None:
-    handle = world.library.lessons.add(MINIMAL, by="user").handle
+    handle = lesson_writing.add(world.library, MINIMAL, by="user").handle
     with pytest.raises(Refused, match="a person stated it"):
-        world.library.lessons.wrong(handle, "no")
+        lesson_writing.wrong(world.library, handle, "no")
     assert handles(world) == [handle]
-    assert world.library.lessons.wrong(handle, "changed my mind", by="user").change == "wrong"
-    assert world.library.lessons.wrong(handle).change == "unchanged"
+    assert lesson_writing.wrong(world.library, handle, "changed my mind", by="user").change == "wrong"
+    assert lesson_writing.wrong(world.library, handle).change == "unchanged"
     with pytest.raises(Refused):
-        world.library.lessons.wrong(handle, "another reason")
+        lesson_writing.wrong(world.library, handle, "another reason")
 
 
 def test_an_edit_of_a_lesson_keeps_comments_unknown_keys_and_the_rest(world: World) -> None:
     text = lesson(tags="[b, a]  # mine", mood="good").replace("\n", "\r\n")
     file = world.write("global/lessons/a.md", text)
     world.commit()
-    world.library.lessons.wrong("L-8F3K2A", "too old")
+    lesson_writing.wrong(world.library, "L-8F3K2A", "too old")
     after = file.read_bytes().decode()
     added = [row for row in after.split("\r\n") if row not in text.split("\r\n")]
     assert sorted(added) == ["reason: too old", "status: wrong"]
@@ -194,7 +199,7 @@ def test_an_edit_of_a_lesson_keeps_comments_unknown_keys_and_the_rest(world: Wor
 
 def test_only_lessons_are_shown_and_marked(world: World) -> None:
     world.write("global/docs/unversioned/a.md", f"---\nid: {DOC}\nkind: doc\ntitle: A doc\n---\nText.\n")
-    for job in (world.library.lessons.show, world.library.lessons.wrong):
+    for job in (partial(lessons.show, world.library), partial(lesson_writing.wrong, world.library)):
         with pytest.raises(UsageError, match="D-4T7QZM is a doc, not a lesson"):
             job("D-4T7QZM")
         with pytest.raises(NotFound):
@@ -202,28 +207,28 @@ def test_only_lessons_are_shown_and_marked(world: World) -> None:
 
 
 def test_a_search_finds_lessons_of_a_scope_only(world: World) -> None:
-    mine = world.library.lessons.add(READ_FIRST, scope="tmux")
-    world.library.lessons.add(parse("WHEN editing files -> DO read tmux notes -> BECAUSE they help"))
+    mine = lesson_writing.add(world.library, READ_FIRST, scope="tmux")
+    lesson_writing.add(world.library, parse("WHEN editing files -> DO read tmux notes -> BECAUSE they help"))
     world.write("tmux/docs/unversioned/a.md", "# tmux\n\nEverything about tmux.\n")
-    found = world.library.lessons.search("tmux", scope="tmux")
+    found = searching.search_lessons(world.library, "tmux", scope="tmux")
     assert [hit.entry.id for hit in found.lessons] == [mine.id]
-    assert len(world.library.lessons.search("tmux").lessons) == 2
+    assert len(searching.search_lessons(world.library, "tmux").lessons) == 2
     assert found.docs == ()
     with pytest.raises(UsageError):
-        world.library.lessons.search("  ")
+        searching.search_lessons(world.library, "  ")
 
 
 def test_a_lesson_that_waits_for_a_commit_is_there_at_once(world: World) -> None:
     (world.root / ".git/MERGE_HEAD").write_text(world.git(world.root, "rev-parse", "HEAD") + "\n")
-    done = world.library.lessons.add(READ_FIRST)
+    done = lesson_writing.add(world.library, READ_FIRST)
     assert done.commit is None
     assert any(note.startswith("waiting: ") for note in done.notes)
     assert handles(world) == [done.handle]
 
 
 def test_a_file_that_changes_meanwhile_is_not_overwritten(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    handle = world.library.lessons.add(READ_FIRST).handle
-    parts = world.library._parts
+    handle = lesson_writing.add(world.library, READ_FIRST).handle
+    parts = world.library.primary
     load = parts.load
 
     def edited_after(entry_id: str) -> object:
@@ -234,5 +239,5 @@ def test_a_file_that_changes_meanwhile_is_not_overwritten(world: World, monkeypa
 
     monkeypatch.setattr(parts, "load", edited_after)
     with pytest.raises(Conflict):
-        world.library.lessons.wrong(handle)
-    assert "By hand." in world.read(world.library.lessons.show(handle).entry.path)
+        lesson_writing.wrong(world.library, handle)
+    assert "By hand." in world.read(lessons.show(world.library, handle).entry.path)

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.errors import InvalidEntry, NotFound
-from ai_lessons.library.lessons.lesson_log import read_log
+from ai_lessons.library import lesson_log, lesson_writing, lessons, validating
+from ai_lessons.library.lesson_log import read_log
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,71 +36,73 @@ def log(tmp_path: Path) -> Path:
 
 
 def listed(world: World) -> list[tuple[str, str, str, str]]:
-    entries = world.library.lessons.list(every=True).entries
+    entries = lessons.list_lessons(world.library, every=True).entries
     return sorted(
         (x.project, str(x.details["from"]), str(x.details["status"]), str(x.details["pattern"])) for x in entries
     )
 
 
 def test_the_latest_entry_of_an_id_wins_and_deletions_come_as_wrong(world: World, log: Path) -> None:
-    done = world.library.lessons.import_log(log)
+    done = lesson_log.import_log(world.library, log)
     assert (len(done.written), done.unchanged, done.skipped) == (2, 0, ())
     assert listed(world) == [
         ("global", "user", "active", "WHEN multiple approaches -> DO pick minimal -> BECAUSE user preference"),
         ("tmux", "ai", "wrong", "WHEN editing tmux.conf -> DO read first -> BECAUSE avoid wrong assumptions"),
     ]
-    wrong = world.library.lessons.list(scope="tmux", every=True).entries[0]
-    assert world.library.lessons.show(wrong.handle).fields["reason"] == "too specific"
+    wrong = lessons.list_lessons(world.library, scope="tmux", every=True).entries[0]
+    assert lessons.show(world.library, wrong.handle).fields["reason"] == "too specific"
     assert wrong.path.startswith("tmux/lessons/2024-02/")
     assert world.commits()[0] == "Import 2 lessons"
-    assert world.library.admin.validate().problems == ()
+    assert validating.validate(world.library).problems == ()
 
 
 def test_importing_twice_adds_nothing(world: World, log: Path) -> None:
-    world.library.lessons.import_log(log)
+    lesson_log.import_log(world.library, log)
     before, commits = listed(world), world.commits()
-    again = world.library.lessons.import_log(log)
+    again = lesson_log.import_log(world.library, log)
     assert (again.written, again.unchanged, again.commit) == ((), 2, None)
     assert listed(world) == before
     assert world.commits() == commits
 
 
 def test_a_log_that_has_grown_brings_only_what_is_new(world: World, log: Path) -> None:
-    world.library.lessons.import_log(log)
+    lesson_log.import_log(world.library, log)
     with log.open("a") as file:
         file.write(row(3))
         file.write('{"id":"001","scope":"global","because":"said twice"}\n')
-    done = world.library.lessons.import_log(log)
+    done = lesson_log.import_log(world.library, log)
     assert [one.title for one in done.written] == ["w3: d"]
     assert done.unchanged == 1 + 1
 
 
 def test_what_the_log_has_deleted_since_is_marked_wrong_and_nothing_comes_back(world: World, log: Path) -> None:
-    world.library.lessons.import_log(log)
+    lesson_log.import_log(world.library, log)
     with log.open("a") as file:
         file.write('{"id":"001","status":"deleted","reason":"outdated"}\n{"id":"002","status":"active"}\n')
-    done = world.library.lessons.import_log(log)
+    done = lesson_log.import_log(world.library, log)
     assert (done.written, done.unchanged) == ((), 1)
     assert done.notes == ("wrong or promoted by now, and known before: 1",)
     assert [status for _, _, status, _ in listed(world)] == ["wrong", "wrong"]
-    assert world.library.lessons.import_log(log).commit is None
-    (first,) = world.library.lessons.list(scope="global", every=True).entries
-    assert world.library.lessons.show(first.handle).fields["reason"] == "outdated"
+    assert lesson_log.import_log(world.library, log).commit is None
+    (first,) = lessons.list_lessons(world.library, scope="global", every=True).entries
+    assert lessons.show(world.library, first.handle).fields["reason"] == "outdated"
 
 
 def test_what_was_learned_here_is_not_overwritten_by_an_import(world: World, log: Path) -> None:
-    first = world.library.lessons.import_log(log).written[0]
-    world.library.lessons.wrong(first.handle, "changed", by="user")
-    world.library.lessons.import_log(log)
-    assert world.library.lessons.show(first.handle).fields["status"] == "wrong"
+    first = lesson_log.import_log(world.library, log).written[0]
+    lesson_writing.wrong(world.library, first.handle, "changed", by="user")
+    lesson_log.import_log(world.library, log)
+    assert lessons.show(world.library, first.handle).fields["status"] == "wrong"
 
 
 def test_two_clones_give_a_lesson_the_same_id_and_two_logs_do_not(world: World, log: Path, tmp_path: Path) -> None:
-    one = {x.id for x in world.library.lessons.import_log(log).written}
+    one = {x.id for x in lesson_log.import_log(world.library, log).written}
     other = tmp_path / "other.jsonl"
     other.write_text(row(1, scope="global"))
-    assert not {x.id for x in world.library.lessons.import_log(other).written} & one
-    assert {x.handle for x in world.library.lessons.list(every=True).entries} >= {f"L-{one_id[-6:]}" for one_id in one}
+    assert not {x.id for x in lesson_log.import_log(world.library, other).written} & one
+    assert {x.handle for x in lessons.list_lessons(world.library, every=True).entries} >= {
+        f"L-{one_id[-6:]}" for one_id in one
+    }
 
 
 def test_damaged_lines_are_skipped_and_counted(world: World, log: Path) -> None:
@@ -113,7 +116,7 @@ def test_damaged_lines_are_skipped_and_counted(world: World, log: Path) -> None:
     ]
     damage += [row(5, scope="../out").strip(), row(6, status="maybe").strip(), row(7, because="").strip()]
     log.write_bytes(b"\xef\xbb\xbf" + SEED.encode() + b"\n" + "\n".join(damage).encode() + b"\n\xff\xfe\n")
-    done = world.library.lessons.import_log(log)
+    done = lesson_log.import_log(world.library, log)
     assert len(done.written) == 2
     assert [place.rpartition(":")[2] for place, _ in done.skipped] == [
         "5",
@@ -139,7 +142,7 @@ def test_negative_promoted_and_one_text_patterns_are_understood(world: World, lo
         + row(2, status="promoted", promoted_to="skill/x", reason="good")
         + json.dumps({"id": 3, "created": "2024-02-10T10:00:00+02:00", "pattern": "WHEN a -> DON'T b -> BECAUSE c"})
     )
-    world.library.lessons.import_log(log)
+    lesson_log.import_log(world.library, log)
     assert listed(world) == [
         ("global", "ai", "active", "WHEN a -> DO NOT b -> BECAUSE c"),
         ("tmux", "ai", "active", "WHEN w1 -> DO NOT d -> BECAUSE b"),
@@ -150,11 +153,11 @@ def test_negative_promoted_and_one_text_patterns_are_understood(world: World, lo
 def test_a_file_without_any_lesson_is_an_error_and_an_empty_one_is_none(world: World, log: Path) -> None:
     log.write_text("# not a log\n")
     with pytest.raises(InvalidEntry, match=r"lessons.jsonl:1: not JSON"):
-        world.library.lessons.import_log(log)
+        lesson_log.import_log(world.library, log)
     log.write_text("")
-    assert world.library.lessons.import_log(log).written == ()
+    assert lesson_log.import_log(world.library, log).written == ()
     with pytest.raises(NotFound):
-        world.library.lessons.import_log(log.with_name("gone.jsonl"))
+        lesson_log.import_log(world.library, log.with_name("gone.jsonl"))
 
 
 @given(

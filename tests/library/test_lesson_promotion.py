@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, StorageFailed, UsageError
 from ai_lessons.knowledge.entries import Kind, Light
 from ai_lessons.knowledge.patterns import parse
-from ai_lessons.library.lessons.lesson_answers import Targets
-from ai_lessons.library.lessons.lesson_promotion import addition, target_of
-from ai_lessons.library.wiring import open_library
+from ai_lessons.library import lesson_writing, lessons, validating
+from ai_lessons.library.lesson_writing import addition, target_of
+from ai_lessons.library.lessons import Targets
+from ai_lessons.library.opened import Library
 from library.world import LESSON, lesson
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ def targets(tmp_path: Path) -> Targets:
 
 
 def test_a_new_skill_gets_what_makes_it_one_and_the_lesson(world: World, targets: Targets) -> None:
-    added = world.library.lessons.add(READ_FIRST)
-    done = world.library.lessons.promote(added.handle, "skill/config-edit", targets)
+    added = lesson_writing.add(world.library, READ_FIRST)
+    done = lesson_writing.promote_lesson(world.library, added.handle, "skill/config-edit", targets)
     file = targets.skills / "config-edit/SKILL.md"
     assert (done.change, done.target) == ("promoted", str(file))
     assert file.read_text() == (
@@ -43,34 +44,36 @@ def test_a_new_skill_gets_what_makes_it_one_and_the_lesson(world: World, targets
         "description: What was learned about config-edit. Read it before working on that.\n---\n"
         f"\n# config-edit\n\n## Lessons\n\n- {READ_FIRST} <!-- lesson {added.id} -->\n"
     )
-    shown = world.library.lessons.show(added.handle)
+    shown = lessons.show(world.library, added.handle)
     assert shown.fields["status"] == "promoted"
     assert shown.fields["promoted_to"] == "skill/config-edit"
-    assert world.library.lessons.list().entries == ()
-    assert world.library.lessons.load().total == 0
+    assert lessons.list_lessons(world.library).entries == ()
+    assert lessons.load(world.library).total == 0
     assert world.commits()[0] == "Promote lesson: editing any config: read first"
 
 
 def test_a_tool_is_one_file(world: World, targets: Targets) -> None:
-    added = world.library.lessons.add(READ_FIRST)
-    world.library.lessons.promote(added.handle, "tool/tmux", targets)
+    added = lesson_writing.add(world.library, READ_FIRST)
+    lesson_writing.promote_lesson(world.library, added.handle, "tool/tmux", targets)
     text = (targets.tools / "tmux.md").read_text()
     assert text == f"# tmux\n\n## Lessons\n\n- {READ_FIRST} <!-- lesson {added.id} -->\n"
 
 
 def test_promoting_twice_appends_once(world: World, targets: Targets) -> None:
-    handle = world.library.lessons.add(READ_FIRST).handle
-    world.library.lessons.promote(handle, "tool/tmux", targets)
+    handle = lesson_writing.add(world.library, READ_FIRST).handle
+    lesson_writing.promote_lesson(world.library, handle, "tool/tmux", targets)
     file, commits = targets.tools / "tmux.md", world.commits()
     text = file.read_bytes()
-    assert world.library.lessons.promote(handle, "tool/tmux", targets).change == "unchanged"
+    assert lesson_writing.promote_lesson(world.library, handle, "tool/tmux", targets).change == "unchanged"
     assert file.read_bytes() == text
     assert world.commits() == commits
 
 
 def test_lessons_of_one_skill_stand_below_one_heading(world: World, targets: Targets) -> None:
     for pattern in (READ_FIRST, SHOW_DIFF):
-        world.library.lessons.promote(world.library.lessons.add(pattern).handle, "skill/config-edit", targets)
+        lesson_writing.promote_lesson(
+            world.library, lesson_writing.add(world.library, pattern).handle, "skill/config-edit", targets
+        )
     text = (targets.skills / "config-edit/SKILL.md").read_text()
     assert text.count("## Lessons") == 1
     assert [row.partition(" <!--")[0] for row in text.splitlines() if row.startswith("- ")] == [
@@ -80,21 +83,21 @@ def test_lessons_of_one_skill_stand_below_one_heading(world: World, targets: Tar
 
 
 def test_a_second_target_is_noted_beside_the_first(world: World, targets: Targets) -> None:
-    handle = world.library.lessons.add(READ_FIRST).handle
-    world.library.lessons.promote(handle, "tool/tmux", targets)
-    assert world.library.lessons.promote(handle, "skill/tmux", targets).change == "promoted"
-    assert world.library.lessons.show(handle).fields["promoted_to"] == ["tool/tmux", "skill/tmux"]
-    assert world.library.admin.validate().problems == ()
+    handle = lesson_writing.add(world.library, READ_FIRST).handle
+    lesson_writing.promote_lesson(world.library, handle, "tool/tmux", targets)
+    assert lesson_writing.promote_lesson(world.library, handle, "skill/tmux", targets).change == "promoted"
+    assert lessons.show(world.library, handle).fields["promoted_to"] == ["tool/tmux", "skill/tmux"]
+    assert validating.validate(world.library).problems == ()
 
 
 def test_an_interrupted_promotion_is_completed_by_the_next(world: World, targets: Targets) -> None:
-    added = world.library.lessons.add(READ_FIRST)
+    added = lesson_writing.add(world.library, READ_FIRST)
     targets.tools.mkdir(parents=True)
     line = f"- {READ_FIRST} <!-- lesson {added.id} -->\n"
     (targets.tools / "tmux.md").write_text(line)
-    assert world.library.lessons.promote(added.handle, "tool/tmux", targets).change == "promoted"
+    assert lesson_writing.promote_lesson(world.library, added.handle, "tool/tmux", targets).change == "promoted"
     assert (targets.tools / "tmux.md").read_text() == line
-    assert world.library.lessons.show(added.handle).fields["status"] == "promoted"
+    assert lessons.show(world.library, added.handle).fields["status"] == "promoted"
 
 
 @pytest.mark.parametrize("old", [b"# Mine\r\n\r\nText.\r\n", b"no line end", b"\xef\xbb\xbf# BOM\n\x0c tail \n\n", b""])
@@ -103,7 +106,9 @@ def test_every_byte_that_is_there_stays(world: World, targets: Targets, old: byt
     file.parent.mkdir(parents=True)
     file.write_bytes(old)
     file.chmod(0o640)
-    world.library.lessons.promote(world.library.lessons.add(READ_FIRST).handle, "tool/tmux", targets)
+    lesson_writing.promote_lesson(
+        world.library, lesson_writing.add(world.library, READ_FIRST).handle, "tool/tmux", targets
+    )
     new = file.read_bytes()
     assert new.startswith(old)
     assert len(new) > len(old)
@@ -140,67 +145,67 @@ def test_a_link_in_the_way_is_not_followed(world: World, targets: Targets, tmp_p
     (tmp_path / "elsewhere").mkdir()
     targets.skills.mkdir(parents=True)
     (targets.skills / "tmux").symlink_to(tmp_path / "elsewhere")
-    handle = world.library.lessons.add(READ_FIRST).handle
+    handle = lesson_writing.add(world.library, READ_FIRST).handle
     with pytest.raises(Refused, match="symbolic link"):
-        world.library.lessons.promote(handle, "skill/tmux", targets)
+        lesson_writing.promote_lesson(world.library, handle, "skill/tmux", targets)
     assert os.listdir(tmp_path / "elsewhere") == []
-    assert world.library.lessons.list().total == 1
+    assert lessons.list_lessons(world.library).total == 1
 
 
 def test_a_wrong_lesson_is_not_promoted(world: World, targets: Targets) -> None:
-    handle = world.library.lessons.add(READ_FIRST).handle
-    world.library.lessons.wrong(handle)
+    handle = lesson_writing.add(world.library, READ_FIRST).handle
+    lesson_writing.wrong(world.library, handle)
     with pytest.raises(Conflict, match="is marked wrong"):
-        world.library.lessons.promote(handle, "tool/tmux", targets)
+        lesson_writing.promote_lesson(world.library, handle, "tool/tmux", targets)
     assert not targets.tools.exists()
 
 
 def test_a_promoted_lesson_that_turns_out_wrong_is_named_where_it_stands(world: World, targets: Targets) -> None:
-    handle = world.library.lessons.add(READ_FIRST).handle
-    world.library.lessons.promote(handle, "tool/tmux", targets)
-    done = world.library.lessons.wrong(handle)
+    handle = lesson_writing.add(world.library, READ_FIRST).handle
+    lesson_writing.promote_lesson(world.library, handle, "tool/tmux", targets)
+    done = lesson_writing.wrong(world.library, handle)
     assert done.change == "wrong"
     assert "it still stands in tool/tmux: take it out there by hand" in done.notes
 
 
 def test_free_text_is_promoted_by_its_title(world: World, targets: Targets) -> None:
     world.write("global/lessons/a.md", lesson())
-    world.library.lessons.promote("L-8F3K2A", "tool/jira", targets)
+    lesson_writing.promote_lesson(world.library, "L-8F3K2A", "tool/jira", targets)
     assert "- PUT replaces the workflow <!-- lesson " in (targets.tools / "jira.md").read_text()
 
 
 def test_nothing_is_marked_where_the_target_cannot_be_written(world: World, targets: Targets) -> None:
-    handle = world.library.lessons.add(READ_FIRST).handle
+    handle = lesson_writing.add(world.library, READ_FIRST).handle
     targets.tools.parent.mkdir(parents=True)
     targets.tools.write_text("a file, not a folder")
     with pytest.raises((StorageFailed, Conflict)):
-        world.library.lessons.promote(handle, "tool/tmux", targets)
-    assert world.library.lessons.list().total == 1
+        lesson_writing.promote_lesson(world.library, handle, "tool/tmux", targets)
+    assert lessons.list_lessons(world.library).total == 1
 
 
 def test_a_target_that_is_no_text_is_left_alone(world: World, targets: Targets) -> None:
     file = targets.tools / "tmux.md"
     file.parent.mkdir(parents=True)
     file.write_bytes(b"\xff\xfe")
-    handle = world.library.lessons.add(READ_FIRST).handle
+    handle = lesson_writing.add(world.library, READ_FIRST).handle
     with pytest.raises(InvalidEntry):
-        world.library.lessons.promote(handle, "tool/tmux", targets)
+        lesson_writing.promote_lesson(world.library, handle, "tool/tmux", targets)
     assert file.read_bytes() == b"\xff\xfe"
 
 
 def test_a_lesson_that_does_not_exist_makes_no_target(world: World, targets: Targets) -> None:
     with pytest.raises(NotFound):
-        world.library.lessons.promote("L-ZZZZZZ", "tool/tmux", targets)
+        lesson_writing.promote_lesson(world.library, "L-ZZZZZZ", "tool/tmux", targets)
     assert not targets.tools.exists()
 
 
 def test_several_promotions_at_once_lose_nothing(world: World, targets: Targets) -> None:
     patterns = [parse(f"WHEN case {n} -> DO step {n} -> BECAUSE reason {n}") for n in range(6)]
-    added = [world.library.lessons.add(pattern) for pattern in patterns]
+    added = [lesson_writing.add(world.library, pattern) for pattern in patterns]
 
     def promote(handle: str) -> None:
-        with open_library(world.root, world.options) as library:
-            library.lessons.promote(handle, "tool/tmux", targets)
+        with Library(world.root, world.options) as library:
+            lesson_writing.promote_lesson(library, handle, "tool/tmux", targets)
 
     threads = [threading.Thread(target=promote, args=(one.handle,)) for one in added]
     for thread in threads:
@@ -209,4 +214,4 @@ def test_several_promotions_at_once_lose_nothing(world: World, targets: Targets)
         thread.join()
     text = (targets.tools / "tmux.md").read_text()
     assert [text.count(one.id) for one in added] == [1] * 6
-    assert world.library.lessons.list().total == 0
+    assert lessons.list_lessons(world.library).total == 0

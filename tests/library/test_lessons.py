@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 from ai_lessons.errors import AmbiguousName, InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.knowledge.entries import Kind
+from ai_lessons.library import browsing, editing, validating
 from library.world import DOC, LESSON, OTHER, SCRIPT, lesson
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ def test_a_new_lesson_is_a_file_a_commit_and_an_entry(world: World) -> None:
         "Seen twice.\n"
     )
     assert world.status() == ""
-    assert world.library.recall.show(made.handle).entry.title == made.title
+    assert browsing.show(world.library, made.handle).entry.title == made.title
 
 
 def test_a_lesson_can_state_a_pattern_contexts_and_globs(world: World) -> None:
@@ -32,7 +34,7 @@ def test_a_lesson_can_state_a_pattern_contexts_and_globs(world: World) -> None:
         "Send it back", when="updating", dont="send a part", because="PUT deletes the rest", contexts=["jira cloud"],
         applies_to=["src/**/*.py"], category="error_recovery", confidence="high", source="tested", origin="ai",
     )  # fmt: skip
-    shown = world.library.recall.show(made.id)
+    shown = browsing.show(world.library, made.id)
     assert shown.frontmatter["pattern"] == {
         "when": "updating",
         "dont": "send a part",
@@ -41,7 +43,7 @@ def test_a_lesson_can_state_a_pattern_contexts_and_globs(world: World) -> None:
     assert shown.frontmatter["contexts"] == ["jira cloud"]
     assert shown.frontmatter["applies_to"] == ["src/**/*.py"]
     assert shown.entry.details["confidence"] == "high"
-    assert world.library.admin.validate().problems == ()
+    assert validating.validate(world.library).problems == ()
 
 
 def test_links_of_a_new_lesson_are_handles_and_find_their_relation(world: World) -> None:
@@ -50,7 +52,7 @@ def test_links_of_a_new_lesson_are_handles_and_find_their_relation(world: World)
     world.write("global/docs/unversioned/api.md", f"---\nid: {DOC}\nkind: doc\ntitle: API\n---\ntext\n")
     world.write("global/lessons/one.md", lesson())
     made = world.add("linked", links=[("", f"S-{SCRIPT[-6:]}"), ("", DOC), ("", LESSON), ("contradicts", LESSON)])
-    assert world.library.recall.show(made.id).frontmatter["links"] == [
+    assert browsing.show(world.library, made.id).frontmatter["links"] == [
         {"has_script": SCRIPT}, {"has_doc": DOC}, {"related_to": LESSON}, {"contradicts": LESSON},
     ]  # fmt: skip
 
@@ -63,12 +65,12 @@ def test_a_link_to_nothing_stops_the_lesson(world: World) -> None:
 
 def test_who_wrote_for_whom_stands_in_the_commit(world: World) -> None:
     library = world.fresh(agent="claude", session="s-1")
-    from ai_lessons.library.writes import LessonDraft
+    from ai_lessons.library.reports import LessonDraft
 
-    made = library.contribute.add_lesson(LessonDraft("By an agent"))
+    made = editing.add_lesson(library, LessonDraft("By an agent"))
     trailers = world.git(world.root, "log", "-1", "--format=%(trailers)").splitlines()
     assert trailers == [f"Entry: {made.id}", "Agent: claude", "Session: s-1"]
-    (revision,) = library.recall.log(made.handle)
+    (revision,) = browsing.log(library, made.handle)
     assert revision.trailers["Agent"] == "claude"
     assert revision.author == "Test Person"
 
@@ -108,7 +110,7 @@ def test_two_lessons_of_one_title_are_two_lessons(world: World) -> None:
 def test_titles_of_any_script_make_safe_file_names(world: World) -> None:
     for title in ('Größe: 5 µm / <tag> & "q"', "日本語のタイトル", "x" * 180, "a: b # c", "- dash", "'quoted'"):
         made = world.add(title)
-        assert world.library.recall.show(made.id).entry.title == title
+        assert browsing.show(world.library, made.id).entry.title == title
         assert made.path.isascii()
 
 
@@ -116,7 +118,7 @@ def test_update_changes_one_line_for_one_key(world: World) -> None:
     text = lesson(body="Body with trailing spaces  \n\n\n", confidence="low  # not sure", colour="blue")
     world.write("p/lessons/a.md", text)
     world.commit()
-    done = world.library.contribute.update(LESSON, confidence="high")
+    done = editing.update(world.library, LESSON, confidence="high")
     assert world.git(world.root, "show", "--format=", "--numstat") == "1\t1\tp/lessons/a.md"
     assert world.read("p/lessons/a.md") == text.replace("low  # not sure", "high  # not sure")
     assert done.commit
@@ -125,51 +127,54 @@ def test_update_changes_one_line_for_one_key(world: World) -> None:
 
 def test_update_of_tags_touches_only_the_tag_lines(world: World) -> None:
     made = world.add("tagged", "Body.", tags=["b", "d"])
-    done = world.library.contribute.update(made.handle, add_tags=["c"], remove_tags=["d"])
+    done = editing.update(world.library, made.handle, add_tags=["c"], remove_tags=["d"])
     assert world.git(world.root, "show", "--format=", "--numstat").split()[:2] == ["1", "1"]
     assert done.id == made.id
-    assert world.library.recall.show(made.id).entry.tags == ("b", "c")
-    world.library.contribute.update(made.id, tags=[])
+    assert browsing.show(world.library, made.id).entry.tags == ("b", "c")
+    editing.update(world.library, made.id, tags=[])
     assert "tags" not in world.read(made.path)
 
 
 def test_update_says_when_nothing_changes(world: World) -> None:
     made = world.add("same", tags=["a"])
-    done = world.library.contribute.update(made.id, tags=["a"], title="same")
+    done = editing.update(world.library, made.id, tags=["a"], title="same")
     assert done.commit is None
     assert "nothing changed" in done.notes
     with pytest.raises(UsageError, match="nothing to change"):
-        world.library.contribute.update(made.id)
+        editing.update(world.library, made.id)
 
 
 def test_update_refuses_what_breaks_the_format(world: World) -> None:
     made = world.add("fine")
     before = world.read(made.path)
     with pytest.raises(InvalidEntry, match="confidence"):
-        world.library.contribute.update(made.id, confidence="sure")
+        editing.update(world.library, made.id, confidence="sure")
     with pytest.raises(InvalidEntry, match="title"):
-        world.library.contribute.update(made.id, title="  ")
+        editing.update(world.library, made.id, title="  ")
     with pytest.raises(InvalidEntry, match="status"):
-        world.library.contribute.update(made.id, status="gone")
+        editing.update(world.library, made.id, status="gone")
     assert world.read(made.path) == before
 
 
 def test_another_project_moves_the_file_and_keeps_the_id(world: World) -> None:
     made = world.add("movable", project="old")
-    done = world.library.contribute.update(made.id, project="new")
+    done = editing.update(world.library, made.id, project="new")
     assert done.path == made.path.replace("old/", "new/")
     assert done.id == made.id
     assert not (world.root / "old").exists()
     assert world.status() == ""
-    assert [r.subject for r in world.library.recall.log(made.id)] == ["Update lesson: movable", "Add lesson: movable"]
+    assert [r.subject for r in browsing.log(world.library, made.id)] == [
+        "Update lesson: movable",
+        "Add lesson: movable",
+    ]
     with pytest.raises((Refused, UsageError)):
-        world.library.contribute.update(made.id, project="a/b")
+        editing.update(world.library, made.id, project="a/b")
 
 
 def test_new_content_replaces_the_body_and_leaves_the_rest(world: World) -> None:
     made = world.add("content", "Old.", tags=["t"])
     head = world.read(made.path).removesuffix("Old.\n")
-    world.library.contribute.update(made.id, content="New\n\ntext")
+    editing.update(world.library, made.id, content="New\n\ntext")
     assert world.read(made.path) == head + "New\n\ntext\n"
 
 
@@ -177,24 +182,24 @@ def test_an_updated_plain_file_gets_its_id_written_down(world: World) -> None:
     text = "# A plain note\r\n\r\nwith CRLF\r\n"
     world.write("notes/a.md", text)
     world.commit()
-    (light,) = world.library.recall.list().entries
-    done = world.library.contribute.update("notes/a.md", add_tags=["kept"])
+    (light,) = browsing.list_entries(world.library).entries
+    done = editing.update(world.library, "notes/a.md", add_tags=["kept"])
     assert done.id == light.id
     assert world.read("notes/a.md").endswith(text)
     assert f"id: {light.id}" in world.read("notes/a.md")
     (world.root / "notes/a.md").rename(world.root / "notes/b.md")
-    assert world.library.recall.show(light.id).entry.path == "notes/b.md"
+    assert browsing.show(world.library, light.id).entry.path == "notes/b.md"
 
 
 def test_an_updated_plain_script_gets_a_side_file(world: World) -> None:
     world.write("p/scripts/v1/go.sh", "#!/bin/sh\n# Says hello.\necho hello\n")
     world.commit()
-    done = world.library.contribute.update("p/scripts/v1/go.sh", title="Greeter")
+    done = editing.update(world.library, "p/scripts/v1/go.sh", title="Greeter")
     assert done.title == "Greeter"
     side = world.read("p/scripts/v1/go.sh.md")
     assert "title: Greeter\n" in side
     assert world.read("p/scripts/v1/go.sh") == "#!/bin/sh\n# Says hello.\necho hello\n"
-    assert world.library.admin.validate().problems == ()
+    assert validating.validate(world.library).problems == ()
 
 
 def test_edit_hands_out_the_text_and_commits_what_comes_back(world: World) -> None:
@@ -205,18 +210,18 @@ def test_edit_hands_out_the_text_and_commits_what_comes_back(world: World) -> No
         seen.append((text, suffix))
         return text.replace("Before.", "After.")
 
-    done = world.library.contribute.edit(made.handle, editor)
+    done = editing.edit(world.library, made.handle, editor)
     assert seen == [(world.read(made.path).replace("After.", "Before."), ".md")]
     assert done is not None
     assert done.commit
     assert world.commits()[0] == "Edit lesson: edited"
-    assert world.library.recall.show(made.id).body == "After.\n"
+    assert browsing.show(world.library, made.id).body == "After.\n"
 
 
 def test_an_edit_that_changes_nothing_or_is_given_up_writes_nothing(world: World) -> None:
     made = world.add("edited", "Before.")
-    assert world.library.contribute.edit(made.id, lambda text, _: text) is None
-    assert world.library.contribute.edit(made.id, lambda _text, _suffix: None) is None
+    assert editing.edit(world.library, made.id, lambda text, _: text) is None
+    assert editing.edit(world.library, made.id, lambda _text, _suffix: None) is None
     assert len(world.commits()) == 2
 
 
@@ -228,7 +233,7 @@ def test_an_invalid_edit_is_refused_and_not_written(world: World, old: str, new:
     made = world.add("edited", "Before.")
     before = world.read(made.path)
     with pytest.raises(InvalidEntry, match=made.path):
-        world.library.contribute.edit(made.id, lambda text, _: text.replace(old, new))
+        editing.edit(world.library, made.id, lambda text, _: text.replace(old, new))
     assert world.read(made.path) == before
     assert len(world.commits()) == 2
 
@@ -247,28 +252,28 @@ def test_an_edit_changes_neither_what_an_entry_is_nor_its_id(world: World, old: 
     world.write("p/lessons/a.md", lesson())
     before = world.read("p/lessons/a.md")
     with pytest.raises((Refused, UsageError)) as error:
-        world.library.contribute.edit(LESSON, lambda text, _: text.replace(old, new))
+        editing.edit(world.library, LESSON, lambda text, _: text.replace(old, new))
     assert error.value.hint
     assert world.read("p/lessons/a.md") == before
 
 
 def test_a_plain_file_may_say_in_an_edit_what_it_is(world: World) -> None:
     world.write("notes/a.md", "# Plain\n")
-    done = world.library.contribute.edit("notes/a.md", lambda text, _: f"---\nkind: lesson\ntitle: Plain\n---\n{text}")
+    done = editing.edit(world.library, "notes/a.md", lambda text, _: f"---\nkind: lesson\ntitle: Plain\n---\n{text}")
     assert done is not None
     assert done.kind is Kind.LESSON
 
 
 def test_edit_of_a_script_without_a_side_file_makes_one(world: World) -> None:
     world.write("p/scripts/v1/go.sh", "#!/bin/sh\necho hello\n")
-    done = world.library.contribute.edit("p/scripts/v1/go.sh", lambda text, _: text + "What it does.\n")
+    done = editing.edit(world.library, "p/scripts/v1/go.sh", lambda text, _: text + "What it does.\n")
     assert done is not None
     assert world.read("p/scripts/v1/go.sh.md").endswith("---\nWhat it does.\n")
 
 
 def test_delete_removes_the_file_and_git_keeps_it(world: World) -> None:
     made, kept = world.add("gone"), world.add("kept")
-    (done,) = world.library.contribute.delete([made.handle])
+    (done,) = editing.delete(world.library, [made.handle])
     assert done.commit == world.git(world.root, "rev-parse", "HEAD")
     assert world.commits()[0] == "Delete lesson: gone"
     assert world.titles() == ["kept"]
@@ -280,7 +285,7 @@ def test_delete_takes_a_script_with_its_side_file(world: World) -> None:
     world.write("p/scripts/v1/go.sh", "#!/bin/sh\n")
     world.write("p/scripts/v1/go.sh.md", f"---\nid: {SCRIPT}\nkind: script\ntitle: go\n---\n")
     world.commit()
-    world.library.contribute.delete([SCRIPT])
+    editing.delete(world.library, [SCRIPT])
     assert world.git(world.root, "ls-files") == "README.md"
     assert not (world.root / "p").exists()
 
@@ -289,7 +294,7 @@ def test_delete_of_a_script_that_lives_elsewhere_leaves_that_alone(world: World)
     outside = world.root.parent / "go.sh"
     outside.write_text("#!/bin/sh\n")
     made = world.bring(outside, kind=Kind.SCRIPT, in_place=True).written[0]
-    world.library.contribute.delete([made.handle])
+    editing.delete(world.library, [made.handle])
     assert outside.exists()
     assert world.titles() == []
     assert world.status() == ""
@@ -297,7 +302,7 @@ def test_delete_of_a_script_that_lives_elsewhere_leaves_that_alone(world: World)
 
 def test_several_deletes_are_one_commit(world: World) -> None:
     made = [world.add(f"lesson {n}") for n in range(3)]
-    gone = world.library.contribute.delete([one.handle for one in made] + [made[0].id])
+    gone = editing.delete(world.library, [one.handle for one in made] + [made[0].id])
     assert {one.id for one in gone} == {one.id for one in made}
     assert world.commits()[0] == "Delete 3 entries"
     assert len(world.commits()) == 5
@@ -306,92 +311,96 @@ def test_several_deletes_are_one_commit(world: World) -> None:
 def test_a_delete_with_one_wrong_name_deletes_nothing(world: World) -> None:
     made = world.add("stays")
     with pytest.raises(NotFound, match="nonsense"):
-        world.library.contribute.delete([made.id, "nonsense"])
+        editing.delete(world.library, [made.id, "nonsense"])
     assert world.titles() == ["stays"]
 
 
 def test_link_and_unlink_change_one_line_of_one_file(world: World) -> None:
     a, b = world.add("a", "text"), world.add("b")
     before = world.read(a.path)
-    world.library.contribute.link(a.handle, b.handle, "derived_from", 0.5)
+    editing.link(world.library, a.handle, b.handle, "derived_from", 0.5)
     assert world.read(a.path) == before.replace(
         "---\ntext", f"links:\n  - derived_from: {b.id}\n    weight: 0.5\n---\ntext"
     )
-    (near,) = world.library.recall.related(b.id)
+    (near,) = browsing.related(world.library, b.id)
     assert (near.target, near.relation, near.outgoing, near.weight) == (a.id, "derived_from", False, 0.5)
-    world.library.contribute.link(a.id, b.id, "derived_from", 0.75)
+    editing.link(world.library, a.id, b.id, "derived_from", 0.75)
     assert world.git(world.root, "show", "--format=", "--numstat").split()[:2] == ["1", "1"]
-    done = world.library.contribute.unlink(b.handle, a.handle)
+    done = editing.unlink(world.library, b.handle, a.handle)
     assert done.id == a.id
     assert world.read(a.path) == before
 
 
 def test_a_symmetric_link_is_one_link_from_both_sides(world: World) -> None:
     a, b = world.add("a"), world.add("b")
-    world.library.contribute.link(a.id, b.id, "related_to")
-    world.library.contribute.link(b.id, a.id, "related_to", 2)
-    assert [(r.target, r.relation, r.weight) for r in world.library.recall.related(a.id)] == [(b.id, "related_to", 2.0)]
-    assert [(r.target, r.relation, r.weight) for r in world.library.recall.related(b.id)] == [(a.id, "related_to", 2.0)]
-    world.library.contribute.unlink(a.id, b.id)
-    assert world.library.recall.related(a.id) == ()
-    assert world.library.recall.related(b.id) == ()
+    editing.link(world.library, a.id, b.id, "related_to")
+    editing.link(world.library, b.id, a.id, "related_to", 2)
+    assert [(r.target, r.relation, r.weight) for r in browsing.related(world.library, a.id)] == [
+        (b.id, "related_to", 2.0)
+    ]
+    assert [(r.target, r.relation, r.weight) for r in browsing.related(world.library, b.id)] == [
+        (a.id, "related_to", 2.0)
+    ]
+    editing.unlink(world.library, a.id, b.id)
+    assert browsing.related(world.library, a.id) == ()
+    assert browsing.related(world.library, b.id) == ()
 
 
 def test_unlink_takes_one_relation_or_all(world: World) -> None:
     a, b = world.add("a"), world.add("b")
     for relation in ("derived_from", "supersedes", "contradicts"):
-        world.library.contribute.link(a.id, b.id, relation)
-    world.library.contribute.unlink(a.id, b.id, "derived_from")
-    assert {r.relation for r in world.library.recall.related(a.id)} == {"supersedes", "contradicts"}
+        editing.link(world.library, a.id, b.id, relation)
+    editing.unlink(world.library, a.id, b.id, "derived_from")
+    assert {r.relation for r in browsing.related(world.library, a.id)} == {"supersedes", "contradicts"}
     with pytest.raises(NotFound) as error:
-        world.library.contribute.unlink(a.id, b.id, "derived_from")
+        editing.unlink(world.library, a.id, b.id, "derived_from")
     assert "related" in error.value.hint
-    world.library.contribute.unlink(a.id, b.id)
-    assert world.library.recall.related(a.id) == ()
+    editing.unlink(world.library, a.id, b.id)
+    assert browsing.related(world.library, a.id) == ()
 
 
 def test_a_wrong_link_is_refused(world: World) -> None:
     a = world.add("a")
     b = world.add("b")
     with pytest.raises(UsageError, match="itself"):
-        world.library.contribute.link(a.id, a.handle, "proves")
+        editing.link(world.library, a.id, a.handle, "proves")
     with pytest.raises(UsageError, match="likes") as error:
-        world.library.contribute.link(a.id, b.id, "likes")
+        editing.link(world.library, a.id, b.id, "likes")
     assert "related_to" in error.value.hint
     with pytest.raises(InvalidEntry, match="weight"):
-        world.library.contribute.link(a.id, b.id, "related_to", -1)
+        editing.link(world.library, a.id, b.id, "related_to", -1)
     with pytest.raises(NotFound, match="nobody"):
-        world.library.contribute.link(a.id, "nobody", "proves")
+        editing.link(world.library, a.id, "nobody", "proves")
 
 
 def test_an_edit_may_not_add_a_link_between_wrong_kinds_but_may_leave_one_that_is_there(world: World) -> None:
     world.write("p/lessons/a.md", lesson(links=f"\n  - has_script: {OTHER}"))
     world.write("p/lessons/b.md", lesson(OTHER, "Other"))
-    edit = world.library.contribute.edit
+    edit = partial(editing.edit, world.library)
     with pytest.raises(UsageError, match="proves leads from a lesson to a rule"):
         edit(LESSON, lambda text, _: text.replace("has_script:", "proves:"))
     assert "has_script" in world.read("p/lessons/a.md")
     assert edit(LESSON, lambda text, _: text + "More.\n") is not None
-    (problem,) = world.library.admin.validate().problems
+    (problem,) = validating.validate(world.library).problems
     assert "has_script leads from any entry to a script, not from a lesson to a lesson" in problem.message
 
 
 def test_handles_ends_ids_and_paths_name_an_entry(world: World) -> None:
     world.write("p/lessons/a.md", lesson())
-    recall = world.fresh(cwd=world.root / "p").recall
+    library = world.fresh(cwd=world.root / "p")
     paths = ("p/lessons/a.md", "lessons/a.md", "./lessons/../lessons/a.md", str(world.root / "p/lessons/a.md"))
     for ref in (LESSON, LESSON.lower(), "L-8F3K2A", "8f3k2a", *paths):
-        assert recall.show(ref).entry.id == LESSON, ref
+        assert browsing.show(library, ref).entry.id == LESSON, ref
 
 
 def test_an_ambiguous_end_names_the_candidates_and_a_wrong_one_what_is_near(world: World) -> None:
     world.write("p/lessons/a.md", lesson())
     world.write("p/lessons/b.md", lesson("01JD3Z8QK5W7M2X9V4T6AA3K2A", "Other"))
     with pytest.raises(AmbiguousName, match="3K2A") as ambiguous:
-        world.library.recall.show("3K2A")
+        browsing.show(world.library, "3K2A")
     assert "L-8F3K2A" in ambiguous.value.hint
     assert "L-AA3K2A" in ambiguous.value.hint
     with pytest.raises(NotFound) as missing:
-        world.library.recall.show("L-8F3K2B")
+        browsing.show(world.library, "L-8F3K2B")
     assert "L-8F3K2A" in missing.value.hint
     assert missing.value.exit_code == 3

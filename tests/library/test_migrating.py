@@ -9,19 +9,34 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ai_lessons.errors import UnsavedEdits, UnsupportedRepository
-from ai_lessons.knowledge import config, migrations
+from ai_lessons.knowledge import config
+from ai_lessons.knowledge.config import STEPS, Migration, migrated_files
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.knowledge.migrations import STEPS, Migration, plan
+from ai_lessons.library import (
+    browsing,
+    editing,
+    health,
+    importing,
+    lesson_writing,
+    migrating,
+    restoring,
+    searching,
+    setup,
+    validating,
+)
 from ai_lessons.library.answers import Query
 from ai_lessons.library.migrating import migrate
+from ai_lessons.library.porting import import_bundle
+from ai_lessons.library.reports import LessonDraft, ResourceDraft
+from ai_lessons.library.rules import rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
-from ai_lessons.library.writes import LessonDraft, ResourceDraft
+from ai_lessons.library.sharing import recovering, syncing
 from library.world import LESSON, RULE, SCRIPT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from ai_lessons.library.wiring import Library
+    from ai_lessons.library.opened import Library
     from conftest import Git
     from library.world import World
 
@@ -41,16 +56,16 @@ def test_there_is_a_repository_of_every_version_and_a_step_from_every_old_one() 
 @pytest.mark.parametrize("version", range(1, config.FORMAT + 1))
 def test_a_repository_of_that_version_becomes_one_of_the_newest_and_means_the_same(world: World, version: int) -> None:
     fixture(world, version)
-    done = world.library.admin.migrate()
+    done = migrating.migrate(world.library)
     assert (done.old, done.new) == (version, config.FORMAT)
-    assert world.library.admin.validate().problems == ()
-    shown = world.library.recall.show(LESSON)
+    assert validating.validate(world.library).problems == ()
+    shown = browsing.show(world.library, LESSON)
     assert str(shown.entry.details["pattern"]).startswith("WHEN updating a workflow -> DO GET it first")
     assert [one.entry.id for one in shown.related if one.entry] == [SCRIPT]
-    assert sorted(one.kind for one in world.library.recall.list().entries) == [
+    assert sorted(one.kind for one in browsing.list_entries(world.library).entries) == [
         Kind.DOC, Kind.DOC, Kind.LESSON, Kind.SCRIPT,
     ]  # fmt: skip
-    again = world.library.admin.migrate()
+    again = migrating.migrate(world.library)
     assert (again.commit, again.snapshot, again.changed) == (None, None, ())
 
 
@@ -67,8 +82,7 @@ def seen_renamed(files: Mapping[str, bytes]) -> Mapping[str, bytes | None]:
 @pytest.fixture
 def newer(monkeypatch: pytest.MonkeyPatch) -> dict[int, Migration]:
     """A program that is one version ahead."""
-    for module in (config, migrations):
-        monkeypatch.setattr(module, "FORMAT", config.FORMAT + 1)
+    monkeypatch.setattr(config, "FORMAT", config.FORMAT + 1)
     return {config.FORMAT - 1: Migration("say flow", seen_renamed)}
 
 
@@ -77,10 +91,9 @@ def test_a_step_is_one_commit_after_a_snapshot_and_undo_takes_it_back(
 ) -> None:
     fixture(world, 1)
     before = git(world.root, "rev-parse", "HEAD")
-    parts = world.library.admin._parts
-    dry = migrate(parts, dry_run=True, steps=newer)
+    dry = migrate(world.library, dry_run=True, steps=newer)
     assert git(world.root, "rev-parse", "HEAD") == before
-    done = migrate(parts, dry_run=False, steps=newer)
+    done = migrate(world.library, dry_run=False, steps=newer)
     assert done.changed == dry.changed
     assert (done.old, done.new, done.steps) == (1, 2, ("say flow",))
     assert git(world.root, "rev-list", "--count", f"{before}..HEAD") == "1"
@@ -92,7 +105,7 @@ def test_a_step_is_one_commit_after_a_snapshot_and_undo_takes_it_back(
     assert world.status() == ""
     assert [one.id for one in done.queued] == [RULE]
     assert "rules/" not in git(world.root, "diff", "--name-only", before, "HEAD")
-    world.library.admin.undo()
+    syncing.undo(world.library)
     assert git(world.root, "diff", "--stat", before, "HEAD") == ""
 
 
@@ -101,7 +114,7 @@ def test_edits_in_no_commit_stop_a_migration(world: World, newer: dict[int, Migr
     path = "jira/docs/v3/workflows.md"
     world.write(path, world.read(path) + "Mine.\n")
     with pytest.raises(UnsavedEdits, match=r"workflows\.md has edits"):
-        migrate(world.library.admin._parts, dry_run=False, steps=newer)
+        migrate(world.library, dry_run=False, steps=newer)
 
 
 def test_steps_follow_each_other_and_only_the_end_counts() -> None:
@@ -110,15 +123,15 @@ def test_steps_follow_each_other_and_only_the_end_counts() -> None:
         2: Migration("b", lambda files: {"x": None, "y": files["x"]}),
         3: Migration("back", lambda _: {"z": b"z"}),
     }
-    assert plan({"x": b"1", "z": b"0"}, 1, 4, steps) == {"x": None, "y": b"1a", "z": b"z"}
-    assert plan({"x": b"1"}, 4, 4, steps) == {}
+    assert migrated_files({"x": b"1", "z": b"0"}, 1, 4, steps) == {"x": None, "y": b"1a", "z": b"z"}
+    assert migrated_files({"x": b"1"}, 4, 4, steps) == {}
 
 
 def test_an_older_repository_is_read_but_not_written_before_it_is_migrated(
     world: World, newer: dict[int, Migration]
 ) -> None:
     fixture(world, 1)
-    assert world.library.recall.show(LESSON).entry.title == "PUT replaces the workflow"
+    assert browsing.show(world.library, LESSON).entry.title == "PUT replaces the workflow"
     with pytest.raises(UnsupportedRepository, match="format 1, this program writes 2") as caught:
         world.add("New")
     assert caught.value.hint == "ai-lessons admin migrate"
@@ -129,30 +142,30 @@ def test_settings_that_state_no_version_are_of_the_first(newer: dict[int, Migrat
 
 
 WRITES: dict[str, Callable[[Library, Path], object]] = {
-    "add-lesson": lambda it, _: it.contribute.add_lesson(LessonDraft("New")),
-    "add-resource": lambda it, file: it.contribute.add_resources(ResourceDraft(Kind.DOC, [str(file)])),
-    "update": lambda it, _: it.contribute.update(LESSON, title="Other"),
-    "edit": lambda it, _: it.contribute.edit(LESSON, lambda text, _: text + "More.\n"),
-    "delete": lambda it, _: it.contribute.delete([LESSON]),
-    "link": lambda it, _: it.contribute.link(LESSON, SCRIPT, "related_to"),
-    "unlink": lambda it, _: it.contribute.unlink(LESSON, SCRIPT),
-    "suggest-rule": lambda it, _: it.contribute.suggest_rule(RuleDraft("Do", "why")),
-    "propose": lambda it, _: it.contribute.propose(),
-    "feedback": lambda it, _: it.contribute.feedback(LESSON, "helpful"),
-    "approve-rule": lambda it, _: it.admin.approve_rule(RULE),
-    "reject-rule": lambda it, _: it.admin.reject_rule(RULE),
-    "adopt": lambda it, _: it.admin.adopt(["jira/notes.md"]),
-    "validate --fix": lambda it, _: it.admin.validate(fix=True),
-    "config set": lambda it, _: it.admin.config_set("events", "false"),
-    "params": lambda it, _: it.admin.params_set("injection_budget", 3),
-    "save": lambda it, _: it.admin.save(),
-    "undo": lambda it, _: it.admin.undo(),
-    "sync": lambda it, _: it.admin.sync(),
-    "import": lambda it, file: it.admin.import_file(file, "markdown"),
-    "migrate": lambda it, _: it.admin.migrate(),
-    "snapshot": lambda it, _: it.admin.snapshot("x"),
-    "restore": lambda it, _: it.admin.restore(None, "HEAD", every=True),
-    "lesson wrong": lambda it, _: it.lessons.wrong(LESSON),
+    "add-lesson": lambda it, _: editing.add_lesson(it, LessonDraft("New")),
+    "add-resource": lambda it, file: importing.add_resources(it, ResourceDraft(Kind.DOC, [str(file)])),
+    "update": lambda it, _: editing.update(it, LESSON, title="Other"),
+    "edit": lambda it, _: editing.edit(it, LESSON, lambda text, _: text + "More.\n"),
+    "delete": lambda it, _: editing.delete(it, [LESSON]),
+    "link": lambda it, _: editing.link(it, LESSON, SCRIPT, "related_to"),
+    "unlink": lambda it, _: editing.unlink(it, LESSON, SCRIPT),
+    "suggest-rule": lambda it, _: suggesting.suggest_rule(it, RuleDraft("Do", "why")),
+    "propose": lambda it, _: suggesting.propose(it),
+    "feedback": lambda it, _: editing.feedback(it, LESSON, "helpful"),
+    "approve-rule": lambda it, _: rule_review.approve_rule(it, RULE),
+    "reject-rule": lambda it, _: rule_review.reject_rule(it, RULE),
+    "adopt": lambda it, _: validating.adopt(it, ["jira/notes.md"]),
+    "validate --fix": lambda it, _: validating.validate(it, fix=True),
+    "config set": lambda it, _: setup.config_set(it, "events", "false"),
+    "params": lambda it, _: health.params_set(it, "injection_budget", 3),
+    "save": lambda it, _: recovering.save(it),
+    "undo": lambda it, _: syncing.undo(it),
+    "sync": lambda it, _: syncing.sync(it),
+    "import": lambda it, file: import_bundle.import_file(it, file, "markdown"),
+    "migrate": lambda it, _: migrating.migrate(it),
+    "snapshot": lambda it, _: restoring.snapshot(it, "x"),
+    "restore": lambda it, _: restoring.restore(it, None, "HEAD", every=True),
+    "lesson wrong": lambda it, _: lesson_writing.wrong(it, LESSON),
 }
 
 
@@ -164,7 +177,7 @@ def test_a_repository_of_a_newer_program_is_refused_and_nothing_is_written(
     world.add("A job to undo")
     path = "jira/rules/get-before-put-rrrr22.md"
     world.write(path, world.read(path) + "Edited.\n")
-    world.library.contribute.propose()
+    suggesting.propose(world.library)
     hub = tmp_path / "hub.git"
     git(tmp_path, "clone", "-q", "--bare", str(world.root), str(hub))
     git(world.root, "remote", "add", "origin", str(hub))
@@ -189,16 +202,16 @@ def state(world: World, git: Git, hub: Path) -> Any:
 @pytest.mark.parametrize("stated", [f"format: {config.FORMAT + 1}", f"format:   {config.FORMAT + 1}  # newer\r"])
 def test_reading_is_refused_too_because_the_files_may_mean_something_else(world: World, stated: str) -> None:
     fixture(world, 1)
-    world.library.recall.list()
+    browsing.list_entries(world.library)
     world.write(".ai-lessons/config.yaml", stated + "\n")
     with pytest.raises(UnsupportedRepository, match="this program knows 1"):
-        world.fresh().recall.list()
+        browsing.list_entries(world.fresh())
     world.write(".ai-lessons/config.yaml", stated.replace(str(config.FORMAT + 1), "1") + "\n")
-    assert world.fresh().recall.list().total == 4
+    assert browsing.list_entries(world.fresh()).total == 4
 
 
 def test_a_search_of_what_was_opened_before_says_the_same(world: World) -> None:
     fixture(world, 1)
     world.write(".ai-lessons/config.yaml", f"format: {config.FORMAT + 1}\n")
     with pytest.raises(UnsupportedRepository, match="this program knows 1"):
-        world.library.recall.search(Query("workflow"))
+        searching.search(world.library, Query("workflow"))

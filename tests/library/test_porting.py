@@ -15,7 +15,11 @@ from hypothesis import strategies as st
 from ai_lessons.errors import InvalidEntry, NotFound, UnsupportedRepository, UsageError
 from ai_lessons.knowledge import drafts, markdown
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library.wiring import Library, open_library
+from ai_lessons.library import browsing, editing, validating
+from ai_lessons.library import health as params_jobs
+from ai_lessons.library.opened import Library
+from ai_lessons.library.porting import import_bundle, porting_export
+from ai_lessons.library.rules import rule_review, suggesting
 from library.world import LESSON, OTHER, RULE, lesson, options, rule
 
 if TYPE_CHECKING:
@@ -37,7 +41,7 @@ def repository(folder: Path) -> Path:
 
 
 def exported(library: Library) -> dict[str, Any]:
-    document = library.admin.export_file(None).document
+    document = porting_export.export_file(library, None).document
     assert document is not None
     return document
 
@@ -103,18 +107,18 @@ def test_what_goes_out_and_comes_in_goes_out_the_same_again(files: dict[str, byt
         folder = Path(name)
         here, there = repository(folder / "a"), repository(folder / "b")
         put(here, files)
-        with open_library(here, options(folder / "a")) as library:
-            for light, outcome in zip(library.recall.list(status=None).entries, said, strict=False):
-                library.contribute.feedback(light.id, outcome)
+        with Library(here, options(folder / "a")) as library:
+            for light, outcome in zip(browsing.list_entries(library, status=None).entries, said, strict=False):
+                editing.feedback(library, light.id, outcome)
             first = exported(library)
         assert len(first["learnings"]) == sum("/lessons/" in path for path in files)
         file = folder / "k.json"
         file.write_text(json.dumps(first))
-        with open_library(there, options(folder / "b")) as library:
-            done = library.admin.import_file(file, "groove")
+        with Library(there, options(folder / "b")) as library:
+            done = import_bundle.import_file(library, file, "groove")
             assert (done.skipped, done.unchanged) == ((), 0)
             assert parts_of(exported(library)) == parts_of(first)
-            again = library.admin.import_file(file, "groove")
+            again = import_bundle.import_file(library, file, "groove")
             assert (again.written, again.events, again.commit) == ((), 0, None)
             assert parts_of(exported(library)) == parts_of(first)
         assert {path: (there / path).read_bytes() for path in files} == files
@@ -123,12 +127,12 @@ def test_what_goes_out_and_comes_in_goes_out_the_same_again(files: dict[str, byt
 @pytest.fixture
 def other(tmp_path: Path, closing: ExitStack) -> Library:
     """Another repository, on another machine."""
-    return closing.enter_context(open_library(repository(tmp_path / "other"), options(tmp_path / "there")))
+    return closing.enter_context(Library(repository(tmp_path / "other"), options(tmp_path / "there")))
 
 
 def approved(world: World) -> str:
-    made = world.library.contribute.suggest_rule(draft())
-    world.library.admin.approve_rule(made.handle)
+    made = suggesting.suggest_rule(world.library, draft())
+    rule_review.approve_rule(world.library, made.handle)
     return made.id
 
 
@@ -142,28 +146,28 @@ def test_a_rule_goes_out_as_it_is_in_force_and_comes_in_as_a_proposal(
     world: World, other: Library, tmp_path: Path
 ) -> None:
     rule_id = approved(world)
-    path = world.library.recall.show(rule_id).entry.path
+    path = browsing.show(world.library, rule_id).entry.path
     world.write(path, world.read(path) + "Edited, and approved by nobody.\n")
-    world.library.admin.export_file(tmp_path / "k.json")
+    porting_export.export_file(world.library, tmp_path / "k.json")
     first = exported(world.library)
     assert [one["kind"] for one in first["files"]] == ["rule"]
     assert "approved by nobody" not in first["files"][0]["text"]
-    done = other.admin.import_file(tmp_path / "k.json", "groove")
+    done = import_bundle.import_file(other, tmp_path / "k.json", "groove")
     assert ([one.id for one in done.queued], done.written, done.commit) == ([rule_id], (), None)
     assert exported(other)["files"] == []
-    again = other.admin.import_file(tmp_path / "k.json", "groove")
+    again = import_bundle.import_file(other, tmp_path / "k.json", "groove")
     assert (again.queued, again.unchanged) == ((), 1)
-    other.admin.approve_rule(done.queued[0].handle)
+    rule_review.approve_rule(other, done.queued[0].handle)
     assert parts_of(exported(other)) == parts_of(first)
-    assert other.admin.import_file(tmp_path / "k.json", "groove").unchanged == 1
+    assert import_bundle.import_file(other, tmp_path / "k.json", "groove").unchanged == 1
 
 
 def test_a_rule_that_was_turned_down_here_is_not_proposed_again(world: World, other: Library, tmp_path: Path) -> None:
     approved(world)
-    world.library.admin.export_file(tmp_path / "k.json")
-    queued = other.admin.import_file(tmp_path / "k.json", "groove").queued
-    other.admin.reject_rule(queued[0].handle, reason="not here")
-    assert other.admin.import_file(tmp_path / "k.json", "groove").queued == ()
+    porting_export.export_file(world.library, tmp_path / "k.json")
+    queued = import_bundle.import_file(other, tmp_path / "k.json", "groove").queued
+    rule_review.reject_rule(other, queued[0].handle, reason="not here")
+    assert import_bundle.import_file(other, tmp_path / "k.json", "groove").queued == ()
 
 
 def test_a_rule_never_reaches_the_working_tree_by_pretending_to_be_a_lesson(other: Library, tmp_path: Path) -> None:
@@ -171,7 +175,7 @@ def test_a_rule_never_reaches_the_working_tree_by_pretending_to_be_a_lesson(othe
     file = {"path": "global/lessons/2026-11/x.md", "text": text}
     said = {"version": 1, "learnings": [{"id": str(json.loads(json.dumps(RULE))), "file": file}]}
     (tmp_path / "k.json").write_text(json.dumps(said))
-    done = other.admin.import_file(tmp_path / "k.json", "groove")
+    done = import_bundle.import_file(other, tmp_path / "k.json", "groove")
     assert done.written == ()
     assert len(done.queued) + len(done.skipped) == 1
 
@@ -187,22 +191,22 @@ def test_no_path_of_an_export_leads_anywhere_but_to_an_entry(path: str, other: L
         "files": [{"path": path, "text": "# x\n"}, {"path": "a/b.md", "text": "# y\n"}],
     }
     (tmp_path / "k.json").write_text(json.dumps(said))
-    done = other.admin.import_file(tmp_path / "k.json", "groove")
+    done = import_bundle.import_file(other, tmp_path / "k.json", "groove")
     assert [one.path for one in done.written] == ["a/b.md"]
     assert len(done.skipped) == 1
 
 
 def test_a_dry_run_says_the_same_and_writes_nothing(world: World, other: Library, tmp_path: Path, git: Git) -> None:
     world.add("One")
-    world.library.contribute.feedback(world.library.recall.list().entries[0].id, "helpful")
+    editing.feedback(world.library, browsing.list_entries(world.library).entries[0].id, "helpful")
     approved(world)
-    world.library.admin.export_file(tmp_path / "k.json")
+    porting_export.export_file(world.library, tmp_path / "k.json")
     before = git(tmp_path / "other", "for-each-ref")
-    dry = other.admin.import_file(tmp_path / "k.json", "groove", dry_run=True)
+    dry = import_bundle.import_file(other, tmp_path / "k.json", "groove", dry_run=True)
     assert (len(dry.written), len(dry.queued), dry.events, dry.commit) == (1, 1, 1, None)
     assert git(tmp_path / "other", "for-each-ref") == before
     assert git(tmp_path / "other", "status", "--porcelain") == ""
-    real = other.admin.import_file(tmp_path / "k.json", "groove")
+    real = import_bundle.import_file(other, tmp_path / "k.json", "groove")
     assert [(x.id, x.path) for x in real.written] == [(x.id, x.path) for x in dry.written]
     assert (real.events, [x.id for x in real.queued]) == (dry.events, [x.id for x in dry.queued])
     assert git(tmp_path / "other", "log", "-1", "--format=%s") == "Add lesson: One"
@@ -228,23 +232,23 @@ def test_counts_of_another_tool_become_events_once_and_parameters_start_where_th
         {},
     ]
     (tmp_path / "k.json").write_text(json.dumps({"version": 1, "learnings": [one], "params": params, "relations": []}))
-    done = other.admin.import_file(tmp_path / "k.json", "groove")
+    done = import_bundle.import_file(other, tmp_path / "k.json", "groove")
     assert (done.events, done.params, len(done.skipped)) == (5 + 3 + 1 + 1 + 10, 1, 1)
-    usage = other.recall.show(done.written[0].id).usage
+    usage = browsing.show(other, done.written[0].id).usage
     assert usage is not None
     assert (usage.times_injected, usage.times_helpful, usage.last_used) == (5, 3, "2026-10-05T00:00:00Z")
     assert (usage.alpha, round(usage.beta, 6)) == (4.0, 2.6)
-    (moved,) = other.admin.params("confidence_threshold")
+    (moved,) = params_jobs.params(other, "confidence_threshold")
     assert (moved.observations, moved.uncertainty, round(moved.value, 2)) == (9, 0.25, 0.36)
-    again = other.admin.import_file(tmp_path / "k.json", "groove")
+    again = import_bundle.import_file(other, tmp_path / "k.json", "groove")
     assert (again.written, again.events, again.unchanged) == ((), 0, 1)
 
 
 def test_an_entry_whose_place_is_taken_goes_beside_it(world: World, other: Library, tmp_path: Path) -> None:
     world.write("jira/docs/unversioned/api.md", lesson(OTHER, "API").replace("lesson", "doc"))
-    world.library.admin.export_file(tmp_path / "k.json")
+    porting_export.export_file(world.library, tmp_path / "k.json")
     put(tmp_path / "other", {"jira/docs/unversioned/api.md": b"# Another one\n"})
-    done = other.admin.import_file(tmp_path / "k.json", "groove")
+    done = import_bundle.import_file(other, tmp_path / "k.json", "groove")
     assert [one.path for one in done.written] == ["jira/docs/unversioned/api-qqq111.md"]
 
 
@@ -252,16 +256,16 @@ def test_a_script_kept_elsewhere_stays_there(world: World, other: Library, tmp_p
     script = tmp_path / "run.sh"
     script.write_text("#!/bin/sh\n")
     world.bring(script, kind=Kind.SCRIPT, in_place=True)
-    world.library.admin.export_file(tmp_path / "k.json")
+    porting_export.export_file(world.library, tmp_path / "k.json")
     first = exported(world.library)
-    other.admin.import_file(tmp_path / "k.json", "groove")
+    import_bundle.import_file(other, tmp_path / "k.json", "groove")
     assert exported(other)["files"] == first["files"]
 
 
 def test_one_project_alone_can_be_given_away(world: World) -> None:
     world.add("One", project="jira")
     world.add("Two")
-    document = world.library.admin.export_file(None, project="jira").document
+    document = porting_export.export_file(world.library, None, project="jira").document
     assert document is not None
     assert [one["content"]["insight"] for one in document["learnings"]] == ["One"]
 
@@ -274,13 +278,13 @@ def test_a_folder_of_markdown_comes_in_once(world: World, tmp_path: Path) -> Non
         "rule.md": b"---\nkind: rule\ntitle: Do\nrationale: why\n---\nx\n",
     })  # fmt: skip
     (notes / "link.md").symlink_to(notes / "carts.md")
-    done = world.library.admin.import_file(notes, "markdown", project="shop")
+    done = import_bundle.import_file(world.library, notes, "markdown", project="shop")
     assert sorted((one.kind.value, one.title) for one in done.written) == [("doc", "Carts"), ("lesson", "Seen")]
     assert [where for where, _ in done.skipped] == ["bin.md"]
     assert [one.title for one in done.queued] == ["Do"]
     assert world.commits()[0] == "Import 2 entries from notes"
-    assert world.library.admin.validate().problems == ()
-    again = world.library.admin.import_file(notes, "markdown", project="shop")
+    assert validating.validate(world.library).problems == ()
+    again = import_bundle.import_file(world.library, notes, "markdown", project="shop")
     assert (again.written, again.queued, again.unchanged) == ((), (), 3)
 
 
@@ -290,13 +294,13 @@ def test_instructions_of_a_code_repository_become_proposals(world: World, tmp_pa
         ".cursor/rules/db.mdc": b"---\nglobs: *.sql\n---\n# Transactions\n\nUse them.\n",
         "src/AGENTS.md": b"# Not this one\n\nx\n",
     })  # fmt: skip
-    done = world.library.admin.import_file(tmp_path / "code", "agents-md")
+    done = import_bundle.import_file(world.library, tmp_path / "code", "agents-md")
     assert sorted(one.title for one in done.queued) == ["Build", "Transactions"]
     assert world.status() == ""
     assert world.titles() == []
-    folder = world.library.admin.import_file(tmp_path / "code/.cursor/rules", "agents-md")
+    folder = import_bundle.import_file(world.library, tmp_path / "code/.cursor/rules", "agents-md")
     assert (folder.queued, folder.unchanged) == ((), 1)
-    file = world.library.admin.import_file(tmp_path / "code/AGENTS.md", "agents-md")
+    file = import_bundle.import_file(world.library, tmp_path / "code/AGENTS.md", "agents-md")
     assert (file.queued, file.unchanged) == ((), 1)
 
 
@@ -304,45 +308,45 @@ def test_rules_in_force_go_between_markers_and_nothing_else_changes(world: World
     file = tmp_path / "AGENTS.md"
     file.write_bytes(b"# Mine\r\n\r\n<!-- >>> ai-lessons >>> -->\r\nprotocol\r\n<!-- <<< ai-lessons <<< -->\r\n")
     mine = file.read_bytes()
-    admin = world.library.admin
-    assert admin.export_file(file, "agents-md").files == ((str(file), "not there"),)
+    library = world.library
+    assert porting_export.export_file(library, file, "agents-md").files == ((str(file), "not there"),)
     rule_id = approved(world)
-    waiting = world.library.contribute.suggest_rule(draft(title="Only proposed"))
-    done = admin.export_file(file, "agents-md")
+    waiting = suggesting.suggest_rule(world.library, draft(title="Only proposed"))
+    done = porting_export.export_file(library, file, "agents-md")
     assert (done.rules, file.read_bytes().startswith(mine)) == (1, True)
     assert b"### Ask before deploying (R-" in file.read_bytes()
     assert b"Only proposed" not in file.read_bytes()
-    assert admin.export_file(file, "agents-md").files[0][1] == "already there"
-    admin.approve_rule(waiting.handle)
-    assert admin.export_file(file, "agents-md").files[0][1] == "brought up to date"
-    back = world.library.admin.import_file(file, "agents-md")
+    assert porting_export.export_file(library, file, "agents-md").files[0][1] == "already there"
+    rule_review.approve_rule(library, waiting.handle)
+    assert porting_export.export_file(library, file, "agents-md").files[0][1] == "brought up to date"
+    back = import_bundle.import_file(world.library, file, "agents-md")
     assert [one.title for one in back.queued] == []
     for one in (rule_id, waiting.id):
-        admin.approve_rule(world.library.contribute.propose_removal(one).branch)
-    assert admin.export_file(file, "agents-md").files[0][1] == "taken out"
+        rule_review.approve_rule(library, suggesting.propose_removal(world.library, one).branch)
+    assert porting_export.export_file(library, file, "agents-md").files[0][1] == "taken out"
     assert file.read_bytes() == mine
 
 
 def test_a_folder_of_rules_follows_what_is_in_force(world: World, tmp_path: Path) -> None:
     folder = tmp_path / ".claude/rules"
     rule_id = approved(world)
-    admin = world.library.admin
-    ((name, said),) = admin.export_file(folder, "claude-rules").files
+    library = world.library
+    ((name, said),) = porting_export.export_file(library, folder, "claude-rules").files
     assert (said, Path(name).parent) == ("written", folder)
     put(folder, {"mine.md": b"mine\n", "ai-lessons-like.md": b"mine too\n"})
-    assert [said for _, said in admin.export_file(folder, "claude-rules").files] == [
+    assert [said for _, said in porting_export.export_file(library, folder, "claude-rules").files] == [
         "already there",
         "left alone, it is not ours",
     ]
-    admin.approve_rule(world.library.contribute.propose_removal(rule_id).branch)
-    admin.export_file(folder, "claude-rules")
+    rule_review.approve_rule(library, suggesting.propose_removal(world.library, rule_id).branch)
+    porting_export.export_file(library, folder, "claude-rules")
     assert sorted(one.name for one in folder.iterdir()) == ["ai-lessons-like.md", "mine.md"]
 
 
 def test_an_entry_that_links_wrong_kinds_is_left_out_and_named(world: World, tmp_path: Path) -> None:
     put(tmp_path / "in/p/lessons", {"a.md": lesson(IDS[0], "One", links=f"\n  - has_doc: {IDS[1]}").encode()})
     put(tmp_path / "in/p/lessons", {"b.md": lesson(IDS[1], "Two", links=f"\n  - related_to: {IDS[0]}").encode()})
-    done = world.library.admin.import_file(tmp_path / "in", "markdown")
+    done = import_bundle.import_file(world.library, tmp_path / "in", "markdown")
     assert [one.title for one in done.written] == ["Two"]
     ((where, why),) = done.skipped
     assert where == "p/lessons/a.md"
@@ -350,23 +354,23 @@ def test_an_entry_that_links_wrong_kinds_is_left_out_and_named(world: World, tmp
 
 
 def test_what_cannot_be_imported_says_why(world: World, tmp_path: Path) -> None:
-    admin = world.library.admin
+    library = world.library
     with pytest.raises(NotFound):
-        admin.import_file(tmp_path / "gone.json", "groove")
+        import_bundle.import_file(library, tmp_path / "gone.json", "groove")
     (tmp_path / "k.json").write_text('{"version": 1, "learnings": [1]}')
     with pytest.raises(InvalidEntry, match="learning 1: not an object"):
-        admin.import_file(tmp_path / "k.json", "groove")
+        import_bundle.import_file(library, tmp_path / "k.json", "groove")
     with pytest.raises(UsageError, match="says itself"):
-        admin.import_file(tmp_path / "k.json", "groove", project="x")
+        import_bundle.import_file(library, tmp_path / "k.json", "groove", project="x")
     with pytest.raises(UsageError, match="no form"):
-        admin.export_file(tmp_path / "x", "xml")
+        porting_export.export_file(library, tmp_path / "x", "xml")
     with pytest.raises(UsageError, match="written into files"):
-        admin.export_file(None, "agents-md")
+        porting_export.export_file(library, None, "agents-md")
     (tmp_path / "empty").mkdir()
     with pytest.raises(InvalidEntry, match="no Markdown"):
-        admin.import_file(tmp_path / "empty", "markdown")
+        import_bundle.import_file(library, tmp_path / "empty", "markdown")
     with pytest.raises(InvalidEntry, match="no instructions"):
-        admin.import_file(tmp_path / "empty", "agents-md")
+        import_bundle.import_file(library, tmp_path / "empty", "agents-md")
     world.write(".ai-lessons/config.yaml", "format: 2\n")
     with pytest.raises(UnsupportedRepository):
-        admin.import_file(tmp_path / "k.json", "groove")
+        import_bundle.import_file(library, tmp_path / "k.json", "groove")

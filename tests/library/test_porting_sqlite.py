@@ -9,6 +9,9 @@ import pytest
 
 from ai_lessons.errors import InvalidEntry
 from ai_lessons.knowledge.entries import Kind
+from ai_lessons.library import browsing
+from ai_lessons.library.porting import import_bundle
+from ai_lessons.library.rules import rule_review
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,7 +66,7 @@ def database(tmp_path: Path) -> Path:
 
 def test_everything_of_it_arrives(world: World, database: Path) -> None:
     before = database.read_bytes()
-    done = world.library.admin.import_file(database, "ai-lessons-sqlite")
+    done = import_bundle.import_file(world.library, database, "ai-lessons-sqlite")
     assert sorted(one.title for one in done.written) == [
         "An old one", "Kept", "PUT replaces the workflow", "Update", "Workflows API",
     ]  # fmt: skip
@@ -71,8 +74,8 @@ def test_everything_of_it_arrives(world: World, database: Path) -> None:
     assert sorted(reason for _, reason in done.skipped) == [
         "it has no title", "it leads nowhere, or means nothing",
     ]  # fmt: skip
-    recall = world.library.recall
-    lesson = recall.show(LESSON)
+    library = world.library
+    lesson = browsing.show(library, LESSON)
     assert lesson.entry.tags == ("jira-api", "workflows")
     assert {key: lesson.frontmatter[key] for key in ("confidence", "source", "created", "contexts")} == {
         "confidence": "high", "source": "tested", "created": "2025-05-01T10:00:00Z", "contexts": ["jira cloud"],
@@ -81,13 +84,13 @@ def test_everything_of_it_arrives(world: World, database: Path) -> None:
         ("has_doc", "Workflows API"),
         ("supersedes", "An old one"),
     }
-    assert recall.show(DOC).entry.path == "jira-api/docs/v3/WorkflowsApi.md"
-    script = recall.show(SCRIPT)
+    assert browsing.show(library, DOC).entry.path == "jira-api/docs/v3/WorkflowsApi.md"
+    script = browsing.show(library, SCRIPT)
     assert (script.entry.path, script.code) == ("jira-api/scripts/shared/up.sh", "#!/bin/sh\n")
     assert (world.root / script.entry.path).stat().st_mode & 0o100
     (kept,) = [one for one in done.written if one.title == "Kept"]
-    assert recall.show(kept.id).frontmatter["path"] == "/opt/kept.sh"
-    (pending,) = world.library.admin.pending_rules()
+    assert browsing.show(library, kept.id).frontmatter["path"] == "/opt/kept.sh"
+    (pending,) = rule_review.pending_rules(world.library)
     assert "has_script" in pending.diff
     assert world.commits()[0] == "Import 5 entries from knowledge.db"
     assert database.read_bytes() == before
@@ -95,10 +98,10 @@ def test_everything_of_it_arrives(world: World, database: Path) -> None:
 
 
 def test_twice_adds_nothing_and_two_clones_agree_on_ids(world: World, database: Path) -> None:
-    first = world.library.admin.import_file(database, "ai-lessons-sqlite", dry_run=True)
-    done = world.library.admin.import_file(database, "ai-lessons-sqlite")
+    first = import_bundle.import_file(world.library, database, "ai-lessons-sqlite", dry_run=True)
+    done = import_bundle.import_file(world.library, database, "ai-lessons-sqlite")
     assert [one.id for one in first.written] == [one.id for one in done.written]
-    again = world.library.admin.import_file(database, "ai-lessons-sqlite")
+    again = import_bundle.import_file(world.library, database, "ai-lessons-sqlite")
     assert (again.written, again.queued, again.unchanged) == ((), (), 6)
 
 
@@ -108,7 +111,7 @@ def test_what_stands_only_in_its_log_is_read_too(world: World, database: Path) -
     db.execute("INSERT INTO lessons (id, title) VALUES ('99', 'In the log')")
     db.commit()
     before = database.read_bytes()
-    done = world.library.admin.import_file(database, "ai-lessons-sqlite")
+    done = import_bundle.import_file(world.library, database, "ai-lessons-sqlite")
     assert "In the log" in [one.title for one in done.written]
     assert database.read_bytes() == before
     db.close()
@@ -122,7 +125,7 @@ def test_a_damaged_database_is_a_clear_error_or_what_is_left_of_it(world: World,
         "pages": data[:8192] + b"\xa5" * (len(data) - 8192),
     }[damage])  # fmt: skip
     with pytest.raises(InvalidEntry, match=r"knowledge\.db:0: (not a SQLite database|the database cannot be read)"):
-        world.library.admin.import_file(database, "ai-lessons-sqlite")
+        import_bundle.import_file(world.library, database, "ai-lessons-sqlite")
     assert world.status() == ""
 
 
@@ -132,7 +135,7 @@ def test_views_and_virtual_tables_are_not_asked(world: World, tmp_path: Path) ->
         db.execute(f"CREATE VIEW lessons AS {endless}")
     db.close()
     with pytest.raises(InvalidEntry, match="no database of ai-lessons"):
-        world.library.admin.import_file(tmp_path / "hostile.db", "ai-lessons-sqlite")
+        import_bundle.import_file(world.library, tmp_path / "hostile.db", "ai-lessons-sqlite")
 
 
 def test_a_table_that_computes_its_columns_without_end_is_cut_off(
@@ -145,7 +148,7 @@ def test_a_table_that_computes_its_columns_without_end_is_cut_off(
         db.executemany("INSERT INTO lessons VALUES (?, 'x')", [(str(n),) for n in range(10_000)])
     db.close()
     with pytest.raises(InvalidEntry, match="interrupted"):
-        world.library.admin.import_file(tmp_path / "slow.db", "ai-lessons-sqlite")
+        import_bundle.import_file(world.library, tmp_path / "slow.db", "ai-lessons-sqlite")
 
 
 def test_paths_of_a_hostile_database_stay_inside(world: World, database: Path) -> None:
@@ -156,7 +159,7 @@ def test_paths_of_a_hostile_database_stay_inside(world: World, database: Path) -
         db.execute("INSERT INTO resource_versions VALUES (?, '../..')", (DOC,))
         db.execute("DELETE FROM resource_versions WHERE version = 'v3'")
     db.close()
-    done = world.library.admin.import_file(database, "ai-lessons-sqlite")
+    done = import_bundle.import_file(world.library, database, "ai-lessons-sqlite")
     paths = [one.path for one in done.written if one.kind is Kind.DOC]
     assert all(path.startswith("hooks/docs/") and ".." not in path.split("/") for path in paths)
     assert world.status() == ""

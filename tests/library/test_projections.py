@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import StorageFailed
+from ai_lessons.library import browsing, editing
+from ai_lessons.library import searching as searching_jobs
 from ai_lessons.library.answers import Query
+from ai_lessons.library.sharing import recovering
 from library.world import DOC, LESSON, lesson
 
 if TYPE_CHECKING:
@@ -26,16 +29,17 @@ CHILD = """
 import json, sys
 from pathlib import Path
 from ai_lessons.library.answers import Query
-from ai_lessons.library.writes import LessonDraft
-from ai_lessons.library.wiring import open_library
+from ai_lessons.library.reports import LessonDraft
+from ai_lessons.library import editing, searching
+from ai_lessons.library.opened import Library
 from library.world import options
 root, folder, job, count = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 found = []
 for number in range(count):
-    with open_library(root, options(folder)) as library:
+    with Library(root, options(folder)) as library:
         if job == "write":
-            library.contribute.add_lesson(LessonDraft(f"lesson {sys.argv[5]} {number}", "about pomology"))
-        answer = library.recall.search(Query("pomology", limit=1000))
+            editing.add_lesson(library, LessonDraft(f"lesson {sys.argv[5]} {number}", "about pomology"))
+        answer = searching.search(library, Query("pomology", limit=1000))
         found.append(len(answer.lessons) + len(answer.docs))
 print(json.dumps(found))
 """
@@ -59,14 +63,14 @@ def finished(process: subprocess.Popen[str]) -> list[int]:
 def test_deleting_the_projections_costs_a_rebuild_and_nothing_else(world: World, embedder: CountingEmbedder) -> None:
     made = world.add("Orchards", "pruning apple trees")
     world.write("notes/a.md", "# Cellars\n\nracking wine\n")
-    before = [light.id for light in world.library.recall.list().entries]
+    before = [light.id for light in browsing.list_entries(world.library).entries]
     assert world.found("apple trees")[0] == "Orchards"
     asked = list(embedder.asked)
     world.library.close()
     shutil.rmtree(world.root / ".git/ai-lessons")
-    library = world.fresh().recall
-    assert [light.id for light in library.list().entries] == before
-    answer = library.search(Query("apple trees"))
+    library = world.fresh()
+    assert [light.id for light in browsing.list_entries(library).entries] == before
+    answer = searching_jobs.search(library, Query("apple trees"))
     assert answer.lessons[0].entry.handle == made.handle
     assert answer.notes == ()
     assert embedder.asked == asked
@@ -92,7 +96,7 @@ def test_a_damaged_projection_is_made_anew(world: World, part: str) -> None:
     assert files
     for file in files:
         file.write_bytes(b"nonsense" * 100)
-    answer = world.fresh().recall.search(Query("apple"))
+    answer = searching_jobs.search(world.fresh(), Query("apple"))
     assert [hit.entry.title for hit in answer.lessons] == ["Orchards"]
     assert any("damaged" in note or "rebuilt" in note for note in answer.notes), answer.notes
 
@@ -104,9 +108,9 @@ def test_a_move_a_new_tag_and_a_branch_embed_nothing(world: World, embedder: Cou
     assert set(world.found("apple wine")) == {"PUT replaces the workflow", "Cellars"}
     asked = list(embedder.asked)
     assert len(asked) == 2
-    world.library.contribute.update(LESSON, add_tags=["fruit"])
-    world.library.contribute.update(LESSON, project="garden")
-    world.library.contribute.update(DOC, versions=["v1", "v2"])
+    editing.update(world.library, LESSON, add_tags=["fruit"])
+    editing.update(world.library, LESSON, project="garden")
+    editing.update(world.library, DOC, versions=["v1", "v2"])
     (world.root / "garden/lessons/a.md").rename(world.root / "garden/lessons/renamed.md")
     assert world.found("apple", tags=["fruit"], project="garden") == ["PUT replaces the workflow"]
     world.commit("moved")
@@ -115,7 +119,7 @@ def test_a_move_a_new_tag_and_a_branch_embed_nothing(world: World, embedder: Cou
     git(world.root, "switch", "-q", "main")
     assert [hit.entry.path for hit in world.search("apple").lessons] == ["garden/lessons/renamed.md"]
     assert embedder.asked == asked
-    world.library.contribute.update(LESSON, content="grafting apple trees")
+    editing.update(world.library, LESSON, content="grafting apple trees")
     assert world.found("grafting")[0] == "PUT replaces the workflow"
     assert len(embedder.asked) == 3
 
@@ -123,23 +127,23 @@ def test_a_move_a_new_tag_and_a_branch_embed_nothing(world: World, embedder: Cou
 def test_a_text_that_another_repository_of_this_user_has_is_not_embedded_again(
     world: World, embedder: CountingEmbedder, git: Git, tmp_path: Path
 ) -> None:
-    from ai_lessons.library.wiring import open_library
+    from ai_lessons.library.opened import Library
 
     world.write("p/lessons/a.md", lesson(body="pruning apple trees\n"))
     world.commit()
     world.found("apple")
     git(tmp_path, "clone", "-q", str(world.root), str(tmp_path / "clone"))
-    with open_library(tmp_path / "clone", world.options) as library:
-        assert library.recall.search(Query("apple")).notes == ()
+    with Library(tmp_path / "clone", world.options) as library:
+        assert searching_jobs.search(library, Query("apple")).notes == ()
     assert len(embedder.asked) == 1
 
 
 def test_nothing_changed_reads_no_file_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.write("p/lessons/a.md", lesson())
     library = world.library
-    library.recall.list()
+    browsing.list_entries(library)
     read: list[str] = []
-    store = library._parts.store
+    store = library.primary.store
     usual = store.read
 
     def counted(path: str, *limit: int) -> bytes:
@@ -150,13 +154,13 @@ def test_nothing_changed_reads_no_file_again(world: World, monkeypatch: pytest.M
     # a file is looked at again while it is so fresh that another change might have left the same time
     for _ in range(40):
         read.clear()
-        library.recall.list()
+        browsing.list_entries(library)
         if "p/lessons/a.md" not in read:
             break
         time.sleep(0.25)
     assert "p/lessons/a.md" not in read
-    library.recall.tags()
-    library.recall.show(LESSON)
+    browsing.tags(library)
+    browsing.show(library, LESSON)
     assert read.count("p/lessons/a.md") == 1
 
 
@@ -174,7 +178,7 @@ def test_two_processes_write_at_once_and_nothing_is_lost(world: World, git: Git)
     writing = [child(world, "write", 6, name) for name in "ab"]
     for process in writing:
         finished(process)
-    world.library.admin.save()
+    recovering.save(world.library)
     assert set(world.titles()) == {f"lesson {name} {n}" for name in "ab" for n in range(6)}
     assert set(world.found("pomology", limit=50)) == set(world.titles())
     assert len(world.commits()) == 13
@@ -185,7 +189,7 @@ def test_two_processes_write_at_once_and_nothing_is_lost(world: World, git: Git)
 def test_the_index_can_live_elsewhere(world: World, tmp_path: Path) -> None:
     library = world.fresh(index_dir=str(tmp_path / "elsewhere"))
     world.write("notes/a.md", "# A\n\npomology\n")
-    assert library.recall.search(Query("pomology")).docs
+    assert searching_jobs.search(library, Query("pomology")).docs
     assert (tmp_path / "elsewhere").is_dir()
     assert not (world.root / ".git/ai-lessons/index").exists()
 
@@ -194,14 +198,14 @@ def test_a_cache_that_cannot_be_written_is_named(world: World, tmp_path: Path) -
     (tmp_path / "blocked").write_text("a file in the way\n")
     world.write("notes/a.md", "# A\n\npomology\n")
     with pytest.raises(StorageFailed, match="blocked"):
-        world.fresh(cache_dir=tmp_path / "blocked" / "cache").recall.search(Query("pomology"))
+        searching_jobs.search(world.fresh(cache_dir=tmp_path / "blocked" / "cache"), Query("pomology"))
 
 
 def test_a_write_leaves_the_catalog_to_whoever_reads_next(world: World) -> None:
     world.add("Known before")
-    world.library.recall.list()
-    before = world.library._parts.catalog.generation
+    browsing.list_entries(world.library)
+    before = world.library.primary.catalog.generation
     made = world.add("Written since")
-    assert world.library._parts.catalog.generation == before
-    assert made.id in [entry.id for entry in world.library.recall.list().entries]
-    assert world.library._parts.catalog.generation > before
+    assert world.library.primary.catalog.generation == before
+    assert made.id in [entry.id for entry in browsing.list_entries(world.library).entries]
+    assert world.library.primary.catalog.generation > before

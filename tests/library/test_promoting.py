@@ -11,10 +11,13 @@ from ai_lessons.knowledge import markdown
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.evaluation import Recommendation
 from ai_lessons.learning.events import HELPFUL
+from ai_lessons.library import browsing, editing, importing, lesson_writing, refreshing, validating
 from ai_lessons.library.options import TierPlace
+from ai_lessons.library.promotion import promoting
 from ai_lessons.library.promotion.promoting import Promoted, PromotionRequest, promote
+from ai_lessons.library.reports import LessonDraft, ResourceDraft
+from ai_lessons.library.rules import rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
-from ai_lessons.library.writes import LessonDraft, ResourceDraft
 from library.test_governing import ACME, BETA, Company
 from library.world import LESSON, options
 
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 
     from conftest import Git
 
-BODY = "Seen twice with version 9.12 of the server, at http://buildbox:8080/job, by GET and PUT of one workflow.\n"
+BODY = "Seen twice with version 9.12 of the server, by lena@shop.dev, by GET and PUT of one workflow.\n"
 CODE = f"{BODY}\n```sh\ncurl -X PUT db.acme.internal\n```\n"
 KEY = "AKIA" + "Q7ZJ4R2MXP5KTN3W"
 
@@ -40,12 +43,12 @@ def company(tmp_path: Path, git: Git, closing: ExitStack) -> Company:
 def add(company: Company, tier: str = "project", title: str = "PUT replaces all", **more: Any) -> str:
     with company.library(writes=tier) as library:
         more = {"content": BODY, "source": "tested", "confidence": "high", **more}
-        return library.contribute.add_lesson(LessonDraft(title, **more)).id
+        return editing.add_lesson(library, LessonDraft(title, **more)).id
 
 
 def go(company: Company, ref: str, to: str, *, here: str = "", writes: str = "project", **how: Any) -> Promoted:
     with company.library(here=here, writes=writes) as library:
-        return library.contribute.promote(ref, to, PromotionRequest(**how))
+        return promoting.promote(library, ref, to, PromotionRequest(**how))
 
 
 def text_at(company: Company, tier: str, path: str) -> str:
@@ -81,8 +84,8 @@ class TestACopy:
     def test_it_is_valid_there_and_found(self, company: Company) -> None:
         go(company, add(company), "user")
         with company.library(writes="user") as library:
-            assert library.admin.validate([]).problems == ()
-            assert "PUT replaces all" in [one.title for one in library.recall.list().entries]
+            assert validating.validate(library, []).problems == ()
+            assert "PUT replaces all" in [one.title for one in browsing.list_entries(library).entries]
 
     def test_the_way_back_is_a_copy_too(self, company: Company) -> None:
         done = go(company, add(company, "user"), "project")
@@ -104,7 +107,7 @@ class TestACopy:
         lesson = add(company)
         go(company, lesson, "user")
         with company.library() as library:
-            library.contribute.update(lesson, content="Seen three times by now, with version 9.13.\n")
+            editing.update(library, lesson, content="Seen three times by now, with version 9.13.\n")
         again = go(company, lesson, "user")
         assert again.outcome == "copied"
         assert again.report.findings[0].message.startswith("much like L-")
@@ -123,12 +126,12 @@ class TestACopy:
         lesson = add(company, confidence="low")
         with company.library() as library:
             for _ in range(8):
-                library.contribute.feedback(lesson, HELPFUL)
-            stood = library.recall.show(lesson).usage
+                editing.feedback(library, lesson, HELPFUL)
+            stood = browsing.show(library, lesson).usage
         done = go(company, lesson, "user")
         assert done.written is not None
         with company.library(writes="user") as library:
-            usage = library.recall.show(done.written.id).usage
+            usage = browsing.show(library, done.written.id).usage
         assert stood is not None
         assert usage is not None
         assert (usage.times_helpful, usage.alpha + usage.beta) == (0, 2.0)
@@ -146,7 +149,7 @@ class TestACopy:
     def test_what_was_said_of_the_original_alone_stays_behind(self, company: Company) -> None:
         lesson = add(company)
         with company.library() as library:
-            path = library.recall.show(lesson).entry.path
+            path = browsing.show(library, lesson).entry.path
         file = company.root("project") / path
         file.write_text(
             file.read_text().replace(
@@ -164,7 +167,7 @@ class TestACopy:
             script.chmod(0o755)
             with company.library() as library:
                 draft = ResourceDraft(Kind.SCRIPT, [str(script)], f"Update {place}", project="jira", in_place=place)
-                made = library.contribute.add_resources(draft).written[0]
+                made = importing.add_resources(library, draft).written[0]
             done = go(company, made.id, "user")
             assert done.written is not None
             file = company.root("user") / done.written.path
@@ -188,7 +191,7 @@ class TestACopy:
         doc.write_text(f"# API\n\n{BODY * 3}")
         with company.library() as library:
             draft = ResourceDraft(Kind.DOC, [str(doc)], versions=["v3"], project="jira")
-            made = library.contribute.add_resources(draft).written[0]
+            made = importing.add_resources(library, draft).written[0]
         done = go(company, made.id, "user")
         assert done.written is not None
         assert done.written.path == "jira/docs/v3/api.md"
@@ -197,7 +200,7 @@ class TestACopy:
         assert said["source_path"] == str(doc)
         doc.write_text(doc.read_text() + "More.\n")
         with company.library() as library:
-            library.contribute.refresh([made.id])
+            refreshing.refresh(library, [made.id])
         again = go(company, made.id, "user")
         assert again.written is not None
         assert again.written.path == f"jira/docs/v3/api-{again.written.id[-6:].lower()}.md"
@@ -219,17 +222,17 @@ class TestACopy:
 class TestARule:
     def test_it_becomes_a_proposal_wherever_it_goes(self, company: Company) -> None:
         with company.library() as library:
-            made = library.contribute.suggest_rule(RuleDraft("GET before PUT", "PUT replaces all of it."))
-            library.admin.approve_rule(made.id)
+            made = suggesting.suggest_rule(library, RuleDraft("GET before PUT", "PUT replaces all of it."))
+            rule_review.approve_rule(library, made.id)
         done = go(company, made.id, "user")
         assert (done.outcome, done.written) == ("proposed", None)
         assert done.suggested is not None
         assert done.suggested.branch.startswith("rules/R-")
         with company.library(writes="user") as library:
             with pytest.raises(NotFound):
-                library.recall.show(done.suggested.id)
-            library.admin.approve_rule(done.suggested.branch)
-            assert library.recall.show(done.suggested.id).frontmatter["source"]["original"] == made.id
+                browsing.show(library, done.suggested.id)
+            rule_review.approve_rule(library, done.suggested.branch)
+            assert browsing.show(library, done.suggested.id).frontmatter["source"]["original"] == made.id
         assert go(company, made.id, "user").outcome == "present"
 
 
@@ -240,11 +243,11 @@ class TestToAnEnterprise:
         assert done.outcome == "proposed"
         assert done.suggested is not None
         with company.library(writes=ACME, here=ACME) as library:
-            (waiting,) = library.admin.pending_rules()
+            (waiting,) = rule_review.pending_rules(library)
             assert waiting.report.startswith("Reason: three teams asked\n\nEvaluation: revise\n")
-            assert "- warning, specificity: host: buildbox (global/lessons/" in waiting.report
-            library.admin.approve_rule(waiting.branch)
-            assert library.recall.show(waiting.id).entry.title == "PUT replaces all"
+            assert "- warning, specificity: e-mail address: lena@shop.dev (global/lessons/" in waiting.report
+            rule_review.approve_rule(library, waiting.branch)
+            assert browsing.show(library, waiting.id).entry.title == "PUT replaces all"
         assert f"Promoted-from: project {lesson}" in company.git(company.root(ACME), "log", "-3", "--format=%B")
 
     def test_the_same_is_not_proposed_twice_nor_once_it_is_there(self, company: Company) -> None:
@@ -264,21 +267,21 @@ class TestToAnEnterprise:
         first = go(company, lesson, ACME)
         assert first.suggested is not None
         with company.library(writes=ACME) as library:
-            library.admin.reject_rule(first.suggested.branch, reason="too narrow")
+            rule_review.reject_rule(library, first.suggested.branch, reason="too narrow")
         again = go(company, lesson, ACME)
         assert again.suggested is not None
         assert any("the same was rejected" in one and "too narrow" in one for one in again.suggested.warnings)
 
     def test_its_generic_form_names_nobody(self, company: Company) -> None:
         lesson = add(
-            company, title="PUT at buildbox: person said so", content=CODE, project="shop", tags=("shop", "put")
+            company, title="PUT by lena@shop.dev: person said so", content=CODE, project="shop", tags=("shop", "put")
         )
         done = go(company, lesson, ACME, generic=True, names=["9.12"], yes=True)
         assert done.suggested is not None
         text = company.git(company.root(ACME), "show", f"{done.suggested.branch}:{done.suggested.path}")
         assert "(code left out)" in text
         assert done.suggested.path.startswith("global/lessons/")
-        for word in ("buildbox", "acme.internal", "shop", "9.12", "project:"):
+        for word in ("lena@", "acme.internal", "shop", "9.12", "project:"):
             assert word not in text
         said = markdown.parse(text).fields
         assert (said["tags"], said["source"]["from_scope"]) == (["put"], "global")
@@ -361,7 +364,7 @@ class TestPolicies:
     def test_a_script_has_no_generic_form(self, company: Company, tmp_path: Path) -> None:
         (tmp_path / "x.sh").write_text("#!/bin/sh\necho x\n")
         with company.library() as library:
-            made = library.contribute.add_resources(ResourceDraft(Kind.SCRIPT, [str(tmp_path / "x.sh")])).written[0]
+            made = importing.add_resources(library, ResourceDraft(Kind.SCRIPT, [str(tmp_path / "x.sh")])).written[0]
         with pytest.raises(Refused, match="has no form without code"):
             go(company, made.id, ACME, generic=True)
 
@@ -390,7 +393,7 @@ class TestWhatIsRefused:
     def test_a_lesson_that_is_wrong(self, company: Company) -> None:
         lesson = add(company)
         with company.library() as library:
-            library.lessons.wrong(lesson, "it does not", by="user")
+            lesson_writing.wrong(library, lesson, "it does not", by="user")
         with pytest.raises(Conflict, match="marked wrong"):
             go(company, lesson, "user")
 

@@ -10,7 +10,10 @@ import pytest
 
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.knowledge.reading import read_entry
+from ai_lessons.library import browsing, provenance
+from ai_lessons.library.rules import rule_audit, rule_count, rule_review
 from ai_lessons.library.rules.proposing import propose_entry, propose_release
+from ai_lessons.library.sharing import syncing
 from library.world import DOC, LESSON, NOW, OTHER, SCRIPT, World, lesson, options
 
 if TYPE_CHECKING:
@@ -52,7 +55,7 @@ def propose(world: World, files: dict[str, str | None] | None = None, **more: ob
     wanted = {PATH: lesson()} if files is None else files
     data = {path: None if text is None else text.encode() for path, text in wanted.items()}
     said = more.pop("said", None) or entry(*next((p, t) for p, t in wanted.items() if t is not None))
-    parts = world.fresh()._parts
+    parts = world.fresh().primary
     return propose_entry(parts, said, data, "Propose lesson: PUT replaces the workflow", **more)  # type: ignore[arg-type]
 
 
@@ -69,7 +72,7 @@ def by_hand(world: World, branch: str, files: dict[str, str | None], base: str =
 
 
 def waiting(world: World) -> tuple[Pending, ...]:
-    return world.fresh().admin.pending_rules()
+    return rule_review.pending_rules(world.fresh())
 
 
 def test_a_proposed_lesson_waits_on_a_branch_and_is_found_by_nobody(world: World) -> None:
@@ -77,7 +80,7 @@ def test_a_proposed_lesson_waits_on_a_branch_and_is_found_by_nobody(world: World
     made = propose(world, report="# Evaluation\n\nNo secrets.\n", trailers=[("Promoted-from", "project")])
     assert (made.branch, made.handle, made.warnings) == (BRANCH, "L-8F3K2A", ())
     assert (world.git(world.root, "rev-parse", "main"), world.status()) == before
-    assert world.fresh().recall.list().entries[0].title == "A"
+    assert browsing.list_entries(world.fresh()).entries[0].title == "A"
     message = world.git(world.root, "log", "-1", "--format=%B", BRANCH)
     assert message.strip() == (
         "Propose lesson: PUT replaces the workflow\n\n# Evaluation\n\nNo secrets.\n\n"
@@ -96,26 +99,26 @@ def test_what_waits_says_its_kind_its_change_and_its_report(world: World) -> Non
     )
     assert (one.added, one.conflicts, one.similar) == (7, (), ())
     assert "+Seen twice." in one.diff
-    assert world.fresh().admin.pending_count() == 1
+    assert rule_count.pending_count(world.fresh()) == 1
 
 
 def test_an_approved_lesson_is_listed_at_once_and_the_merge_says_who_took_it(world: World) -> None:
     propose(world)
-    done = world.fresh().admin.approve_rule("L-8F3K2A")
+    done = rule_review.approve_rule(world.fresh(), "L-8F3K2A")
     assert (done.path, done.notes) == (PATH, ())
     assert world.git(world.root, "log", "-1", "--format=%s|%(trailers)|%an", done.commit) == (
         f"Approve lesson: PUT replaces the workflow|Proposal: {BRANCH}\nEntry: {LESSON}\n|Human"
     )
     assert len(world.git(world.root, "log", "-1", "--format=%P", "main").split()) == 2
     assert world.titles(kinds=["lesson"]) == ["PUT replaces the workflow"]
-    assert (world.status(), waiting(world), world.fresh().admin.pending_count()) == ("", (), 0)
+    assert (world.status(), waiting(world), rule_count.pending_count(world.fresh())) == ("", (), 0)
     assert BRANCH not in world.git(world.root, "branch")
 
 
 @pytest.mark.parametrize("name", ["L-8F3K2A", "8f3k2a", LESSON, BRANCH, PATH])
 def test_a_proposal_of_a_lesson_answers_to_many_names(world: World, name: str) -> None:
     propose(world)
-    assert world.fresh().admin.reject_rule(name).id == LESSON
+    assert rule_review.reject_rule(world.fresh(), name).id == LESSON
 
 
 def test_an_edit_and_a_removal_of_what_is_there_are_told_apart_and_taken(world: World) -> None:
@@ -124,11 +127,11 @@ def test_an_edit_and_a_removal_of_what_is_there_are_told_apart_and_taken(world: 
     propose(world, {PATH: lesson(body="Seen thrice.\n")})
     (one,) = waiting(world)
     assert (one.change, one.added, one.removed) == ("edit", 1, 1)
-    world.fresh().admin.approve_rule("L-8F3K2A")
+    rule_review.approve_rule(world.fresh(), "L-8F3K2A")
     assert world.read(PATH) == lesson(body="Seen thrice.\n")
     propose(world, {PATH: None}, said=entry())
     assert waiting(world)[0].change == "removal"
-    world.fresh().admin.approve_rule("L-8F3K2A")
+    rule_review.approve_rule(world.fresh(), "L-8F3K2A")
     assert not (world.root / PATH).exists()
 
 
@@ -140,33 +143,33 @@ def test_a_script_comes_with_its_side_file_and_stays_a_program(world: World) -> 
     assert (one.kind, one.handle, one.path, one.conflicts) == ("script", "S-9XW2RB", script, ())
     assert "+echo put" in one.diff
     assert "+How." in one.diff
-    world.fresh().admin.approve_rule("S-9XW2RB")
+    rule_review.approve_rule(world.fresh(), "S-9XW2RB")
     assert os.access(world.root / script, os.X_OK)
     assert world.git(world.root, "ls-tree", "main", script).startswith("100755")
     assert world.status() == ""
     assert world.titles(kinds=["script"]) == ["Put"]
     propose(world, {f"{script}.md": side.replace("How.", "Why.")}, said=said)
     assert (waiting(world)[0].path, waiting(world)[0].title) == (script, "Put")
-    world.fresh().admin.approve_rule("S-9XW2RB")
+    rule_review.approve_rule(world.fresh(), "S-9XW2RB")
     assert (world.read(f"{script}.md"), world.status()) == (side.replace("How.", "Why."), "")
 
 
 def test_a_release_is_proposed_and_taken_as_it_is(world: World) -> None:
-    parts = world.fresh()._parts
+    parts = world.fresh().primary
     made = propose_release(parts, RELEASE_PATH, RELEASE.encode(), "Propose release: PUT", report="Nothing secret.")
     assert made.branch == "proposals/release-RE1EA5-put-replaces-the-workflow"
     (one,) = waiting(world)
     assert (one.kind, one.handle, one.title) == ("release", "release-RE1EA5", "PUT replaces the workflow")
     assert (one.body, one.report) == ("The text that goes out.\n", "Nothing secret.")
     with pytest.raises(UsageError, match="as it is"):
-        world.fresh().admin.edit_proposal(made.branch, lambda old, _: old + "more")
-    done = world.fresh().admin.approve_rule("release-RE1EA5")
+        rule_review.edit_proposal(world.fresh(), made.branch, lambda old, _: old + "more")
+    done = rule_review.approve_rule(world.fresh(), "release-RE1EA5")
     assert (
         world.git(world.root, "log", "-1", "--format=%s", done.commit) == "Approve release: PUT replaces the workflow"
     )
     assert (world.read(RELEASE_PATH), world.status()) == (RELEASE, "")
     with pytest.raises(InvalidEntry, match="is not the record of a release"):
-        propose_release(world.fresh()._parts, PATH, RELEASE.encode(), "x")
+        propose_release(world.fresh().primary, PATH, RELEASE.encode(), "x")
 
 
 def test_a_branch_made_by_hand_is_a_proposal_and_a_plain_merge_takes_it(world: World) -> None:
@@ -196,7 +199,7 @@ def test_a_lesson_that_somebody_changes_meanwhile_is_not_overwritten(world: Worl
     world.commit()
     assert waiting(world)[0].conflicts == (f"{PATH} was changed on main since it was proposed",)
     with pytest.raises(Conflict, match="was changed on main"):
-        world.fresh().admin.approve_rule("L-8F3K2A")
+        rule_review.approve_rule(world.fresh(), "L-8F3K2A")
 
 
 def test_a_rejection_keeps_every_text_and_the_proposal_stays_closed(world: World) -> None:
@@ -204,7 +207,7 @@ def test_a_rejection_keeps_every_text_and_the_proposal_stays_closed(world: World
     files: dict[str, str | None] = {script: "#!/bin/sh\necho put\n", f"{script}.md": side}
     said = entry(script, "#!/bin/sh\necho put\n", side)
     made = propose(world, files, said=said)
-    done = world.fresh().admin.reject_rule("S-9XW2RB", reason="needs a token")
+    done = rule_review.reject_rule(world.fresh(), "S-9XW2RB", reason="needs a token")
     record = world.read(done.record_path)
     assert f"script: {SCRIPT}\n" in record
     assert "echo put" in record
@@ -224,7 +227,7 @@ def test_the_same_proposal_is_not_made_twice_and_another_gets_a_number(world: Wo
     assert other.branch == f"{BRANCH}-2"
     assert waiting(world)[0].conflicts == (f"{BRANCH}-2 proposes something else for this entry",)
     with pytest.raises(NotFound):
-        world.fresh().admin.approve_rule("L-AAAAAA")
+        rule_review.approve_rule(world.fresh(), "L-AAAAAA")
 
 
 def test_an_id_that_stands_elsewhere_already_is_a_fault(world: World) -> None:
@@ -233,7 +236,7 @@ def test_an_id_that_stands_elsewhere_already_is_a_fault(world: World) -> None:
     propose(world)
     assert waiting(world)[0].conflicts == ("the entry stands at shop/lessons/2026-11/here-68f3k2a.md on main already",)
     with pytest.raises(Conflict, match="stands at shop"):
-        world.fresh().admin.approve_rule("L-8F3K2A")
+        rule_review.approve_rule(world.fresh(), "L-8F3K2A")
 
 
 def test_a_move_is_no_such_fault(world: World) -> None:
@@ -241,8 +244,8 @@ def test_a_move_is_no_such_fault(world: World) -> None:
     world.commit()
     propose(world, {"shop/lessons/2026-11/here-68f3k2a.md": None, PATH: lesson()})
     assert waiting(world)[0].conflicts == ()
-    world.fresh().admin.approve_rule("L-8F3K2A")
-    assert [light.path for light in world.fresh().recall.list().entries if light.kind == "lesson"] == [PATH]
+    rule_review.approve_rule(world.fresh(), "L-8F3K2A")
+    assert [light.path for light in browsing.list_entries(world.fresh()).entries if light.kind == "lesson"] == [PATH]
 
 
 @pytest.mark.parametrize(
@@ -253,7 +256,7 @@ def test_a_proposal_that_changes_anything_else_is_named_and_refused(world: World
     by_hand(world, BRANCH, {PATH: lesson(), smuggled: text})
     assert waiting(world)[0].conflicts == (f"it also changes {smuggled}",)
     with pytest.raises(Refused, match="is not only about its entry"):
-        world.fresh().admin.approve_rule("L-8F3K2A")
+        rule_review.approve_rule(world.fresh(), "L-8F3K2A")
     world.git(world.root, "merge", "-q", "--no-ff", "--no-edit", BRANCH)
     assert world.titles(kinds=["rule"]) == []
 
@@ -263,14 +266,14 @@ def test_a_rule_branch_that_changes_a_lesson_is_refused_as_ever(world: World) ->
     by_hand(world, "rules/R-QQQ111-get-first", {"jira/rules/get-first-qqq111.md": rule, PATH: lesson()})
     assert [(one.kind, one.conflicts) for one in waiting(world)] == [("rule", (f"it also changes {PATH}",))]
     with pytest.raises(Refused, match="is not only about its rule"):
-        world.fresh().admin.approve_rule("R-QQQ111")
+        rule_review.approve_rule(world.fresh(), "R-QQQ111")
 
 
 def test_a_lesson_that_says_that_it_is_a_rule_is_not_taken(world: World) -> None:
     by_hand(world, BRANCH, {PATH: lesson().replace("kind: lesson", "kind: rule\nrationale: x")})
     assert "says that it is a rule" in waiting(world)[0].conflicts[0]
     with pytest.raises(Conflict, match="says that it is a rule"):
-        world.fresh().admin.approve_rule("L-8F3K2A")
+        rule_review.approve_rule(world.fresh(), "L-8F3K2A")
 
 
 def test_a_branch_that_does_not_name_its_entry_says_how_to_rename_it(world: World) -> None:
@@ -283,7 +286,7 @@ def test_a_branch_that_does_not_name_its_entry_says_how_to_rename_it(world: Worl
 def test_a_text_that_breaks_the_format_is_not_taken(world: World) -> None:
     by_hand(world, BRANCH, {PATH: lesson().replace("title: PUT replaces the workflow\n", "confidence: perhaps\n")})
     with pytest.raises(InvalidEntry, match="confidence"):
-        world.fresh().admin.approve_rule("L-8F3K2A")
+        rule_review.approve_rule(world.fresh(), "L-8F3K2A")
     by_hand(world, "proposals/D-4T7QZM-x", {"jira/docs/unversioned/x.md": f"---\nid: {DOC}\ntitle: [[[\n---\n"})
     assert sorted(one.kind for one in waiting(world)) == ["doc", "lesson"]
 
@@ -301,11 +304,11 @@ def test_no_report_passes_for_trailers_or_moves_a_terminal(world: World) -> None
 
 def test_a_report_survives_an_edit_of_the_proposal(world: World) -> None:
     made = propose(world, report="No secrets.")
-    edited = world.fresh().admin.edit_proposal(made.branch, lambda old, _: old.replace("twice", "thrice"))
+    edited = rule_review.edit_proposal(world.fresh(), made.branch, lambda old, _: old.replace("twice", "thrice"))
     assert edited is not None
     (one,) = waiting(world)
     assert (one.report, one.commit) == ("No secrets.", edited.commit)
-    world.fresh().admin.approve_rule("L-8F3K2A")
+    rule_review.approve_rule(world.fresh(), "L-8F3K2A")
     assert world.read(PATH) == lesson(body="Seen thrice.\n")
 
 
@@ -314,16 +317,16 @@ def test_where_somebody_else_has_to_approve_the_proposer_of_a_lesson_cannot(worl
     world.commit()
     propose(world)
     with pytest.raises(Refused, match="Human wrote this proposal"):
-        world.fresh().admin.approve_rule("L-8F3K2A")
+        rule_review.approve_rule(world.fresh(), "L-8F3K2A")
     world.git(world.root, "config", "user.email", "other@x")
-    world.fresh().admin.approve_rule("L-8F3K2A")
+    rule_review.approve_rule(world.fresh(), "L-8F3K2A")
 
 
 def test_under_signed_approvals_a_lesson_needs_no_record(world: World) -> None:
     world.write(".ai-lessons/config.yaml", "format: 1\napproval:\n  require: signed\n")
     world.commit()
     propose(world)
-    done = world.fresh().admin.approve_rule("L-8F3K2A", sign=True)
+    done = rule_review.approve_rule(world.fresh(), "L-8F3K2A", sign=True)
     assert done.notes == ("only approvals of rules are signed; this one is the merge",)
     assert world.titles(kinds=["lesson"]) == ["PUT replaces the workflow"]
 
@@ -332,30 +335,30 @@ def test_under_the_policy_of_a_forge_a_lesson_is_taken_here_too(world: World) ->
     world.write(".ai-lessons/config.yaml", "format: 1\napproval:\n  require: forge\n")
     world.commit()
     propose(world)
-    assert world.fresh().admin.approve_rule("L-8F3K2A").notes == ()
+    assert rule_review.approve_rule(world.fresh(), "L-8F3K2A").notes == ()
     assert world.titles(kinds=["lesson"]) == ["PUT replaces the workflow"]
 
 
 def test_agents_decide_about_no_proposal(world: World) -> None:
     propose(world)
-    for decide in ("approve_rule", "reject_rule"):
+    for decide in (rule_review.approve_rule, rule_review.reject_rule):
         with pytest.raises(Refused, match="an agent cannot"):
-            getattr(world.fresh(agent="helper").admin, decide)("L-8F3K2A")
+            decide(world.fresh(agent="helper"), "L-8F3K2A")
 
 
 def test_proposals_go_round_with_sync_and_a_remote_one_is_approved_here(world: World, tmp_path: Path) -> None:
     world.git(tmp_path, "clone", "-q", "--bare", "repo", "hub.git")
     world.git(world.root, "remote", "add", "origin", str(tmp_path / "hub.git"))
     made = propose(world)
-    assert world.fresh().admin.sync().proposals == (made.branch,)
+    assert syncing.sync(world.fresh()).proposals == (made.branch,)
     world.git(world.root, "branch", "-D", made.branch)
     assert [(one.branch, one.remote) for one in waiting(world)] == [(f"origin/{made.branch}", True)]
-    done = world.fresh().admin.approve_rule("L-8F3K2A")
+    done = rule_review.approve_rule(world.fresh(), "L-8F3K2A")
     assert done.notes == (f"its branch is still on origin: git push origin --delete {made.branch}",)
     assert waiting(world) == ()
     world.git(tmp_path, "clone", "-q", str(tmp_path / "hub.git"), "second")
     other = World(tmp_path / "second", world.git, world.options)
-    assert other.fresh().admin.pending_count() == 1
+    assert rule_count.pending_count(other.fresh()) == 1
     other.close()
 
 
@@ -379,7 +382,7 @@ def take(world: World, way: str) -> None:
     world.git(world.root, "config", "user.email", "curator@x")
     message = world.git(world.root, "log", "-1", "--format=%B", BRANCH)
     if way == "approve":
-        world.fresh().admin.approve_rule("L-8F3K2A")
+        rule_review.approve_rule(world.fresh(), "L-8F3K2A")
     elif way == "squash":
         world.git(world.root, "merge", "-q", "--squash", BRANCH)
         world.git(world.root, "commit", "-q", "--author", "Human <human@x>", "-m", f"PUT (#7)\n\n{message}")
@@ -394,27 +397,27 @@ def take(world: World, way: str) -> None:
 def test_who_took_a_lesson_is_told_whichever_way_it_was_taken(world: World, way: str) -> None:
     propose(world, report="Proposal: rules/R-8F3K2A-x\n\nSeen.")
     take(world, way)
-    audit = world.fresh().admin.audit()
+    audit = rule_audit.audit(world.fresh())
     (one,) = audit.taken
     assert (one.id, one.handle, one.proposal, one.how) == (LESSON, "L-8F3K2A", BRANCH, WAYS[way])
     assert (one.approved_by, one.suggested_by) == ("Curator <curator@x>", "Human <human@x>")
     assert (one.title, audit.ok) == ("PUT replaces the workflow", True)
-    lines = world.fresh().recall.why("L-8F3K2A").lines
+    lines = provenance.why(world.fresh(), "L-8F3K2A").lines
     assert [line for line in lines if line.startswith("approved by Curator <curator@x> on 20") and BRANCH in line]
 
 
 def test_a_proposal_with_a_second_commit_is_told_once(world: World) -> None:
     made = propose(world)
-    world.fresh().admin.edit_proposal(made.branch, lambda old, _: old.replace("twice", "thrice"))
+    rule_review.edit_proposal(world.fresh(), made.branch, lambda old, _: old.replace("twice", "thrice"))
     take(world, "own words")
-    assert [one.how for one in world.fresh().admin.audit().taken] == ["merge"]
+    assert [one.how for one in rule_audit.audit(world.fresh()).taken] == ["merge"]
 
 
 def test_what_was_turned_down_or_waits_was_not_taken(world: World) -> None:
     propose(world)
-    assert world.fresh().admin.audit().taken == ()
-    world.fresh().admin.reject_rule("L-8F3K2A")
-    assert world.fresh().admin.audit().taken == ()
+    assert rule_audit.audit(world.fresh()).taken == ()
+    rule_review.reject_rule(world.fresh(), "L-8F3K2A")
+    assert rule_audit.audit(world.fresh()).taken == ()
 
 
 def test_proposals_in_a_folder_of_a_bigger_repository(git_repo: Path, git: Git, tmp_path: Path) -> None:
@@ -428,9 +431,9 @@ def test_proposals_in_a_folder_of_a_bigger_repository(git_repo: Path, git: Git, 
     made = propose(world, report="Fine.")
     (one,) = waiting(world)
     assert (one.branch, one.path, one.conflicts, one.report) == (made.branch, PATH, (), "Fine.")
-    world.fresh().admin.approve_rule("L-8F3K2A")
+    rule_review.approve_rule(world.fresh(), "L-8F3K2A")
     assert git(git_repo, "show", "--format=", "--name-only", "-m", "--first-parent", "HEAD") == f".ai/reference/{PATH}"
-    assert [one.title for one in world.fresh().admin.audit().taken] == ["PUT replaces the workflow"]
+    assert [one.title for one in rule_audit.audit(world.fresh()).taken] == ["PUT replaces the workflow"]
     world.close()
 
 
@@ -441,8 +444,8 @@ def test_a_rule_is_proposed_the_same_way_and_its_evidence_is_the_merge(world: Wo
     assert made.branch == "rules/R-QQQ111-get-first"
     assert waiting(world)[0].report.endswith("Proposal: rules/R-8F3K2A-x")
     world.git(world.root, "config", "user.email", "curator@x")
-    world.fresh().admin.approve_rule("R-QQQ111")
-    audit = world.fresh().admin.audit()
+    rule_review.approve_rule(world.fresh(), "R-QQQ111")
+    audit = rule_audit.audit(world.fresh())
     assert [(row.evidence, row.how, row.suggested_by) for row in audit.rows] == [(2, "merge", "Human <human@x>")]
     assert audit.taken == ()
 
@@ -456,7 +459,7 @@ def test_a_branch_called_proposals_is_in_the_way(world: World) -> None:
 def test_on_another_branch_it_is_said_where_the_lesson_went(world: World) -> None:
     propose(world)
     world.git(world.root, "switch", "-q", "-c", "work")
-    done = world.fresh().admin.approve_rule("L-8F3K2A")
+    done = rule_review.approve_rule(world.fresh(), "L-8F3K2A")
     assert done.notes == ("it is on main; here it is found once that is checked out",)
     assert world.git(world.root, "show", f"main:{PATH}").startswith("---")
 
@@ -471,7 +474,7 @@ def test_a_release_that_cannot_be_read_is_not_taken(world: World) -> None:
     by_hand(world, "proposals/release-RE1EA5-x", {RELEASE_PATH: "---\ntitle: [[[\n---\n"})
     assert waiting(world)[0].conflicts == ("its text cannot be read",)
     with pytest.raises(InvalidEntry, match="cannot be read"):
-        world.fresh().admin.approve_rule("release-RE1EA5")
+        rule_review.approve_rule(world.fresh(), "release-RE1EA5")
 
 
 def test_what_the_user_did_to_the_lesson_meanwhile_stays(world: World) -> None:
@@ -479,7 +482,7 @@ def test_what_the_user_did_to_the_lesson_meanwhile_stays(world: World) -> None:
     world.commit()
     propose(world, {PATH: lesson(body="Seen thrice.\n")})
     world.write(PATH, lesson(body="Mine.\n"))
-    done = world.fresh().admin.approve_rule("L-8F3K2A")
+    done = rule_review.approve_rule(world.fresh(), "L-8F3K2A")
     assert done.notes == (f"your own edit of {PATH} stays as it is; it is not approved",)
     assert world.read(PATH) == lesson(body="Mine.\n")
     assert world.git(world.root, "show", f"main:{PATH}").endswith("Seen thrice.")
@@ -509,7 +512,7 @@ def test_hostile_branches_stop_nothing_and_write_nothing(world: World) -> None:
         if branch != BRANCH:
             assert conflicts, branch
             with pytest.raises((Conflict, InvalidEntry, Refused)):
-                world.fresh().admin.approve_rule(branch)
+                rule_review.approve_rule(world.fresh(), branch)
     assert (world.status(), sorted(path.name for path in world.root.parent.glob("out*"))) == ("", [])
 
 

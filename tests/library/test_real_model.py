@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.index.model_files import ModelUnavailable, pull
+from ai_lessons.library import browsing, editing, health, indexing, model, searching
 from ai_lessons.library.answers import Query
-from ai_lessons.library.wiring import init_repository, open_library
-from ai_lessons.library.writes import LessonDraft
+from ai_lessons.library.opened import Library
+from ai_lessons.library.reports import LessonDraft
+from ai_lessons.library.setup import init_repository
 from conftest import REAL_CACHE_HOME
 
 if TYPE_CHECKING:
@@ -29,25 +31,26 @@ def model_dir() -> Path:
 def test_meaning_is_found_and_an_edit_at_once(world: World, model_dir: Path, tmp_path: Path) -> None:
     options = world.options._replace(model_dir=model_dir)
     init_repository(tmp_path / "kb", options, hooks=False, starters=True)
-    with open_library(tmp_path / "kb", options) as library:
-        state = library.admin.model_status()
+    with Library(tmp_path / "kb", options) as library:
+        state = model.model_status(library)
         assert (state.present, state.source) == (True, "folder")
-        made = library.contribute.add_lesson(
-            LessonDraft("Rotate the signing keys in spring", "Otherwise the token service refuses every login.")
+        made = editing.add_lesson(
+            library,
+            LessonDraft("Rotate the signing keys in spring", "Otherwise the token service refuses every login."),
         )
-        done = library.admin.reindex()
+        done = indexing.reindex(library)
         assert done.missing == 0
         assert done.embedded == done.passages >= 19
-        answer = library.recall.search(Query("nobody can sign in any more because certificates expired"))
+        answer = searching.search(library, Query("nobody can sign in any more because certificates expired"))
         assert answer.lessons[0].entry.id == made.id
         assert all(note.startswith("see also") for note in answer.notes)
-        text = library.recall.show(made.id).raw
+        text = browsing.show(library, made.id).raw
         (tmp_path / "kb" / made.path).write_text(
             text.replace(
                 "Otherwise the token service refuses every login.", "Bread needs three hours to rise."
             ).replace("Rotate the signing keys in spring", "Patience with the dough")
         )
-        answer = library.recall.search(Query("yeast, flour and an oven"))
+        answer = searching.search(library, Query("yeast, flour and an oven"))
         assert answer.lessons[0].entry.title == "Patience with the dough"
-        assert library.admin.stats().vectors == library.admin.stats().passages
-        assert all(check.state != "error" for check in library.admin.doctor())
+        assert health.stats(library).vectors == health.stats(library).passages
+        assert all(check.state != "error" for check in health.doctor(library))

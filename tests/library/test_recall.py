@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -8,7 +9,8 @@ import pytest
 
 from ai_lessons.errors import NotFound, UsageError
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library.parts import Parts
+from ai_lessons.library import browsing, editing
+from ai_lessons.library.session import Parts
 from library.world import DOC, LESSON, OTHER, SCRIPT, lesson
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ def guide(world: World) -> World:
 
 def test_show_gives_everything_about_an_entry(guide: World) -> None:
     guide.write("p/lessons/l.md", lesson(links=f"[{{has_doc: {DOC}}}]"))
-    shown = guide.library.recall.show(DOC)
+    shown = browsing.show(guide.library, DOC)
     assert shown.entry.path == "p/docs/v1/guide.md"
     assert shown.raw == GUIDE
     assert shown.body == GUIDE.partition("blue\n---\n")[2]
@@ -64,29 +66,29 @@ def test_show_gives_everything_about_an_entry(guide: World) -> None:
 
 
 def test_show_cuts_one_section_by_number_or_heading(guide: World) -> None:
-    recall = guide.library.recall
-    assert recall.show(DOC, section=4).body == "## Errors\n\n409.\n"
-    limits = recall.show(DOC, heading="limits")
+    library = guide.library
+    assert browsing.show(library, DOC, section=4).body == "## Errors\n\n409.\n"
+    limits = browsing.show(library, DOC, heading="limits")
     assert limits.section == 2
     assert limits.body == "## Limits\n\nAt most 100.\u2028Still the same line.\n\n### Hard limits\n\n1000.\n\n"
-    assert recall.show(DOC, heading="hard").section == 3
+    assert browsing.show(library, DOC, heading="hard").section == 3
     for wrong in ({"section": 9}, {"heading": "nonsense"}):
         with pytest.raises(NotFound, match=r"9|nonsense") as error:
-            recall.show(DOC, **wrong)
+            browsing.show(library, DOC, **wrong)
         assert "2 Limits" in error.value.hint
 
 
 def test_sections_together_are_the_text(guide: World) -> None:
-    recall = guide.library.recall
-    whole = recall.show(DOC)
-    tops = [recall.show(DOC, section=s.number).body for s in whole.sections if s.level == 2]
-    assert whole.body == recall.show(DOC, section=1).body + "".join(tops)
+    library = guide.library
+    whole = browsing.show(library, DOC)
+    tops = [browsing.show(library, DOC, section=s.number).body for s in whole.sections if s.level == 2]
+    assert whole.body == browsing.show(library, DOC, section=1).body + "".join(tops)
 
 
 def test_a_file_that_changes_while_it_is_shown_is_shown_as_it_is(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.write("p/lessons/a.md", lesson())
-    recall = world.library.recall
-    recall.show(LESSON)
+    library = world.library
+    browsing.show(library, LESSON)
     resolve = Parts.resolve
 
     def resolved(parts: Parts, ref: str) -> Light:
@@ -95,13 +97,13 @@ def test_a_file_that_changes_while_it_is_shown_is_shown_as_it_is(world: World, m
         return light
 
     monkeypatch.setattr(Parts, "resolve", resolved)
-    shown = recall.show(LESSON)
+    shown = browsing.show(library, LESSON)
     assert (shown.body, shown.frontmatter["colour"]) == ("Seen again.\n", "green")
 
 
 def test_a_script_is_shown_with_its_code_and_without_a_side_file_by_its_comment(world: World) -> None:
     world.write("p/scripts/v1/go.sh", "#!/bin/sh\n# Says hello.\necho hello\n")
-    shown = world.library.recall.show("p/scripts/v1/go.sh")
+    shown = browsing.show(world.library, "p/scripts/v1/go.sh")
     assert shown.code == "#!/bin/sh\n# Says hello.\necho hello\n"
     assert shown.entry.kind is Kind.SCRIPT
     assert "Says hello." in shown.entry.snippet
@@ -111,7 +113,7 @@ def test_a_script_is_shown_with_its_code_and_without_a_side_file_by_its_comment(
 def test_show_reads_the_disk_at_that_moment(world: World) -> None:
     made = world.add("live", "Before.")
     world.write(made.path, world.read(made.path).replace("Before.", "After."))
-    assert world.library.recall.show(made.id).body == "After.\n"
+    assert browsing.show(world.library, made.id).body == "After.\n"
 
 
 def test_lists_sort_limit_and_count(world: World) -> None:
@@ -127,11 +129,11 @@ def test_lists_sort_limit_and_count(world: World) -> None:
     assert world.titles(sort="created") == ["beta", "gamma", "Alpha"]
     assert world.titles(sort="title") == ["Alpha", "beta", "gamma"]
     assert world.titles(sort="path") == ["Alpha", "beta", "gamma"]
-    listing = world.library.recall.list(limit=2)
+    listing = browsing.list_entries(world.library, limit=2)
     assert (len(listing.entries), listing.total) == (2, 3)
     for wrong in ({"sort": "colour"}, {"status": "gone"}):
         with pytest.raises(UsageError, match=r"colour|gone") as error:
-            world.library.recall.list(**wrong)  # type: ignore[arg-type]
+            browsing.list_entries(world.library, **wrong)  # type: ignore[arg-type]
         assert error.value.hint
 
 
@@ -148,22 +150,22 @@ def test_tags_versions_and_projects_are_counted(guide: World) -> None:
     guide.write("p/lessons/l.md", lesson(tags="[b, a]"))
     guide.write("p/lessons/m.md", lesson(OTHER, tags="[b]"))
     guide.write("q/notes.md", "# N\n")
-    recall = guide.library.recall
-    assert [(c.name, c.total) for c in recall.tags()] == [("b", 2), ("a", 1)]
-    assert [(c.name, c.total, dict(c.by_kind)) for c in recall.projects()] == [
+    library = guide.library
+    assert [(c.name, c.total) for c in browsing.tags(library)] == [("b", 2), ("a", 1)]
+    assert [(c.name, c.total, dict(c.by_kind)) for c in browsing.projects(library)] == [
         ("p", 3, {"doc": 1, "lesson": 2}), ("q", 1, {"doc": 1}),
     ]  # fmt: skip
-    assert {(c.name, c.total) for c in recall.versions()} == {("v1", 1), ("unversioned", 1)}
+    assert {(c.name, c.total) for c in browsing.versions(library)} == {("v1", 1), ("unversioned", 1)}
 
 
 def test_related_goes_as_deep_as_asked(world: World) -> None:
     made = [world.add(f"n{number}") for number in range(4)]
     for a, b in pairwise(made):
-        world.library.contribute.link(a.id, b.id, "derived_from")
-    recall = world.library.recall
+        editing.link(world.library, a.id, b.id, "derived_from")
+    library = world.library
 
     def reached(depth: int) -> list[tuple[str, int]]:
-        return [(step.entry.title, step.depth) for step in recall.related(made[0].id, depth) if step.entry]
+        return [(step.entry.title, step.depth) for step in browsing.related(library, made[0].id, depth) if step.entry]
 
     assert reached(1) == [("n1", 1)]
     assert reached(2) == [("n1", 1), ("n2", 2)]
@@ -172,7 +174,7 @@ def test_related_goes_as_deep_as_asked(world: World) -> None:
 
 def test_a_link_that_leads_nowhere_is_shown_as_such(world: World) -> None:
     world.write("p/lessons/l.md", lesson(links=f"[{{proves: {OTHER}}}]"))
-    (step,) = world.library.recall.related(LESSON)
+    (step,) = browsing.related(world.library, LESSON)
     assert (step.entry, step.target) == (None, OTHER)
 
 
@@ -180,8 +182,8 @@ def test_log_follows_a_rename(world: World, git: Git) -> None:
     made = world.add("travels", "A body that is long enough for git to know it again.\n" * 5, project="p")
     git(world.root, "mv", made.path, "p/lessons/elsewhere.md")
     git(world.root, "commit", "-qm", "moved by hand")
-    world.library.contribute.update(made.id, confidence="high")
-    log = world.library.recall.log(made.handle)
+    editing.update(world.library, made.id, confidence="high")
+    log = browsing.log(world.library, made.handle)
     assert [r.subject for r in log] == ["Update lesson: travels", "moved by hand", "Add lesson: travels"]
     assert log[-1].path == made.path
     assert log[0].trailers["Entry"] == made.id
@@ -190,25 +192,25 @@ def test_log_follows_a_rename(world: World, git: Git) -> None:
 
 def test_diff_shows_what_is_in_no_commit_or_since_a_revision(world: World) -> None:
     made = world.add("edited", "Before.")
-    assert world.library.recall.diff(made.id) == ""
+    assert browsing.diff(world.library, made.id) == ""
     world.write(made.path, world.read(made.path).replace("Before.", "After."))
-    assert "-Before.\n+After.\n" in world.library.recall.diff(made.id)
+    assert "-Before.\n+After.\n" in browsing.diff(world.library, made.id)
     world.commit()
-    assert world.library.recall.diff(made.id) == ""
-    assert "-Before.\n+After.\n" in world.library.recall.diff(made.id, "HEAD~1")
+    assert browsing.diff(world.library, made.id) == ""
+    assert "-Before.\n+After.\n" in browsing.diff(world.library, made.id, "HEAD~1")
     with pytest.raises(NotFound, match="no-such-rev"):
-        world.library.recall.diff(made.id, "no-such-rev")
+        browsing.diff(world.library, made.id, "no-such-rev")
 
 
 def test_a_file_that_is_in_no_commit_is_all_new(world: World) -> None:
     world.write("notes/a.md", "# A\n")
-    assert world.library.recall.log("notes/a.md") == ()
-    assert "+# A\n" in world.library.recall.diff("notes/a.md")
+    assert browsing.log(world.library, "notes/a.md") == ()
+    assert "+# A\n" in browsing.diff(world.library, "notes/a.md")
 
 
 def test_completion_offers_ids_projects_tags_and_versions(guide: World) -> None:
     guide.write("jira/lessons/l.md", lesson(tags="[workflows]"))
-    complete = guide.library.recall.complete
+    complete = partial(browsing.complete, guide.library)
     assert ("L-8F3K2A", "PUT replaces the workflow") in complete("L-", "id")
     assert [value for value, _ in complete("ji", "project")] == ["jira"]
     assert [value for value, _ in complete("work", "tag")] == ["workflows"]
@@ -218,4 +220,4 @@ def test_completion_offers_ids_projects_tags_and_versions(guide: World) -> None:
 def test_a_side_file_names_its_script_too(world: World) -> None:
     world.write("p/scripts/v1/go.sh", "#!/bin/sh\n")
     world.write("p/scripts/v1/go.sh.md", f"---\nid: {SCRIPT}\nkind: script\ntitle: go\nversions: [v1]\n---\n")
-    assert world.library.recall.show("p/scripts/v1/go.sh.md").entry.id == SCRIPT
+    assert browsing.show(world.library, "p/scripts/v1/go.sh.md").entry.id == SCRIPT

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 from ai_lessons.errors import Conflict
+from ai_lessons.library import browsing, contexts, editing, health, lesson_writing, relating
 from ai_lessons.library.answers import ContextQuery
 from library.world import LESSON, OTHER, World, lesson
 
@@ -31,7 +33,7 @@ def titles(world: World, **more: object) -> list[str]:
 
 
 def context(world: World, **more: object) -> Context:
-    return world.library.recall.context(ContextQuery(**more))  # type: ignore[arg-type]  # a test's keys
+    return contexts.context(world.library, ContextQuery(**more))  # type: ignore[arg-type]  # a test's keys
 
 
 def reasons(found: Context) -> dict[str, tuple[str, str]]:
@@ -85,10 +87,10 @@ def test_what_is_related_to_a_result_is_offered_beside_it(world: World) -> None:
     world.write("a/docs/port.md", "# Port\n\nAbout winemaking.\n")
     world.write("b/docs/cork.md", "# Cork\n\nOf oaks.\n")
     world.write("c/docs/oak.md", "# Oak\n\nOf trees.\n")
-    link = world.library.contribute.link
+    link = partial(editing.link, world.library)
     link("a/docs/port.md", "b/docs/cork.md", "related_to")
     link("c/docs/oak.md", "b/docs/cork.md", "related_to")
-    light = {one.title: one for one in world.library.recall.list().entries}
+    light = {one.title: one for one in browsing.list_entries(world.library).entries}
     offered = f"see also: {light['Cork'].handle} Cork (related to {light['Port'].handle})"
     assert offered in world.search("winemaking", project="a").notes
     assert not [note for note in world.search("oaks trees winemaking").notes if "see also" in note]
@@ -98,10 +100,10 @@ def test_of_a_contradiction_only_the_nearer_comes_unasked(world: World) -> None:
     place(world, (LESSON, "everywhere", ""))
     place(world, (OTHER, "here", f"contradicts {LESSON}"), project="jira")
     for one in (LESSON, OTHER):
-        text = world.library.recall.show(one).raw
+        text = browsing.show(world.library, one).raw
         assert "tags" not in text
-    world.library.contribute.update(LESSON, tags=["api"])
-    world.library.contribute.update(OTHER, tags=["api"])
+    editing.update(world.library, LESSON, tags=["api"])
+    editing.update(world.library, OTHER, tags=["api"])
     found = context(world, project="jira", context_tags={"api": 9.0})
     assert [light.id for light in found.lessons] == [OTHER]
     assert reasons(found) == {LESSON: ("contradicts", "contradicts [L-QQQ111], which is nearer or surer")}
@@ -112,7 +114,7 @@ def test_the_general_is_not_repeated_beside_the_special(world: World) -> None:
     found = context(world)
     assert [light.id for light in found.lessons] == [OTHER]
     assert reasons(found) == {LESSON: ("specialized", "[L-QQQ111] says it for this case")}
-    world.library.contribute.feedback(OTHER, "contradicted")
+    editing.feedback(world.library, OTHER, "contradicted")
     assert [light.id for light in context(world).lessons] == [LESSON], "one that does not come stands in nobody's way"
 
 
@@ -121,18 +123,18 @@ def test_a_link_that_closes_a_circle_is_refused(world: World, relation: str) -> 
     place(world, (LESSON, "one", ""), (OTHER, "two", f"{relation} {LESSON}"), (THIRD, "three", f"{relation} {OTHER}"))
     before = world.commits()
     with pytest.raises(Conflict, match="circle"):
-        world.library.contribute.link(LESSON, THIRD, relation)
+        editing.link(world.library, LESSON, THIRD, relation)
     assert world.commits() == before
-    world.library.contribute.link(LESSON, THIRD, "related_to")
+    editing.link(world.library, LESSON, THIRD, "related_to")
 
 
 def test_marking_wrong_and_taking_it_back_are_events(world: World) -> None:
     place(world, (LESSON, "one", ""), (OTHER, "two", ""))
-    world.library.contribute.update(LESSON, status="wrong")
-    world.library.contribute.update(LESSON, status="active")
-    world.library.contribute.update(LESSON, status="active", title="Another")
-    world.library.lessons.wrong(OTHER, "not so")
-    world.library.lessons.wrong(OTHER, "really not so")
+    editing.update(world.library, LESSON, status="wrong")
+    editing.update(world.library, LESSON, status="active")
+    editing.update(world.library, LESSON, status="active", title="Another")
+    lesson_writing.wrong(world.library, OTHER, "not so")
+    lesson_writing.wrong(world.library, OTHER, "really not so")
     log = next((world.root / ".git/ai-lessons/events").glob("*.jsonl")).read_text()
     assert (log.count('"wrong"'), log.count('"restored"')) == (2, 1)
 
@@ -143,7 +145,7 @@ def test_a_lesson_that_says_the_opposite_brings_a_suggestion_and_no_link(world: 
     (note,) = new.notes
     assert note.startswith(f"[{old.handle}] says the opposite for the same case")
     assert note.endswith(f"ai-lessons contribute link {new.handle} {old.handle} --relation contradicts")
-    assert world.library.recall.related(new.id) == ()
+    assert browsing.related(world.library, new.id) == ()
 
 
 @pytest.mark.parametrize(
@@ -161,18 +163,18 @@ def test_another_case_or_another_action_brings_none(world: World, when: str, do:
 
 def test_a_list_leaves_out_what_is_superseded_unless_asked_for_all(world: World) -> None:
     place(world, (LESSON, "one", ""), (OTHER, "two", f"supersedes {LESSON}"), (THIRD, "three", f"supersedes {OTHER}"))
-    found = world.library.recall.list()
+    found = browsing.list_entries(world.library)
     assert ([light.id for light in found.entries], found.total) == ([THIRD], 1)
-    assert world.library.recall.list(limit=0).total == 1
-    assert {light.id for light in world.library.recall.list(status=None).entries} == {LESSON, OTHER, THIRD}
-    world.library.lessons.wrong(THIRD)
-    assert [light.id for light in world.library.recall.list().entries] == [OTHER]
+    assert browsing.list_entries(world.library, limit=0).total == 1
+    assert {light.id for light in browsing.list_entries(world.library, status=None).entries} == {LESSON, OTHER, THIRD}
+    lesson_writing.wrong(world.library, THIRD)
+    assert [light.id for light in browsing.list_entries(world.library).entries] == [OTHER]
 
 
 def test_topics_are_entries_that_hang_together_over_related_to(world: World) -> None:
     place(world, (LESSON, "one", f"related_to {OTHER}"), (OTHER, "two", ""), (THIRD, "three", f"contradicts {LESSON}"))
-    assert world.library.recall.graph().clusters == ()
-    assert world.library.admin.stats().clusters == ()
-    world.library.contribute.link(THIRD, OTHER, "related_to")
-    assert [set(one) for one in world.library.recall.graph().clusters] == [{LESSON, OTHER, THIRD}]
-    assert world.library.admin.stats().clusters == (3,)
+    assert relating.graph(world.library).clusters == ()
+    assert health.stats(world.library).clusters == ()
+    editing.link(world.library, THIRD, OTHER, "related_to")
+    assert [set(one) for one in relating.graph(world.library).clusters] == [{LESSON, OTHER, THIRD}]
+    assert health.stats(world.library).clusters == (3,)

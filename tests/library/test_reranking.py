@@ -8,6 +8,7 @@ import pytest
 
 from ai_lessons.errors import UsageError
 from ai_lessons.index.model_files import ModelUnavailable
+from ai_lessons.library import searching
 from ai_lessons.library.answers import Query
 
 if TYPE_CHECKING:
@@ -59,13 +60,13 @@ def test_without_the_model_it_is_an_error_that_says_what_to_do(stored: World) ->
 
 def test_an_unknown_name_and_a_folder_without_a_model_are_errors(stored: World, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no reranker 'somebody/nothing'"):
-        stored.fresh(reranker="somebody/nothing").recall.search(stored_query())
+        searching.search(stored.fresh(reranker="somebody/nothing"), stored_query())
     (tmp_path / "empty").mkdir()
     with pytest.raises(ModelUnavailable, match="holds none of model"):
-        stored.fresh(reranker="empty").recall.search(stored_query())
+        searching.search(stored.fresh(reranker="empty"), stored_query())
     (tmp_path / "empty/model.onnx").write_bytes(b"no model")
     with pytest.raises(ModelUnavailable, match="folder"):
-        stored.fresh(reranker=str(tmp_path / "empty")).recall.search(stored_query())
+        searching.search(stored.fresh(reranker=str(tmp_path / "empty")), stored_query())
 
 
 def stored_query() -> Query:

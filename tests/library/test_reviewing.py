@@ -9,6 +9,8 @@ import pytest
 
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.learning.events import HELPFUL, INJECTED, SCRIPT_FAILED, SCRIPT_OK, Event
+from ai_lessons.library import editing, refreshing, validating
+from ai_lessons.library.rules import rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
 from library.world import LESSON, OTHER, SCRIPT, World, lesson
 
@@ -24,13 +26,13 @@ def place(world: World, entry_id: str = LESSON, project: str = "global", **more:
 
 
 def found(world: World, **more: object) -> list[tuple[str, str, str]]:
-    listed = world.library.admin.review(**more)  # type: ignore[arg-type]  # a test's keys
+    listed = validating.review(world.library, **more)  # type: ignore[arg-type]  # a test's keys
     return [(one.entry.id, one.reason, one.detail) for one in listed]
 
 
 def happened(world: World, entry: str, *words: str) -> None:
     world.library  # noqa: B018 - opens it
-    world.opened[-1]._parts.usages.record([Event("", "", word, entry) for word in words])
+    world.opened[-1].primary.usages.record([Event("", "", word, entry) for word in words])
 
 
 def later(world: World, day: str) -> None:
@@ -52,7 +54,7 @@ def test_a_day_of_review_that_has_come_is_named(world: World, day: str, due: boo
 def test_what_is_kept_rests_for_half_a_year_in_one_line_of_its_file(world: World) -> None:
     place(world, review_by="2026-10-01")
     before = world.read(f"global/lessons/{LESSON}.md")
-    world.library.contribute.keep(LESSON)
+    editing.keep(world.library, LESSON)
     after = world.read(f"global/lessons/{LESSON}.md")
     assert sorted(set(after.splitlines()) - set(before.splitlines())) == ["reviewed: 2026-11-21"]
     assert world.commits()[0].startswith("Keep lesson: ")
@@ -100,7 +102,7 @@ def test_a_script_whose_last_runs_all_failed_is_named(world: World) -> None:
     later(world, "2026-11-23")
     happened(world, SCRIPT, SCRIPT_FAILED, SCRIPT_FAILED, SCRIPT_FAILED)
     assert found(world) == [(SCRIPT, "failing", "its last 3 runs failed")]
-    world.library.contribute.keep(SCRIPT)
+    editing.keep(world.library, SCRIPT)
     assert found(world) == []
     later(world, "2027-11-24")
     assert len(found(world)) == 1
@@ -160,7 +162,7 @@ def test_a_doc_whose_source_changed_or_is_gone_is_named_where_its_folder_is_here
     source.write_text("# Api\n\nTwo.\n")
     told = world.read(doc.path).partition("source_path: ")[2].partition("\n")[0]
     assert found(world) == [(doc.id, "source", f"its source has changed: {told}")]
-    world.library.contribute.refresh([doc.id])
+    refreshing.refresh(world.library, [doc.id])
     assert found(world) == []
     source.unlink()
     assert found(world) == [(doc.id, "source", f"its source is gone: {told}")]
@@ -175,7 +177,7 @@ def test_a_script_outside_that_is_gone_is_named(world: World, tmp_path: Path) ->
     )
     world.commit()
     assert found(world) == [(SCRIPT, "source", f"{tmp_path}/gone.sh: gone")]
-    report = world.library.admin.validate(content=True)
+    report = validating.validate(world.library, content=True)
     assert [(one.path, one.line) for one in report.problems] == [("global/scripts/unversioned/x.sh.md", 5)]
 
 
@@ -183,19 +185,19 @@ def test_what_is_to_be_reviewed_is_a_problem_with_its_line_only_when_asked_for(w
     place(world, review_by="2026-10-01")
     path = f"global/lessons/{LESSON}.md"
     line = 1 + world.read(path).splitlines().index("review_by: 2026-10-01")
-    assert world.library.admin.validate().problems == ()
-    (problem,) = world.library.admin.validate(content=True).problems
+    assert validating.validate(world.library).problems == ()
+    (problem,) = validating.validate(world.library, content=True).problems
     assert (problem.path, problem.line) == (path, line)
     assert problem.message == "to be reviewed: it was to be reviewed by 2026-10-01"
-    assert world.library.admin.validate([path], content=True).problems == (problem,)
+    assert validating.validate(world.library, [path], content=True).problems == (problem,)
     world.write("web/lessons/b.md", lesson(OTHER))
-    assert world.library.admin.validate(["web"], content=True).problems == ()
+    assert validating.validate(world.library, ["web"], content=True).problems == ()
 
 
 def test_keeping_a_plain_file_writes_its_identity(world: World) -> None:
     world.write("web/docs/notes.md", "# Notes\n\nText.\n")
     world.commit()
-    kept = world.library.contribute.keep("web/docs/notes.md")
+    kept = editing.keep(world.library, "web/docs/notes.md")
     text = world.read("web/docs/notes.md")
     assert f"id: {kept.id}" in text
     assert "reviewed: 2026-11-21" in text
@@ -205,13 +207,13 @@ def test_keeping_a_plain_file_writes_its_identity(world: World) -> None:
 def test_keeping_a_rule_is_a_proposal(world: World, git: Git, tmp_path: Path) -> None:
     git(world.root, "commit", "-qm", "begin", "--allow-empty")
     draft = RuleDraft("GET before PUT", "PUT replaces", "", [], "web", ["old/**"], [])
-    made = world.fresh().contribute.suggest_rule(draft)
-    world.fresh().admin.approve_rule(made.handle)
+    made = suggesting.suggest_rule(world.fresh(), draft)
+    rule_review.approve_rule(world.fresh(), made.handle)
     world.options = world.options._replace(cwd=code(git, tmp_path / "web", "a.py"))
     later(world, "2026-11-21")
     assert found(world) == [(made.id, "applies_to", "applies_to old/** names no file of web")]
-    kept = world.library.contribute.keep(made.id)
+    kept = editing.keep(world.library, made.id)
     assert any(note.startswith("proposed on ") for note in kept.notes)
     assert len(found(world)) == 1
-    world.fresh().admin.approve_rule(made.handle)
+    rule_review.approve_rule(world.fresh(), made.handle)
     assert found(world) == []

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, Refused, UsageError
+from ai_lessons.library import browsing, editing
+from ai_lessons.library.rules import rule_audit, rule_count, rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft, Suggested
 from library.world import LESSON, lesson
 
@@ -28,17 +31,17 @@ def world(world: World) -> World:
 
 
 def suggest(world: World, title: str = "GET before PUT", rationale: str = "PUT replaces all", **more: Any) -> Suggested:
-    return world.fresh(**AGENT).contribute.suggest_rule(RuleDraft(title, rationale, **more))
+    return suggesting.suggest_rule(world.fresh(**AGENT), RuleDraft(title, rationale, **more))
 
 
 def approved(world: World, title: str = "GET before PUT", **more: Any) -> Suggested:
     made = suggest(world, title, **more)
-    world.fresh().admin.approve_rule(made.handle)
+    rule_review.approve_rule(world.fresh(), made.handle)
     return made
 
 
 def rules(world: World) -> list[str]:
-    return [light.title for light in world.fresh().recall.list().entries if light.kind == "rule"]
+    return [light.title for light in browsing.list_entries(world.fresh()).entries if light.kind == "rule"]
 
 
 def test_a_suggestion_is_a_branch_and_nothing_else(world: World) -> None:
@@ -60,7 +63,7 @@ def test_a_suggestion_is_a_branch_and_nothing_else(world: World) -> None:
 
 def test_links_are_resolved_and_become_the_evidence(world: World) -> None:
     suggest(world, links=[("", "L-8F3K2A")])
-    (one,) = world.fresh().admin.pending_rules()
+    (one,) = rule_review.pending_rules(world.fresh())
     assert [light.title for light in one.evidence] == ["PUT replaces the workflow"]
     with pytest.raises(NotFound):
         suggest(world, links=[("", "L-ZZZZZZ")])
@@ -76,7 +79,7 @@ def test_a_rule_without_title_or_rationale_is_not_suggested(world: World) -> Non
 
 def test_what_waits_is_told_whole(world: World) -> None:
     made = suggest(world, content="Send all of it back.\n", tags=["jira"])
-    (one,) = world.fresh().admin.pending_rules()
+    (one,) = rule_review.pending_rules(world.fresh())
     assert (one.id, one.handle, one.title, one.branch, one.path) == (
         made.id, made.handle, made.title, made.branch, made.path,
     )  # fmt: skip
@@ -90,58 +93,60 @@ def test_what_waits_is_told_whole(world: World) -> None:
 
 def test_a_person_approves_and_the_rule_is_served(world: World) -> None:
     made = suggest(world)
-    done = world.fresh().admin.approve_rule(made.handle)
+    done = rule_review.approve_rule(world.fresh(), made.handle)
     assert (done.id, done.title, done.path, done.branch) == (made.id, made.title, made.path, made.branch)
     assert done.commit == world.git(world.root, "rev-parse", "main")
     assert (world.root / made.path).exists()
     assert world.status() == ""
     assert rules(world) == ["GET before PUT"]
-    assert world.fresh().admin.pending_rules() == ()
+    assert rule_review.pending_rules(world.fresh()) == ()
 
 
 @pytest.mark.parametrize("name", ["handle", "id", "branch", "path", "end"])
 def test_a_proposal_answers_to_many_names(world: World, name: str) -> None:
     made = suggest(world)
     ref = made.id[-8:].lower() if name == "end" else getattr(made, name)
-    assert world.fresh().admin.approve_rule(ref).id == made.id
+    assert rule_review.approve_rule(world.fresh(), ref).id == made.id
 
 
 def test_names_that_mean_nothing_or_too_much_are_refused(world: World) -> None:
     with pytest.raises(NotFound) as nothing:
-        world.fresh().admin.approve_rule("R-ZZZZZZ")
+        rule_review.approve_rule(world.fresh(), "R-ZZZZZZ")
     assert "no proposal waits" in nothing.value.hint
     made = approved(world)
     for title in ("GET first", "GET always"):
-        world.fresh().contribute.update(made.handle, title=title)
+        editing.update(world.fresh(), made.handle, title=title)
     with pytest.raises(AmbiguousName) as both:
-        world.fresh().admin.approve_rule(made.handle)
+        rule_review.approve_rule(world.fresh(), made.handle)
     assert f"rules/{made.handle}-get-first" in both.value.hint
 
 
 @pytest.mark.parametrize("decide", ["approve", "reject"])
 def test_what_is_decided_about_is_what_was_shown(world: World, decide: str) -> None:
     made = suggest(world)
-    (shown,) = world.fresh().admin.pending_rules()
-    world.fresh().admin.edit_proposal(made.handle, lambda text, _: text + "Or never.\n")
-    admin = world.fresh().admin
-    job = admin.approve_rule if decide == "approve" else admin.reject_rule
+    (shown,) = rule_review.pending_rules(world.fresh())
+    rule_review.edit_proposal(world.fresh(), made.handle, lambda text, _: text + "Or never.\n")
+    library = world.fresh()
+    job = (
+        partial(rule_review.approve_rule, library) if decide == "approve" else partial(rule_review.reject_rule, library)
+    )
     with pytest.raises(Conflict, match="changed while you read it"):
         job(made.handle, expect=shown.commit)
     assert rules(world) == []
-    (now,) = world.fresh().admin.pending_rules()
+    (now,) = rule_review.pending_rules(world.fresh())
     assert now.commit != shown.commit
-    world.fresh().admin.approve_rule(made.handle, expect=now.commit)
+    rule_review.approve_rule(world.fresh(), made.handle, expect=now.commit)
     assert rules(world) == ["GET before PUT"]
 
 
 def test_agents_decide_nothing(world: World) -> None:
     made = suggest(world)
-    admin = world.fresh(**AGENT).admin
+    library = world.fresh(**AGENT)
     with pytest.raises(Refused) as refused:
-        admin.approve_rule(made.handle)
+        rule_review.approve_rule(library, made.handle)
     assert refused.value.exit_code == 8
     with pytest.raises(Refused):
-        admin.reject_rule(made.handle)
+        rule_review.reject_rule(library, made.handle)
     assert rules(world) == []
 
 
@@ -149,34 +154,32 @@ def test_an_edit_of_a_rule_is_a_proposal_and_the_old_text_stays_in_force(world: 
     made = approved(world, content="Send all of it back.")
     world.write("global/lessons/two.md", lesson(made.id[:-1] + "0"))
     world.commit()
-    done = world.fresh().contribute.update(made.handle, title="GET, then PUT", add_tags=["api"])
+    done = editing.update(world.fresh(), made.handle, title="GET, then PUT", add_tags=["api"])
     assert "proposed on rules/" in done.notes[0]
     assert world.status() == ""
     assert rules(world) == ["GET before PUT"]
-    (one,) = world.fresh().admin.pending_rules()
+    (one,) = rule_review.pending_rules(world.fresh())
     assert (one.change, one.title, one.added, one.removed) == ("edit", "GET, then PUT", 3, 1)
     assert "-title: GET before PUT" in one.diff
-    world.fresh().admin.approve_rule(one.branch)
+    rule_review.approve_rule(world.fresh(), one.branch)
     assert rules(world) == ["GET, then PUT"]
 
 
 def test_an_edit_in_the_editor_of_the_command_is_a_proposal(world: World) -> None:
     made = approved(world)
-    done = world.fresh().contribute.edit(made.handle, lambda text, _: text + "More words.\n")
+    done = editing.edit(world.fresh(), made.handle, lambda text, _: text + "More words.\n")
     assert done is not None
     assert done.commit == world.git(world.root, "rev-parse", f"rules/{made.handle}-get-before-put")
-    assert world.fresh().contribute.edit(made.handle, lambda text, _: text) is None
+    assert editing.edit(world.fresh(), made.handle, lambda text, _: text) is None
     with pytest.raises((InvalidEntry, Refused)):
-        world.fresh().contribute.edit(
-            made.handle, lambda text, _: text.replace("rationale: PUT", "approved: true\nx: ")
-        )
+        editing.edit(world.fresh(), made.handle, lambda text, _: text.replace("rationale: PUT", "approved: true\nx: "))
 
 
 def test_another_project_is_a_proposal_that_moves_the_file(world: World) -> None:
     made = approved(world)
-    world.fresh().contribute.update(made.handle, project="jira-api")
-    (one,) = world.fresh().admin.pending_rules()
-    world.fresh().admin.approve_rule(one.branch)
+    editing.update(world.fresh(), made.handle, project="jira-api")
+    (one,) = rule_review.pending_rules(world.fresh())
+    rule_review.approve_rule(world.fresh(), one.branch)
     assert world.status() == ""
     assert not (world.root / made.path).exists()
     assert (world.root / made.path.replace("global/", "jira-api/")).exists()
@@ -186,13 +189,13 @@ def test_another_project_is_a_proposal_that_moves_the_file(world: World) -> None
 def test_a_removal_is_a_proposal(world: World) -> None:
     made = approved(world)
     lesson_made = world.add("A lesson")
-    one, two = world.fresh().contribute.delete([made.handle, lesson_made.handle])
+    one, two = editing.delete(world.fresh(), [made.handle, lesson_made.handle])
     assert "proposed on" in one.notes[0]
     assert two.title == "A lesson"
     assert rules(world) == ["GET before PUT"]
-    (waiting,) = world.fresh().admin.pending_rules()
+    (waiting,) = rule_review.pending_rules(world.fresh())
     assert (waiting.change, waiting.added, waiting.title) == ("removal", 0, "GET before PUT")
-    done = world.fresh().admin.approve_rule(made.handle)
+    done = rule_review.approve_rule(world.fresh(), made.handle)
     assert not (world.root / made.path).exists()
     assert rules(world) == []
     assert world.git(world.root, "log", "-1", "--format=%s", done.commit) == "Approve rule: GET before PUT (removal)"
@@ -201,19 +204,19 @@ def test_a_removal_is_a_proposal(world: World) -> None:
 
 def test_removing_what_is_no_rule_says_so(world: World) -> None:
     with pytest.raises(UsageError, match="not a rule"):
-        world.fresh().contribute.propose_removal("L-8F3K2A")
+        suggesting.propose_removal(world.fresh(), "L-8F3K2A")
 
 
 def test_rejecting_keeps_text_and_reason_and_meets_the_next_suggestion(world: World) -> None:
     made = suggest(world, content="Send all.", tags=["jira"])
-    done = world.fresh().admin.reject_rule(made.handle, reason="too\nbroad")
+    done = rule_review.reject_rule(world.fresh(), made.handle, reason="too\nbroad")
     assert done.record_path.startswith(".ai-lessons/rejected/2026/")
     assert "reason: too broad" in world.read(done.record_path)
     assert done.commit == world.git(world.root, "rev-parse", "main")
-    assert world.fresh().admin.pending_rules() == ()
+    assert rule_review.pending_rules(world.fresh()) == ()
     again = suggest(world, content="Send  all.", tags=["other"])
     assert again.warnings == ("the same was rejected on 2026-11-21: too broad",)
-    (one,) = world.fresh().admin.pending_rules()
+    (one,) = rule_review.pending_rules(world.fresh())
     assert one.rejected_before == "on 2026-11-21: too broad"
     assert suggest(world, "Something else entirely", "other words").warnings == ()
 
@@ -224,7 +227,7 @@ def test_near_duplicates_in_force_and_pending_are_named(world: World) -> None:
     assert two.warnings == (f"much like {one.handle} 'Send the whole workflow with PUT' (in force)",)
     three = suggest(world, "PUT: send the whole workflow", "words")
     assert len(three.warnings) == 2
-    pending = {p.id: p for p in world.fresh().admin.pending_rules()}
+    pending = {p.id: p for p in rule_review.pending_rules(world.fresh())}
     assert any("(proposed)" in name for name in pending[three.id].similar)
     assert suggest(world, "Wash your hands", "germs").warnings == ()
 
@@ -233,20 +236,22 @@ def test_contradictions_by_link_are_named(world: World) -> None:
     one = approved(world, "Send all")
     two = suggest(world, "Send a part", "less traffic", links=[("contradicts", one.handle)])
     assert two.warnings == (f"it contradicts {one.handle} 'Send all' (in force)",)
-    (waiting,) = world.fresh().admin.pending_rules()
+    (waiting,) = rule_review.pending_rules(world.fresh())
     assert waiting.conflicts == two.warnings
 
 
 def test_an_edit_of_a_proposal_is_a_second_commit(world: World) -> None:
     made = suggest(world)
-    done = world.fresh().admin.edit_proposal(made.handle, lambda text, _: text.replace("GET before PUT", "GET first"))
+    done = rule_review.edit_proposal(
+        world.fresh(), made.handle, lambda text, _: text.replace("GET before PUT", "GET first")
+    )
     assert done is not None
     assert (done.title, done.branch) == ("GET first", made.branch)
     assert world.git(world.root, "rev-parse", f"{made.branch}~1") == made.commit
-    assert world.fresh().admin.edit_proposal(made.handle, lambda text, _: text) is None
+    assert rule_review.edit_proposal(world.fresh(), made.handle, lambda text, _: text) is None
     with pytest.raises(InvalidEntry):
-        world.fresh().admin.edit_proposal(made.handle, lambda text, _: text.replace("rationale", "x"))
-    world.fresh().admin.approve_rule(made.handle)
+        rule_review.edit_proposal(world.fresh(), made.handle, lambda text, _: text.replace("rationale", "x"))
+    rule_review.approve_rule(world.fresh(), made.handle)
     assert rules(world) == ["GET first"]
 
 
@@ -257,24 +262,27 @@ def test_edits_in_the_tree_become_proposals_and_the_approved_text_comes_back(wor
     world.write("global/rules/by-hand.md", "---\ntitle: By hand\nrationale: because\n---\nDo it.\n")
     world.write("global/lessons/one.md", lesson(body="edited"))
     assert world.git(world.root, "add", "-A") == ""
-    new, edit = world.fresh(cwd=world.root).contribute.propose()
+    new, edit = suggesting.propose(world.fresh(cwd=world.root))
     assert world.status() == "M  global/lessons/one.md"
     assert world.read(made.path) == text
     assert not (world.root / "global/rules/by-hand.md").exists()
-    assert {p.branch: p.change for p in world.fresh().admin.pending_rules()} == {edit.branch: "edit", new.branch: "new"}
+    assert {p.branch: p.change for p in rule_review.pending_rules(world.fresh())} == {
+        edit.branch: "edit",
+        new.branch: "new",
+    }
     shown = world.git(world.root, "show", f"{new.branch}:global/rules/by-hand.md")
     assert f"\nid: {new.id}\n" in shown
-    world.fresh().admin.approve_rule(edit.branch)
-    world.fresh().admin.approve_rule(new.branch)
+    rule_review.approve_rule(world.fresh(), edit.branch)
+    rule_review.approve_rule(world.fresh(), new.branch)
     assert sorted(rules(world)) == ["By hand", "GET before PUT"]
-    assert world.fresh().contribute.propose() == ()
+    assert suggesting.propose(world.fresh()) == ()
 
 
 def test_of_several_edits_only_the_named_ones_are_proposed(world: World) -> None:
     one, two = approved(world, "First thing"), approved(world, "Second matter")
     for made in (one, two):
         world.write(made.path, world.read(made.path) + "More.\n")
-    (done,) = world.fresh(cwd=world.root).contribute.propose([one.path])
+    (done,) = suggesting.propose(world.fresh(cwd=world.root), [one.path])
     assert done.id == one.id
     assert world.status() == f"M {two.path}"
 
@@ -284,9 +292,9 @@ def test_an_edit_that_breaks_the_format_is_neither_proposed_nor_lost(world: Worl
     world.write(one.path, world.read(one.path) + "More.\n")
     world.write(two.path, world.read(two.path).replace("rationale", "reason"))
     with pytest.raises(InvalidEntry, match="rationale"):
-        world.fresh(cwd=world.root).contribute.propose()
+        suggesting.propose(world.fresh(cwd=world.root))
     assert len(world.status().splitlines()) == 2
-    assert world.fresh().admin.pending_rules() == ()
+    assert rule_review.pending_rules(world.fresh()) == ()
 
 
 def test_a_rule_that_links_a_wrong_kind_is_neither_proposed_nor_approved(world: World) -> None:
@@ -294,12 +302,12 @@ def test_a_rule_that_links_a_wrong_kind_is_neither_proposed_nor_approved(world: 
     wrong = f"links:\n  - has_script: {LESSON}\n---\n"
     world.write(made.path, world.read(made.path).replace("\n---\n", f"\n{wrong}"))
     with pytest.raises(UsageError, match="has_script leads from any entry to a script, not from a rule to a lesson"):
-        world.fresh(cwd=world.root).contribute.propose()
+        suggesting.propose(world.fresh(cwd=world.root))
     world.git(world.root, "switch", "-qc", f"rules/{made.handle}-edit")
     world.commit("by hand")
     world.git(world.root, "switch", "-q", "main")
     with pytest.raises(UsageError, match="to a script"):
-        world.fresh().admin.approve_rule(made.handle)
+        rule_review.approve_rule(world.fresh(), made.handle)
 
 
 def test_a_second_try_after_a_crash_does_not_propose_twice(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -310,9 +318,9 @@ def test_a_second_try_after_a_crash_does_not_propose_twice(world: World, monkeyp
             "ai_lessons.repository.branch_update.put_back", lambda *_: (_ for _ in ()).throw(Conflict("busy"))
         )
         with pytest.raises(Conflict):
-            world.fresh(cwd=world.root).contribute.propose()
-    (done,) = world.fresh(cwd=world.root).contribute.propose()
-    assert [p.branch for p in world.fresh().admin.pending_rules()] == [done.branch]
+            suggesting.propose(world.fresh(cwd=world.root))
+    (done,) = suggesting.propose(world.fresh(cwd=world.root))
+    assert [p.branch for p in rule_review.pending_rules(world.fresh())] == [done.branch]
     assert world.status() == ""
 
 
@@ -320,7 +328,7 @@ def test_an_id_taken_from_another_rule_is_named(world: World) -> None:
     made = approved(world)
     world.write("global/rules/copy.md", world.read(made.path) + "Changed copy.\n")
     with pytest.raises(InvalidEntry, match="it has the id of"):
-        world.fresh(cwd=world.root).contribute.propose()
+        suggesting.propose(world.fresh(cwd=world.root))
 
 
 def test_a_text_that_breaks_the_format_is_not_approved(world: World) -> None:
@@ -329,7 +337,7 @@ def test_a_text_that_breaks_the_format_is_not_approved(world: World) -> None:
     world.commit()
     world.git(world.root, "switch", "-q", "main")
     with pytest.raises(InvalidEntry):
-        world.fresh().admin.approve_rule("R-8F3K2A")
+        rule_review.approve_rule(world.fresh(), "R-8F3K2A")
     assert rules(world) == []
 
 
@@ -340,34 +348,35 @@ def test_hostile_proposals_are_listed_and_stop_nothing(world: World) -> None:
         world.write("p/rules/evil.md", text)
         world.commit()
         world.git(world.root, "switch", "-q", "main")
-    waiting = world.fresh().admin.pending_rules()
+    waiting = rule_review.pending_rules(world.fresh())
     assert len(waiting) == 4
     assert sum("its text cannot be read" in one.conflicts for one in waiting) == 3
-    assert world.fresh().admin.pending_count() == 4
+    assert rule_count.pending_count(world.fresh()) == 4
 
 
 def test_the_count_is_remembered_until_something_moves(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert world.fresh().admin.pending_count() == 0
+    assert rule_count.pending_count(world.fresh()) == 0
     made = suggest(world)
-    assert world.fresh().admin.pending_count() == 1
+    assert rule_count.pending_count(world.fresh()) == 1
     with monkeypatch.context() as patch:
         patch.setattr("ai_lessons.library.rules.rule_review.count", lambda _: 99)
-        assert world.fresh().admin.pending_count() == 1
+        assert rule_count.pending_count(world.fresh()) == 1
     world.git(world.root, "branch", "-D", made.branch)
-    assert world.fresh().admin.pending_count() == 0
+    assert rule_count.pending_count(world.fresh()) == 0
 
 
 def test_counting_again_loads_nothing_slow(world: World) -> None:
     suggest(world)
-    assert world.fresh().admin.pending_count() == 1
+    assert rule_count.pending_count(world.fresh()) == 1
     program = f"""
 import sys
 from pathlib import Path
 from ai_lessons.library.options import Options
-from ai_lessons.library.wiring import open_library
+from ai_lessons.library.opened import Library
+from ai_lessons.library.rules import rule_count
 p = Path({str(world.root.parent)!r})
-with open_library(Path({str(world.root)!r}), Options(p, p, p, p)) as library:
-    assert library.admin.pending_count() == 1
+with Library(Path({str(world.root)!r}), Options(p, p, p, p)) as library:
+    assert rule_count.pending_count(library) == 1
 assert not {{"dulwich", "lancedb", "yaml"}} & set(sys.modules), sorted(sys.modules)
 """
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
@@ -377,20 +386,20 @@ assert not {{"dulwich", "lancedb", "yaml"}} & set(sys.modules), sorted(sys.modul
 
 def test_suggesting_never_loads_the_index(world: World) -> None:
     library = world.fresh()
-    library.contribute.suggest_rule(RuleDraft("One", "because"))
-    assert not library._parts.has_index
+    suggesting.suggest_rule(library, RuleDraft("One", "because"))
+    assert not library.primary.has_index
 
 
 def test_the_audit_tells_who_approved_and_what_violates_the_policy(world: World) -> None:
     made = approved(world)
-    good = world.fresh().admin.audit()
+    good = rule_audit.audit(world.fresh())
     (row,) = good.rows
     assert (row.id, row.in_force, row.evidence, row.problem, good.ok) == (made.id, True, 2, "", True)
     assert row.approved_by == "Test Person <person@example.com>"
     world.write(made.path, world.read(made.path) + "Smuggled.\n")
     world.write("p/rules/straight.md", "---\ntitle: Straight\nrationale: x\n---\n")
     world.commit()
-    bad = world.fresh().admin.audit()
+    bad = rule_audit.audit(world.fresh())
     assert not bad.ok
     problems = {row.title: row.problem for row in bad.rows}
     assert "without approval" in problems["GET before PUT"]
@@ -411,10 +420,10 @@ def test_signing_puts_a_record_that_verifies_into_the_merge(
     world.write(".ai-lessons/config.yaml", "format: 1\napproval:\n  require: signed\n")
     world.commit()
     with pytest.raises(Refused, match="which key"):
-        world.fresh().admin.approve_rule(suggest(world).handle, sign=True)
+        rule_review.approve_rule(world.fresh(), suggest(world).handle, sign=True)
     world.git(world.root, "config", "user.signingkey", str(key))
     made = suggest(world, "Second matter")
-    done = world.fresh().admin.approve_rule(made.handle, sign=True)
+    done = rule_review.approve_rule(world.fresh(), made.handle, sign=True)
     assert "no keys are trusted yet" in done.notes[0]
     signers, _ = parse_signers("person@example.com " + key.with_suffix(".pub").read_text())
     first = world.git(world.root, "rev-list", "--max-parents=0", "main")
@@ -423,7 +432,7 @@ def test_signing_puts_a_record_that_verifies_into_the_merge(
     verdict = view.verdicts[made.id]
     assert (verdict.in_force, verdict.evidence.level, verdict.path) == (True, 3, made.path)
     assert world.status() == ""
-    unsigned = world.fresh().admin.approve_rule(suggest(world, "Third affair").handle)
+    unsigned = rule_review.approve_rule(world.fresh(), suggest(world, "Third affair").handle)
     assert "--sign" in unsigned.notes[0]
 
 
@@ -431,11 +440,11 @@ def test_nothing_of_this_works_without_an_approval_branch(world: World) -> None:
     world.git(world.root, "branch", "-m", "main", "other")
     with pytest.raises(NotFound, match="approval branch"):
         suggest(world)
-    assert world.fresh().admin.pending_count() == 0
+    assert rule_count.pending_count(world.fresh()) == 0
 
 
 def test_options_of_an_agent_do_not_leak_into_the_merge(world: World) -> None:
     made = suggest(world)
-    world.fresh().admin.approve_rule(made.handle)
+    rule_review.approve_rule(world.fresh(), made.handle)
     assert "Agent" not in world.git(world.root, "log", "-1", "--format=%B", "main")
     assert world.options.agent is None

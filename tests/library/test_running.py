@@ -10,6 +10,7 @@ import pytest
 
 from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.knowledge.entries import Kind
+from ai_lessons.library import browsing, running
 from library.world import SCRIPT
 
 if TYPE_CHECKING:
@@ -27,25 +28,25 @@ def script(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str
 
 
 def test_arguments_exit_code_and_folder_go_through(world: World, script: str, tmp_path: Path) -> None:
-    assert world.library.recall.run(script, ["a b", "*", "--flag"]) == 7
+    assert running.run(world.library, script, ["a b", "*", "--flag"]) == 7
     assert (tmp_path / "out").read_text() == f"{tmp_path}|a b|*|--flag|"
     (tmp_path / "else").mkdir()
-    assert world.library.recall.run(script, [], cwd=tmp_path / "else") == 7
+    assert running.run(world.library, script, [], cwd=tmp_path / "else") == 7
     assert (tmp_path / "out").read_text() == f"{tmp_path}/else|"
     with pytest.raises(NotFound, match="nowhere"):
-        world.library.recall.run(script, [], cwd=tmp_path / "nowhere")
+        running.run(world.library, script, [], cwd=tmp_path / "nowhere")
 
 
 def test_a_script_that_takes_too_long_is_stopped(world: World, tmp_path: Path) -> None:
     (tmp_path / "slow.sh").write_text("#!/bin/sh\nsleep 60\n")
     made = world.bring(tmp_path / "slow.sh", kind=Kind.SCRIPT).written[0]
-    assert world.library.recall.run(made.id, [], timeout=0.2) == 124
+    assert running.run(world.library, made.id, [], timeout=0.2) == 124
 
 
 def test_what_was_pulled_does_not_run_unasked(world: World) -> None:
     world.write("p/scripts/v1/evil.sh", "#!/bin/sh\ntouch $0.ran\n")
     with pytest.raises(Refused, match=r"evil\.sh") as error:
-        world.library.recall.run("p/scripts/v1/evil.sh", [])
+        running.run(world.library, "p/scripts/v1/evil.sh", [])
     assert "trust-script" in error.value.hint
     assert error.value.exit_code == 8
     assert not (world.root / "p/scripts/v1/evil.sh.ran").exists()
@@ -59,32 +60,32 @@ def test_asking_decides_and_is_remembered_until_the_content_changes(world: World
         asked.append((path, text))
         return len(asked) != 1
 
-    recall = world.fresh(ask_trust=ask).recall
+    library = world.fresh(ask_trust=ask)
     with pytest.raises(Refused):
-        recall.run("p/scripts/v1/go.sh", [])
-    assert recall.run("p/scripts/v1/go.sh", []) == 3
-    assert recall.run("p/scripts/v1/go.sh", []) == 3
+        running.run(library, "p/scripts/v1/go.sh", [])
+    assert running.run(library, "p/scripts/v1/go.sh", []) == 3
+    assert running.run(library, "p/scripts/v1/go.sh", []) == 3
     assert asked == [(str(world.root / "p/scripts/v1/go.sh"), "#!/bin/sh\nexit 3\n")] * 2
     world.write("p/scripts/v1/go.sh", "#!/bin/sh\nexit 4\n")
-    assert recall.run("p/scripts/v1/go.sh", []) == 4
+    assert running.run(library, "p/scripts/v1/go.sh", []) == 4
     assert len(asked) == 3
-    assert world.fresh().recall.run("p/scripts/v1/go.sh", []) == 4
+    assert running.run(world.fresh(), "p/scripts/v1/go.sh", []) == 4
 
 
 def test_trust_by_hand_is_for_the_content_and_survives_a_move(world: World) -> None:
     file = world.write("p/scripts/v1/go.sh", "#!/bin/sh\nexit 5\n")
-    assert world.library.admin.trust_script("p/scripts/v1/go.sh") == (str(file),)
+    assert running.trust_script(world.library, "p/scripts/v1/go.sh") == (str(file),)
     file.rename(world.root / "p/scripts/v1/went.sh")
-    assert world.library.recall.run("p/scripts/v1/went.sh", []) == 5
+    assert running.run(world.library, "p/scripts/v1/went.sh", []) == 5
     assert not list(world.root.rglob("*trust*"))
 
 
 def test_another_interpreter_is_another_thing_to_trust(world: World, script: str) -> None:
-    entry = world.library.recall.show(script).entry
+    entry = browsing.show(world.library, script).entry
     side = f"{entry.path}.md"
     world.write(side, world.read(side).replace("created:", f"interpreter: {sys.executable} -c exit(9)\ncreated:"))
     with pytest.raises(Refused):
-        world.library.recall.run(script, [])
+        running.run(world.library, script, [])
 
 
 def test_a_named_interpreter_is_used_and_trusted_with_the_import(world: World) -> None:
@@ -94,33 +95,33 @@ def test_a_named_interpreter_is_used_and_trusted_with_the_import(world: World) -
         f"---\nkind: script\ntitle: go\nversions:\n  - v1\ninterpreter: {sys.executable}\n---\n",
     )
     made = world.bring(world.root / "p/scripts/v1/go.txt", kind=Kind.SCRIPT).written[0]
-    assert world.library.recall.run(made.id, []) == 6
+    assert running.run(world.library, made.id, []) == 6
 
 
 def test_an_edit_of_a_script_is_what_runs_and_asks_again(world: World, script: str) -> None:
-    entry = world.library.recall.show(script).entry
+    entry = browsing.show(world.library, script).entry
     world.write(entry.path, "#!/bin/sh\nexit 8\n")
     with pytest.raises(Refused):
-        world.library.recall.run(script, [])
-    world.library.admin.trust_script(script)
-    assert world.library.recall.run(script, []) == 8
+        running.run(world.library, script, [])
+    running.trust_script(world.library, script)
+    assert running.run(world.library, script, []) == 8
 
 
 def test_only_scripts_that_are_there_run(world: World, tmp_path: Path) -> None:
     made = world.add("a lesson")
     with pytest.raises(UsageError, match="lesson"):
-        world.library.recall.run(made.handle, [])
+        running.run(world.library, made.handle, [])
     with pytest.raises(UsageError, match="lesson"):
-        world.library.admin.trust_script(made.handle)
+        running.trust_script(world.library, made.handle)
     (tmp_path / "gone.sh").write_text("#!/bin/sh\n")
     kept = world.bring(tmp_path / "gone.sh", kind=Kind.SCRIPT, in_place=True).written[0]
     (tmp_path / "gone.sh").unlink()
     with pytest.raises(NotFound, match=r"gone\.sh"):
-        world.library.recall.run(kept.id, [])
+        running.run(world.library, kept.id, [])
     world.write("p/scripts/v1/x.sh", "#!/no/such/interpreter\n")
-    world.library.admin.trust_script("p/scripts/v1/x.sh")
+    running.trust_script(world.library, "p/scripts/v1/x.sh")
     with pytest.raises(NotFound, match="interpreter"):
-        world.library.recall.run("p/scripts/v1/x.sh", [])
+        running.run(world.library, "p/scripts/v1/x.sh", [])
 
 
 def test_a_link_to_a_script_outside_is_not_followed(world: World, tmp_path: Path) -> None:
@@ -129,7 +130,7 @@ def test_a_link_to_a_script_outside_is_not_followed(world: World, tmp_path: Path
     (world.root / "p/scripts/v1/link.sh").symlink_to(tmp_path / "real.sh")
     assert world.titles() == ["other.sh"]
     with pytest.raises(NotFound):
-        world.library.recall.run("p/scripts/v1/link.sh", [])
+        running.run(world.library, "p/scripts/v1/link.sh", [])
 
 
 def test_a_side_file_alone_says_where_its_script_lies(world: World, tmp_path: Path) -> None:
@@ -137,17 +138,17 @@ def test_a_side_file_alone_says_where_its_script_lies(world: World, tmp_path: Pa
     head = f"---\nid: {SCRIPT}\nkind: script\ntitle: far\npath: {tmp_path}/far.sh\n---\n"
     world.write("p/scripts/v1/far.sh.md", head)
     with pytest.raises(Refused):
-        world.library.recall.run(SCRIPT, [])
-    assert world.library.admin.trust_script(SCRIPT) == (str(tmp_path / "far.sh"),)
-    assert world.library.recall.run(SCRIPT, []) == 2
+        running.run(world.library, SCRIPT, [])
+    assert running.trust_script(world.library, SCRIPT) == (str(tmp_path / "far.sh"),)
+    assert running.run(world.library, SCRIPT, []) == 2
 
 
 def with_neighbour(world: World, name: str, text: str, beside: str) -> str:
     """A script that is trusted, and then a file beside it, as a pull brings one; the path of the script."""
     path = f"p/scripts/v1/{name}"
     world.write(path, text)
-    world.library.admin.trust_script(path)
-    assert world.library.recall.run_captured(path, [], timeout=60).code == 0
+    running.trust_script(world.library, path)
+    assert running.run_captured(world.library, path, [], timeout=60).code == 0
     world.write(f"p/scripts/v1/{beside}", PULLED[Path(beside).suffix])
     return path
 
@@ -188,7 +189,7 @@ def test_what_a_pull_brings_beside_a_trusted_script_does_not_run(
     path = with_neighbour(world, name, text, beside)
     cwd = world.root / "p/scripts/v1" if here else world.root
     try:
-        told = world.library.recall.run_captured(path, [], cwd=cwd, timeout=60).stdout
+        told = running.run_captured(world.library, path, [], cwd=cwd, timeout=60).stdout
     except Refused as error:
         told = error.message
     assert "ours" in told or Path(beside).name in told
@@ -202,32 +203,32 @@ def test_a_script_uses_the_files_beside_it_that_were_trusted_with_it(world: Worl
         "p/scripts/v1/lib/helper.py", "import pathlib\nX = pathlib.Path(__file__).with_name('d.csv').read_text()\n"
     )
     world.write("p/scripts/v1/lib/d.csv", "one,two")
-    trusted = world.library.admin.trust_script("p/scripts/v1/a.py")
+    trusted = running.trust_script(world.library, "p/scripts/v1/a.py")
     assert [path.rpartition("/v1/")[2] for path in trusted] == [
         "a.py",
         "lib/__init__.py",
         "lib/d.csv",
         "lib/helper.py",
     ]
-    ran = world.library.recall.run_captured("p/scripts/v1/a.py", [])
+    ran = running.run_captured(world.library, "p/scripts/v1/a.py", [])
     words, place = ran.stdout.split()
     assert words == "one,two"
     assert not Path(place).exists()
     world.write("p/scripts/v1/lib/helper.py", "X = 1\n")
     with pytest.raises(Refused, match=r"lib/helper\.py"):
-        world.library.recall.run("p/scripts/v1/a.py", [])
+        running.run(world.library, "p/scripts/v1/a.py", [])
 
 
 @pytest.mark.parametrize("beside", ["helper.py", "json.py"])
 def test_a_script_that_stays_where_it_is_asks_about_code_beside_it(world: World, tmp_path: Path, beside: str) -> None:
     (tmp_path / "far.py").write_text("import json\ntry:\n    import helper\nexcept ImportError:\n    pass\n")
     made = world.bring(tmp_path / "far.py", kind=Kind.SCRIPT, in_place=True).written[0]
-    assert world.library.recall.run(made.id, []) == 0
+    assert running.run(world.library, made.id, []) == 0
     (tmp_path / beside).write_text("raise SystemExit(9)\n")
     with pytest.raises(Refused, match=beside):
-        world.library.recall.run(made.id, [])
-    world.library.admin.trust_script(made.id)
-    assert world.library.recall.run(made.id, []) == 9
+        running.run(world.library, made.id, [])
+    running.trust_script(world.library, made.id)
+    assert running.run(world.library, made.id, []) == 9
 
 
 def test_whoever_is_asked_sees_what_is_beside_the_script(world: World) -> None:
@@ -239,9 +240,9 @@ def test_whoever_is_asked_sees_what_is_beside_the_script(world: World) -> None:
         asked.append((path, text))
         return True
 
-    recall = world.fresh(ask_trust=ask).recall
-    assert recall.run("p/scripts/v1/a.sh", []) == 3
-    assert recall.run("p/scripts/v1/a.sh", []) == 3
+    library = world.fresh(ask_trust=ask)
+    assert running.run(library, "p/scripts/v1/a.sh", []) == 3
+    assert running.run(library, "p/scripts/v1/a.sh", []) == 3
     assert asked == [
         (
             f"{world.root}/p/scripts/v1/a.sh, with b.sh beside it,",
@@ -252,10 +253,10 @@ def test_whoever_is_asked_sees_what_is_beside_the_script(world: World) -> None:
 
 def test_a_script_reads_data_of_the_folder_in_which_it_is_run(world: World) -> None:
     world.write("p/scripts/v1/a.sh", "cat data.txt\n")
-    world.library.admin.trust_script("p/scripts/v1/a.sh")
+    running.trust_script(world.library, "p/scripts/v1/a.sh")
     (world.root / "p/in").mkdir()
     world.write("p/in/data.txt", "ours")
-    assert world.library.recall.run_captured("p/scripts/v1/a.sh", [], cwd=world.root / "p/in").stdout == "ours"
+    assert running.run_captured(world.library, "p/scripts/v1/a.sh", [], cwd=world.root / "p/in").stdout == "ours"
 
 
 @pytest.mark.parametrize("interpreter", ["./go", "p/scripts/v1/go", "sh p/scripts/v1/go", "env -S ./go", "{root}/go"])
@@ -263,9 +264,9 @@ def test_an_interpreter_is_no_file_that_a_pull_brings(world: World, interpreter:
     world.write("p/scripts/v1/a.txt", "x\n")
     head = f"---\nkind: script\ntitle: a\ninterpreter: {interpreter.format(root=world.root)}\n---\n"
     world.write("p/scripts/v1/a.txt.md", head)
-    world.library.admin.trust_script("p/scripts/v1/a.txt")
+    running.trust_script(world.library, "p/scripts/v1/a.txt")
     with pytest.raises(Refused, match="interpreter that a pull can bring"):
-        world.library.recall.run("p/scripts/v1/a.txt", [], cwd=world.root)
+        running.run(world.library, "p/scripts/v1/a.txt", [], cwd=world.root)
 
 
 @pytest.mark.parametrize(
@@ -286,8 +287,8 @@ def test_no_search_path_of_a_script_leads_into_the_repository(
     file = world.write(f"p/bin/{beside}", PULLED[Path(beside).suffix or ".sh"])
     file.chmod(0o755)
     world.write("p/scripts/v1/a.sh", text)
-    world.library.admin.trust_script("p/scripts/v1/a.sh")
+    running.trust_script(world.library, "p/scripts/v1/a.sh")
     kept = f":{os.environ['PATH']}" if variable == "PATH" else ""
     monkeypatch.setenv(variable, value.format(root=world.root) + kept)
-    ran = world.library.recall.run_captured("p/scripts/v1/a.sh", [], cwd=world.root, timeout=60)
+    ran = running.run_captured(world.library, "p/scripts/v1/a.sh", [], cwd=world.root, timeout=60)
     assert ran.stdout.strip() == "ours", ran.stderr

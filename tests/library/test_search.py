@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from ai_lessons.errors import UsageError
 from ai_lessons.index.model_spec import PINNED
 from ai_lessons.knowledge.entries import Kind
+from ai_lessons.library import browsing, editing, health, searching
 from ai_lessons.library.answers import Query
 from library.world import LESSON, OTHER, SCRIPT, lesson, rule
 
@@ -80,7 +82,7 @@ def test_a_change_that_keeps_size_and_time_is_seen(world: World) -> None:
 
 def test_another_process_sees_what_this_one_wrote(world: World) -> None:
     world.add("Written here", "About phenology.")
-    assert [hit.entry.title for hit in world.fresh().recall.search(Query("phenology")).lessons] == ["Written here"]
+    assert [hit.entry.title for hit in searching.search(world.fresh(), Query("phenology")).lessons] == ["Written here"]
 
 
 def test_filters_narrow_the_search(world: World) -> None:
@@ -118,12 +120,12 @@ def test_a_context_lifts_what_carries_its_tags(world: World) -> None:
 def test_what_is_wrong_or_promoted_leaves_the_results_but_not_the_repository(world: World, status: str) -> None:
     made = world.add("Doubtful", "About phlogiston.")
     assert world.found("phlogiston") == ["Doubtful"]
-    world.library.contribute.update(made.id, status=status)
+    editing.update(world.library, made.id, status=status)
     assert world.found("phlogiston") == []
     assert world.titles() == []
     assert world.titles(status=status) == ["Doubtful"]
     assert world.titles(status=None) == ["Doubtful"]
-    assert world.library.recall.show(made.id).entry.details["status"] == status
+    assert browsing.show(world.library, made.id).entry.details["status"] == status
 
 
 def test_many_wrong_lessons_do_not_push_out_the_right_one(world: World) -> None:
@@ -171,7 +173,7 @@ def test_an_unreadable_file_never_stops_a_search(world: World) -> None:
     answer = world.search("pomology")
     assert [hit.entry.title for hit in answer.docs] == ["Good"]
     assert any("3 files are left out" in note and "validate" in note for note in answer.notes)
-    assert world.library.recall.list().notes == tuple(note for note in answer.notes if "left out" in note)
+    assert browsing.list_entries(world.library).notes == tuple(note for note in answer.notes if "left out" in note)
 
 
 def test_a_broken_config_does_not_stop_a_search(world: World) -> None:
@@ -185,7 +187,7 @@ def test_a_broken_config_does_not_stop_a_search(world: World) -> None:
 def test_a_file_that_goes_while_it_is_indexed_only_leaves(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in "ab":
         world.write(f"notes/{name}.md", f"# File {name}\n\nAbout pomology.\n")
-    parts = world.library._parts
+    parts = world.library.primary
     load = parts.load
 
     def vanish(entry_id: str) -> object:
@@ -206,23 +208,28 @@ def test_a_rule_of_the_working_tree_is_shown_by_nothing(world: World, path: str)
     assert world.found("zanzibar deploying") == ["PUT replaces the workflow"]
     assert world.titles(status=None) == ["PUT replaces the workflow"]
     assert world.titles(kinds=[Kind.RULE], status=None) == []
-    assert [tag.name for tag in library.recall.tags()] == []
-    assert [project.total for project in library.recall.projects()] == [1]
-    assert library.recall.related(LESSON) == ()
-    assert library.recall.show(LESSON).related == ()
+    assert [tag.name for tag in browsing.tags(library)] == []
+    assert [project.total for project in browsing.projects(library)] == [1]
+    assert browsing.related(library, LESSON) == ()
+    assert browsing.show(library, LESSON).related == ()
     for what, prefix in (("id", ""), ("id", "R-"), ("tag", ""), ("project", "")):
-        assert not any("anzibar" in value + word for value, word in library.recall.complete(prefix, what))
+        assert not any("anzibar" in value + word for value, word in browsing.complete(library, prefix, what))
     from ai_lessons.errors import NotFound
 
     for ref in ("01JD3Z8QK5W7M2X9V4T6RRRR22", "R-RRRR22", path, str(world.root / path)):
-        for ask in (library.recall.show, library.recall.log, library.recall.diff, library.recall.related):
+        for ask in (
+            partial(browsing.show, library),
+            partial(browsing.log, library),
+            partial(browsing.diff, library),
+            partial(browsing.related, library),
+        ):
             with pytest.raises(NotFound):
                 ask(ref)
         with pytest.raises(NotFound):
-            library.contribute.delete([ref])
+            editing.delete(library, [ref])
         with pytest.raises(NotFound):
-            library.contribute.update(ref, title="x")
-    assert library.admin.stats().entries == {"lesson": 1}
+            editing.update(library, ref, title="x")
+    assert health.stats(library).entries == {"lesson": 1}
 
 
 def test_a_lesson_that_becomes_a_rule_by_hand_leaves_all_results(world: World) -> None:

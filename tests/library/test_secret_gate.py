@@ -11,11 +11,15 @@ import pytest
 
 from ai_lessons.errors import InvalidEntry, Refused, UsageError
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library.lessons.lesson_answers import Targets
+from ai_lessons.library import browsing, editing, importing, lesson_writing, refreshing, restoring, setup, validating
+from ai_lessons.library.lessons import Targets
+from ai_lessons.library.porting import import_bundle, porting_export
+from ai_lessons.library.reports import LessonDraft, ResourceDraft
+from ai_lessons.library.rules import rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
 from ai_lessons.library.secrets import secret_scan
-from ai_lessons.library.wiring import init_repository
-from ai_lessons.library.writes import LessonDraft, ResourceDraft
+from ai_lessons.library.setup import init_repository
+from ai_lessons.library.sharing import recovering, syncing
 from library.secret_world import FAKE, mark_of
 from library.world import LESSON, OTHER, lesson, rule
 
@@ -35,11 +39,13 @@ def test_an_agent_allows_no_secret_by_frontmatter_that_it_writes(world: World) -
     file.write_text(allowing)
     draft = ResourceDraft(Kind.DOC, [str(file)], project="p")
     with pytest.raises(Refused, match="an agent cannot allow what looks like a secret"):
-        world.fresh(agent="bot").contribute.add_resources(draft)
+        importing.add_resources(world.fresh(agent="bot"), draft)
     assert not in_git(world)
-    assert world.fresh().contribute.add_resources(draft).written
-    world.fresh(agent="bot").contribute.update(
-        world.library.recall.list().entries[0].id, title="What git has already an agent may keep"
+    assert importing.add_resources(world.fresh(), draft).written
+    editing.update(
+        world.fresh(agent="bot"),
+        browsing.list_entries(world.library).entries[0].id,
+        title="What git has already an agent may keep",
     )
 
 
@@ -57,42 +63,42 @@ def edited(world: World) -> str:
 
 def update(world: World) -> None:
     path = edited(world)
-    world.library.contribute.update(path, content="Another text.")
+    editing.update(world.library, path, content="Another text.")
 
 
 def retitle(world: World) -> None:
     path = edited(world)
-    world.library.contribute.update(path, title="Another title")
+    editing.update(world.library, path, title="Another title")
 
 
 def delete(world: World) -> None:
     path = edited(world)
-    world.library.contribute.delete([path])
+    editing.delete(world.library, [path])
 
 
 def move(world: World) -> None:
     path = edited(world)
-    world.library.contribute.update(path, project="other")
+    editing.update(world.library, path, project="other")
 
 
 def edit(world: World) -> None:
     made = world.add("A lesson")
-    world.library.contribute.edit(made.id, lambda text, _: text + SECRET)
+    editing.edit(world.library, made.id, lambda text, _: text + SECRET)
 
 
 def link(world: World) -> None:
     other = world.add("Another lesson")
-    world.library.contribute.link(edited(world), other.id, "related_to")
+    editing.link(world.library, edited(world), other.id, "related_to")
 
 
 def mark_wrong(world: World) -> None:
     made = world.add("A lesson")
-    world.library.lessons.wrong(made.id, SECRET, by="user")
+    lesson_writing.wrong(world.library, made.id, SECRET, by="user")
 
 
 def adopt(world: World) -> None:
     world.write("notes/plain.md", f"# Plain\n\n{SECRET}")
-    world.library.admin.adopt(["notes/plain.md"])
+    validating.adopt(world.library, ["notes/plain.md"])
 
 
 def describe(world: World) -> None:
@@ -109,23 +115,23 @@ def restore(world: World) -> None:
     made = world.add("A lesson")
     path = edited(world)
     snapshot = world.git(world.root, "rev-parse", "HEAD")
-    world.library.admin.restore(path, to=snapshot)
+    restoring.restore(world.library, path, to=snapshot)
     assert made.commit
 
 
 def suggest(world: World) -> None:
     world.add("A lesson")
-    world.library.contribute.suggest_rule(RuleDraft("Use the key", SECRET))
+    suggesting.suggest_rule(world.library, RuleDraft("Use the key", SECRET))
 
 
 def propose(world: World) -> None:
     world.add("A lesson")
     world.write("p/rules/a.md", rule(SECRET))
-    world.library.contribute.propose()
+    suggesting.propose(world.library)
 
 
 def setting(world: World) -> None:
-    world.library.admin.config_set("search.index", f"s3://place/{KEY}")
+    setup.config_set(world.library, "search.index", f"s3://place/{KEY}")
 
 
 JOBS = (
@@ -148,23 +154,25 @@ def test_a_doc_that_is_refreshed_is_looked_at_and_may_stay_with_a_reason(world: 
         world.bring(file)
     one.write_text(f"# one\n\n{SECRET}")
     two.write_text("# two\n\nAnother text.\n")
-    contribute = world.library.contribute
+    library = world.library
     with pytest.raises(InvalidEntry, match="GitLab") as told:
-        contribute.refresh(["global/docs/unversioned/one.md"])
-    done = {answer.title: answer for answer in contribute.refresh((), every=True)}
+        refreshing.refresh(library, ["global/docs/unversioned/one.md"])
+    done = {answer.title: answer for answer in refreshing.refresh(library, (), every=True)}
     assert "GitLab" in done["one"].warning
     assert (done["one"].changed, done["two"].changed) == (False, True)
     assert not in_git(world)
     mark = mark_of(told.value)
     with pytest.raises(UsageError, match="reason"):
-        contribute.refresh(["global/docs/unversioned/one.md"], allow_secrets=[(mark, "")])
-    contribute.refresh((), every=True, allow_secrets=[(mark, "the vendor's sandbox"), ("0" * 12, "of another doc")])
+        refreshing.refresh(library, ["global/docs/unversioned/one.md"], allow_secrets=[(mark, "")])
+    refreshing.refresh(
+        library, (), every=True, allow_secrets=[(mark, "the vendor's sandbox"), ("0" * 12, "of another doc")]
+    )
     assert f"allow_secrets:\n  - {mark}: the vendor's sandbox\n" in world.read("global/docs/unversioned/one.md")
     assert "allow_secrets" not in world.read("global/docs/unversioned/two.md")
-    assert world.library.admin.validate().problems == ()
+    assert validating.validate(world.library).problems == ()
     one.write_text(f"# one\n\n{SECRET}\n{FAKE['Stripe']}\n")
     with pytest.raises(InvalidEntry, match="Stripe"):
-        contribute.refresh(["global/docs/unversioned/one.md"])
+        refreshing.refresh(library, ["global/docs/unversioned/one.md"])
 
 
 def test_an_import_again_takes_the_reason_too(world: World, tmp_path: Path) -> None:
@@ -178,22 +186,25 @@ def test_an_import_again_takes_the_reason_too(world: World, tmp_path: Path) -> N
     script = tmp_path / "run.sh"
     script.write_text(f"#!/bin/sh\ncurl -H {KEY}\n")
     assert world.bring(script, kind=Kind.SCRIPT, allow_secrets=[(mark_of(told.value), "of the sandbox")]).commit
-    assert world.library.admin.validate().problems == ()
+    assert validating.validate(world.library).problems == ()
 
 
 def test_what_an_entry_may_hold_can_be_said_of_it_later_and_is_kept_where_it_moves(world: World) -> None:
     path = edited(world)
     with pytest.raises(InvalidEntry) as told:
-        world.library.contribute.update(path, title="Another")
+        editing.update(world.library, path, title="Another")
     mark = mark_of(told.value)
-    made = world.library.contribute.update(path, title="Another", allow_secrets=[(mark, "revoked")])
+    made = editing.update(world.library, path, title="Another", allow_secrets=[(mark, "revoked")])
     with pytest.raises(InvalidEntry, match="Stripe") as more:
-        world.library.contribute.update(made.id, content=f"{SECRET}{FAKE['Stripe']}\n")
-    both = world.library.contribute.update(
-        made.id, content=f"{SECRET}{FAKE['Stripe']}\n", allow_secrets=[(mark_of(more.value), "a test key")]
+        editing.update(world.library, made.id, content=f"{SECRET}{FAKE['Stripe']}\n")
+    both = editing.update(
+        world.library,
+        made.id,
+        content=f"{SECRET}{FAKE['Stripe']}\n",
+        allow_secrets=[(mark_of(more.value), "a test key")],
     )
-    assert world.library.admin.validate().problems == ()
-    moved = world.library.contribute.update(both.id, project="other")
+    assert validating.validate(world.library).problems == ()
+    moved = editing.update(world.library, both.id, project="other")
     assert moved.path.startswith("other/")
     assert moved.commit
 
@@ -201,24 +212,24 @@ def test_what_an_entry_may_hold_can_be_said_of_it_later_and_is_kept_where_it_mov
 def test_a_rule_may_hold_a_secret_with_a_reason(world: World) -> None:
     world.add("A lesson")
     with pytest.raises(InvalidEntry) as told:
-        world.library.contribute.suggest_rule(RuleDraft("Use the key", SECRET))
+        suggesting.suggest_rule(world.library, RuleDraft("Use the key", SECRET))
     allow = [(mark_of(told.value), "the vendor's sandbox")]
-    made = world.library.contribute.suggest_rule(RuleDraft("Use the key", SECRET, allow_secrets=allow))
-    assert world.library.admin.approve_rule(made.handle).commit
+    made = suggesting.suggest_rule(world.library, RuleDraft("Use the key", SECRET, allow_secrets=allow))
+    assert rule_review.approve_rule(world.library, made.handle).commit
 
 
 def test_a_proposal_that_holds_one_can_be_turned_down_and_its_text_is_not_kept(world: World) -> None:
     world.add("A lesson")
-    made = world.library.contribute.suggest_rule(RuleDraft("Use the key", "It is there"))
+    made = suggesting.suggest_rule(world.library, RuleDraft("Use the key", "It is there"))
     world.git(world.root, "switch", "-q", made.branch)
     world.write(made.path, world.read(made.path) + SECRET)
     world.commit("by hand")
     world.git(world.root, "switch", "-q", "main")
     with pytest.raises(InvalidEntry, match="GitLab"):
-        world.library.admin.approve_rule(made.handle)
+        rule_review.approve_rule(world.library, made.handle)
     with pytest.raises(InvalidEntry, match="GitLab"):
-        world.library.admin.reject_rule(made.handle, reason=f"it has {KEY} in it")
-    assert world.library.admin.reject_rule(made.handle, reason="it has a key in it").commit
+        rule_review.reject_rule(world.library, made.handle, reason=f"it has {KEY} in it")
+    assert rule_review.reject_rule(world.library, made.handle, reason="it has a key in it").commit
     assert world.git(world.root, "log", "-S", KEY, "main", "--format=%s") == ""
 
 
@@ -226,7 +237,7 @@ def test_mending_leaves_out_what_holds_a_secret_and_mends_the_rest(world: World)
     for name, body in (("bad", SECRET), ("good", "Text.\n")):
         head = f"id: {LESSON if name == 'bad' else OTHER}\nkind: doc\ntitle: {name}\nversions:\n  - v2\n"
         world.write(f"p/docs/v1/{name}.md", f"---\n{head}created: 2026-11-21T20:14:00Z\n---\n{body}")
-    report = world.library.admin.validate(fix=True)
+    report = validating.validate(world.library, fix=True)
     assert report.fixed == ("p/docs/v1/good.md -> p/docs/v2/good.md",)
     assert any("GitLab" in problem.message for problem in report.problems)
     assert not in_git(world)
@@ -241,17 +252,17 @@ def test_a_write_that_waits_is_looked_at_again_before_it_is_saved(world: World) 
     world.write(made.path, text + SECRET)
     (world.root / ".git/MERGE_HEAD").unlink()
     with pytest.raises(InvalidEntry, match="GitLab"):
-        world.library.admin.save()
+        recovering.save(world.library)
     assert not in_git(world)
     world.write(made.path, text)
-    assert world.library.admin.save()[0]
+    assert recovering.save(world.library)[0]
 
 
 def test_notes_hold_no_secret(world: World) -> None:
     made = world.add("A lesson")
     with pytest.raises(UsageError, match="note"):
-        world.library.contribute.feedback(made.id, "helpful", SECRET)
-    assert world.library.contribute.feedback(made.id, "helpful", "With the key of the sandbox.")
+        editing.feedback(world.library, made.id, "helpful", SECRET)
+    assert editing.feedback(world.library, made.id, "helpful", "With the key of the sandbox.")
 
 
 def test_what_is_promoted_is_looked_at_again(world: World, tmp_path: Path) -> None:
@@ -259,10 +270,10 @@ def test_what_is_promoted_is_looked_at_again(world: World, tmp_path: Path) -> No
     world.commit()
     targets = Targets(tmp_path / "skills", tmp_path / "tools")
     with pytest.raises(InvalidEntry, match="GitLab") as told:
-        world.library.lessons.promote(LESSON, "tool/login", targets)
+        lesson_writing.promote_lesson(world.library, LESSON, "tool/login", targets)
     assert not targets.tools.exists()
-    world.library.contribute.update(LESSON, allow_secrets=[(mark_of(told.value), "revoked")])
-    assert world.library.lessons.promote(LESSON, "tool/login", targets).change == "promoted"
+    editing.update(world.library, LESSON, allow_secrets=[(mark_of(told.value), "revoked")])
+    assert lesson_writing.promote_lesson(world.library, LESSON, "tool/login", targets).change == "promoted"
 
 
 def test_an_export_that_holds_one_comes_in_only_with_its_reason(world: World, tmp_path: Path) -> None:
@@ -270,35 +281,35 @@ def test_an_export_that_holds_one_comes_in_only_with_its_reason(world: World, tm
         world.add("A token", SECRET)
     world.add("A token", SECRET, allow_secrets=[(mark_of(told.value), "revoked")])
     file = tmp_path / "all.json"
-    world.library.admin.export_file(file)
+    porting_export.export_file(world.library, file)
     text = file.read_text()
     shutil.rmtree(world.root / "global")
     world.commit()
     file.write_text(text.replace("allow_secrets", "allow_nothing"))
-    done = world.fresh().admin.import_file(file, "groove")
+    done = import_bundle.import_file(world.fresh(), file, "groove")
     assert not done.written
     assert "GitLab" in done.skipped[0][1]
     file.write_text(text)
-    assert [one.title for one in world.fresh().admin.import_file(file, "groove").written] == ["A token"]
+    assert [one.title for one in import_bundle.import_file(world.fresh(), file, "groove").written] == ["A token"]
 
 
 def test_what_was_committed_by_hand_is_not_shared(world: World, tmp_path: Path) -> None:
     world.git(tmp_path, "init", "-q", "--bare", "-b", "main", "up.git")
     world.git(world.root, "remote", "add", "origin", str(tmp_path / "up.git"))
     made = world.add("A lesson")
-    assert world.library.admin.sync().sent
+    assert syncing.sync(world.library).sent
     for text in (SECRET, ""):  # it stays in the history also where it was taken out again
         world.write(made.path, world.read(made.path).replace(SECRET, "") + text)
         world.commit()
         with pytest.raises(InvalidEntry, match="GitLab") as told:
-            world.library.admin.sync()
+            syncing.sync(world.library)
         assert KEY not in str(told.value)
         assert world.git(tmp_path / "up.git", "log", "-S", KEY, "--format=%h", "main") == ""
-    world.library.contribute.update(made.id, allow_secrets=[(mark_of(told.value), "revoked")])
-    assert world.library.admin.sync().sent == 3
+    editing.update(world.library, made.id, allow_secrets=[(mark_of(told.value), "revoked")])
+    assert syncing.sync(world.library).sent == 3
     world.write("notes.txt", SECRET)  # no file of ours
     world.commit()
-    assert world.library.admin.sync().sent == 1
+    assert syncing.sync(world.library).sent == 1
 
 
 def test_a_script_that_may_hold_a_secret_is_shared(world: World, tmp_path: Path) -> None:
@@ -308,7 +319,7 @@ def test_a_script_that_may_hold_a_secret_is_shared(world: World, tmp_path: Path)
     with pytest.raises(InvalidEntry) as told:
         world.bring(tmp_path / "run.sh", kind=Kind.SCRIPT)
     world.bring(tmp_path / "run.sh", kind=Kind.SCRIPT, allow_secrets=[(mark_of(told.value), "of the sandbox")])
-    assert world.library.admin.sync().sent
+    assert syncing.sync(world.library).sent
 
 
 @pytest.fixture
@@ -362,7 +373,7 @@ def test_no_path_of_a_file_has_a_secret_and_no_error_repeats_it(world: World, tm
         lambda: world.add("A lesson", project=KEY),
         lambda: world.bring(tmp_path / f"{KEY}.sh", kind=Kind.SCRIPT),
         lambda: world.bring(tmp_path / f"{KEY}.md"),
-        lambda: world.library.contribute.suggest_rule(RuleDraft("Use it", "Because.", project=KEY)),
+        lambda: suggesting.suggest_rule(world.library, RuleDraft("Use it", "Because.", project=KEY)),
         lambda: world.add("A lesson", tags=[KEY]),
     )
     for job in jobs:
@@ -380,15 +391,15 @@ def test_a_lesson_that_was_committed_at_such_a_path_can_be_changed(world: World)
     (world.root / path).parent.mkdir(parents=True)
     world.git(world.root, "mv", made.path, path)
     world.git(world.root, "commit", "-qm", "By hand")
-    assert world.library.contribute.update(path, title="Another").commit
+    assert editing.update(world.library, path, title="Another").commit
 
 
 def test_names_of_clients_and_sessions_reach_git_without_secrets(world: World) -> None:
     library = world.fresh(agent=f"agent {KEY}", session=KEY)
-    made = library.contribute.add_lesson(LessonDraft("A lesson"))
-    library.contribute.suggest_rule(RuleDraft("A rule", "Because."))
-    library.contribute.feedback(made.id, "helpful")
-    world.library.admin.save()
+    made = editing.add_lesson(library, LessonDraft("A lesson"))
+    suggesting.suggest_rule(library, RuleDraft("A rule", "Because."))
+    editing.feedback(library, made.id, "helpful")
+    recovering.save(world.library)
     log = world.git(world.root, "log", "--all", "--format=%B")
     assert "Agent: agent …" in log
     assert KEY not in log
@@ -403,15 +414,15 @@ def test_an_agent_allows_no_secret_and_a_person_is_named_for_it(world: World) ->
     agent = world.fresh(agent="a bot")
     draft = LessonDraft("A key", SECRET, allow_secrets=[(mark, "a sandbox")])
     with pytest.raises(Refused, match="an agent cannot allow") as refused:
-        agent.contribute.add_lesson(draft)
+        editing.add_lesson(agent, draft)
     assert "ask the user" in refused.value.hint
     assert world.status() == ""
-    world.fresh().contribute.add_lesson(draft)
+    editing.add_lesson(world.fresh(), draft)
     assert f"Allowed-secret: {mark} by {world.git(world.root, 'log', '-1', '--format=%an <%ae>')}" in world.git(
         world.root, "log", "-1", "--format=%B"
     )
     with pytest.raises(Refused, match="an agent cannot allow"):
-        agent.contribute.suggest_rule(RuleDraft("A key", "Because.", SECRET, allow_secrets=[(mark, "a sandbox")]))
+        suggesting.suggest_rule(agent, RuleDraft("A key", "Because.", SECRET, allow_secrets=[(mark, "a sandbox")]))
 
 
 WRITES = ("store.apply(", "proposing.propose(", "proposing.amend(")

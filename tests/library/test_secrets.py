@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ai_lessons.errors import InvalidEntry, UsageError
 from ai_lessons.knowledge.entries import Kind
+from ai_lessons.library import editing, validating
 from ai_lessons.library.secrets.secret_detectors import DETECTORS
 from ai_lessons.library.secrets.secret_scan import may_hold, secrets_in
 from library.secret_world import FAKE, mark_of
@@ -80,19 +81,19 @@ def test_a_secret_may_stay_with_a_reason_and_without_one_it_may_not(world: World
         world.add("A token", FAKE["GitHub"], allow_secrets=[(mark, " ")])
     made = world.add("A token", FAKE["GitHub"], allow_secrets=[(mark, "revoked: it is in the vendor's blog")])
     assert f"  - {mark}: " in world.read(made.path)
-    assert world.library.admin.validate().problems == ()
+    assert validating.validate(world.library).problems == ()
     with pytest.raises(InvalidEntry, match="AWS"):
-        world.library.contribute.update(made.id, content=FAKE["GitHub"] + "\n" + FAKE["AWS"])
-    assert world.library.contribute.update(made.id, confidence="low").commit
+        editing.update(world.library, made.id, content=FAKE["GitHub"] + "\n" + FAKE["AWS"])
+    assert editing.update(world.library, made.id, confidence="low").commit
 
 
 def test_a_secret_that_git_has_already_does_not_stop_another_change(world: World) -> None:
     world.write("p/lessons/a.md", lesson(body=FAKE["Slack"] + "\n"))
     with pytest.raises(InvalidEntry, match="Slack"):
-        world.library.contribute.update("p/lessons/a.md", title="Another title")
+        editing.update(world.library, "p/lessons/a.md", title="Another title")
     world.commit()
-    assert world.library.contribute.update("p/lessons/a.md", title="Another title").commit
-    (problem,) = world.library.admin.validate().problems
+    assert editing.update(world.library, "p/lessons/a.md", title="Another title").commit
+    (problem,) = validating.validate(world.library).problems
     assert (problem.path, problem.line > 0) == ("p/lessons/a.md", True)
     assert "Slack" in problem.message
     assert FAKE["Slack"] not in problem.message

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ai_lessons.errors import NotFound, Refused
+from ai_lessons.library import browsing
+from ai_lessons.library.rules import rule_audit, rule_review, rule_signing, rule_trust, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
 from library.world import World, lesson, options
 
@@ -56,25 +58,25 @@ class Team(World):
         self.commit("policy")
 
     def suggest(self, title: str = TITLE) -> Suggested:
-        return self.fresh(agent="some agent").contribute.suggest_rule(RuleDraft(title, "PUT replaces all", "Do it."))
+        return suggesting.suggest_rule(self.fresh(agent="some agent"), RuleDraft(title, "PUT replaces all", "Do it."))
 
     def approve(self, ref: str, **more: Any) -> Approved:
-        return self.fresh(**more).admin.approve_rule(ref, sign=True)
+        return rule_review.approve_rule(self.fresh(**more), ref, sign=True)
 
     def in_force(self, **more: Any) -> list[str]:
-        return [one.title for one in self.fresh(**more).recall.list().entries if one.kind == "rule"]
+        return [one.title for one in browsing.list_entries(self.fresh(**more)).entries if one.kind == "rule"]
 
     def notes(self) -> str:
-        return "\n".join(self.fresh().recall.list().notes)
+        return "\n".join(browsing.list_entries(self.fresh()).notes)
 
     def trust(self) -> None:
-        self.fresh().admin.trust_keys(yes)
+        rule_trust.trust_keys(self.fresh(), yes)
 
     def problems(self) -> list[str]:
-        return [row.problem for row in self.fresh().admin.audit().rows if row.problem]
+        return [row.problem for row in rule_audit.audit(self.fresh()).rows if row.problem]
 
     def alarms(self) -> str:
-        return "\n".join(self.fresh().admin.audit().alarms)
+        return "\n".join(rule_audit.audit(self.fresh()).alarms)
 
     def pinned(self) -> list[Path]:
         return sorted((self.options.config_dir / "signers").glob("*"))
@@ -107,15 +109,15 @@ def clone(team: Team, name: str) -> Team:
 def test_a_merge_without_a_signature_is_an_unapproved_change(alice: Team) -> None:
     alice.trust()
     made = alice.suggest()
-    done = alice.fresh().admin.approve_rule(made.handle)
+    done = rule_review.approve_rule(alice.fresh(), made.handle)
     assert f"approve-rule {made.handle} --sign" in "\n".join(done.notes)
     assert alice.in_force() == []
     assert alice.problems() == [f"a text at {made.path} is on main without approval: there is no signed record"]
-    (waiting,) = alice.fresh().admin.unsigned_rules()
+    (waiting,) = rule_signing.unsigned_rules(alice.fresh())
     assert (waiting.id, waiting.change, waiting.path, waiting.body) == (made.id, "unsigned", made.path, "Do it.\n")
     assert not alice.approve(made.handle).notes
     assert (alice.in_force(), alice.problems(), alice.status()) == ([TITLE], [], "")
-    assert alice.fresh().admin.unsigned_rules() == ()
+    assert rule_signing.unsigned_rules(alice.fresh()) == ()
     with pytest.raises(NotFound):
         alice.approve(made.handle)
 
@@ -141,7 +143,7 @@ def test_a_signed_approval_is_in_force_once_the_keys_are_trusted(alice: Team) ->
     (file,) = alice.pinned()
     root = alice.git(alice.root, "rev-list", "--max-parents=0", "main")
     assert (file.name, file.stat().st_mode & 0o777) == (f"{root}.allowed", 0o600)
-    shown = alice.fresh().recall.show(done.handle).approval
+    shown = browsing.show(alice.fresh(), done.handle).approval
     assert shown is not None
     assert (shown.evidence, shown.how, shown.approved_by) == (3, "signed", "alice@example.com")
 
@@ -156,13 +158,13 @@ def test_with_nothing_new_nothing_is_judged_again(alice: Team, monkeypatch: pyte
 
 def test_trusting_is_for_people_who_said_yes(alice: Team) -> None:
     with pytest.raises(Refused, match="agent"):
-        alice.fresh(agent="x").admin.trust_keys(yes)
+        rule_trust.trust_keys(alice.fresh(agent="x"), yes)
     with pytest.raises(Refused):
-        alice.fresh().admin.trust_keys(None)
+        rule_trust.trust_keys(alice.fresh(), None)
     with pytest.raises(Refused):
-        alice.fresh().admin.trust_keys(no)
+        rule_trust.trust_keys(alice.fresh(), no)
     assert alice.pinned() == []
-    told = alice.fresh().admin.trust_keys(yes)
+    told = rule_trust.trust_keys(alice.fresh(), yes)
     assert (len(told.keys), told.added, told.removed) == (1, told.keys, ())
 
 
@@ -205,7 +207,7 @@ def test_what_was_not_signed_changes_nothing(alice: Team) -> None:
     alice.approve(made.handle)
     alice.write(made.path, alice.read(made.path).replace("Do it.", "Do not."))
     alice.commit("tamper")
-    assert "Do it." in str(alice.fresh().recall.show(made.handle).body)
+    assert "Do it." in str(browsing.show(alice.fresh(), made.handle).body)
     assert len(alice.problems()) == 1
     alice.git(alice.root, "revert", "--no-edit", "HEAD")
     assert alice.problems() == []
@@ -245,8 +247,8 @@ def test_revoked_is_out_of_force_and_can_be_approved_again(alice: Team) -> None:
     made = alice.suggest()
     alice.approve(made.handle)
     with pytest.raises(Refused, match="agent"):
-        alice.fresh(agent="x").admin.revoke_rule(made.handle)
-    done = alice.fresh().admin.revoke_rule(made.handle)
+        rule_signing.revoke_rule(alice.fresh(agent="x"), made.handle)
+    done = rule_signing.revoke_rule(alice.fresh(), made.handle)
     assert (done.id, done.path, done.notes) == (made.id, made.path, ())
     assert alice.in_force() == []
     assert "revoked by alice@example.com" in alice.problems()[0]
@@ -258,17 +260,17 @@ def test_a_removal_that_is_signed_takes_the_rule_out(alice: Team) -> None:
     alice.trust()
     made = alice.suggest()
     alice.approve(made.handle)
-    gone = alice.fresh().contribute.propose_removal(made.handle)
+    gone = suggesting.propose_removal(alice.fresh(), made.handle)
     alice.approve(gone.branch)
     assert alice.in_force() == []
-    assert alice.fresh().admin.audit().ok
+    assert rule_audit.audit(alice.fresh()).ok
 
 
 def test_only_a_policy_with_signatures_has_something_to_revoke(team: Team) -> None:
     made = team.suggest()
-    team.fresh().admin.approve_rule(made.handle)
+    rule_review.approve_rule(team.fresh(), made.handle)
     with pytest.raises(Refused, match="not signed"):
-        team.fresh().admin.revoke_rule(made.handle)
+        rule_signing.revoke_rule(team.fresh(), made.handle)
 
 
 def test_two_people_have_to_sign_where_two_are_asked_for(team: Team) -> None:
@@ -285,7 +287,7 @@ def test_two_people_have_to_sign_where_two_are_asked_for(team: Team) -> None:
     assert not team.approve(made.handle).notes
     assert team.in_force() == [TITLE]
     assert len(list((team.root / ".ai-lessons/approvals" / made.id).iterdir())) == 3
-    assert "2 people" in "\n".join(team.fresh().admin.revoke_rule(made.handle).notes)
+    assert "2 people" in "\n".join(rule_signing.revoke_rule(team.fresh(), made.handle).notes)
     assert team.in_force() == [TITLE]
 
 
@@ -329,7 +331,7 @@ def test_without_a_key_the_hint_says_how_to_name_one(alice: Team) -> None:
     alice.git(alice.root, "config", "user.signingkey", "/no/such/key")
     with pytest.raises(Refused, match="no key at"):
         alice.approve(made.handle)
-    assert [one.id for one in alice.fresh().admin.pending_rules()] == [made.id]
+    assert [one.id for one in rule_review.pending_rules(alice.fresh())] == [made.id]
 
 
 def test_decisions_that_were_taken_back_are_an_alarm_until_a_person_has_looked(alice: Team) -> None:
@@ -344,13 +346,13 @@ def test_decisions_that_were_taken_back_are_an_alarm_until_a_person_has_looked(a
     assert alice.in_force() == []
     assert "are gone" in alice.alarms()
     with pytest.raises(Refused, match="agent"):
-        alice.fresh(agent="x").admin.acknowledge(yes)
+        rule_trust.acknowledge(alice.fresh(agent="x"), yes)
     with pytest.raises(Refused):
-        alice.fresh().admin.acknowledge(None)
+        rule_trust.acknowledge(alice.fresh(), None)
     with pytest.raises(Refused):
-        alice.fresh().admin.acknowledge(no)
+        rule_trust.acknowledge(alice.fresh(), no)
     assert "are gone" in alice.alarms()
-    assert alice.fresh().admin.acknowledge(yes).alarms == ()
+    assert rule_trust.acknowledge(alice.fresh(), yes).alarms == ()
     assert (alice.alarms(), alice.in_force()) == ("", [])
 
 
@@ -363,7 +365,7 @@ def test_rewritten_history_and_a_weaker_policy_are_alarms_until_acknowledged(ali
     alice.git(alice.root, "commit", "-q", "--amend", "-m", "rewritten")
     said = alice.alarms()
     assert ("was rewritten" in said, "the policy on the approval branch was changed" in said) == (True, True)
-    assert alice.fresh().admin.acknowledge(yes).alarms == ()
+    assert rule_trust.acknowledge(alice.fresh(), yes).alarms == ()
     assert alice.alarms() == ""
 
 

@@ -8,9 +8,10 @@ import pytest
 
 from ai_lessons.errors import Refused
 from ai_lessons.knowledge.patterns import parse
+from ai_lessons.library import browsing, contexts, editing, lesson_writing, lessons, provenance, setup, validating
 from ai_lessons.library.answers import ContextQuery
-from ai_lessons.library.lessons.lesson_answers import Targets
-from ai_lessons.library.writes import LessonDraft
+from ai_lessons.library.lessons import Targets
+from ai_lessons.library.reports import LessonDraft
 from library.world import World
 
 if TYPE_CHECKING:
@@ -38,13 +39,13 @@ def push(world: World, text: str, *who: str, message: str = "z", path: str = ZEB
 
 
 def confidence(world: World) -> float:
-    usage = world.fresh().recall.show("01M82N2FBXCV6287247XJ61AAA").usage
+    usage = browsing.show(world.fresh(), "01M82N2FBXCV6287247XJ61AAA").usage
     assert usage is not None
     return usage.confidence
 
 
 def only(world: World, **options: object) -> Light:
-    (one,) = [x for x in world.fresh(**options).lessons.list(every=True).entries if x.project == "global"]
+    (one,) = [x for x in lessons.list_lessons(world.fresh(**options), every=True).entries if x.project == "global"]
     return one
 
 
@@ -76,7 +77,7 @@ def test_a_committed_lesson_is_firm_if_the_user_and_no_agent_committed_it(
 
 def test_what_a_file_says_of_itself_is_told_as_what_it_says_beside_who_committed_it(world: World) -> None:
     push(world, words(more="source: tested\n"), *MALLORY)
-    lines = world.fresh().recall.why("01M82N2FBXCV6287247XJ61AAA").lines
+    lines = provenance.why(world.fresh(), "01M82N2FBXCV6287247XJ61AAA").lines
     assert {"stated by mallory <m@x.example>", "its file says from: user", "its file says source: tested"} <= {*lines}
 
 
@@ -139,24 +140,26 @@ def test_a_text_that_was_born_in_a_merge_or_at_the_edge_of_a_shallow_clone_is_no
 def test_a_person_who_says_what_another_wrote_makes_it_firm_here_and_an_agent_does_not(world: World) -> None:
     push(world, words(), *MALLORY)
     same = parse("WHEN any zebra -> DO obey -> BECAUSE b")
-    assert world.fresh(agent="bot").lessons.add(same, by="user").change == "unchanged"
+    assert lesson_writing.add(world.fresh(agent="bot"), same, by="user").change == "unchanged"
     assert standing(world)[0] is False
-    assert world.fresh().lessons.add(same, by="user").change == "confirmed"
+    assert lesson_writing.add(world.fresh(), same, by="user").change == "confirmed"
     assert standing(world) == (True, ME)
-    assert world.fresh().lessons.add(same, by="user").change == "unchanged"
+    assert lesson_writing.add(world.fresh(), same, by="user").change == "unchanged"
 
 
 @pytest.mark.parametrize("autocommit", [True, False])
 def test_an_agent_that_says_it_is_the_user_writes_as_an_agent(world: World, autocommit: bool) -> None:
-    world.library.admin.config_set("git.autocommit", str(autocommit).lower())
+    setup.config_set(world.library, "git.autocommit", str(autocommit).lower())
     agent = world.fresh(agent="bot")
-    agent.lessons.add(PATTERN, by="user")
-    agent.contribute.add_lesson(LessonDraft("Another", "Text.", origin="user"))
-    mine = [x for x in world.fresh().lessons.list().entries if x.title.startswith(("WHEN", "Another", "committing"))]
-    assert {x.details["from"] for x in world.fresh().lessons.list().entries} == {"ai"}, mine
-    handle = next(x.handle for x in world.fresh().lessons.list().entries if x.title == "Another")
-    agent.contribute.edit(handle, lambda text, _: text.replace("from: ai", "from: user"))
-    assert not any(x.details.get("firm") for x in world.fresh().lessons.list().entries)
+    lesson_writing.add(agent, PATTERN, by="user")
+    editing.add_lesson(agent, LessonDraft("Another", "Text.", origin="user"))
+    mine = [
+        x for x in lessons.list_lessons(world.fresh()).entries if x.title.startswith(("WHEN", "Another", "committing"))
+    ]
+    assert {x.details["from"] for x in lessons.list_lessons(world.fresh()).entries} == {"ai"}, mine
+    handle = next(x.handle for x in lessons.list_lessons(world.fresh()).entries if x.title == "Another")
+    editing.edit(agent, handle, lambda text, _: text.replace("from: ai", "from: user"))
+    assert not any(x.details.get("firm") for x in lessons.list_lessons(world.fresh()).entries)
 
 
 def test_numbers_that_a_lesson_brings_along_count_only_from_the_users_own_hand(world: World) -> None:
@@ -171,33 +174,35 @@ def test_numbers_that_a_lesson_brings_along_count_only_from_the_users_own_hand(w
 
 
 def _wrong(world: World, ref: str) -> None:
-    world.fresh(agent="bot").lessons.wrong(ref, "no longer so", by="user")
+    lesson_writing.wrong(world.fresh(agent="bot"), ref, "no longer so", by="user")
 
 
 def _update(world: World, ref: str) -> None:
-    world.fresh(agent="bot").contribute.update(ref, status="wrong")
+    editing.update(world.fresh(agent="bot"), ref, status="wrong")
 
 
 def _reword(world: World, ref: str) -> None:
-    world.fresh(agent="bot").contribute.update(ref, title="Never mind")
+    editing.update(world.fresh(agent="bot"), ref, title="Never mind")
 
 
 def _delete(world: World, ref: str) -> None:
-    world.fresh(agent="bot").contribute.delete([ref])
+    editing.delete(world.fresh(agent="bot"), [ref])
 
 
 def _replace(world: World, ref: str) -> None:
-    world.fresh(agent="bot").contribute.add_lesson(LessonDraft("Newer", "Text.", links=[("supersedes", ref)]))
+    editing.add_lesson(world.fresh(agent="bot"), LessonDraft("Newer", "Text.", links=[("supersedes", ref)]))
 
 
 def _contradict(world: World, ref: str) -> None:
     other = world.add("Other", "Text.")
-    world.fresh(agent="bot").contribute.link(other.id, ref, "contradicts")
+    editing.link(world.fresh(agent="bot"), other.id, ref, "contradicts")
 
 
 def _promote(world: World, ref: str) -> None:
     folder = world.root.parent
-    world.fresh(agent="bot").lessons.promote(ref, "tool/git", Targets(folder / "skills", folder / "tools"))
+    lesson_writing.promote_lesson(
+        world.fresh(agent="bot"), ref, "tool/git", Targets(folder / "skills", folder / "tools")
+    )
 
 
 @pytest.mark.parametrize(
@@ -206,47 +211,47 @@ def _promote(world: World, ref: str) -> None:
 def test_an_agent_that_would_silence_a_firm_lesson_is_refused_and_leaves_a_question(
     world: World, way: Callable[[World, str], None]
 ) -> None:
-    made = world.library.lessons.add(PATTERN, by="user")
+    made = lesson_writing.add(world.library, PATTERN, by="user")
     with pytest.raises(Refused, match="is firm: a person stated it, and an agent cannot") as refused:
         way(world, made.id)
     assert "ai-lessons admin review" in refused.value.hint
-    assert [x.id for _, group in world.fresh().lessons.load().groups for x in group if x.id == made.id] == [made.id]
-    (asked,) = [x.detail for x in world.fresh().admin.review() if x.entry.id == made.id]
+    assert [x.id for _, group in lessons.load(world.fresh()).groups for x in group if x.id == made.id] == [made.id]
+    (asked,) = [x.detail for x in validating.review(world.fresh()) if x.entry.id == made.id]
     assert asked.startswith("an agent asks: bot would ")
 
 
 @pytest.mark.parametrize("relation", ["supersedes", "contradicts", "specializes"])
 def test_a_link_that_was_pulled_silences_no_firm_lesson_until_the_user_makes_it(world: World, relation: str) -> None:
-    firm = world.library.lessons.add(PATTERN, by="user")
+    firm = lesson_writing.add(world.library, PATTERN, by="user")
     push(world, words("ai", more=f"confidence: very-high\nlinks:\n  - {relation}: {firm.id}\n"), *MALLORY)
     asked = ContextQuery(budget=9)
-    assert firm.id in [light.id for light in world.fresh().recall.context(asked).lessons]
-    assert firm.id in [light.id for _, group in world.fresh().lessons.load().groups for light in group]
-    world.fresh().contribute.link("01M82N2FBXCV6287247XJ61AAA", firm.id, relation)
-    assert firm.id not in [light.id for light in world.fresh().recall.context(asked).lessons]
+    assert firm.id in [light.id for light in contexts.context(world.fresh(), asked).lessons]
+    assert firm.id in [light.id for _, group in lessons.load(world.fresh()).groups for light in group]
+    editing.link(world.fresh(), "01M82N2FBXCV6287247XJ61AAA", firm.id, relation)
+    assert firm.id not in [light.id for light in contexts.context(world.fresh(), asked).lessons]
 
 
 def test_an_agent_adds_to_a_firm_lesson_what_silences_nothing(world: World) -> None:
-    made = world.library.lessons.add(PATTERN, by="user")
-    world.fresh(agent="bot").contribute.update(made.id, add_tags=["git"])
+    made = lesson_writing.add(world.library, PATTERN, by="user")
+    editing.update(world.fresh(agent="bot"), made.id, add_tags=["git"])
     assert only(world).details["firm"]
 
 
 def test_an_agents_contradiction_of_a_firm_lesson_is_a_question_until_a_person_has_looked(world: World) -> None:
-    made = world.library.lessons.add(PATTERN, by="user")
-    said = world.fresh(agent="bot").contribute.feedback(made.id, "contradicted", "the hub does not check")
+    made = lesson_writing.add(world.library, PATTERN, by="user")
+    said = editing.feedback(world.fresh(agent="bot"), made.id, "contradicted", "the hub does not check")
     assert (said.usage.times_contradicted, "kept as a question" in said.notes[0]) == (0, True)
-    (asked,) = world.fresh().admin.review()
+    (asked,) = validating.review(world.fresh())
     assert asked.detail == "an agent asks: bot says that it is contradicted: the hub does not check"
-    world.fresh().contribute.keep(made.id)
-    assert world.fresh().admin.review() == ()
+    editing.keep(world.fresh(), made.id)
+    assert validating.review(world.fresh()) == ()
 
 
 def test_no_record_of_use_keeps_a_firm_lesson_away_because_anybody_can_push_records(world: World) -> None:
-    made = world.library.lessons.add(PATTERN, by="user")
+    made = lesson_writing.add(world.library, PATTERN, by="user")
     drafted = world.add("Drafted", "Text.", origin="ai")
     for _ in range(5):
         for one in (made.id, drafted.id):
-            world.fresh().contribute.feedback(one, "contradicted")
-    found = world.fresh().recall.context(ContextQuery(budget=9))
+            editing.feedback(world.fresh(), one, "contradicted")
+    found = contexts.context(world.fresh(), ContextQuery(budget=9))
     assert [light.id for light in found.lessons] == [made.id]

@@ -10,8 +10,10 @@ import pytest
 from ai_lessons.errors import NotFound
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.layout import derived_id
+from ai_lessons.library import browsing, editing, health, provenance, searching
+from ai_lessons.library import contexts as contexts_jobs
 from ai_lessons.library.answers import ContextQuery, Query
-from ai_lessons.library.writes import LessonDraft
+from ai_lessons.library.reports import LessonDraft
 from library.world import DOC, LESSON, OTHER, World, lesson
 
 if TYPE_CHECKING:
@@ -78,29 +80,31 @@ def rules_of(answer: Answer) -> list[str]:
 
 
 def shown(world: World, ref: str = RULE) -> Shown:
-    return world.library.recall.show(ref)
+    return browsing.show(world.library, ref)
 
 
 def everything(world: World) -> dict[str, Any]:
     """All that a reader can get out of the library, the rows of the index included."""
     library = world.fresh()
-    recall, parts = library.recall, library._parts
+    parts = library.primary
     answers: dict[str, Any] = {}
     for name, text in QUESTIONS.items():
-        answer = recall.search(question(text))
+        answer = searching.search(library, question(text))
         answers[name] = [answer.rules, answer.scripts, answer.lessons, answer.docs]
-        answers[f"{name}, rules"] = recall.search(question(text, kinds=frozenset({Kind.RULE}))).rules
-    answers["list"] = recall.list(status=None).entries
-    answers["counts"] = [recall.tags(), recall.projects(), recall.versions()]
-    answers["complete"] = [recall.complete("", what) for what in ("id", "tag", "project")]
-    answers["related"] = recall.related(LESSON, 3) if LESSON in {light.id for light in answers["list"]} else ()
+        answers[f"{name}, rules"] = searching.search(library, question(text, kinds=frozenset({Kind.RULE}))).rules
+    answers["list"] = browsing.list_entries(library, status=None).entries
+    answers["counts"] = [browsing.tags(library), browsing.projects(library), browsing.versions(library)]
+    answers["complete"] = [browsing.complete(library, "", what) for what in ("id", "tag", "project")]
+    answers["related"] = (
+        browsing.related(library, LESSON, 3) if LESSON in {light.id for light in answers["list"]} else ()
+    )
     answers["context"] = [
-        recall.context(ContextQuery(project="jira")),
-        recall.context(ContextQuery(context_tags={"zanzibar-tag": None, "workflows": None})),
-        recall.context(ContextQuery(query="zanzibar sandbox", project="jira")),
-        recall.context(ContextQuery(paths=["zanzibar.py"])),
+        contexts_jobs.context(library, ContextQuery(project="jira")),
+        contexts_jobs.context(library, ContextQuery(context_tags={"zanzibar-tag": None, "workflows": None})),
+        contexts_jobs.context(library, ContextQuery(query="zanzibar sandbox", project="jira")),
+        contexts_jobs.context(library, ContextQuery(paths=["zanzibar.py"])),
     ]
-    rule_shown = recall.show(RULE)
+    rule_shown = browsing.show(library, RULE)
     answers["show"] = [rule_shown.body, rule_shown.raw, rule_shown.frontmatter, rule_shown.entry]
     answers["rows"] = sorted(
         (row.id, passage.text)
@@ -347,19 +351,19 @@ def test_an_approved_removal_takes_the_rule_out_of_everything(approved: World) -
 
 def test_rules_are_listed_counted_completed_and_related_like_everything_else(approved: World) -> None:
     merge(approved, "global/rules/x.md", rule("Second", entry_id=SECOND, links=f"\n  - related_to: {LESSON}"), SECOND)
-    recall = approved.library.recall
-    assert {count.name: count.by_kind.get("rule") for count in recall.tags()} == {"workflows": 2}
-    assert ("R-RRRR22", "Sandbox first") in recall.complete("R-", "id")
-    assert [one.entry.title for one in recall.related(LESSON) if one.entry] == ["Second"]
+    library = approved.library
+    assert {count.name: count.by_kind.get("rule") for count in browsing.tags(library)} == {"workflows": 2}
+    assert ("R-RRRR22", "Sandbox first") in browsing.complete(library, "R-", "id")
+    assert [one.entry.title for one in browsing.related(library, LESSON) if one.entry] == ["Second"]
     assert [one.entry.title for one in shown(approved, SECOND).related if one.entry] == ["PUT replaces the workflow"]
     assert shown(approved, PATH).entry.id == RULE
-    assert approved.library.admin.stats().entries["rule"] == 2
+    assert health.stats(approved.library).entries["rule"] == 2
 
 
 def test_an_approved_text_that_cannot_be_read_is_left_out_and_named(approved: World) -> None:
     path = "jira/rules/bad.md"
     merge(approved, path, "---\ntags: &a [x]\nlinks: *a\n---\nbad\n", derived_id(path))
-    listing = approved.library.recall.list(kinds=[Kind.RULE])
+    listing = browsing.list_entries(approved.library, kinds=[Kind.RULE])
     assert [light.title for light in listing.entries] == ["Sandbox first"]
     assert [note for note in listing.notes if "cannot be read, so the rule is left out" in note]
 
@@ -398,15 +402,15 @@ def test_the_branch_that_the_settings_name_is_followed_where_there_is_no_main(wo
 
 def test_the_clone_itself_may_name_the_branch(approved: World) -> None:
     committed_settings_that_name_another_branch(approved)
-    (note,) = approved.library.recall.list().notes
+    (note,) = browsing.list_entries(approved.library).notes
     assert "git config ai-lessons.approvalBranch evil" in note
     assert approved.titles(kinds=[Kind.RULE]) == ["Sandbox first"]
     approved.git(approved.root, "config", "ai-lessons.approvalBranch", "evil")
     assert sorted(approved.titles(kinds=[Kind.RULE])) == ["Sandbox first", "Zanzibar rule"]
     approved.git(approved.root, "config", "ai-lessons.approvalBranch", "gone")
-    listing = approved.library.recall.list(kinds=[Kind.RULE])
+    listing = browsing.list_entries(approved.library, kinds=[Kind.RULE])
     assert (listing.entries, listing.notes) == ((), ("there is no gone here, so no rule is in force",))
-    assert approved.fresh().recall.list().notes == listing.notes
+    assert browsing.list_entries(approved.fresh()).notes == listing.notes
 
 
 def test_on_a_forge_the_protected_branch_decides(approved: World, tmp_path: Path) -> None:
@@ -427,7 +431,7 @@ def test_on_a_forge_the_protected_branch_decides(approved: World, tmp_path: Path
 def test_under_signatures_nothing_is_in_force_without_keys(approved: World) -> None:
     approved.write(".ai-lessons/config.yaml", "approval:\n  require: signed\n")
     approved.commit()
-    listing = approved.library.recall.list(kinds=[Kind.RULE])
+    listing = browsing.list_entries(approved.library, kinds=[Kind.RULE])
     assert listing.entries == ()
     assert "signed" in " ".join(listing.notes)
 
@@ -436,22 +440,22 @@ def test_under_signatures_nothing_is_in_force_without_keys(approved: World) -> N
 
 
 def test_rewritten_history_is_told_with_every_answer_until_a_person_looks(approved: World) -> None:
-    assert approved.library.recall.list().notes == ()
+    assert browsing.list_entries(approved.library).notes == ()
     approved.git(approved.root, "reset", "-q", "--hard", "main~1")
     approved.write("jira/lessons/2026-11/more.md", lesson(DOC, "More"))
     approved.commit()
-    (note,) = approved.library.recall.list().notes
+    (note,) = browsing.list_entries(approved.library).notes
     assert "main was rewritten" in note
-    assert note in approved.fresh().recall.list().notes
+    assert note in browsing.list_entries(approved.fresh()).notes
     assert note in approved.search("sandbox").notes
-    assert note in approved.library.recall.context(ContextQuery(project="jira")).notes
+    assert note in contexts_jobs.context(approved.library, ContextQuery(project="jira")).notes
 
 
 def test_a_branch_that_cannot_be_judged_leaves_the_rules_as_they_were(approved: World) -> None:
     assert approved.titles(kinds=[Kind.RULE]) == ["Sandbox first"]
     (approved.root / ".git/refs/heads/main").write_text("")
     approved.git(approved.root, "symbolic-ref", "HEAD", "refs/heads/other")
-    listing = approved.fresh().recall.list(kinds=[Kind.RULE])
+    listing = browsing.list_entries(approved.fresh(), kinds=[Kind.RULE])
     assert [light.title for light in listing.entries] == ["Sandbox first"]
     assert "an earlier look" in listing.notes[0]
 
@@ -561,7 +565,7 @@ def test_why_tells_who_said_it_from_what_and_who_approved_it(approved: World) ->
     origin = approved.add("First seen", content="x")
     middle = approved.add("Seen again", links=[("derived_from", origin.id)])
     merge(approved, text=rule(links=f"\n  - derived_from: {middle.id}\n  - related_to: {LESSON}"))
-    why = approved.library.recall.why("R-RRRR22")
+    why = provenance.why(approved.library, "R-RRRR22")
     assert [one.entry.title for one in why.derived_from if one.entry] == ["Seen again", "First seen"]
     assert [one.entry.title for one in why.evidence if one.entry] == ["PUT replaces the workflow"]
     assert why.approval
@@ -570,16 +574,16 @@ def test_why_tells_who_said_it_from_what_and_who_approved_it(approved: World) ->
     assert "said by Agent <agent@x>" in said
     assert "rationale: a bad change costs everybody a day" in said
     assert "by a merge of the proposal (evidence 2)" in said
-    plain = approved.library.recall.why(middle.handle)
+    plain = provenance.why(approved.library, middle.handle)
     assert (plain.approval, [one.entry.title for one in plain.derived_from if one.entry]) == (None, ["First seen"])
     assert [one.relation for one in plain.evidence] == ["derived_from"]  # the rule that was made of it
 
 
 def test_why_knows_the_agent_and_what_is_not_committed(approved: World) -> None:
-    made = approved.fresh(agent="claude").contribute.add_lesson(LessonDraft("By an agent"))
-    assert "agent claude" in approved.library.recall.why(made.id).said_by
+    made = editing.add_lesson(approved.fresh(agent="claude"), LessonDraft("By an agent"))
+    assert "agent claude" in provenance.why(approved.library, made.id).said_by
     approved.write("jira/lessons/2026-11/new.md", lesson(DOC, "Not committed"))
-    assert approved.library.recall.why(DOC).lines[0].startswith("not committed yet")
+    assert provenance.why(approved.library, DOC).lines[0].startswith("not committed yet")
 
 
 # --- before one begins ---
@@ -633,12 +637,12 @@ def prepared(approved: World) -> World:
 def test_context_gives_what_one_needs_before_beginning(
     prepared: World, asked: dict[str, Any], rules: list[str], lessons: list[str]
 ) -> None:
-    found = prepared.library.recall.context(ContextQuery(**asked))
+    found = contexts_jobs.context(prepared.library, ContextQuery(**asked))
     assert (titles(found.rules), titles(found.lessons)) == (rules, lessons)
 
 
 def test_context_says_how_many_rules_the_budget_left_out(prepared: World) -> None:
-    found = prepared.library.recall.context(ContextQuery(project="python", budget=1))
+    found = contexts_jobs.context(prepared.library, ContextQuery(project="python", budget=1))
     assert found.notes == ("1 more rules apply, beyond the budget of 1",)
 
 
@@ -646,13 +650,13 @@ def test_files_are_named_from_the_root_of_their_project_wherever_one_stands(prep
     inner = prepared.root.parent / "code/src"
     library = prepared.fresh(cwd=inner)
     for path in ("deep/x.py", str(inner / "deep/x.py"), "../src/./x.py"):
-        assert titles(library.recall.context(ContextQuery(paths=[path])).rules) == ["Only for Python"]
-    assert library.recall.context(ContextQuery(paths=["../x.py"])).rules == ()
+        assert titles(contexts_jobs.context(library, ContextQuery(paths=[path])).rules) == ["Only for Python"]
+    assert contexts_jobs.context(library, ContextQuery(paths=["../x.py"])).rules == ()
 
 
 def test_aliases_count_for_context(prepared: World) -> None:
     prepared.write(".ai-lessons/config.yaml", "tag_aliases:\n  looks: style\n")
-    found = prepared.library.recall.context(ContextQuery(context_tags={"looks": 9.0}))
+    found = contexts_jobs.context(prepared.library, ContextQuery(context_tags={"looks": 9.0}))
     assert (titles(found.rules)[0], titles(found.lessons)) == ("Only for Python", ["Sure"])
 
 
@@ -663,12 +667,13 @@ import sys
 from pathlib import Path
 from ai_lessons.library.answers import ContextQuery, Query
 from ai_lessons.library.options import Options
-from ai_lessons.library.wiring import open_library
+from ai_lessons import library
+from ai_lessons.library.opened import Library
 root = Path({root!r})
 here = root.parent
-with open_library(root, Options(here / "cache", here / "state", here / "config", here, offline=True)) as library:
-    assert [light.title for light in library.recall.list(kinds=["rule"]).entries] == ["Sandbox first"]
-    assert library.recall.context(ContextQuery(project="jira", paths=["x.py"])).rules
+with Library(root, Options(here / "cache", here / "state", here / "config", here, offline=True)) as opened:
+    assert [light.title for light in library.browsing.list_entries(opened, kinds=["rule"]).entries] == ["Sandbox first"]
+    assert library.contexts.context(opened, ContextQuery(project="jira", paths=["x.py"])).rules
 print("LOADED", *{{name.partition(".")[0] for name in sys.modules}})
 """
 
@@ -696,6 +701,6 @@ def test_with_nothing_new_no_program_is_started_and_history_is_not_read(
 
     monkeypatch.setattr("ai_lessons.repository.approval.derivation.derive", fail)
     monkeypatch.setattr("ai_lessons.repository.git.run", fail)
-    assert approved.fresh().recall.list(kinds=[Kind.RULE]).total == 1
+    assert browsing.list_entries(approved.fresh(), kinds=[Kind.RULE]).total == 1
     approved.write(PATH, EDITED)
-    assert approved.fresh().recall.list(kinds=[Kind.RULE]).total == 1
+    assert browsing.list_entries(approved.fresh(), kinds=[Kind.RULE]).total == 1

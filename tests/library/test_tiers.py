@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ai_lessons.errors import AmbiguousName, NotFound, Refused, StorageFailed
+from ai_lessons.library import browsing, contexts, editing, provenance, searching
 from ai_lessons.library.answers import ContextQuery, Query
+from ai_lessons.library.model import Embedders
+from ai_lessons.library.opened import Library, tier_states
 from ai_lessons.library.options import Places, TierPlace
+from ai_lessons.library.reports import LessonDraft
+from ai_lessons.library.rules import rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
-from ai_lessons.library.tiers.embedders import Embedders
-from ai_lessons.library.tiers.opened import Tiers
-from ai_lessons.library.tiers.tier_states import tier_states
-from ai_lessons.library.wiring import open_library
-from ai_lessons.library.writes import LessonDraft
 from hash_embedder import HashEmbedder
 from library.world import LESSON, OTHER, World, lesson, options
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.index.pinned import Vector
-    from ai_lessons.library.wiring import Library
     from conftest import Git
 
 pytestmark = pytest.mark.usefixtures("embedder")
@@ -68,7 +67,7 @@ class Here:
     def library(self, *names: str, **more: Any) -> Library:
         """The library that writes to the first of these tiers and reads all."""
         given = options(self.folder)._replace(tier=names[0], places=self.places(*names), cwd=self.code, **more)
-        self.opened.append(open_library(self.roots[names[0]], given))
+        self.opened.append(Library(self.roots[names[0]], given))
         return self.opened[-1]
 
 
@@ -89,7 +88,7 @@ ALL = ("project", "user", "enterprise:acme")
 
 def found(library: Library, text: str, **more: Any) -> list[tuple[str, str]]:
     """(tier, title) of what a search finds, best first."""
-    return [(hit.entry.tier, hit.entry.title) for hit in library.recall.search(Query(text, **more)).lessons]
+    return [(hit.entry.tier, hit.entry.title) for hit in searching.search(library, Query(text, **more)).lessons]
 
 
 def test_one_ranking_over_all_tiers_says_of_which_each_result_is(here: Here) -> None:
@@ -117,11 +116,11 @@ def test_a_word_that_is_common_in_a_small_tier_weighs_as_it_does_over_all(here: 
 
 
 def test_lists_counts_and_tags_are_those_of_all_tiers(here: Here) -> None:
-    recall = here.library(*ALL).recall
-    assert {light.tier for light in recall.list().entries} == set(ALL)
-    assert recall.list(limit=2).total == 3
-    assert [count.total for count in recall.projects()] == [3]
-    titles = [light.title for light in recall.list(sort="title").entries]
+    library = here.library(*ALL)
+    assert {light.tier for light in browsing.list_entries(library).entries} == set(ALL)
+    assert browsing.list_entries(library, limit=2).total == 3
+    assert [count.total for count in browsing.projects(library)] == [3]
+    titles = [light.title for light in browsing.list_entries(library, sort="title").entries]
     assert titles == sorted(titles)
 
 
@@ -137,97 +136,97 @@ def test_a_list_over_tiers_has_the_order_of_one_repository_that_holds_everything
     for root in here.roots.values():
         for file in root.rglob("*.md"):
             whole.write(str(file.relative_to(root)), file.read_bytes())
-    assert [light.id for light in here.library(*ALL).recall.list(sort=sort, limit=5).entries] == [
-        light.id for light in whole.library.recall.list(sort=sort, limit=5).entries
+    assert [light.id for light in browsing.list_entries(here.library(*ALL), sort=sort, limit=5).entries] == [
+        light.id for light in browsing.list_entries(whole.library, sort=sort, limit=5).entries
     ]
     whole.close()
 
 
 def test_an_entry_is_shown_with_its_history_from_the_tier_in_which_it_lies(here: Here) -> None:
-    recall = here.library(*ALL).recall
+    library = here.library(*ALL)
     for entry_id, colour in ((LESSON, "blue"), (OTHER, "red"), (FROM_ACME, "green")):
-        assert colour in recall.show(entry_id).entry.title
-        assert [revision.subject for revision in recall.log(entry_id)] == ["by hand"]
-        assert recall.why(entry_id).entry.id == entry_id
-        assert recall.diff(entry_id) == ""
+        assert colour in browsing.show(library, entry_id).entry.title
+        assert [revision.subject for revision in browsing.log(library, entry_id)] == ["by hand"]
+        assert provenance.why(library, entry_id).entry.id == entry_id
+        assert browsing.diff(library, entry_id) == ""
 
 
 def test_what_two_tiers_have_is_the_nearer_ones(here: Here) -> None:
     here.put("user", LESSON, "Frobnicate widgets with an old lever")
     library = here.library(*ALL)
-    assert library.recall.show(LESSON).entry.tier == "project"
+    assert browsing.show(library, LESSON).entry.tier == "project"
     titles = [title for _, title in found(library, "frobnicate widgets with an old lever")]
     assert "Frobnicate widgets with an old lever" not in titles
-    assert [light.tier for light in library.recall.list().entries if light.id == LESSON] == ["project"]
+    assert [light.tier for light in browsing.list_entries(library).entries if light.id == LESSON] == ["project"]
 
 
 def test_one_handle_for_two_entries_of_different_tiers_is_ambiguous(here: Here) -> None:
     here.put("user", f"01JD3Z8QK5W7M2X9V4T7{LESSON[-6:]}", "Another one")
     library = here.library(*ALL)
     with pytest.raises(AmbiguousName) as caught:
-        library.recall.show(f"L-{LESSON[-6:]}")
+        browsing.show(library, f"L-{LESSON[-6:]}")
     assert "(project: Frobnicate" in caught.value.hint
     assert "(user: Another one)" in caught.value.hint
-    assert library.recall.show(LESSON).entry.tier == "project"
+    assert browsing.show(library, LESSON).entry.tier == "project"
 
 
 def test_an_entry_that_no_tier_has_is_not_found(here: Here) -> None:
     with pytest.raises(NotFound, match="no entry 'L-ZZZZZZ'"):
-        here.library(*ALL).recall.show("L-ZZZZZZ")
+        browsing.show(here.library(*ALL), "L-ZZZZZZ")
 
 
 class TestWriting:
     def test_a_new_entry_goes_to_the_first_tier(self, here: Here) -> None:
-        done = here.library(*ALL).contribute.add_lesson(LessonDraft("New here"))
+        done = editing.add_lesson(here.library(*ALL), LessonDraft("New here"))
         assert done.tier == "project"
         assert (here.roots["project"] / done.path).is_file()
 
     def test_a_project_tier_leaves_commits_to_the_code(self, here: Here) -> None:
         before = here.git(here.code, "rev-parse", "HEAD")
-        done = here.library(*ALL).contribute.add_lesson(LessonDraft("New here"))
+        done = editing.add_lesson(here.library(*ALL), LessonDraft("New here"))
         assert done.commit is None
         assert here.git(here.code, "rev-parse", "HEAD") == before
 
     def test_an_entry_is_changed_where_it_lies(self, here: Here) -> None:
         library = here.library(*ALL)
-        done = library.contribute.update(OTHER, title="Frobnicate widgets with the crimson lever")
+        done = editing.update(library, OTHER, title="Frobnicate widgets with the crimson lever")
         assert (done.tier, done.commit is not None) == ("user", True)
         assert "crimson" in (here.roots["user"] / done.path).read_text()
-        library.contribute.keep(OTHER)
-        library.contribute.edit(OTHER, lambda text, _: text + "\nMore.\n")
+        editing.keep(library, OTHER)
+        editing.edit(library, OTHER, lambda text, _: text + "\nMore.\n")
         assert "More." in (here.roots["user"] / done.path).read_text()
 
     def test_removals_in_several_tiers_are_jobs_of_each(self, here: Here) -> None:
-        here.library(*ALL).contribute.delete([LESSON, OTHER])
+        editing.delete(here.library(*ALL), [LESSON, OTHER])
         assert not list(here.roots["project"].rglob("*.md"))
         assert not list(here.roots["user"].rglob("*.md"))
 
     def test_nothing_is_removed_where_one_of_several_is_not_found(self, here: Here) -> None:
         with pytest.raises(NotFound):
-            here.library(*ALL).contribute.delete([OTHER, "L-ZZZZZZ"])
+            editing.delete(here.library(*ALL), [OTHER, "L-ZZZZZZ"])
         assert list(here.roots["user"].rglob("*.md"))
 
     def test_an_entry_of_the_enterprise_is_changed_only_where_its_tier_is_named(self, here: Here) -> None:
         with pytest.raises(Refused) as caught:
-            here.library(*ALL).contribute.update(FROM_ACME, title="Mine now")
+            editing.update(here.library(*ALL), FROM_ACME, title="Mine now")
         assert caught.value.hint == "repeat the command with --tier enterprise:acme"
-        done = here.library("enterprise:acme").contribute.update(FROM_ACME, title="Theirs still")
+        done = editing.update(here.library("enterprise:acme"), FROM_ACME, title="Theirs still")
         assert done.tier == "enterprise:acme"
 
     def test_a_link_over_tiers_stands_in_the_entry_that_it_starts_at(self, here: Here) -> None:
         library = here.library(*ALL)
-        library.contribute.link(LESSON, OTHER, "related_to")
-        library.contribute.link(OTHER, LESSON, "related_to", 0.5)
+        editing.link(library, LESSON, OTHER, "related_to")
+        editing.link(library, OTHER, LESSON, "related_to", 0.5)
         assert OTHER in (here.roots["project"] / f"global/lessons/2026-11/{LESSON.lower()}.md").read_text()
-        assert [(one.target, one.weight) for one in library.recall.related(OTHER)] == [(LESSON, 0.5)]
-        library.contribute.unlink(OTHER, LESSON)
-        assert library.recall.related(LESSON) == ()
+        assert [(one.target, one.weight) for one in browsing.related(library, OTHER)] == [(LESSON, 0.5)]
+        editing.unlink(library, OTHER, LESSON)
+        assert browsing.related(library, LESSON) == ()
 
     def test_feedback_counts_where_the_entry_lies(self, here: Here) -> None:
         library = here.library(*ALL)
         for entry_id in (LESSON, OTHER, FROM_ACME):
-            library.contribute.feedback(entry_id, "helpful")
-            used = library.recall.show(entry_id).usage
+            editing.feedback(library, entry_id, "helpful")
+            used = browsing.show(library, entry_id).usage
             assert used is not None
             assert used.times_helpful == 1
         assert not list(here.roots["project"].rglob("events*"))
@@ -237,7 +236,7 @@ class TestRelations:
     def test_of_two_that_contradict_each_other_the_nearer_comes_first_and_it_is_said(self, here: Here) -> None:
         here.put("user", THIRD, "Glue gaskets hot", links="\n  - contradicts: 01JD3Z8QK5W7M2X9V4T6QQQ555")
         here.put("project", "01JD3Z8QK5W7M2X9V4T6QQQ555", "Never glue anything that is made of rubber or cork")
-        answer = here.library(*ALL).recall.search(Query("glue gaskets hot"))
+        answer = searching.search(here.library(*ALL), Query("glue gaskets hot"))
         tiers = [hit.entry.tier for hit in answer.lessons]
         assert tiers.index("project") < tiers.index("user")
         said = [note for note in answer.notes if "contradict each other" in note]
@@ -246,16 +245,16 @@ class TestRelations:
 
     def test_of_two_that_contradict_each_other_only_the_nearer_comes_unasked(self, here: Here) -> None:
         here.put("user", THIRD, "Glue gaskets hot", links=f"\n  - contradicts: {LESSON}")
-        found = here.library(*ALL).recall.context(ContextQuery(project="global"))
+        found = contexts.context(here.library(*ALL), ContextQuery(project="global"))
         assert THIRD not in {light.id for light in found.lessons}
         assert [(one.entry.id, one.reason) for one in found.left_out] == [(THIRD, "contradicts")]
 
     def test_what_another_tier_supersedes_makes_way(self, here: Here) -> None:
         here.put("project", THIRD, "Frobnicate no widgets", links=f"\n  - supersedes: {OTHER}")
         library = here.library(*ALL)
-        assert OTHER not in {light.id for light in library.recall.list().entries}
+        assert OTHER not in {light.id for light in browsing.list_entries(library).entries}
         assert "user" not in {tier for tier, _ in found(library, "frobnicate widgets")}
-        assert OTHER in {light.id for light in here.library("user").recall.list().entries}
+        assert OTHER in {light.id for light in browsing.list_entries(here.library("user")).entries}
 
     def test_a_copy_of_another_tier_is_shown_once_and_the_nearer_one_is(self, here: Here) -> None:
         title = "Frobnicate widgets with the blue lever"
@@ -275,9 +274,9 @@ class TestRules:
     def test_rules_of_all_tiers_surface_and_say_by_whose_hand(self, here: Here) -> None:
         for tier in ("user", "enterprise:acme"):
             library = here.library(tier)
-            made = library.contribute.suggest_rule(RuleDraft(f"Follow {tier}", "because", content="Do it."))
-            library.admin.approve_rule(made.branch)
-        found = here.library(*ALL).recall.context(ContextQuery(project="global", approvals=True))
+            made = suggesting.suggest_rule(library, RuleDraft(f"Follow {tier}", "because", content="Do it."))
+            rule_review.approve_rule(library, made.branch)
+        found = contexts.context(here.library(*ALL), ContextQuery(project="global", approvals=True))
         assert {light.tier for light in found.rules} == {"user", "enterprise:acme"}
         assert found.approvals.keys() == {light.id for light in found.rules}
 
@@ -285,7 +284,7 @@ class TestRules:
 class TestOpening:
     def test_a_tier_that_is_not_here_is_left_out_with_a_note(self, here: Here, tmp_path: Path) -> None:
         here.roots["enterprise:acme"] = tmp_path / "gone"
-        answer = here.library(*ALL).recall.search(Query("frobnicate widgets"))
+        answer = searching.search(here.library(*ALL), Query("frobnicate widgets"))
         assert {hit.entry.tier for hit in answer.lessons} == {"project", "user"}
         assert any(
             note.startswith("without the enterprise:acme tier: no knowledge repository") for note in answer.notes
@@ -293,7 +292,7 @@ class TestOpening:
 
     def test_a_user_without_a_repository_reads_the_projects_alone(self, here: Here, tmp_path: Path) -> None:
         here.roots["user"] = tmp_path / "nobody/.ai/reference"
-        listing = here.library(*ALL[:2]).recall.list()
+        listing = browsing.list_entries(here.library(*ALL[:2]))
         assert [light.tier for light in listing.entries] == ["project"]
         assert listing.notes == ()
 
@@ -306,19 +305,19 @@ class TestOpening:
 
     def test_a_damaged_repository_of_an_enterprise_is_left_out_with_a_note(self, here: Here) -> None:
         (here.roots["enterprise:acme"] / ".git/HEAD").unlink()
-        notes = here.library(*ALL).recall.list().notes
+        notes = browsing.list_entries(here.library(*ALL)).notes
         assert any(note.startswith("without the enterprise:acme tier: ") for note in notes)
 
     def test_a_repository_of_an_enterprise_with_a_newer_program_is_left_out_with_a_note(self, here: Here) -> None:
         config = here.roots["enterprise:acme"] / ".ai-lessons/config.yaml"
         config.parent.mkdir(exist_ok=True)
         config.write_text("format: 99\n")
-        notes = here.library(*ALL).recall.search(Query("frobnicate")).notes
+        notes = searching.search(here.library(*ALL), Query("frobnicate")).notes
         assert any(x.startswith("without the enterprise:acme tier: ") and "has format 99" in x for x in notes)
 
     def test_others_are_opened_on_first_use(self, here: Here) -> None:
         given = options(here.folder)._replace(tier="user", places=here.places("user", "enterprise:acme"))
-        tiers = Tiers(here.roots["user"], given)
+        tiers = Library(here.roots["user"], given)
         assert not (here.roots["enterprise:acme"] / ".git/ai-lessons").exists()
         assert tiers.open("enterprise:acme").options.tier == "enterprise:acme"
         with pytest.raises(NotFound, match="no tier 'enterprise:beta'"):
@@ -352,8 +351,8 @@ def test_one_model_is_loaded_and_a_question_embedded_once_for_all_tiers(
 
     monkeypatch.setattr(Embedders, "_load", load)
     library = here.library(*ALL)
-    library.recall.search(Query("frobnicate"))
-    library.recall.search(Query("another question"))
+    searching.search(library, Query("frobnicate"))
+    searching.search(library, Query("another question"))
     assert [one.questions for one in loaded] == [["frobnicate", "another question"]]
 
 
@@ -375,17 +374,17 @@ def test_an_enterprise_that_nothing_knows_is_named_with_the_remedy(here: Here) -
     last = tier_states(here.roots["user"], given)[-1]
     assert (last.name, last.state, last.path) == ("enterprise:zeta", "missing", "")
     assert last.hint == f'in {given.places.file}: [enterprise.zeta] path = "…"'
-    library = open_library(here.roots["user"], given._replace(tier="user"))
+    library = Library(here.roots["user"], given._replace(tier="user"))
     here.opened.append(library)
     said = "without the enterprise:zeta tier: the project belongs to it, and config.toml does not name it"
-    assert [note.partition(" (")[0] for note in library.recall.list().notes] == [said]
+    assert [note.partition(" (")[0] for note in browsing.list_entries(library).notes] == [said]
     with pytest.raises(NotFound) as caught:
-        library._tiers.open("enterprise:zeta")
+        library.open("enterprise:zeta")
     assert caught.value.hint == 'name it in config.toml below [enterprise]: zeta = "PATH"'
 
 
 def test_a_repository_that_was_named_is_read_without_a_word_about_others(here: Here) -> None:
     places = here.places("user", belongs_to="enterprise:zeta")._replace(named=True)
     given = options(here.folder)._replace(tier="user", places=places)
-    here.opened.append(open_library(here.roots["user"], given))
-    assert here.opened[-1].recall.list().notes == ()
+    here.opened.append(Library(here.roots["user"], given))
+    assert browsing.list_entries(here.opened[-1]).notes == ()

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import Conflict, NotFound, Refused, UnsavedEdits, UsageError
+from ai_lessons.library import editing
+from ai_lessons.library.rules import rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
+from ai_lessons.library.sharing import syncing
 
 if TYPE_CHECKING:
     from library.world import World
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
 
 def test_an_added_lesson_is_gone_again_and_git_knows_why(world: World) -> None:
     made = world.add("First")
-    (done,) = world.library.admin.undo()
+    (done,) = syncing.undo(world.library)
     assert (done.undone, done.subject, done.paths) == (made.commit, "Add lesson: First", (made.path,))
     assert not (world.root / made.path).exists()
     assert "First" not in world.titles()
@@ -27,21 +30,21 @@ def test_an_added_lesson_is_gone_again_and_git_knows_why(world: World) -> None:
 def test_an_edit_is_turned_back_byte_for_byte_and_a_second_undo_goes_one_job_further(world: World) -> None:
     made = world.add("First")
     before = world.read(made.path)
-    world.library.contribute.update(made.handle, confidence="high")
-    world.library.admin.undo()
+    editing.update(world.library, made.handle, confidence="high")
+    syncing.undo(world.library)
     assert world.read(made.path) == before
-    world.library.admin.undo()
+    syncing.undo(world.library)
     assert not (world.root / made.path).exists()
     with pytest.raises(NotFound, match="no job to undo") as caught:
-        world.library.admin.undo()
+        syncing.undo(world.library)
     assert "none that can be taken back" in caught.value.hint
 
 
 def test_several_jobs_are_undone_newest_first_also_where_they_changed_the_same_file(world: World) -> None:
     made = world.add("First")
-    world.library.contribute.update(made.handle, confidence="high")
-    world.library.contribute.update(made.handle, confidence="low")
-    done = world.library.admin.undo(3)
+    editing.update(world.library, made.handle, confidence="high")
+    editing.update(world.library, made.handle, confidence="low")
+    done = syncing.undo(world.library, 3)
     assert [one.subject for one in done] == ["Update lesson: First", "Update lesson: First", "Add lesson: First"]
     assert not (world.root / made.path).exists()
     assert world.commits()[:3] == [
@@ -54,23 +57,23 @@ def test_several_jobs_are_undone_newest_first_also_where_they_changed_the_same_f
 def test_a_deleted_entry_comes_back(world: World) -> None:
     made = world.add("First")
     text = world.read(made.path)
-    world.library.contribute.delete([made.handle])
-    world.library.admin.undo()
+    editing.delete(world.library, [made.handle])
+    syncing.undo(world.library)
     assert world.read(made.path) == text
     assert "First" in world.titles()
 
 
 def test_later_edits_of_other_keys_stay_and_those_of_the_same_stop_everything(world: World) -> None:
     made = world.add("First", "Text.\n")
-    world.library.contribute.update(made.handle, confidence="high")
+    editing.update(world.library, made.handle, confidence="high")
     text = world.read(made.path)
     world.write(made.path, text.replace("Text.", "More text."))
     world.commit()
-    world.library.admin.undo()
+    syncing.undo(world.library)
     assert "confidence: medium" in world.read(made.path)
     assert "More text." in world.read(made.path)
     with pytest.raises(Conflict, match="was changed again after “Add lesson: First”"):
-        world.library.admin.undo()
+        syncing.undo(world.library)
     assert "More text." in world.read(made.path)
 
 
@@ -81,7 +84,7 @@ def test_all_or_none(world: World) -> None:
     second = world.add("Second")
     before = world.git(world.root, "rev-parse", "HEAD")
     with pytest.raises(Conflict):
-        world.library.admin.undo(2)
+        syncing.undo(world.library, 2)
     assert world.git(world.root, "rev-parse", "HEAD") == before
     assert (world.root / second.path).exists()
 
@@ -90,7 +93,7 @@ def test_commits_of_the_users_own_are_not_jobs_of_ours(world: World) -> None:
     made = world.add("First")
     world.write("p/notes.md", "mine\n")
     world.commit()
-    (done,) = world.library.admin.undo()
+    (done,) = syncing.undo(world.library)
     assert done.undone == made.commit
     assert world.read("p/notes.md") == "mine\n"
 
@@ -99,14 +102,14 @@ def test_a_job_whose_trace_in_this_clone_is_gone_is_known_by_its_trailer(world: 
     made = world.add("First")
     for record in (world.root / ".git/ai-lessons/committed").iterdir():
         record.unlink()
-    assert world.library.admin.undo()[0].undone == made.commit
+    assert syncing.undo(world.library)[0].undone == made.commit
 
 
 def test_edits_that_are_in_no_commit_are_not_overwritten(world: World) -> None:
     made = world.add("First")
     world.write(made.path, world.read(made.path) + "By hand.\n")
     with pytest.raises(UnsavedEdits, match="has edits that are in no commit"):
-        world.library.admin.undo()
+        syncing.undo(world.library)
     assert world.read(made.path).endswith("By hand.\n")
 
 
@@ -114,21 +117,21 @@ def test_what_waits_is_no_job_that_could_be_undone_yet(world: World) -> None:
     world.git(world.root, "checkout", "-q", "--detach")
     world.add("First")
     with pytest.raises(Refused, match="is in no commit yet, because HEAD is detached"):
-        world.library.admin.undo()
+        syncing.undo(world.library)
 
 
 def test_a_decision_about_a_rule_is_never_undone(world: World) -> None:
     world.add("First")
     draft = RuleDraft("GET before PUT", "PUT replaces all", "Send all of it back.")
-    made = world.fresh(agent="claude").contribute.suggest_rule(draft)
-    world.fresh().admin.approve_rule(made.handle)
+    made = suggesting.suggest_rule(world.fresh(agent="claude"), draft)
+    rule_review.approve_rule(world.fresh(), made.handle)
     with pytest.raises(Refused, match=r"a decision \(Approve rule: GET before PUT\)") as caught:
-        world.fresh().admin.undo()
+        syncing.undo(world.fresh())
     assert "contribute delete ID" in caught.value.hint
     again = world.add("Second")
-    assert world.library.admin.undo()[0].undone == again.commit
+    assert syncing.undo(world.library)[0].undone == again.commit
 
 
 def test_less_than_one_job_is_no_job(world: World) -> None:
     with pytest.raises(UsageError):
-        world.library.admin.undo(0)
+        syncing.undo(world.library, 0)

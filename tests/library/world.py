@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.knowledge.entries import Kind
+from ai_lessons.library import browsing, editing, importing, searching
 from ai_lessons.library.answers import Query
+from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options
-from ai_lessons.library.wiring import Library, open_library
-from ai_lessons.library.writes import LessonDraft, ResourceDraft
+from ai_lessons.library.reports import LessonDraft, ResourceDraft
 from hash_embedder import HashEmbedder
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.library.answers import Answer
-    from ai_lessons.library.writes import Imported, Written
+    from ai_lessons.library.reports import Imported, Written
     from conftest import Git
 
 NOW = datetime(2026, 11, 21, 20, 14, tzinfo=UTC)
@@ -49,12 +50,12 @@ class World:
     def library(self) -> Library:
         """The library as it is kept open by a long-lived caller."""
         if not self.opened:
-            self.opened.append(open_library(self.root, self.options))
+            self.opened.append(Library(self.root, self.options))
         return self.opened[-1]
 
     def fresh(self, **changed: Any) -> Library:
         """The library opened anew, as the next command would."""
-        self.opened.insert(0, open_library(self.root, self.options._replace(**changed)))
+        self.opened.insert(0, Library(self.root, self.options._replace(**changed)))
         return self.opened[0]
 
     def write(self, path: str, text: str | bytes) -> Path:
@@ -79,14 +80,14 @@ class World:
         return self.git(self.root, "status", "--porcelain")
 
     def add(self, title: str, content: str = "", **more: Any) -> Written:
-        return self.library.contribute.add_lesson(LessonDraft(title, content, **more))
+        return editing.add_lesson(self.library, LessonDraft(title, content, **more))
 
     def bring(self, *paths: str | Path, kind: Kind = Kind.DOC, **more: Any) -> Imported:
         draft = ResourceDraft(kind, [str(path) for path in paths], **more)
-        return self.library.contribute.add_resources(draft)
+        return importing.add_resources(self.library, draft)
 
     def search(self, text: str, **more: Any) -> Answer:
-        return self.library.recall.search(Query(text, **more))
+        return searching.search(self.library, Query(text, **more))
 
     def found(self, text: str, **more: Any) -> list[str]:
         """Titles of what a search finds, best first within each group."""
@@ -95,7 +96,7 @@ class World:
         return [hit.entry.title for hit in hits]
 
     def titles(self, **filters: Any) -> list[str]:
-        return [light.title for light in self.library.recall.list(**filters).entries]
+        return [light.title for light in browsing.list_entries(self.library, **filters).entries]
 
     def close(self) -> None:
         for library in self.opened:

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import AiLessonsError, NoRepository, Refused, UnsupportedRepository
+from ai_lessons.library import browsing, editing, validating
+from ai_lessons.library.opened import Library
+from ai_lessons.library.reports import LessonDraft
+from ai_lessons.library.rules import rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
-from ai_lessons.library.wiring import Library, open_library
-from ai_lessons.library.writes import LessonDraft
 from library.world import LESSON, lesson, options
 
 if TYPE_CHECKING:
@@ -198,10 +200,10 @@ def test_it_works(ground: Ground, name: str) -> None:
     root = WORKS[name](ground)
     before = ground.git(root, "status", "--porcelain")
     with opened(root, ground) as library:
-        made = library.contribute.add_lesson(LessonDraft("Penguins cannot fly", "They swim.\n", project="p"))
+        made = editing.add_lesson(library, LessonDraft("Penguins cannot fly", "They swim.\n", project="p"))
         assert made.commit == ground.git(root, "rev-parse", "HEAD")
-        assert "Penguins cannot fly" in [light.title for light in library.recall.list().entries]
-        changed = library.contribute.update(made.id, content="They swim well.\n")
+        assert "Penguins cannot fly" in [light.title for light in browsing.list_entries(library).entries]
+        changed = editing.update(library, made.id, content="They swim well.\n")
         assert changed.commit == ground.git(root, "rev-parse", "HEAD")
         assert ground.git(root, "show", f"HEAD:./{made.path}").endswith("They swim well.")
         assert ground.git(root, "status", "--porcelain") == before
@@ -212,14 +214,14 @@ def test_it_works(ground: Ground, name: str) -> None:
 
 
 def opened(root: Path, ground: Ground) -> Library:
-    return open_library(root, options(ground.folder))
+    return Library(root, options(ground.folder))
 
 
 def approved(library: Library, ground: Ground, root: Path) -> None:
     """A rule goes from proposal to force."""
-    rule = library.contribute.suggest_rule(RuleDraft("Look twice", "Once is not enough.", "Do.\n", project="p"))
-    library.admin.approve_rule(rule.id)
-    shown = library.recall.show(rule.id)
+    rule = suggesting.suggest_rule(library, RuleDraft("Look twice", "Once is not enough.", "Do.\n", project="p"))
+    rule_review.approve_rule(library, rule.id)
+    shown = browsing.show(library, rule.id)
     assert shown.approval is not None
     assert shown.approval.in_force
     assert ground.git(root, "log", "-1", "--format=%s").startswith("Approve rule: Look twice")
@@ -236,13 +238,13 @@ def sound(ground: Ground, root: Path, name: str) -> None:
 
 def test_the_identity_of_includeif_is_the_one_that_signs_the_commit(ground: Ground) -> None:
     with opened(include_if(ground), ground) as library:
-        library.contribute.add_lesson(LessonDraft("Somebody"))
+        editing.add_lesson(library, LessonDraft("Somebody"))
     assert ground.git(ground.source, "log", "-1", "--format=%an <%ae>|%cn") == "At Work <work@example.com>|At Work"
 
 
 def test_a_commit_that_cannot_be_signed_says_so(ground: Ground) -> None:
     with opened(signer_without_key(ground), ground) as library:
-        made = library.contribute.add_lesson(LessonDraft("Unsigned"))
+        made = editing.add_lesson(library, LessonDraft("Unsigned"))
     assert any(note.startswith("unsigned: ") for note in made.notes)
 
 
@@ -250,7 +252,7 @@ def test_lines_end_in_crlf_where_the_user_has_it_so_and_in_lf_in_git(ground: Gro
     root = crlf(ground)
     assert b"\r\n" in (root / "p/lessons/a.md").read_bytes()
     with opened(root, ground) as library:
-        library.contribute.update(LESSON, title="Another title")
+        editing.update(library, LESSON, title="Another title")
     text = (root / "p/lessons/a.md").read_bytes()
     assert b"title: Another title\r\n" in text
     assert text.count(b"\n") == text.count(b"\r\n")
@@ -264,7 +266,7 @@ def test_the_umask_decides_who_may_read_what_is_new(ground: Ground, mask: int, m
     old = os.umask(mask)
     try:
         with opened(ground.source, ground) as library:
-            made = library.contribute.add_lesson(LessonDraft("Mine", project="p"))
+            made = editing.add_lesson(library, LessonDraft("Mine", project="p"))
     finally:
         os.umask(old)
     assert (ground.source / made.path).stat().st_mode & 0o777 == mode
@@ -274,7 +276,7 @@ def test_the_umask_decides_who_may_read_what_is_new(ground: Ground, mask: int, m
 def test_two_names_that_differ_in_case_are_named(ground: Ground) -> None:
     (ground.source / "p/lessons/A.md").write_text(lesson("01JD3Z8QK5W7M2X9V4T6QQQ111"))
     with opened(ground.source, ground) as library:
-        said = [problem.message for problem in library.admin.validate().problems]
+        said = [problem.message for problem in validating.validate(library).problems]
     assert any("systems that ignore case" in message for message in said)
 
 
@@ -356,7 +358,7 @@ def test_it_is_refused_before_anything_is_written(ground: Ground, name: str) -> 
     root = make(ground)
     before = everything(root)
     with pytest.raises(error, match=words) as told, opened(root, ground) as library:
-        library.contribute.add_lesson(LessonDraft("No"))
+        editing.add_lesson(library, LessonDraft("No"))
     assert told.value.message
     assert everything(root) == before
 
@@ -376,13 +378,13 @@ def test_a_repository_of_somebody_else_opens_where_git_was_told_to_trust_it(grou
     root = strangers(ground)
     ground.git(ground.folder, "config", "--global", "--add", "safe.directory", str(root))
     with opened(root, ground) as library:
-        assert library.contribute.add_lesson(LessonDraft("Trusted")).commit
+        assert editing.add_lesson(library, LessonDraft("Trusted")).commit
 
 
 def test_a_branch_that_stands_in_the_way_of_proposals_is_named(ground: Ground) -> None:
     ground.git(ground.source, "branch", "rules")
     with opened(ground.source, ground) as library, pytest.raises(AiLessonsError, match="rules"):
-        library.contribute.suggest_rule(RuleDraft("In the way", "It is."))
+        suggesting.suggest_rule(library, RuleDraft("In the way", "It is."))
 
 
 def test_the_page_names_every_repository_that_is_tried_here() -> None:

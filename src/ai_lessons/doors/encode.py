@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ai_lessons.errors import AiLessonsError
     from ai_lessons.knowledge.entries import Light, Pattern
     from ai_lessons.library.answers import Related, Shown, Why
-    from ai_lessons.library.lessons.lesson_answers import LessonShown
+    from ai_lessons.library.lessons import LessonShown
     from ai_lessons.library.porting.porting_export import Exported
     from ai_lessons.library.promotion.promotions import Promoted
     from ai_lessons.library.running import Ran
@@ -36,13 +36,13 @@ KEYS: Mapping[str, str] = {
     "answers.Usage": "times_injected times_helpful times_ignored times_contradicted last_used alpha beta confidence",
     "errors.Problem": "path line message fixable",
     "evaluation.EvaluationReport": "recommendation findings",
-    "graphs.Graph": "entries missing links=lines clusters notes",
-    "lesson_answers.LessonChange": "id handle path commit change target? notes?",
+    "relating.Graph": "entries missing links=lines clusters notes",
+    "lessons.LessonChange": "id handle path commit change target? notes?",
     "relations.Line": "source relation target weight",
     "reports.Report": "files problems fixed",
     "syncing.TornEntry": "id title path reasons ours theirs",
-    "tier_states.TierState": "tier=name state path why hint url",
-    "writes.Written": "id handle path commit notes?",
+    "opened.TierState": "tier=name state path why hint url",
+    "reports.Written": "id handle path commit notes?",
 }
 """By type (its module and name) the keys of its object, where they are not all of its fields.
 
@@ -194,8 +194,8 @@ SHAPES: Mapping[str, Callable[[Any], Any]] = {
         keyed(value, "written unchanged skipped relations params events queued commit dry_run notes to_embed")
         | {"skipped": _pairs("path reason", value.skipped)}
     ),
-    "lesson_answers.LessonShown": _lesson_shown,
-    "lesson_answers.Loaded": lambda value: {
+    "lessons.LessonShown": _lesson_shown,
+    "lessons.Loaded": lambda value: {
         "active": value.total,
         "groups": [{"scope": scope, "lessons": [lesson(one) for one in entries]} for scope, entries in value.groups],
         "notes": list(value.notes),
@@ -211,8 +211,8 @@ SHAPES: Mapping[str, Callable[[Any], Any]] = {
     "syncing.Resolved": lambda value: (
         keyed(value, "id path take left commit") | {"left": [one.id for one in value.left]}
     ),
-    "writes.Feedback": _about("outcome usage notes"),
-    "writes.Imported": lambda value: (
+    "reports.Feedback": _about("outcome usage notes"),
+    "reports.Imported": lambda value: (
         keyed(value, "written unchanged skipped commit notes") | {"skipped": _pairs("path reason", value.skipped)}
     ),
 }

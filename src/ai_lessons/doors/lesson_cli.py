@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from ai_lessons import library
 from ai_lessons.doors import encode, render_lessons
 from ai_lessons.doors.cli import error_handler, global_options, prepare
+from ai_lessons.doors.cli.asking import read_input
 from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Group, Tool
 from ai_lessons.doors.cli.options import id_argument, limit_option, offer, project_named
 from ai_lessons.doors.mcp import framing
 from ai_lessons.errors import UsageError
+from ai_lessons.knowledge import patterns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,7 +72,7 @@ def add(
     if firm and origin == "ai":
         raise UsageError("a firm lesson is from the user", hint="leave --firm or --from out")
     by = origin or ("user" if firm else call.caller)
-    done = call.library.lessons.add(pattern_of(words, parts), scope=scope or "", by=by)
+    done = library.lesson_writing.add(call.library, pattern_of(words, parts), scope=scope or "", by=by)
     call.answer(done, render_lessons.added)
 
 
@@ -79,8 +82,6 @@ def pattern_of(words: tuple[str, ...], parts: dict[str, str | None]) -> Pattern:
     Raises:
         UsageError: none, both, or no pattern.
     """
-    from ai_lessons.knowledge import patterns
-
     if len(words) > 1:
         hint = 'put it in quotes, the shell takes > for itself: lesson add "WHEN … -> DO … -> BECAUSE …"'
         raise UsageError(f"the pattern is {len(words)} words instead of one text", hint=hint)
@@ -91,8 +92,6 @@ def pattern_of(words: tuple[str, ...], parts: dict[str, str | None]) -> Pattern:
     if not words:
         raise UsageError("there is no pattern", hint='lesson add "WHEN … -> DO … -> BECAUSE …"')
     if words == ("-",):
-        from ai_lessons.doors.cli.asking import read_input
-
         return patterns.parse(read_input())
     return patterns.parse(words[0])
 
@@ -104,7 +103,7 @@ def pattern_of(words: tuple[str, ...], parts: dict[str, str | None]) -> Pattern:
 @pass_call
 def list_lessons(call: Call, scope: str | None, origin: str | None, every: bool) -> None:
     """List lessons, oldest first."""
-    found = call.library.lessons.list(scope=scope, origin=origin, every=every)
+    found = library.lessons.list_lessons(call.library, scope=scope, origin=origin, every=every)
     call.answer(
         found,
         lambda value, view: render_lessons.rows(value.entries, view, every=every),
@@ -118,7 +117,7 @@ def list_lessons(call: Call, scope: str | None, origin: str | None, every: bool)
 @pass_call
 def show(call: Call, ref: str) -> None:
     """Show a lesson in full, as YAML."""
-    call.answer(call.library.lessons.show(ref), render_lessons.shown, paged=True)
+    call.answer(library.lessons.show(call.library, ref), render_lessons.shown, paged=True)
 
 
 @lesson.command(
@@ -138,7 +137,7 @@ def show(call: Call, ref: str) -> None:
 @pass_call
 def wrong(call: Call, ref: str, reason: str, origin: str | None) -> None:
     """Mark a lesson as wrong: it leaves all results, git keeps it. What the user stated, only the user takes back."""
-    done = call.library.lessons.wrong(ref, reason, by=origin or call.caller)
+    done = library.lesson_writing.wrong(call.library, ref, reason, by=origin or call.caller)
     call.answer(done, render_lessons.marked_wrong)
 
 
@@ -151,10 +150,8 @@ def wrong(call: Call, ref: str, reason: str, origin: str | None) -> None:
 @pass_call
 def promote(call: Call, ref: str, to: str) -> None:
     """Append a proven lesson to a skill or tool of yours, once, and mark it promoted."""
-    from ai_lessons.library.lessons.lesson_answers import Targets
-
-    targets = Targets(call.settings.skills_dir, call.settings.tools_dir)
-    done = call.library.lessons.promote(ref, to, targets)
+    targets = library.lessons.Targets(call.settings.skills_dir, call.settings.tools_dir)
+    done = library.lesson_writing.promote_lesson(call.library, ref, to, targets)
     call.answer(done, render_lessons.promoted)
 
 
@@ -165,7 +162,7 @@ def promote(call: Call, ref: str, to: str) -> None:
 @pass_call
 def search(call: Call, words: tuple[str, ...], scope: str | None, limit: int) -> None:
     """Search lessons by meaning and by words, best first."""
-    found = call.library.lessons.search(" ".join(words), scope=scope, limit=limit)
+    found = library.searching.search_lessons(call.library, " ".join(words), scope=scope, limit=limit)
     lessons = [encode.lesson(hit.entry, scored=True) for hit in found.lessons]
     call.answer(
         found, render_lessons.found, lambda value: {"query": value.query, "lessons": lessons, "notes": value.notes}
@@ -196,7 +193,7 @@ def search(call: Call, words: tuple[str, ...], scope: str | None, limit: int) ->
 @pass_call
 def load(call: Call, scope: str | None, limit: int) -> None:
     """Print the lessons that a session begins with, as Markdown: the global ones, then those of the scope."""
-    found = call.library.lessons.load(scope, limit=limit or None)
+    found = library.lessons.load(call.library, scope, limit=limit or None)
     call.answer(found, render_lessons.loaded, framed=framing.loaded)
 
 

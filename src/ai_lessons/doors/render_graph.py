@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ai_lessons.doors.terminal import View
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.knowledge.relations import Line
-    from ai_lessons.library.graphs import Graph
+    from ai_lessons.library.relating import Graph
 
 WIDEST = 60
 """Cells of a title in a drawing."""

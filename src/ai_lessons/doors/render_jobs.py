@@ -10,8 +10,22 @@ from ai_lessons.doors.terminal import View, clean, count, line, size, table
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from ai_lessons.library.reports import Check, Indexed, Initialised, ModelState, Outdated, Report, Stale, Stats
-    from ai_lessons.library.writes import Imported, PassagePreview, Refreshed, Written
+    from ai_lessons.doors.terminal import View
+    from ai_lessons.library.opened import TierState
+    from ai_lessons.library.reports import (
+        Check,
+        Imported,
+        Indexed,
+        Initialised,
+        ModelState,
+        Outdated,
+        PassagePreview,
+        Refreshed,
+        Report,
+        Stale,
+        Stats,
+        Written,
+    )
 
 STATES = {"ok": ("ok", "good"), "warning": ("warning", "warn"), "error": ("error", "bad")}
 FEW = 10
@@ -222,3 +236,15 @@ def model(value: ModelState, _view: View) -> str:
     )
     tried = [f"  tried {line(source)}: {line(outcome)}" for source, outcome in value.tried]
     return "\n".join([f"{line(value.name)}: {line(state)}", *tried])
+
+
+def tiers(found: Sequence[TierState], view: View) -> str:
+    """A line for each tier, and one below it where something is to be done."""
+    width = max(len(one.name) for one in found)
+    rows = []
+    for one in found:
+        place = line(one.path).replace(view.home, "~", 1) if view.home else line(one.path)
+        rows.append(f"{line(one.name):<{width}}  {one.state:<8}  {place}  ({line(one.why)})".replace("    (", "  ("))
+        if one.hint:
+            rows.append(f"{'':<{width}}  → {line(one.hint)}")
+    return "\n".join(rows)

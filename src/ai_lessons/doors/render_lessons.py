@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from ai_lessons.doors import encode
 from ai_lessons.doors.render_jobs import WAITING
 from ai_lessons.doors.terminal import View, clean, line, table
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT
+from ai_lessons.knowledge.patterns import title_of
+from ai_lessons.knowledge.yaml_text import entry_lines, scalar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ai_lessons.knowledge.entries import Light, Pattern
+    from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.answers import Answer
-    from ai_lessons.library.lessons.lesson_answers import LessonChange, LessonShown, Loaded
+    from ai_lessons.library.lessons import LessonChange, LessonShown, Loaded
 
 FIRM = "[firm]"
 HEADER = ("ID", "SCOPE", "FROM", "PATTERN")
@@ -77,8 +80,6 @@ def _standing(entry: Light) -> str:
 
 def shown(value: LessonShown, _view: View) -> str:
     """One lesson as YAML."""
-    from ai_lessons.knowledge.yaml_text import entry_lines, scalar
-
     entry, details = value.entry, value.entry.details
     head = {"id": entry.handle, "scope": entry.project, "from": details.get("from"), "status": details.get("status")}
     yaml = [f"{key}: {scalar(text)}" for key, text in head.items() if text]
@@ -92,7 +93,7 @@ def shown(value: LessonShown, _view: View) -> str:
             f"  {key}: {text if key == 'action' else _quoted(text)}"
             for key, text in encode.pattern(value.pattern).items()
         ]
-    if not value.pattern or _own_title(value.pattern, entry.title):
+    if not value.pattern or entry.title != title_of(value.pattern):
         yaml += entry_lines("title", entry.title)
     yaml += entry_lines("text", value.body) if value.body.strip() else []
     return clean("\n".join(yaml))
@@ -100,15 +101,7 @@ def shown(value: LessonShown, _view: View) -> str:
 
 def _quoted(text: str) -> str:
     """In double quotes, which YAML and JSON read alike."""
-    import json
-
     return json.dumps(text, ensure_ascii=False)
-
-
-def _own_title(pattern: Pattern, title: str) -> bool:
-    from ai_lessons.knowledge.patterns import title_of
-
-    return title != title_of(pattern)
 
 
 def added(value: LessonChange, view: View) -> str:

@@ -10,8 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ai_lessons.library.answers import Left, Usage
-    from ai_lessons.library.reports import Judged, Parameter, Stats
-    from ai_lessons.library.writes import Feedback
+    from ai_lessons.library.reports import Feedback, Judged, Parameter, Stats
 
 
 def feedback(value: Feedback, view: View) -> str:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from operator import attrgetter
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import InvalidEntry, Problem, UnsupportedRepository, UsageError
-from ai_lessons.knowledge import setting_values as may_be
 from ai_lessons.knowledge.governance import VALUES, Policies, Policy
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.knowledge.markdown import REMOVE, edit_mapping, parse_mapping
@@ -21,6 +22,11 @@ from ai_lessons.knowledge.texts import BOM
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    Files = Mapping[str, bytes]
+    """Files of entries by path, scripts and side files included."""
+    Changes = Mapping[str, bytes | None]
+    """New contents by path; None takes a file away."""
+
 FORMAT = 1
 """The version of the file format that this program reads and writes."""
 
@@ -28,6 +34,7 @@ FIRST_FORMAT = 1
 """The version of a repository that states none: all others write it down."""
 
 DEFAULT_MODEL = "bge-small-en-v1.5"
+MOST_TOKENS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,55 +73,103 @@ class RepositoryConfig:
     tag_aliases: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
-    """One setting: what it is for, what it may be, and the value it has when nothing is said."""
+class Nonsense(ValueError):
+    """What a value must be instead."""
 
-    help: str
-    default: Any
+
+class Key(NamedTuple):
+    """One setting: its attribute in `RepositoryConfig`, how its value is read, and how it is shown.
+
+    `read` raises `Nonsense` where a value of the file means nothing.
+    """
+
+    attribute: str
     read: Callable[[Any], Any]
+    show: Callable[[Any], object] = lambda value: value
 
 
-_CUT = Chunking()
-_count = may_be.up_to(100_000, "tokens")
+def _words(attribute: str, words: Mapping[str | bool, Any]) -> Key:
+    """A setting that has one of these words, each with the value that it means."""
+    names = [str(word).lower() if isinstance(word, bool) else word for word in words]
+
+    def read(value: Any) -> Any:
+        if not isinstance(value, str | bool) or value not in words:
+            raise Nonsense(f"{', '.join(names[:-1])} or {names[-1]}")
+        return words[value]
+
+    shown = {value: word for word, value in words.items()}
+    return Key(attribute, read, lambda value: shown[value])
 
 
-def _format(value: Any) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= FORMAT:
-        raise may_be.Nonsense(f"a number up to {FORMAT}")
-    return value
+def _flag(attribute: str) -> Key:
+    return _words(attribute, {True: True, False: False})
 
 
-def _policy(policy: Policy, what: str) -> Key:
-    words = [str(word) for word in VALUES[policy]]
-    return Key(f"{what}: {', '.join(words)}", str(Policies().value(policy)), may_be.one_of(*words))
+def _policy(policy: Policy) -> Key:
+    place = list(VALUES).index(policy)
+    return _words(f"governance.{Policies._fields[place]}", {str(word): word for word in VALUES[policy]})
 
+
+def _number(attribute: str, high: int, what: str) -> Key:
+    def read(value: Any) -> int:
+        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= high:
+            raise Nonsense(f"a number {what} to {high}")
+        return value
+
+    return Key(attribute, read)
+
+
+def _text(attribute: str, pattern: str, what: str) -> Key:
+    def read(value: Any) -> str | None:
+        if not isinstance(value, str) or not re.fullmatch(pattern, value):
+            raise Nonsense(what)
+        return value or None
+
+    return Key(attribute, read, lambda value: value or "")
+
+
+def _aliases(value: Any) -> dict[str, str]:
+    """Each alias with the tag that it leads to in the end."""
+    if not isinstance(value, dict) or not all(isinstance(x, str) and x.strip() for x in value.values()):
+        raise Nonsense("lines of `alias: tag`")
+    ends = {}
+    for alias in value:
+        seen, end = {alias}, value[alias]
+        while end in value:
+            if end in seen:
+                raise Nonsense("aliases that do not lead round in a circle")
+            seen.add(end)
+            end = value[end]
+        ends[alias] = end
+    return ends
+
+
+_MODEL = r"(?!.*\.\.)[\w][\w./-]{0,199}"
+_BRANCH = r"(?!refs/)(?!.*(?:\.\.|@\{|//|/\.|\.lock(?:/|$)))[\w][^\x00-\x20\x7f~^:?*\[\\]*(?<![./])"
+_ADDRESS = r"(?:(?:s3|gs|az|abfss?)://[^\s\x00-\x1f]{1,1000})?"
+_TOKENS = 100_000, "of tokens from 1"
 
 KEYS: Mapping[str, Key] = {
-    "format": Key("version of the file format; not for changing by hand", FIRST_FORMAT, _format),
-    "git.autocommit": Key("commit every job at once: auto, true or false", None, may_be.truth_or_auto),
-    "git.events": Key("share recorded events with other clones: auto, local or shared", None, may_be.sharing),
-    "approval.branch": Key("a rule is in force as it stands on this branch", "main", may_be.branch),
-    "approval.require": Key(
-        "how a rule must have come there: merge, forge or signed", "merge", may_be.one_of("merge", "forge", "signed")
-    ),
-    "approval.distinct": Key("ask for an approver who made no commit of the proposal", False, may_be.truth),  # noqa: FBT003
-    "approval.threshold": Key(
-        "how many people have to sign, where `approval.require` is signed", 1, may_be.up_to(20, "people")
-    ),
-    Policy.OUTBOUND.key: _policy(Policy.OUTBOUND, "entries that leave an enterprise"),
-    Policy.FROM_CONTEXT.key: _policy(Policy.FROM_CONTEXT, "entries of its projects that go elsewhere"),
-    Policy.PERSONAL.key: _policy(Policy.PERSONAL, "the user's repository, while its projects are worked in"),
-    "events": Key("record which entries were used and whether they helped", True, may_be.truth),  # noqa: FBT003
-    "search.model": Key("embedding model", DEFAULT_MODEL, may_be.name),
-    "search.chunking.target": Key("tokens that a passage aims at", _CUT.target, _count),
-    "search.chunking.limit": Key("tokens that no passage is over", _CUT.limit, _count),
-    "search.chunking.minimum": Key("passages of fewer tokens join a neighbour", _CUT.minimum, _count),
-    "search.chunking.code_whole": Key("keep code blocks and tables whole", True, may_be.truth),  # noqa: FBT003
-    "search.index": Key("where the index lives; empty: in the git directory", None, may_be.place),
-    "tag_aliases": Key("words that mean the same tag, `alias: tag`", {}, may_be.aliases),
+    "format": Key("format", lambda value: _number("format", FORMAT, "up").read(value)),
+    "git.autocommit": _words("autocommit", {"auto": None, True: True, False: False}),
+    "git.events": _words("events_shared", {"auto": None, "local": False, "shared": True}),
+    "approval.branch": _text("approval_branch", _BRANCH, "the name of a branch"),
+    "approval.require": _words("approval_require", {word: word for word in ("merge", "forge", "signed")}),
+    "approval.distinct": _flag("approval_distinct"),
+    "approval.threshold": _number("approval_threshold", 20, "of people from 1"),
+    Policy.OUTBOUND.key: _policy(Policy.OUTBOUND),
+    Policy.FROM_CONTEXT.key: _policy(Policy.FROM_CONTEXT),
+    Policy.PERSONAL.key: _policy(Policy.PERSONAL),
+    "events": _flag("events"),
+    "search.model": _text("model", _MODEL, "the name of a model"),
+    "search.chunking.target": _number("chunking.target", *_TOKENS),
+    "search.chunking.limit": _number("chunking.limit", *_TOKENS),
+    "search.chunking.minimum": _number("chunking.minimum", *_TOKENS),
+    "search.chunking.code_whole": _flag("chunking.code_whole"),
+    "search.index": _text("index_uri", _ADDRESS, "empty, or an address that starts with s3://, gs:// or az://"),
+    "tag_aliases": Key("tag_aliases", _aliases, dict),
 }
-"""Every setting by its dotted name, in the order of the file."""
+"""Every setting by its dotted name, in the order of the file. What they are for is told in docs/reference."""
 
 
 def parse_config(text: str) -> RepositoryConfig:
@@ -136,14 +191,18 @@ def parse_config(text: str) -> RepositoryConfig:
     for name, key in KEYS.items():
         found = _find(fields, name)
         try:
-            values[name] = key.default if found is None else key.read(found)
-        except may_be.Nonsense as expected:
+            if found is not None:
+                values[name] = key.read(found)
+        except Nonsense as expected:
             problems.append(_problem(text, name, f"{name} must be {expected}, not {_shown(found)}"))
-    if not problems:
-        problems = _contradictions(text, values)
+    made = _made(values)
+    cut = made.chunking
+    if not problems and not cut.minimum <= cut.target <= cut.limit:
+        message = f"minimum <= target <= limit, not {cut.minimum}, {cut.target}, {cut.limit}"
+        problems = [_problem(text, "search.chunking", f"search.chunking must have {message}")]
     if problems:
         raise InvalidEntry(problems)
-    return _made(values)
+    return made
 
 
 def refuse_older(config: RepositoryConfig) -> None:
@@ -204,54 +263,20 @@ def _problem(text: str, name: str, message: str) -> Problem:
     return Problem(CONFIG_PATH, message, text.count("\n", 0, position) + 1)
 
 
-def _contradictions(text: str, values: Mapping[str, Any]) -> list[Problem]:
-    target, limit = values["search.chunking.target"], values["search.chunking.limit"]
-    minimum = values["search.chunking.minimum"]
-    if minimum <= target <= limit:
-        return []
-    message = f"search.chunking must have minimum <= target <= limit, not {minimum}, {target}, {limit}"
-    return [_problem(text, "search.chunking", message)]
-
-
 def _made(values: Mapping[str, Any]) -> RepositoryConfig:
+    """The configuration of the values that a file states, by their dotted names."""
+    groups: dict[str, dict[str, Any]] = {"": {}, "chunking": {}, "governance": {}}
+    for name, value in values.items():
+        group, _, attribute = KEYS[name].attribute.rpartition(".")
+        groups[group][attribute] = value
     return RepositoryConfig(
-        format=values["format"],
-        autocommit=values["git.autocommit"],
-        approval_branch=values["approval.branch"],
-        approval_require=values["approval.require"],
-        approval_distinct=values["approval.distinct"],
-        approval_threshold=values["approval.threshold"],
-        governance=Policies(*(of(values[policy.key]) for policy, of in VALUES.items())),  # type: ignore[arg-type]
-        events=values["events"],
-        events_shared=values["git.events"],
-        model=values["search.model"],
-        chunking=Chunking(
-            target=values["search.chunking.target"],
-            limit=values["search.chunking.limit"],
-            minimum=values["search.chunking.minimum"],
-            code_whole=values["search.chunking.code_whole"],
-        ),
-        index_uri=values["search.index"],
-        tag_aliases=values["tag_aliases"],
+        **groups[""], chunking=Chunking(**groups["chunking"]), governance=Policies(**groups["governance"])
     )
 
 
 def values_of(config: RepositoryConfig) -> dict[str, object]:
     """Every setting in force by its dotted name, in the order of the file."""
-    cut = config.chunking
-    return dict(
-        zip(
-            KEYS,
-            (
-                config.format, "auto" if config.autocommit is None else config.autocommit,
-                {None: "auto", True: "shared", False: "local"}[config.events_shared], config.approval_branch,
-                config.approval_require, config.approval_distinct, config.approval_threshold,
-                *map(str, config.governance), config.events, config.model, cut.target, cut.limit, cut.minimum,
-                cut.code_whole, config.index_uri or "", dict(config.tag_aliases),
-            ),
-            strict=True,
-        )
-    )  # fmt: skip
+    return {name: key.show(attrgetter(key.attribute)(config)) for name, key in KEYS.items()}
 
 
 def unknown_keys(text: str) -> list[Problem]:
@@ -292,7 +317,7 @@ def set_value(text: str, key: str, value: Any) -> str:
     if not alias and typed not in ("", None):
         try:
             KEYS[key].read(typed)
-        except may_be.Nonsense as expected:
+        except Nonsense as expected:
             raise UsageError(f"{key} must be {expected}, not {value!r}") from expected
     lead = _lead(text)
     rest = text[len(lead) :]
@@ -317,3 +342,29 @@ def _typed(value: Any) -> Any:
     if word in fields:
         return fields[word]
     return int(word) if re.fullmatch(r"-?[0-9]{1,9}", word) else value.strip()
+
+
+class Migration(NamedTuple):
+    """From one version to the next: what it does, for people, and how."""
+
+    says: str
+    change: Callable[[Files], Changes]
+
+
+STEPS: Mapping[int, Migration] = MappingProxyType({})
+"""The step *from* each version. Version 1 is the first and the newest, so there is none yet."""
+
+
+def migrated_files(
+    files: Files, stated: int, target: int = FORMAT, steps: Mapping[int, Migration] = STEPS
+) -> dict[str, bytes | None]:
+    """What all steps from the stated version to the target change together."""
+    now: dict[str, bytes] = dict(files)
+    for version in range(stated, target):
+        for path, data in steps[version].change(now).items():
+            if data is None:
+                now.pop(path, None)
+            else:
+                now[path] = data
+    gone: dict[str, bytes | None] = {path: None for path in files if path not in now}
+    return gone | {path: data for path, data in now.items() if files.get(path) != data}

@@ -1,4 +1,4 @@
-"""What is said of an entry before it goes to another tier: findings and a recommendation. Pure values.
+"""What is said of an entry before it goes to another tier: what ties it to one place, findings, a recommendation.
 
 A report decides nothing. The recommendation is `reject` where a finding stops it, `revise` where one warns, else
 `approve`.
@@ -6,6 +6,7 @@ A report decides nothing. The recommendation is `reject` where a finding stops i
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import defaultdict
 from dataclasses import dataclass
@@ -13,7 +14,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.knowledge.entries import Status
-from ai_lessons.knowledge.specifics import NO_NAMES, TOLD, Names, Sort, specifics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -25,6 +25,97 @@ LONGEST = 300
 
 _NAMED = 6
 """Values of one sort that are named; of more the number is told."""
+
+
+class Sort(StrEnum):
+    """What sort of thing ties a text to one place."""
+
+    ADDRESS = "address"
+    PATH = "path"
+    HOST = "host"
+    PERSON = "person"
+    PROJECT = "project"
+
+
+PLACEHOLDER = {
+    Sort.ADDRESS: "ADDRESS",
+    Sort.PATH: "PATH",
+    Sort.HOST: "HOST",
+    Sort.PERSON: "NAME",
+    Sort.PROJECT: "PROJECT",
+}
+"""What stands in the place of such a thing in a text that names none."""
+
+TOLD = {
+    Sort.ADDRESS: "e-mail address",
+    Sort.PATH: "path of one machine",
+    Sort.HOST: "host",
+    Sort.PERSON: "name of a person",
+    Sort.PROJECT: "name of a project",
+}
+
+
+class Names(NamedTuple):
+    """The names that the caller knows. Words shorter than three letters are not looked for."""
+
+    people: tuple[str, ...] = ()
+    projects: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+
+
+class Specific(NamedTuple):
+    """One such thing, at `start` to `end` of the text."""
+
+    sort: Sort
+    value: str
+    start: int
+    end: int
+
+
+NO_NAMES = Names()
+
+_NOT_EXAMPLE = r"(?!(?:user|you|your|me|my|name|example|some|runner|app|project|repo|path)\b)[\w.-]{1,40}"
+_ADDRESS = re.compile(
+    r"(?<![\w.+:/@-])(?!(?:git|no-?reply)@)[a-z0-9][\w.+-]{0,63}@(?!(?:[\w-]+\.)*example\.)"
+    r"(?:[a-z0-9][a-z0-9-]{0,61}\.){1,6}(?!png|jpe?g|svg|service|invalid|test|localhost)[a-z]{2,24}(?![\w-]|\.\w)",
+    re.IGNORECASE,
+)
+_UNIX = re.compile(rf"(?<![\w.~$}}-])/(?:home|Users)/{_NOT_EXAMPLE}(?:/[\w.@+%-]{{1,80}}){{0,12}}/?")
+_WINDOWS = re.compile(
+    rf"(?<!\w)[A-Z]:\\{{1,2}}Users\\{{1,2}}{_NOT_EXAMPLE}(?:\\{{1,2}}[\w.@+ -]{{1,80}}){{0,12}}", re.IGNORECASE
+)
+_SHAPES = ((Sort.ADDRESS, _ADDRESS), (Sort.PATH, _UNIX), (Sort.PATH, _WINDOWS))
+
+
+def specifics(text: str, names: Names = NO_NAMES) -> list[Specific]:
+    """Known names, e-mail addresses and paths of a home folder, in their order; no two overlap.
+
+    It misses much that belongs to one place: a person looks at what goes to another tier. Takes time in proportion to
+    the text.
+    """
+    kept: list[Specific] = []
+    for one in sorted(_all(text, names), key=lambda s: (s.start, -s.end)):
+        if not kept or one.start >= kept[-1].end:
+            kept.append(one)
+    return kept
+
+
+def _all(text: str, names: Names) -> Iterator[Specific]:
+    for sort, shape in _SHAPES:
+        for match in shape.finditer(text):
+            value = match[0].rstrip(".%")  # the end of the sentence it stands in
+            yield Specific(sort, value, match.start(), match.start() + len(value))
+    folded = text.casefold()
+    for sort, known in ((Sort.PERSON, names.people), (Sort.PROJECT, names.projects), (Sort.HOST, names.hosts)):
+        before = r"(?<![\w.-])(?:[\w-]{1,63}\.){0,6}" if sort is Sort.HOST else r"(?<!\w)"
+        for words in dict.fromkeys(tuple(name.split()) for name in known):
+            name = " ".join(words)
+            # a name that is one of our placeholders would be found in what we write
+            if len(name) < 3 or name.upper() in PLACEHOLDER.values() or words[0].casefold() not in folded:
+                continue
+            spaced = r"\s+".join(map(re.escape, words))
+            for match in re.finditer(rf"{before}{spaced}(?!\w)", text, re.IGNORECASE):
+                yield Specific(sort, match[0], *match.span())
 
 
 class EvaluationCheck(StrEnum):

@@ -1,8 +1,8 @@
 """The generic form of a text: without code, and without what ties it to one place. Pure.
 
-Code blocks go as a whole, inline code where it carries a name or is more than a word or two; names, addresses, hosts
-and paths make way for a word in capitals that says what stood there. Of the frontmatter only what people read
-as sentences is touched: title, pattern, rationale. Doing it again changes nothing.
+Code blocks go as a whole, inline code where it carries a name or is more than a word or two; names, addresses and
+paths make way for a word in capitals that says what stood there. Of the frontmatter only title, pattern and rationale
+are touched. Doing it again changes nothing.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from difflib import unified_diff
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.knowledge import markdown
+from ai_lessons.knowledge.evaluation import NO_NAMES, PLACEHOLDER, TOLD, Names, specifics
 from ai_lessons.knowledge.passages import code_lines, lines_of
 from ai_lessons.knowledge.portable.bundle import one_line
-from ai_lessons.knowledge.specifics import NO_NAMES, PLACEHOLDER, TOLD, Names, Sort, specifics
 from ai_lessons.knowledge.texts import cut
 
 if TYPE_CHECKING:
@@ -32,9 +32,6 @@ _FENCED = re.compile(r"((?:[ \t]*>)*[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*)(?:`{
 _QUOTED = re.compile(r"(?:[ \t]{0,3}>)*[ \t]*")
 _HTML = re.compile(r"<(pre|code|script|style)\b[^>]{0,200}>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
-_FOUND = 40
-"""Hosts that a text itself shows and that are looked for as bare words: each costs a pass."""
-
 _ROUNDS = 100
 """Passes until nothing changes; what is left after one is a name that its neighbours hid."""
 
@@ -53,16 +50,9 @@ def generic(text: str, names: Names = NO_NAMES) -> Generic:
         InvalidEntry: the frontmatter cannot be read, or not be changed key by key.
     """
     said: Counter[str] = Counter()
-    names = _with_found(text, names)
     matter = _matter(text, names, said)
     head = cut(matter)
     return Generic(matter[: len(matter) - len(head.body)] + _settled(head.body, names, said, _body), _told(said))
-
-
-def _with_found(text: str, names: Names) -> Names:
-    """With the hosts that the text itself shows: elsewhere they may stand as bare words."""
-    hosts = dict.fromkeys(one.value for one in specifics(text, names) if one.sort is Sort.HOST)
-    return names._replace(hosts=(*names.hosts, *list(hosts)[:_FOUND]))
 
 
 def generic_words(text: str, names: Names = NO_NAMES) -> Generic:

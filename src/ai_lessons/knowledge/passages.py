@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING
 from markdown_it import MarkdownIt
 
 from ai_lessons.knowledge import cutting
-from ai_lessons.knowledge.code import cut_code, names, summary
 from ai_lessons.knowledge.config import Chunking
-from ai_lessons.knowledge.cutting import Span, estimate_tokens
+from ai_lessons.knowledge.cutting import Span, cut_code, estimate_tokens, names, summary
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.knowledge.headings import may_have_headings
+from ai_lessons.knowledge.texts import may_have_headings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -113,3 +113,11 @@ def _escape(found: re.Match[str]) -> str:
     if number < 0x100:
         return f"\\x{number:02x}"
     return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+
+
+_MAY_BE_HEADING = re.compile(r"(?:^|\r) {0,3}(?:#{1,6}(?:[ \t\r]|$)|(?:=+|-+)[ \t]*(?:\r|$))", re.MULTILINE)
+
+
+def may_have_headings(text: str) -> bool:
+    """False only where no line can be a heading of CommonMark, of either kind; True promises nothing."""
+    return _MAY_BE_HEADING.search(text) is not None

@@ -1,6 +1,6 @@
 """What jobs that read take and give: frozen values that doors build from arguments and render. No behaviour.
 
-Those of the other jobs are in `writes` and `reports`, because making a class costs every start half a millisecond.
+Those of the other jobs are in `reports`, because making a class costs every start half a millisecond.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.manifests import Use
     from ai_lessons.library.answers import Query
-    from ai_lessons.library.tiers.opened import Reading
+    from ai_lessons.library.opened import Reading
 
 NAMED_IN_NOTE = 6
 """Packages that a note names; the others are counted."""

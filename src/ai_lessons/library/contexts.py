@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.answers import Approval, ContextQuery
-    from ai_lessons.library.tiers.opened import Reading
+    from ai_lessons.library.opened import Library, Reading
 
 LOOKED_AT = 500
 """Newest lessons of a project or tag among which the surest are chosen."""
@@ -33,18 +33,20 @@ _BY_PATH, _BY_PROJECT, _BY_GLOBAL = 2.0, 1.0, 0.5
 _SURE = {word.value: place for place, word in enumerate(Confidence)}
 
 
-def context(parts: Reading, query: ContextQuery) -> Context:
-    """Rules first, but no more than half of the budget while there are lessons for the rest. What came is recorded.
+def context(library: Library, query: ContextQuery) -> Context:
+    """Rules in force and lessons for what one is about to do. Without words to search for it loads no index.
 
+    Rules come first, but no more than half of the budget while there are lessons for the rest. What came is recorded.
     An entry comes for one of these reasons: `applies_to` names one of the files, it lies in the project, it carries a
     context tag, or (rules) it is global. With nothing but files asked for only the first one counts, and an entry that
     says what files it is about never comes for others. With words to search for, lessons come by file or by the
-    search. With nothing asked for at all the project is `global`. Of the lessons come those that pass what was learned,
-    see `learning.choosing`.
+    search. With nothing asked for at all the project is `global`. Of the lessons come those that pass what was
+    learned, see `learning.choosing`.
 
     Raises:
         UsageError: a budget below 1.
     """
+    parts = library.reading
     parts.current()
     found = context_of(parts, query)
     return found._replace(notes=(*found.notes, *record(parts, found)))

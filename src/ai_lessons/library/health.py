@@ -1,4 +1,4 @@
-"""What state everything is in: the doctor's checks, statistics, and scripts whose outside file moved on."""
+"""What state everything is in: the doctor's checks, statistics, stale scripts, and the parameters that learn."""
 
 from __future__ import annotations
 
@@ -8,92 +8,82 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ai_lessons.errors import AiLessonsError, GitMissing
+from ai_lessons.errors import AiLessonsError, NotFound, Refused, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.entries import Kind, Relation
 from ai_lessons.knowledge.relations import clusters
+from ai_lessons.learning.events import BOUNDS, RESET, Event
+from ai_lessons.learning.fold import DEFINITIONS
 from ai_lessons.library import usefulness
-from ai_lessons.library.reports import Check, Stale, Stats
+from ai_lessons.library.reports import Check, Parameter, Stale, Stats
 from ai_lessons.repository import git, scaffold
 from ai_lessons.repository.githooks import hooks
 from ai_lessons.repository.store import AUTOCOMMIT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.learning.fold import Definition
+    from ai_lessons.library.opened import Library
+    from ai_lessons.library.session import Parts
+
+    Finding = tuple[str, str, str]
+    """State (ok, warning or error), what was found, and what mends it; see `Check`."""
 
 LOW_SPACE = 200 * 1024 * 1024
 """Bytes free below which the doctor warns: the index and a model take about half of it."""
 
 
-def doctor(parts: Parts) -> tuple[Check, ...]:
-    """See `Admin.doctor`. A check that fails is a line of the answer, never the end of it."""
-    names: list[tuple[str, Callable[[Parts], Check]]] = [
-        ("repository", _repository), ("git", _git), ("identity", _identity), ("pending", _pending),
-        ("entries", _entries), ("approval", _approval), ("hooks", _hooks), ("catalog", _catalog),
-        ("index", _index), ("model", _model), ("config", _config), ("disk", _disk),
-    ]  # fmt: skip
-    return tuple(_checked(parts, name, look) for name, look in names)
+def doctor(library: Library) -> tuple[Check, ...]:
+    """The state of everything the tool stands on, each with what to do. Writes nothing.
+
+    A check that fails is a line of the answer, never the end of it.
+    """
+    parts, found = library.primary, []
+    for name, look in CHECKS.items():
+        try:
+            found.append(Check(name, *look(parts)))
+        except AiLessonsError as error:
+            found.append(Check(name, "error", error.message, error.hint))
+    return tuple(found)
 
 
-def _checked(parts: Parts, name: str, look: Callable[[Parts], Check]) -> Check:
-    try:
-        return look(parts)
-    except AiLessonsError as error:
-        return Check(name, "error", error.message, error.hint)
-
-
-def _repository(parts: Parts) -> Check:
-    head = parts.store.head()
-    where = str(parts.store.root)
+def _repository(parts: Parts) -> Finding:
+    head, where = parts.store.head(), str(parts.store.root)
     if head.ref is None:
-        return Check("repository", "warning", f"{where}, detached HEAD: writes wait", "git switch main")
-    branch = head.ref.removeprefix("refs/heads/")
+        return "warning", f"{where}, detached HEAD: writes wait", "git switch main"
     commit = head.commit[:10] if head.commit else "no commit yet"
-    return Check("repository", "ok", f"{where}, {branch} at {commit}")
+    return "ok", f"{where}, {head.ref.removeprefix('refs/heads/')} at {commit}", ""
 
 
-def _git(_: Parts) -> Check:
-    try:
-        return Check("git", "ok", git.run_outside("--version").text.strip())
-    except GitMissing as error:
-        return Check("git", "error", error.message, error.hint)
+def _git(_: Parts) -> Finding:
+    return "ok", git.run_outside("--version").text.strip(), ""
 
 
-def _identity(parts: Parts) -> Check:
-    who = git.identity(parts.store.worktree, "COMMITTER")
-    if not who:
-        return Check(
-            "identity", "error", "git does not know who you are: writes wait for a commit",
-            "git config --global user.name NAME; git config --global user.email ADDRESS",
-        )  # fmt: skip
-    return Check("identity", "ok", str(who))
+def _identity(parts: Parts) -> Finding:
+    if who := git.identity(parts.store.worktree, "COMMITTER"):
+        return "ok", str(who), ""
+    remedy = "git config --global user.name NAME; git config --global user.email ADDRESS"
+    return "error", "git does not know who you are: writes wait for a commit", remedy
 
 
-def _pending(parts: Parts) -> Check:
-    damaged = parts.store.journal.damaged()
-    if damaged:
-        return Check(
-            "pending", "warning", f"notes of writes that cannot be read: {', '.join(damaged)}",
-            f"the files are in place: commit what `git status` lists, rm {parts.store.state_dir}/journal/*.damaged",
-        )  # fmt: skip
-    swept = _taken_away(parts)
-    if swept:
-        return Check(
-            "pending", "warning", f"writes that were taken away before their commit: {swept}",
-            "ai-lessons admin recover --list",
-        )  # fmt: skip
-    waiting = parts.store.pending()
-    if waiting:
-        return Check("pending", "warning", f"writes that wait for a commit: {len(waiting)}", "ai-lessons admin save")
+def _pending(parts: Parts) -> Finding:
+    if damaged := parts.store.journal.damaged():
+        remedy = f"commit what `git status` lists, rm {parts.store.state_dir}/journal/*.damaged"
+        return (
+            "warning",
+            f"notes of writes that cannot be read: {', '.join(damaged)}",
+            f"the files are in place: {remedy}",
+        )
+    if swept := _taken_away(parts):
+        return "warning", f"writes that were taken away before their commit: {swept}", "ai-lessons admin recover --list"
+    if waiting := parts.store.pending():
+        return "warning", f"writes that wait for a commit: {len(waiting)}", "ai-lessons admin save"
     stated = parts.reading_config.autocommit
     if parts.store.commits(stated):
-        return Check("pending", "ok", "every write is committed")
+        return "ok", "every write is committed", ""
     ignored = "; git.autocommit counts for nothing in a folder of a bigger repository" if stated else ""
-    return Check(
-        "pending", "ok", f"commits are yours to make{ignored}", f"git config {AUTOCOMMIT} true" if stated else ""
-    )
+    return "ok", f"commits are yours to make{ignored}", f"git config {AUTOCOMMIT} true" if stated else ""
 
 
 def _taken_away(parts: Parts) -> int:
@@ -101,82 +91,82 @@ def _taken_away(parts: Parts) -> int:
     return len(journal.swept()) + len(journal.missing(parts.store.root))
 
 
-def _entries(parts: Parts) -> Check:
+def _entries(parts: Parts) -> Finding:
     sizes = parts.current().sizes()
     total = sum(sizes.entries.values())
-    left_out = sizes.unreadable + len(parts.skipped)
-    if left_out:
-        return Check("entries", "error", f"{total} readable, {left_out} left out", "ai-lessons admin validate")
-    return Check("entries", "ok", f"{total} readable")
+    if left_out := sizes.unreadable + len(parts.skipped):
+        return "error", f"{total} readable, {left_out} left out", "ai-lessons admin validate"
+    return "ok", f"{total} readable", ""
 
 
-def _approval(parts: Parts) -> Check:
+def _approval(parts: Parts) -> Finding:
     view = parts.rules.view()
     if view is None or view.tip is None:
-        return Check("approval", "ok", "no approval branch yet, so no rule is in force")
+        return "ok", "no approval branch yet, so no rule is in force", ""
     if view.alarms:
-        return Check("approval", "warning", "; ".join(alarm.message for alarm in view.alarms), view.alarms[0].hint)
+        return "warning", "; ".join(alarm.message for alarm in view.alarms), view.alarms[0].hint
     count = sum(one.in_force for one in view.verdicts.values())
-    return Check("approval", "ok", f"{count} rule{'' if count == 1 else 's'} in force by {view.policy.require}")
+    return "ok", f"{count} rule{'' if count == 1 else 's'} in force by {view.policy.require}", ""
 
 
-def _hooks(parts: Parts) -> Check:
+def _hooks(parts: Parts) -> Finding:
     lines = hooks.hooks_status(parts.store.root, scaffold.hooks_dir())
     if parts.store.is_folder_of_bigger_repo:
-        return Check("hooks", "ok", "the hooks of this git repository are its own business")
-    missing = [line for line in lines if "installed" not in line or "not installed" in line]
-    if missing:
-        return Check("hooks", "warning", "; ".join(lines), "ai-lessons admin hooks install")
-    return Check("hooks", "ok", "; ".join(lines))
+        return "ok", "the hooks of this git repository are its own business", ""
+    missing = any("installed" not in line or "not installed" in line for line in lines)
+    return ("warning" if missing else "ok"), "; ".join(lines), "ai-lessons admin hooks install" if missing else ""
 
 
-def _catalog(parts: Parts) -> Check:
-    catalog = parts.current()
+def _catalog(parts: Parts) -> Finding:
+    catalog, state_dir = parts.current(), parts.store.state_dir
     if catalog.in_memory:
-        return Check(
-            "catalog", "warning", f"{parts.store.state_dir} cannot be written: rebuilt by every command",
-            f"make it writable: chmod -R u+w {parts.store.state_dir}",
-        )  # fmt: skip
-    return Check("catalog", "ok", f"generation {catalog.generation}")
+        remedy = f"make it writable: chmod -R u+w {state_dir}"
+        return "warning", f"{state_dir} cannot be written: rebuilt by every command", remedy
+    return "ok", f"generation {catalog.generation}", ""
 
 
-def _index(parts: Parts) -> Check:
+def _index(parts: Parts) -> Finding:
     parts.current()
     status = parts.index.status()
-    current = parts.index.current(parts.indexing.generation)
     detail = f"{status.entries} entries, {status.passages} passages, {status.vectors} vectors"
-    if current is None or status.vectors < status.passages:
-        return Check("index", "warning", f"{detail}; the next search adds what is missing", "ai-lessons admin reindex")
-    return Check("index", "ok", detail)
+    if parts.index.current(parts.indexing.generation) is None or status.vectors < status.passages:
+        return "warning", f"{detail}; the next search adds what is missing", "ai-lessons admin reindex"
+    return "ok", detail, ""
 
 
-def _model(parts: Parts) -> Check:
+def _model(parts: Parts) -> Finding:
     from ai_lessons.index import model_files
 
     found = model_files.find(parts.options.cache_dir, parts.options.model_dir)
     if found is None:
-        return Check(
-            "model", "warning", "not on this machine: search works on text alone", "ai-lessons admin model pull"
-        )
-    return Check("model", "ok", f"{found.path} ({found.source})")
+        return "warning", "not on this machine: search works on text alone", "ai-lessons admin model pull"
+    return "ok", f"{found.path} ({found.source})", ""
 
 
-def _config(parts: Parts) -> Check:
-    config = parts.config
-    return Check("config", "ok", f"format {config.format}")
+def _config(parts: Parts) -> Finding:
+    return "ok", f"format {parts.config.format}", ""
 
 
-def _disk(parts: Parts) -> Check:
+def _disk(parts: Parts) -> Finding:
     free = shutil.disk_usage(parts.store.root).free
-    said = f"{free / 1e9:.1f} GB free"
     if free < LOW_SPACE:
-        return Check("disk", "warning", said, "make room: writes, index and model need space")
-    writable = os.access(parts.store.root, os.W_OK)
-    return Check("disk", "ok" if writable else "error", said if writable else f"{parts.store.root} is read-only")
+        return "warning", f"{free / 1e9:.1f} GB free", "make room: writes, index and model need space"
+    if not os.access(parts.store.root, os.W_OK):
+        return "error", f"{parts.store.root} is read-only", ""
+    return "ok", f"{free / 1e9:.1f} GB free", ""
 
 
-def stats(parts: Parts) -> Stats:
-    """See `Admin.stats`."""
+CHECKS: Mapping[str, Callable[[Parts], Finding]] = {
+    "repository": _repository, "git": _git, "identity": _identity, "pending": _pending, "entries": _entries,
+    "approval": _approval, "hooks": _hooks, "catalog": _catalog, "index": _index, "model": _model, "config": _config,
+    "disk": _disk,
+}  # fmt: skip
+"""The doctor's checks by the name of their line, in their order."""
+
+
+def stats(library: Library) -> Stats:
+    """Counts and sizes."""
+    parts = library.primary
     sizes = parts.current().sizes()
     state = parts.store.state_dir
     status = parts.index.status()
@@ -218,12 +208,13 @@ def _recent_commits(parts: Parts) -> int:
     return int(done.text) if not done.code else 0
 
 
-def stale(parts: Parts) -> tuple[Stale, ...]:
-    """See `Admin.stale`."""
-    return tuple(_stale(parts))
+def stale(library: Library) -> tuple[Stale, ...]:
+    """Scripts kept outside the repository whose file changed since the side file was written, or is gone."""
+    return tuple(stale_scripts(library.primary))
 
 
-def _stale(parts: Parts) -> Iterator[Stale]:
+def stale_scripts(parts: Parts) -> Iterator[Stale]:
+    """As `stale`, one after the other."""
     for light in parts.current().select(Filter(kinds=frozenset({Kind.SCRIPT}), status=None)):
         where = light.details.get("path")
         if not where or parts.store.exists(light.path):
@@ -242,3 +233,69 @@ def _staleness(parts: Parts, path: str, file: Path) -> str:
     if changed <= described:
         return ""
     return f"changed {datetime.fromtimestamp(changed, UTC):%Y-%m-%d %H:%M} UTC, after its description"
+
+
+def params(library: Library, name: str | None = None) -> tuple[Parameter, ...]:
+    """The parameters that learn, or one of them.
+
+    Raises:
+        NotFound: no such parameter.
+    """
+    parts = library.primary
+    if name is not None:
+        _known(name)
+    found = parts.usages.parameters()
+    return tuple(
+        Parameter(
+            one.name, DEFINITIONS[one.name].help, round(one.value, 6), round(one.uncertainty, 6), one.observations,
+            round(one.alpha, 6), round(one.beta, 6), one.low, one.high, one.updated_at or None,
+        )
+        for one in found.values()
+        if name in {None, one.name}
+    )  # fmt: skip
+
+
+def params_set(library: Library, name: str, value: float) -> tuple[Parameter, ...]:
+    """Put a parameter at a value; it learns on from there.
+
+    Raises:
+        NotFound: no such parameter. UsageError: outside of its bounds. Refused: events are not recorded here.
+    """
+    about, now = _known(name), library.primary.usages.parameters()[name]
+    if not now.low <= value <= now.high:
+        where = "its bounds" if (now.low, now.high) != (about.low, about.high) else "its range"
+        raise UsageError(f"{value:g} is outside of {where}, {now.low:g} to {now.high:g}")
+    return _turned(library, name, Event("", "", RESET, name, value=value))
+
+
+def params_bounds(library: Library, name: str, low: float | None, high: float | None) -> tuple[Parameter, ...]:
+    """Keep a parameter between two values; None leaves one as it is. Raises as `params_set`."""
+    about, now = _known(name), library.primary.usages.parameters()[name]
+    wanted = (now.low if low is None else low, now.high if high is None else high)
+    if not about.low <= wanted[0] <= wanted[1] <= about.high:
+        said = f"{name} cannot be bounded to {wanted[0]:g} to {wanted[1]:g}"
+        raise UsageError(said, hint=f"its range is {about.low:g} to {about.high:g}")
+    return _turned(library, name, Event("", "", BOUNDS, name, value=wanted[0], weight=wanted[1]))
+
+
+def params_reset(library: Library, name: str | None = None) -> tuple[Parameter, ...]:
+    """Forget what one parameter, or all, learned, and their bounds. Raises as `params_set`."""
+    names = list(DEFINITIONS) if name is None else [name]
+    for one in names:
+        _known(one)
+    return _turned(library, name, *(Event("", "", RESET, one) for one in names))
+
+
+def _turned(library: Library, name: str | None, *happened: Event) -> tuple[Parameter, ...]:
+    parts = library.primary
+    parts.refuse_other_formats()
+    if not parts.usages.recording:
+        raise Refused("this repository records no events", hint="record them: ai-lessons admin config set events true")
+    parts.usages.record(list(happened))
+    return params(library, name)
+
+
+def _known(name: str) -> Definition:
+    if name not in DEFINITIONS:
+        raise NotFound("parameter", name, hint="one of: " + ", ".join(DEFINITIONS))
+    return DEFINITIONS[name]

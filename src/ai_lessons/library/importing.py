@@ -18,10 +18,10 @@ from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library.checking import checked, project_name
 from ai_lessons.library.refreshing import refreshed_text, remember_sources
+from ai_lessons.library.reports import Imported, PassagePreview, Written
 from ai_lessons.library.running import interpreter_of
 from ai_lessons.library.secrets import secret_scan
 from ai_lessons.library.sharing.incoming import as_doc, take
-from ai_lessons.library.writes import Imported, PassagePreview, Written
 from ai_lessons.repository import outside
 from ai_lessons.repository.running.trust import Trust, fingerprint
 from ai_lessons.repository.sources import Sources
@@ -32,9 +32,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.opened import Library
+    from ai_lessons.library.reports import ResourceDraft
+    from ai_lessons.library.session import Parts
     from ai_lessons.library.sharing.incoming import Incoming
-    from ai_lessons.library.writes import ResourceDraft
     from ai_lessons.repository.outside import Outside
     from ai_lessons.repository.store import Applied
 
@@ -47,12 +48,14 @@ class Planned:
     changes: tuple[Change, ...]
 
 
-def add(parts: Parts, draft: ResourceDraft) -> Imported:
-    """Import every file of the draft in one commit; see `Contribute.add_resources`.
+def add_resources(library: Library, draft: ResourceDraft) -> Imported:
+    """Snapshots of docs, or scripts, in one commit. Files inside the repository are described where they are.
 
-    Skipped, each with its reason: what cannot be read, is not text, too large, or breaks the format. One file alone
-    is not skipped: its error is raised.
+    A doc that was imported from the same place before is brought up to date. Text is indexed at once where a search
+    asks for it. Skipped, each with its reason: what cannot be read, is not text, too large, or breaks the format. One
+    file alone is not skipped: its error is raised.
     """
+    parts = library.primary
     files = _files(parts, draft)
     planned: dict[str, Planned] = {}
     skipped: list[tuple[str, str]] = []
@@ -284,8 +287,9 @@ class Planner:
         return changes | self._new_words(entry, data)
 
 
-def preview(parts: Parts, draft: ResourceDraft) -> tuple[PassagePreview, ...]:
-    """How the files would be cut; see `Contribute.preview`."""
+def preview(library: Library, draft: ResourceDraft) -> tuple[PassagePreview, ...]:
+    """How `add_resources` would cut the files into passages. Writes nothing."""
+    parts = library.primary
     found = []
     for file in _files(parts, draft):
         data, _ = outside.read(file.path)

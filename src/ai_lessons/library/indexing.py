@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
     from ai_lessons.index import rows
     from ai_lessons.index.rows import Candidates, IndexRefresh
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.knowledge.entries import Kind
+    from ai_lessons.library.opened import Library
+    from ai_lessons.library.session import Parts
 
 _PLACE = "search.index"
 """What kind of thing is agreed to, in the list of what this user trusts."""
@@ -157,6 +159,22 @@ class Indexing:
             )
 
 
-def indexed(done: IndexRefresh) -> Indexed:
-    """The index's report in the library's words."""
+def reindex(
+    library: Library,
+    refs: Sequence[str] = (),
+    *,
+    full: bool = False,
+    kinds: Collection[Kind] = (),
+    seconds: float | None = None,
+) -> Indexed:
+    """Bring the index up to date now, until every vector is there (or for `seconds` of embedding).
+
+    `refs` or `kinds`: write those entries anew; `full`: build everything anew (vectors come from the cache).
+    """
+    parts = library.primary
+    catalog = parts.current()
+    again = [parts.resolve(ref).id for ref in refs]
+    if kinds:
+        again += [light.id for light in catalog.select(Filter(kinds=frozenset(kinds), status=None))]
+    done = parts.indexing.refresh(seconds=seconds, full=full, again=again)
     return Indexed(done.entries, done.passages, done.embedded, done.missing, done.rebuilt, done.notes)

@@ -6,10 +6,10 @@ from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.learning import folding
-from ai_lessons.learning.choosing import Bars, Candidate, choose
+from ai_lessons.learning import fold
+from ai_lessons.learning.choose import Bars, Candidate, choose
 from ai_lessons.learning.events import INJECTED, LEFT_OUT, Event
-from ai_lessons.learning.parameters import ABLATION, ASSESSMENT, BUDGET, CONFIDENCE, SIMILARITY
+from ai_lessons.learning.fold import ABLATION, ASSESSMENT, BUDGET, CONFIDENCE, SIMILARITY
 from ai_lessons.library.answers import Left
 from ai_lessons.library.relating import giving_way
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.answers import Context, ContextQuery, Usage
-    from ai_lessons.library.tiers.opened import Reading
+    from ai_lessons.library.opened import Reading
 
 LOOKED_AT = 60
 """Nearest lessons among which are chosen, beside three times the budget."""
@@ -117,9 +117,9 @@ def _candidate(light: Light, usage: Usage, similarity: float | None) -> Candidat
     return Candidate(light.id, _used(usage), similarity, firm=bool(light.details.get("firm")))
 
 
-def _used(usage: Usage) -> folding.UsageTally:
-    tallies = folding.Tallies(usage.times_injected, usage.times_helpful, usage.times_ignored, usage.times_contradicted)
-    return folding.UsageTally(tallies, usage.alpha, usage.beta)
+def _used(usage: Usage) -> fold.UsageTally:
+    tallies = fold.Tallies(usage.times_injected, usage.times_helpful, usage.times_ignored, usage.times_contradicted)
+    return fold.UsageTally(tallies, usage.alpha, usage.beta)
 
 
 def record(parts: Reading, found: Context, session: str = "") -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError, Refused, UnsavedEdits
-from ai_lessons.knowledge import config, migrations
+from ai_lessons.knowledge import config
 from ai_lessons.knowledge.layout import CONFIG_PATH, place
 from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.knowledge.texts import decode
@@ -22,9 +22,10 @@ from ai_lessons.repository.store import Change, Job, blob_id
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ai_lessons.knowledge.migrations import Migration
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.knowledge.config import Migration
+    from ai_lessons.library.opened import Library
     from ai_lessons.library.rules.rule_answers import Suggested
+    from ai_lessons.library.session import Parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +46,16 @@ class Migrated:
     notes: tuple[str, ...] = ()
 
 
-def migrate(parts: Parts, *, dry_run: bool, steps: Mapping[int, Migration] = migrations.STEPS) -> Migrated:
-    """See `PortingJobs.migrate`. `steps` are those of this program."""
+def migrate(library: Library, *, dry_run: bool = False, steps: Mapping[int, Migration] = config.STEPS) -> Migrated:
+    """Bring the repository's files to the format of this program, in one commit, after a snapshot.
+
+    `steps` are those of this program.
+
+    Raises:
+        UnsupportedRepository: it is of a newer program. UnsavedEdits: a file that changes has edits in no commit.
+        Refused: an earlier write waits for its commit.
+    """
+    parts = library.primary
     old, new = parts.config.format, config.FORMAT
     if old == new:
         return Migrated(old, new, (), None, (), (), None, dry_run)
@@ -57,7 +66,7 @@ def migrate(parts: Parts, *, dry_run: bool, steps: Mapping[int, Migration] = mig
             f"the last write is in no commit yet, because {saved.waiting}", hint="ai-lessons admin save, then repeat"
         )
     now = _files(parts)
-    wanted = migrations.plan(now, old, new, steps)
+    wanted = config.migrated_files(now, old, new, steps)
     edited = [path for path in (*wanted, CONFIG_PATH) if path in {*now, CONFIG_PATH} and _dirty(parts, path)]
     if edited:
         raise UnsavedEdits(
@@ -113,7 +122,7 @@ def _rules(parts: Parts, old: int, new: int, steps: Mapping[int, Migration], *, 
     made = []
     with desk(parts) as at:
         texts = {path: text_of(at.repo, blob) for path, blob in at.trunk.view.files.items() if is_rule(path)}
-        for path, data in sorted(migrations.plan(texts, old, new, steps).items()):
+        for path, data in sorted(config.migrated_files(texts, old, new, steps).items()):
             entry = read_entry(path, texts[path] if data is None else data)
             subject = f"Propose edit: {entry.title}"
             made.append(propose_files(at, entry, {path: data}, subject, f"format {new}", dry_run=dry_run))

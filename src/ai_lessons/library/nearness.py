@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.index.rows import Candidates
     from ai_lessons.library.answers import Hit
-    from ai_lessons.library.tiers.opened import Reading
+    from ai_lessons.library.opened import Reading
 
 BEST = 10
 """Results that are looked at for the words of the question."""

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from ai_lessons.index.catalog_reading import LinkRow
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.answers import Usage
-    from ai_lessons.library.parts import Parts
-    from ai_lessons.library.tiers.catalogs import Reader
-    from ai_lessons.library.tiers.opened import Reading
+    from ai_lessons.library.multi_repository import Reader
+    from ai_lessons.library.opened import Library, Reading
+    from ai_lessons.library.session import Parts
     from ai_lessons.repository.approval.verdicts import BranchView, Evidence, Person, Verdict
     from ai_lessons.repository.history import FileRevision
 
@@ -136,13 +136,19 @@ def _diff(path: str, approved: str, other: str | None, where: str) -> str:
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
-def why(parts: Parts, light: Light, known: Reader) -> Why:
-    """See `Recall.why`. The catalog is up to date; `known` also has what lies in other repositories."""
+def why(library: Library, ref: str) -> Why:
+    """Who said it, from what, who approved it.
+
+    Raises:
+        NotFound: no such entry; AmbiguousName: several entries answer to `ref`.
+    """
+    parts = library.holding(ref)
+    light = parts.resolve(ref)
     entry, _ = parts.load(light.id)
     revisions = _revisions(parts, light)
     approval = approval_of(parts, light) if light.kind is Kind.RULE else None
     source = tuple((key, origins.told(entry.fields[key])) for key in _STATED if entry.fields.get(key) not in (None, ""))
-    chain, others = _linked(known, light)
+    chain, others = _linked(library.reading.catalog, light)
     first = revisions[-1] if revisions else None
     said_by = approval.suggested_by if approval else _who(first)
     said_at = approval.approved_at if approval and not first else first.when if first else ""

@@ -15,9 +15,9 @@ from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import markdown
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.checking import checked
+from ai_lessons.library.reports import Refreshed
 from ai_lessons.library.secrets import secret_scan
 from ai_lessons.library.sharing.incoming import as_doc, take
-from ai_lessons.library.writes import Refreshed
 from ai_lessons.repository.outside import Outside, expanded
 from ai_lessons.repository.running.trust import Trust
 from ai_lessons.repository.sources import Sources
@@ -27,22 +27,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.opened import Library
+    from ai_lessons.library.session import Parts
     from ai_lessons.library.sharing.incoming import Incoming
 
 SOURCE = "source"
 
 
 def refresh(
-    parts: Parts, refs: Sequence[str], *, every: bool, allow_secrets: Sequence[tuple[str, str]] = ()
+    library: Library, refs: Sequence[str], *, every: bool = False, allow_secrets: Sequence[tuple[str, str]] = ()
 ) -> tuple[Refreshed, ...]:
-    """Read docs again from their source; see `Contribute.refresh`.
+    """Read docs again from where they came, in one commit; `every` means all that name a source.
 
     Raises:
         UsageError: neither names nor `every`; NotFound: a named doc has no source, or it is gone. InvalidEntry: what
             came is no text of an entry, or holds a secret. Refused: see `allow_source`. With `every` each of the last
             three is a warning, and the doc stays.
     """
+    parts = library.primary
     catalog = parts.current()
     if every == bool(refs):
         raise UsageError("say which docs to refresh", hint="name them, or give --all alone")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.index.ranking import Match
     from ai_lessons.index.reranking import Reranker
-    from ai_lessons.library.tiers.opened import Reading
+    from ai_lessons.library.opened import Reading
 
 READ = 30
 """Matches that are read at least. A cross-encoder reads each with the question: that is its cost."""

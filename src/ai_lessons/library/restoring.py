@@ -37,12 +37,13 @@ if TYPE_CHECKING:
 
     from ai_lessons.index.catalog_reading import Location
     from ai_lessons.knowledge.entries import Entry
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.opened import Library
     from ai_lessons.library.rules.rule_answers import Suggested
+    from ai_lessons.library.session import Parts
     from ai_lessons.repository.proposal.proposals import Repository
     from ai_lessons.repository.snapshots import Then
 
-__all__ = ["Restored", "Snapshot", "Taken", "restore", "snapshot", "snapshots_of"]
+__all__ = ["Restored", "Snapshot", "Taken", "list_snapshots", "restore", "snapshot"]
 
 _HANDLE = re.compile(r"(?:[LRDS]-)?([0-9A-HJKMNP-TV-Z]{4,26})", re.IGNORECASE)
 _RELEVANT = 70_000
@@ -77,8 +78,14 @@ class Taken:
     notes: tuple[str, ...] = ()
 
 
-def snapshot(parts: Parts, name: str | None) -> Taken:
-    """See `PortingJobs.snapshot`."""
+def snapshot(library: Library, name: str | None = None) -> Taken:
+    """Tag what is committed, with writes that waited; without a name by the time.
+
+    Raises:
+        UsageError: no name for a tag. Conflict: it is taken. NotFound: nothing committed yet.
+        Refused: git has no name for the user.
+    """
+    parts = library.primary
     parts.refuse_other_formats()
     saved = parts.store.save()
     head = parts.store.head().commit
@@ -92,8 +99,9 @@ def snapshot(parts: Parts, name: str | None) -> Taken:
     return Taken(made.name, made.commit, made.when, tuple(notes))
 
 
-def snapshots_of(parts: Parts) -> tuple[Snapshot, ...]:
-    """See `PortingJobs.snapshots`."""
+def list_snapshots(library: Library) -> tuple[Snapshot, ...]:
+    """Every snapshot (annotated tag), newest first."""
+    parts = library.primary
     return snapshots.listed(parts.store.worktree)
 
 
@@ -175,8 +183,17 @@ def _is_side(path: str, files: Mapping[str, Then]) -> bool:
     return _is_script(path) and layout.is_markdown(path) and path.removesuffix(layout.SIDE_SUFFIX) in files
 
 
-def restore(parts: Parts, ref: str | None, to: str, *, every: bool, dry_run: bool) -> Restored:
-    """See `PortingJobs.restore`."""
+def restore(library: Library, ref: str | None, to: str, *, every: bool = False, dry_run: bool = False) -> Restored:
+    """Bring one entry, or all of them, back to what they were at `to`: a date, a tag or any revision.
+
+    One new commit; edits that are in no commit yet get one first. A rule comes back as a proposal. Settings and
+    what decides about rules stay. `dry_run` only says what would be done.
+
+    Raises:
+        NotFound: no such commit, or no such entry in it. AmbiguousName: several. UsageError: neither one entry nor
+        all. UnsavedEdits: edits are in the way where commits are the user's to make. Refused: a write waits.
+    """
+    parts = library.primary
     if (ref is None) is not every:
         raise UsageError("name one entry, or give --all", hint="ai-lessons admin restore L-8F3K2A --to 2026-11-20")
     parts.refuse_other_formats()

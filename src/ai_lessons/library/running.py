@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Entry, Light
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.opened import Library
+    from ai_lessons.library.session import Parts
 
 
 class Ran(NamedTuple):
@@ -43,8 +44,17 @@ class _Start(NamedTuple):
     env: dict[str, str]
 
 
-def run_script(parts: Parts, light: Light, args: Sequence[str], *, cwd: Path | None, timeout: float | None) -> int:
-    """See `Recall.run`."""
+def run(
+    library: Library, ref: str, args: Sequence[str], *, cwd: Path | None = None, timeout: float | None = None
+) -> int:
+    """Run a script with the caller's terminal and return its exit code (124: timed out after `timeout` seconds).
+
+    Raises:
+        Refused: its content was never added or run on this machine and nobody could be asked.
+        NotFound: not a script, or its file or interpreter is gone.
+    """
+    parts = library.holding(ref)
+    light = parts.resolve(ref)
     with _allowed(parts, light, args, cwd) as start:
         code = scripts.run(start.argv, cwd=start.cwd, env=start.env, timeout=timeout)
     _note(parts, light, code)
@@ -52,15 +62,23 @@ def run_script(parts: Parts, light: Light, args: Sequence[str], *, cwd: Path | N
 
 
 def run_captured(
-    parts: Parts,
-    light: Light,
+    library: Library,
+    ref: str,
     args: Sequence[str],
     *,
-    cwd: Path | None,
-    timeout: float | None,
-    interrupted: Callable[[], None],
+    cwd: Path | None = None,
+    timeout: float | None = None,
+    interrupted: Callable[[], None] = lambda: None,
 ) -> Ran:
-    """See `Recall.run_captured`."""
+    """Run a script without a terminal: nothing to read, its output is in the answer.
+
+    `interrupted` is called again and again while it runs; what it raises ends the script and goes on.
+
+    Raises:
+        As `run` does.
+    """
+    parts = library.holding(ref)
+    light = parts.resolve(ref)
     with _allowed(parts, light, args, cwd) as start:
         done = captured.run(start.argv, cwd=start.cwd, env=start.env, timeout=timeout, interrupted=interrupted)
     _note(parts, light, done.code)
@@ -155,8 +173,18 @@ def interpreter_of(entry: Entry) -> str:
     return str(entry.fields.get("interpreter") or "")
 
 
-def trust(parts: Parts, light: Light) -> tuple[str, ...]:
-    """See `Admin.trust_script`."""
+def trust_script(library: Library, ref: str) -> tuple[str, ...]:
+    """Allow this machine to run the script and what it names beside it, as they are now; their paths, its first.
+
+    Raises:
+        UsageError: not a script. Refused: an agent is calling.
+    """
+    parts = library.primary
+    parts.options.refuse_agents("trust a script", f"ai-lessons admin trust-script {ref}")
+    parts.current()
+    light = parts.resolve(ref)
+    if light.kind is not Kind.SCRIPT:
+        raise UsageError(f"{light.handle} is a {light.kind}, not a script")
     entry, _ = parts.load(light.id)
     file, data = _content(parts, entry)
     beside = _beside(parts, entry, file, data, file.parent)

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.errors import UsageError
 from ai_lessons.index import catalog_reading, rows
-from ai_lessons.index.ranking import VECTOR_WEIGHT, Match, RankingFacts, fuse, rank, snippet
+from ai_lessons.index.ranking import VECTOR_WEIGHT, Match, RankingFacts, fuse, gap_prompt, rank, snippet
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.queries import Asked, one_project, parse
-from ai_lessons.library.answers import Hit, Query
+from ai_lessons.library.answers import Answer, Hit, Query
 from ai_lessons.library.asked_versions import asked_versions
 from ai_lessons.library.nearness import why_nothing
+from ai_lessons.library.provenance import approvals_of
 from ai_lessons.library.relating import see_also, settled, warnings, with_room
 from ai_lessons.library.reranking import reranked
 from ai_lessons.library.surfacing import rules_for
@@ -24,12 +25,38 @@ if TYPE_CHECKING:
     from ai_lessons.index.rows import Candidates, IndexRefresh
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.asked_versions import Versions
-    from ai_lessons.library.tiers.opened import Reading
+    from ai_lessons.library.opened import Library, Reading
 
 DEPTH = 100
 """Passages asked of each half, more only for more results; measured in the recipe that `ranking` follows."""
 
 NOTHING_DONE, NOTHING_FOUND = rows.IndexRefresh(), rows.Candidates()
+
+
+def search(library: Library, query: Query) -> Answer:
+    """Entries that fit the query, best first, in their four groups.
+
+    With no embedding model, or while vectors are still missing, full text answers and `notes` says so.
+    """
+    parts = library.reading
+    hits, notes = find(parts, query)
+    groups = {kind: tuple(hit for hit in hits if hit.entry.kind is kind) for kind in Kind}
+    return Answer(
+        query=query.text,
+        rules=groups[Kind.RULE],
+        scripts=groups[Kind.SCRIPT],
+        lessons=groups[Kind.LESSON],
+        docs=groups[Kind.DOC],
+        prompt=gap_prompt(*(len(groups[k]) for k in (Kind.RULE, Kind.SCRIPT, Kind.LESSON, Kind.DOC))),
+        notes=tuple(notes),
+        approvals=approvals_of(parts, (hit.entry for hit in groups[Kind.RULE])) if query.approvals else {},
+    )
+
+
+def search_lessons(library: Library, text: str, *, scope: str | None = None, limit: int = 10) -> Answer:
+    """Active lessons that fit the words, by meaning and by words, best first."""
+    hits, notes = find(library.reading, Query(text, kinds=frozenset({Kind.LESSON}), project=scope, limit=limit))
+    return Answer(query=text, lessons=tuple(hits), notes=tuple(notes))
 
 
 def find(parts: Reading, query: Query) -> tuple[list[Hit], list[str]]:

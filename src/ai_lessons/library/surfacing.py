@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from ai_lessons.index.surfacing import Near
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.answers import Query
-    from ai_lessons.library.tiers.catalogs import Reader
-    from ai_lessons.library.tiers.opened import Reading
+    from ai_lessons.library.multi_repository import Reader
+    from ai_lessons.library.opened import Reading
 
 DEPTH = 50
 """Passages of rules asked of each half: far more than can surface."""

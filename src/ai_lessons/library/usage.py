@@ -11,7 +11,7 @@ from ai_lessons.errors import AiLessonsError, NotFound, UsageError
 from ai_lessons.index.usage import UsageCache
 from ai_lessons.knowledge.entries import Kind, Relation, Status
 from ai_lessons.knowledge.layout import CONFIG_PATH
-from ai_lessons.learning import events, folding, parameters
+from ai_lessons.learning import events, fold
 from ai_lessons.learning.events import Event
 from ai_lessons.library.answers import Usage
 from ai_lessons.library.secrets import secret_scan
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.learning.parameters import ParameterState
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.learning.fold import ParameterState
+    from ai_lessons.library.session import Parts
 
 CACHE_FILE = "usage.sqlite"
 
@@ -67,16 +67,16 @@ class Usages:
         self._cache.refresh(files, events.read_lines)
         return self._cache
 
-    def tallies(self, entries: Iterable[str] | None = None) -> dict[str, folding.Tallies]:
+    def tallies(self, entries: Iterable[str] | None = None) -> dict[str, fold.Tallies]:
         """What happened to each of these entries, or to all; those to which nothing happened are left out."""
         cache = self.cache
         rows = cache.tallies(entries) if cache else {}
-        return {entry: folding.Tallies._make(row) for entry, row in rows.items()}
+        return {entry: fold.Tallies._make(row) for entry, row in rows.items()}
 
     def parameters(self) -> dict[str, ParameterState]:
         """The parameters of this repository as they stand."""
         cache = self.cache
-        return parameters.fold((), parameters.loaded(cache.turned(_turned) if cache else ""))
+        return fold.fold_parameters((), fold.loaded(cache.turned(_turned) if cache else ""))
 
     def edge_of(self, entry_id: str) -> Mapping[str, float]:
         """Of which parameters this entry was the last one through when it last came here; empty once it was judged.
@@ -194,19 +194,17 @@ class Usages:
 def _turned(before: str, lines: list[str]) -> str:
     """What the parameters come to after these lines of their log."""
     happened = (one for one in map(events.read_line, lines) if one is not None)
-    return parameters.dumped(parameters.fold(happened, parameters.loaded(before)))
+    return fold.dumped(fold.fold_parameters(happened, fold.loaded(before)))
 
 
-def _usage(light: Light, told: Mapping[str, folding.Tallies], parents: Sequence[Light]) -> Usage:
-    own = folding.prior(light.details.get("confidence"))
-    proven = [
-        folding.usage(told[one.id], folding.prior(one.details.get("confidence"))) for one in parents if one.id in told
-    ]
-    start = folding.inherited(own, proven)
+def _usage(light: Light, told: Mapping[str, fold.Tallies], parents: Sequence[Light]) -> Usage:
+    own = fold.prior(light.details.get("confidence"))
+    proven = [fold.usage(told[one.id], fold.prior(one.details.get("confidence"))) for one in parents if one.id in told]
+    start = fold.inherited(own, proven)
     brought = light.details.get("start")
     if not proven and isinstance(brought, float):  # the events of its original lie in another tier
         start = brought
-    used = folding.usage(told.get(light.id, folding.NOTHING), start)
+    used = fold.usage(told.get(light.id, fold.NOTHING), start)
     tallies = used.tallies
     return Usage(
         times_injected=tallies.injected,
@@ -219,5 +217,5 @@ def _usage(light: Light, told: Mapping[str, folding.Tallies], parents: Sequence[
         confidence=round(used.confidence, 9),
         script_ok=tallies.script_ok,
         script_failed=tallies.script_failed,
-        standing=folding.standing(used, own),
+        standing=fold.standing(used, own),
     )

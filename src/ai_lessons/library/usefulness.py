@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ai_lessons.learning import folding
-from ai_lessons.learning.ablation import measured
+from ai_lessons.learning import fold
+from ai_lessons.learning.choose import measured
 from ai_lessons.library.reports import Ablation, Judged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.session import Parts
 
 FEW = 5
 """Entries named at either end."""
@@ -21,9 +21,9 @@ def judged(parts: Parts) -> tuple[tuple[Judged, ...], tuple[Judged, ...]]:
     """The entries with the best feedback, best first, and those with the worst, worst first. None is in both."""
     tallies = parts.usages.tallies()
     known = parts.catalog.many(entry for entry, had in tallies.items() if had.outcomes)
-    order = [one for one in folding.by_worth(tallies) if one in known]
-    good = [one for one in order if folding.worth(tallies[one]) > 0][:FEW]
-    bad = [one for one in reversed(order) if folding.worth(tallies[one]) < 0][:FEW]
+    order = [one for one in fold.by_worth(tallies) if one in known]
+    good = [one for one in order if fold.worth(tallies[one]) > 0][:FEW]
+    bad = [one for one in reversed(order) if fold.worth(tallies[one]) < 0][:FEW]
     return _named(parts, good), _named(parts, bad)
 
 

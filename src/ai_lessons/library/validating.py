@@ -1,32 +1,58 @@
-"""Checking files, mending what is safe to mend, and writing down what plain files leave unsaid."""
+"""Checking files, mending what is safe to mend, adopting plain files, and what a person should look at again."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, timedelta
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem
+from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import checks, drafts, layout, markdown
+from ai_lessons.knowledge.checks import day_of
 from ai_lessons.knowledge.config import parse_config, unknown_keys
 from ai_lessons.knowledge.entries import Entry, Kind
+from ai_lessons.knowledge.globs import matches, stated
+from ai_lessons.knowledge.layout import side_of
+from ai_lessons.knowledge.markdown import key_lines
 from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.knowledge.texts import decode
+from ai_lessons.learning.events import SCRIPT_FAILED, SCRIPT_OK
+from ai_lessons.library import statements
 from ai_lessons.library.checking import texts_of
-from ai_lessons.library.reports import Report
+from ai_lessons.library.health import stale_scripts
+from ai_lessons.library.refreshing import is_known_source
+from ai_lessons.library.relating import superseded_by
+from ai_lessons.library.reports import Outdated, Report
 from ai_lessons.library.secrets import secret_scan
+from ai_lessons.repository import outside
 from ai_lessons.repository.approval.derivation import odd_commits
+from ai_lessons.repository.code import code_files
 from ai_lessons.repository.store import Change, blob_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from datetime import date
 
-    from ai_lessons.library.parts import Parts
-    from ai_lessons.library.writes import Written
+    from ai_lessons.knowledge.entries import Light
+    from ai_lessons.library.opened import Library
+    from ai_lessons.library.reports import Written
+    from ai_lessons.library.session import Parts
     from ai_lessons.repository.store import Store
 
 
-def validate(parts: Parts, paths: Sequence[str], *, fix: bool, content: bool = False) -> Report:
-    """See `Admin.validate`. Reads every file itself: rules of the working tree, too, which no other job shows."""
+def validate(library: Library, paths: Sequence[str] = (), *, fix: bool = False, content: bool = False) -> Report:
+    """Every problem of every file, or of the files (and below the folders) named; `fix` mends what is safe to.
+
+    `content`: what `review` finds is a problem, too.
+
+    Raises:
+        NotFound: a path that does not exist.
+    """
+    parts = library.primary
     wanted = [_inside(parts, path) for path in paths]
     report = _look(parts, wanted)
     if not wanted:
@@ -36,9 +62,7 @@ def validate(parts: Parts, paths: Sequence[str], *, fix: bool, content: bool = F
         parts.write(f"Mend {fixed[0]}" if len(fixed) == 1 else f"Mend {len(fixed)} files", changes)
         report = replace(_look(parts, wanted), fixed=tuple(fixed))
     if content:
-        from ai_lessons.library import reviewing
-
-        stale = (one for one in reviewing.problems(parts) if _concerns(one.path, wanted))
+        stale = (one for one in _review_problems(parts) if _concerns(one.path, wanted))
         return replace(report, problems=(*report.problems, *stale))
     return report
 
@@ -67,9 +91,8 @@ def _look(parts: Parts, wanted: Sequence[str]) -> Report:
 def _commit_problems(parts: Parts) -> list[Problem]:
     """Commits of the approval branch and of proposals that are not as git writes them, and so prove nothing."""
     ref = parts.rules.ref()
-    return (
-        [Problem(f"commit {name[:10]}", what) for name, what in odd_commits(parts.store.worktree, ref)] if ref else []
-    )
+    odd = odd_commits(parts.store.worktree, ref) if ref else ()
+    return [Problem(f"commit {name[:10]}", what) for name, what in odd]
 
 
 def _entry_problems(store: Store, entry: Entry) -> list[Problem]:
@@ -86,15 +109,14 @@ def _concerns(path: str, wanted: Sequence[str]) -> bool:
 
 
 def _config_problems(store: Store) -> list[Problem]:
-    if not store.exists(layout.CONFIG_PATH):
-        return []
     found: list[Problem] = []
-    try:
-        text = decode(store.read(layout.CONFIG_PATH), layout.CONFIG_PATH)
-        found += unknown_keys(text)
-        parse_config(text)
-    except InvalidEntry as error:
-        found += error.problems
+    if store.exists(layout.CONFIG_PATH):
+        try:
+            text = decode(store.read(layout.CONFIG_PATH), layout.CONFIG_PATH)
+            found += unknown_keys(text)
+            parse_config(text)
+        except InvalidEntry as error:
+            found += error.problems
     return found
 
 
@@ -177,8 +199,13 @@ def _move(parts: Parts, entry: Entry, target: str) -> list[Change]:
     return moves
 
 
-def adopt(parts: Parts, paths: Sequence[str]) -> tuple[Written, ...]:
-    """See `Admin.adopt`."""
+def adopt(library: Library, paths: Sequence[str]) -> tuple[Written, ...]:
+    """Write id, kind and title into plain files (or those below folders) that state none, in one commit.
+
+    Raises:
+        NotFound: nothing there to adopt.
+    """
+    parts = library.primary
     wanted = [_inside(parts, path) for path in paths]
     entries, _, _ = _read_all(parts.store)
     plain = [e for e in entries if e.derived and e.kind is not Kind.RULE and _concerns(e.path, wanted)]
@@ -201,3 +228,130 @@ def _identities(parts: Parts, plain: Iterable[Entry]) -> Iterator[Change]:
             old = parts.store.read(target)
             new = markdown.edit(decode(old, target), fields).encode()
             yield Change(target, new, expect=blob_id(old))
+
+
+REST = timedelta(days=180)
+"""How long what was looked at is not asked about again."""
+
+INJECTIONS = 10
+"""A lesson that was shown so often and never helped is asked about."""
+
+FAILURES = 3
+"""A script whose last runs, so many, all failed is asked about."""
+
+
+class ReviewReason(NamedTuple):
+    """A reason to look again: a word, a sentence, and the key of the frontmatter that it is about, if it is one."""
+
+    reason: str
+    detail: str
+    key: str = ""
+
+
+def review(library: Library, injections: int = 10) -> tuple[Outdated, ...]:
+    """Active entries that may have gone stale, the oldest first, once for each reason.
+
+    `review_by` is past, `applies_to` names no file of the code one stands in, a source changed or is gone, the last
+    runs of a script failed, a lesson was shown `injections` times and never helped. See `editing.keep`.
+    """
+    parts = library.primary
+    looking = _Review(parts, injections)
+    return tuple(
+        Outdated(light, one.reason, one.detail) for light, findings in looking.everything() for one in findings
+    )
+
+
+def _review_problems(parts: Parts) -> list[Problem]:
+    """The same as problems of files, each with its line where it is about one."""
+    found = []
+    for light, findings in _Review(parts, INJECTIONS).everything():
+        _, text = parts.load(light.id)
+        lines = key_lines(text) if text else {}
+        has_side = light.kind is Kind.SCRIPT and parts.store.exists(side_of(light.path))
+        file = side_of(light.path) if has_side else light.path
+        found += [Problem(file, f"to be reviewed: {one.detail}", lines.get(one.key, 0)) for one in findings]
+    return found
+
+
+class _Review:
+    """One look at everything. The folders and logs it asks are asked once."""
+
+    def __init__(self, parts: Parts, injections: int) -> None:
+        self._parts, self._injections = parts, injections
+        self._today: date = parts.options.now().astimezone(UTC).date()
+
+    def everything(self) -> Iterator[tuple[Light, list[ReviewReason]]]:
+        """Entries with what there is to say of them, the oldest first."""
+        catalog = self._parts.current()
+        self._tallies = self._parts.usages.tallies()
+        self._cache = self._parts.usages.cache
+        self._asked = statements.questions(self._parts)
+        self._gone = {one.handle: one for one in stale_scripts(self._parts)}
+        self._code = code_files.around(self._parts.options.cwd, self._parts.store.worktree.top, self._parts.store.root)
+        for light in catalog.select(Filter(sort="created")):
+            found = list(self._findings(light))
+            if found and (light.kind is Kind.RULE or superseded_by(self._parts, light.id) is None):
+                yield light, found
+
+    def _findings(self, light: Light) -> Iterator[ReviewReason]:
+        by, seen = day_of(light.details.get("review_by")), day_of(light.details.get("reviewed"))
+        rests = seen is not None and self._today < seen + REST
+        if by is not None and by <= self._today and not (rests and seen is not None and by <= seen):
+            yield ReviewReason("review_by", f"it was to be reviewed by {by}", "review_by")
+        yield from (
+            ReviewReason("asked", f"an agent asks: {said}")
+            for day, said in self._asked.get(light.id, ())
+            if seen is None or str(seen) < day
+        )
+        if rests:
+            return
+        yield from self._dead_globs(light)
+        if light.kind is Kind.DOC:
+            yield from self._source(light)
+        elif light.kind is Kind.LESSON:
+            yield from self._never_helpful(light)
+        elif light.kind is Kind.SCRIPT:
+            if light.handle in self._gone:
+                one = self._gone[light.handle]
+                yield ReviewReason("source", f"{one.path}: {one.reason}", "path")
+            yield from self._failing(light)
+
+    def _dead_globs(self, light: Light) -> Iterator[ReviewReason]:
+        """Only where the code is known that they are about."""
+        patterns = stated(light.details.get("applies_to"))
+        if patterns and self._code is not None and self._code.is_of(light.project):
+            for pattern in patterns:
+                if not any(matches(pattern, path) for path in self._code.files):
+                    yield ReviewReason(
+                        "applies_to", f"applies_to {pattern} names no file of {self._code.name}", "applies_to"
+                    )
+
+    def _source(self, light: Light) -> Iterator[ReviewReason]:
+        """What was added elsewhere may be on the machine where it was read: here nothing is said, and nothing read."""
+        source, hashed = light.details.get("source_path"), light.details.get("content_hash")
+        if not source or not hashed or not is_known_source(self._parts, light.id, str(source)):
+            return
+        path = Path(os.path.expanduser(str(source)))
+        if not path.is_absolute() or not path.parent.is_dir():
+            return
+        if not path.is_file():
+            yield ReviewReason("source", f"its source is gone: {source}", "source_path")
+            return
+        try:
+            data, _ = outside.read(path)
+        except AiLessonsError:  # too large or not ours to read: `refresh-resource` tells
+            return
+        if f"sha256:{sha256(data).hexdigest()}" != hashed:
+            yield ReviewReason("source", f"its source has changed: {source}", "content_hash")
+
+    def _never_helpful(self, light: Light) -> Iterator[ReviewReason]:
+        had = self._tallies.get(light.id)
+        if had and not had.helpful and had.injected >= self._injections:
+            yield ReviewReason("never_helpful", f"it was shown {had.injected} times and never helped")
+
+    def _failing(self, light: Light) -> Iterator[ReviewReason]:
+        had = self._tallies.get(light.id)
+        if self._cache is None or had is None or had.script_failed < FAILURES:
+            return
+        if SCRIPT_OK not in self._cache.latest(light.id, (SCRIPT_OK, SCRIPT_FAILED), FAILURES):
+            yield ReviewReason("failing", f"its last {FAILURES} runs failed")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ai_lessons import library
 from ai_lessons.doors import mcp_server, render_jobs
 from ai_lessons.doors.cli import agents, content, hub, learning, machinery, porting, rules, shared_index, sharing
 from ai_lessons.doors.cli.command_context import Call, pass_call
@@ -34,10 +35,10 @@ def admin() -> None:
 @pass_call
 def init(call: Call, path: str | None, from_url: str | None, no_hooks: bool, team: bool, starters: bool) -> None:
     """Make a knowledge repository, or complete one. A folder that is full already is taken as it is."""
-    from ai_lessons.library.wiring import init_repository
-
     place = call.settings.cwd / path if path else call.root
-    done = init_repository(place, call.options(), from_url=from_url, hooks=not no_hooks, team=team, starters=starters)
+    done = library.setup.init_repository(
+        place, call.options(), from_url=from_url, hooks=not no_hooks, team=team, starters=starters
+    )
     call.answer(done, render_jobs.initialised)
 
 
@@ -51,7 +52,7 @@ def init(call: Call, path: str | None, from_url: str | None, no_hooks: bool, tea
 @pass_call
 def validate(call: Call, paths: tuple[str, ...], fix: bool, ci: bool) -> int:
     """Check files, all or some; exit code 4 if there are problems. For people, hooks and CI."""
-    report = call.library.admin.validate(paths, fix=fix, content=ci)
+    report = library.validating.validate(call.library, paths, fix=fix, content=ci)
     call.answer(report, render_jobs.report)
     return EXIT_PROBLEMS if report.problems else 0
 
@@ -60,7 +61,7 @@ def validate(call: Call, paths: tuple[str, ...], fix: bool, ci: bool) -> int:
 @pass_call
 def doctor(call: Call) -> int:
     """Check everything around the files; each finding with what to do. Exit code 1 if something is wrong."""
-    checks = call.library.admin.doctor()
+    checks = library.health.doctor(call.library)
     call.answer(checks, render_jobs.checks)
     return int(any(check.state == "error" for check in checks))
 
@@ -69,11 +70,7 @@ def doctor(call: Call) -> int:
 @pass_call
 def tiers(call: Call) -> None:
     """Which repositories are read and written from where you stand, and why."""
-    from ai_lessons.doors import render_tiers
-    from ai_lessons.library.wiring import tiers_here
-
-    found = tiers_here(call.root, call.options())
-    call.answer(found, render_tiers.tiers)
+    call.answer(library.opened.tier_states(call.root, call.options()), render_jobs.tiers)
 
 
 @admin.command(
@@ -84,14 +81,16 @@ def tiers(call: Call) -> None:
 @pass_call
 def stats(call: Call) -> None:
     """Counts and sizes."""
-    call.answer(call.library.admin.stats(), render_jobs.stats)
+    call.answer(library.health.stats(call.library), render_jobs.stats)
 
 
 @admin.command("save", examples=["ai-lessons admin save"])
 @pass_call
 def save(call: Call) -> None:
     """Commit the writes that wait for a commit."""
-    call.answer(call.library.admin.save(), render_jobs.saved, lambda value: {"commits": value[0], "notes": value[1]})
+    call.answer(
+        library.recovering.save(call.library), render_jobs.saved, lambda value: {"commits": value[0], "notes": value[1]}
+    )
 
 
 @admin.command("adopt", examples=["ai-lessons admin adopt jira-api/notes.md"])
@@ -99,7 +98,7 @@ def save(call: Call) -> None:
 @pass_call
 def adopt(call: Call, paths: tuple[str, ...]) -> None:
     """Write ids into plain files, so that they keep them when they are moved."""
-    call.answer(call.library.admin.adopt(paths), render_jobs.writes)
+    call.answer(library.validating.adopt(call.library, paths), render_jobs.writes)
 
 
 @admin.command("trust-script", examples=["ai-lessons admin trust-script S-9XW2RB"])
@@ -111,7 +110,9 @@ def trust_script(call: Call, ref: str) -> None:
     def text(paths: tuple[str, ...], view: View) -> str:
         return "\n".join(f"Trusted as it stands: {view.place(path)}" for path in paths)
 
-    call.answer(call.library.admin.trust_script(ref), text, lambda paths: {"path": paths[0], "beside": paths[1:]})
+    call.answer(
+        library.running.trust_script(call.library, ref), text, lambda paths: {"path": paths[0], "beside": paths[1:]}
+    )
 
 
 @admin.group("config")
@@ -124,7 +125,7 @@ def config() -> None:
 @pass_call
 def config_get(call: Call, key: str | None) -> None:
     """Print one value, or all."""
-    call.answer(call.library.admin.config_get(key), render_jobs.config)
+    call.answer(library.setup.config_get(call.library, key), render_jobs.config)
 
 
 @config.command("set", examples=["ai-lessons admin config set git.autocommit true"])
@@ -133,7 +134,7 @@ def config_get(call: Call, key: str | None) -> None:
 @pass_call
 def config_set(call: Call, key: str, value: str) -> None:
     """Change one value; only its line in the file changes."""
-    commit = call.library.admin.config_set(key, value)
+    commit = library.setup.config_set(call.library, key, value)
     call.answer({key: value}, render_jobs.setting, lambda _: {"key": key, "value": value, "commit": commit})
 
 
@@ -164,7 +165,7 @@ def hooks_command(name: Job, text: str) -> None:
         if paragraph or files or host:
             agents.answer_for_agents(call, name, paragraph=paragraph, files=files, host=host)
             return
-        lines = getattr(call.library.admin, f"hooks_{name}")()
+        lines = getattr(library.setup, f"hooks_{name}")(call.library)
         call.answer(lines, render_jobs.lines)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from click._termui_impl import ProgressBar
 
-    from ai_lessons.library.wiring import Library
+    from ai_lessons.library.opened import Library
     from ai_lessons.settings import Settings, Tier
 
 T = TypeVar("T")
@@ -74,9 +74,9 @@ class Call:
     @cached_property
     def library(self) -> Library:
         """The library on the repository, closed when the program ends."""
-        from ai_lessons.library.wiring import open_library
+        from ai_lessons.library.opened import Library
 
-        return click.get_current_context().find_root().with_resource(open_library(self.root, self.options()))
+        return click.get_current_context().find_root().with_resource(Library(self.root, self.options()))
 
     @property
     def can_ask(self) -> bool:

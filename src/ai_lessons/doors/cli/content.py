@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ai_lessons import library
 from ai_lessons.doors import render, render_jobs
 from ai_lessons.doors.cli import asking
 from ai_lessons.doors.cli.command_context import Call, pass_call
@@ -17,7 +18,7 @@ from ai_lessons.doors.cli.options import offer
 from ai_lessons.doors.terminal import clean, is_terminal, line
 from ai_lessons.errors import AiLessonsError, UsageError
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library.writes import LessonDraft
+from ai_lessons.library.reports import LessonDraft
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,9 +61,9 @@ def register(group: click.Group) -> None:
 def review(call: Call, only_list: bool, kept: str | None, injections: int) -> None:
     """Go through what may have gone stale, at a terminal with one key each; elsewhere list it."""
     if kept:
-        call.answer((call.library.contribute.keep(kept),), render_jobs.writes)
+        call.answer((library.editing.keep(call.library, kept),), render_jobs.writes)
         return
-    found = call.library.admin.review(injections)
+    found = library.validating.review(call.library, injections)
     asked = call.can_ask and is_terminal(sys.stdout) and not call.settings.agent
     if only_list or not asked or not found:
         call.answer(found, render_jobs.outdated, paged=True)
@@ -88,7 +89,7 @@ def _ask(call: Call, found: Sequence[Outdated]) -> None:
 def _decide(call: Call, several: Sequence[Outdated]) -> str:
     """Ask until one entry is decided or passed over; what was chosen."""
     entry = several[0].entry
-    click.echo(render.shown(call.library.recall.show(entry.id), call.view), color=call.view.colour)
+    click.echo(render.shown(library.browsing.show(call.library, entry.id), call.view), color=call.view.colour)
     for one in several:
         click.echo(call.view.paint(f"! {line(one.detail)}", "warn"), color=call.view.colour)
     offered = _offered(several)
@@ -120,12 +121,14 @@ def _offered(several: Sequence[Outdated]) -> dict[str, str]:
 
 def _carry_out(call: Call, one: Outdated, choice: str) -> bool:
     """Do it; whether something was done."""
-    entry, jobs = one.entry, call.library.contribute
+    entry = one.entry
     if choice == "keep":
-        done = jobs.keep(entry.id)
+        done = library.editing.keep(call.library, entry.id)
     elif choice == "edit":
         edited = asking.until_valid(
-            lambda edits: jobs.edit(entry.id, edits), call.settings.folders.state / "edits", can_ask=True
+            lambda edits: library.editing.edit(call.library, entry.id, edits),
+            call.settings.folders.state / "edits",
+            can_ask=True,
         )
         if edited is None:
             call.note(["nothing was changed"])
@@ -133,10 +136,10 @@ def _carry_out(call: Call, one: Outdated, choice: str) -> bool:
         done = edited
     elif choice == "wrong":
         reason = click.prompt("Why is it wrong", default="", show_default=False, err=True)
-        call.library.lessons.wrong(entry.id, reason, by=call.caller)
+        library.lesson_writing.wrong(call.library, entry.id, reason, by=call.caller)
         return True
     elif choice == "refresh":
-        for note in (again.warning for again in jobs.refresh([entry.id]) if again.warning):
+        for note in (again.warning for again in library.refreshing.refresh(call.library, [entry.id]) if again.warning):
             call.note([note])
         return True
     else:
@@ -147,19 +150,19 @@ def _carry_out(call: Call, one: Outdated, choice: str) -> bool:
 
 def _supersede(call: Call, one: Outdated) -> bool:
     """Link what takes its place, or write it now."""
-    entry, jobs = one.entry, call.library.contribute
+    entry = one.entry
     lesson = entry.kind is Kind.LESSON
     question = "ID of what takes its place" + (" (nothing: write it now)" if lesson else "")
     newer = click.prompt(question, default="" if lesson else None, show_default=False, err=True)
     if newer:
-        call.note(jobs.link(newer, entry.id, "supersedes").notes)
+        call.note(library.editing.link(call.library, newer, entry.id, "supersedes").notes)
         return True
     title = click.prompt("Title", err=True)
     content = asking.write_new(NOW_WRITE)
     if not content:
         raise UsageError("nothing was written", hint="the old one stands")
     draft = LessonDraft(title, content, entry.tags, entry.project, links=[("supersedes", entry.id)])
-    done = jobs.add_lesson(draft)
+    done = library.editing.add_lesson(call.library, draft)
     click.echo(render_jobs.writes((done,), call.view), color=call.view.colour)
     call.note(done.notes)
     return True

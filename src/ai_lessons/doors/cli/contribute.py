@@ -1,4 +1,4 @@
-"""`ai-lessons contribute`: lessons, and what can be done to any entry. Docs and scripts are in `resources`."""
+"""`ai-lessons contribute`: lessons, docs and scripts, and what can be done to any entry."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ai_lessons import library
 from ai_lessons.doors import render_jobs
-from ai_lessons.doors.cli import asking, learning, promoting, resources, rules
+from ai_lessons.doors.cli import asking, learning, promoting, rules
 from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Group, Tool
 from ai_lessons.doors.cli.options import (
     CATEGORY,
     CONFIDENCE,
     FILE_NAME,
+    RESOURCES,
     SOURCE,
     STATUS,
     WORDS,
@@ -32,12 +34,14 @@ from ai_lessons.doors.cli.options import (
     version_option,
 )
 from ai_lessons.doors.terminal import is_terminal
-from ai_lessons.errors import UsageError
-from ai_lessons.knowledge.entries import Relation
-from ai_lessons.library.writes import LessonDraft
+from ai_lessons.errors import Refused, UsageError
+from ai_lessons.knowledge.entries import Kind, Relation
+from ai_lessons.library.reports import LessonDraft, ResourceDraft
 
 if TYPE_CHECKING:
-    from ai_lessons.library.writes import Written
+    from collections.abc import Sequence
+
+    from ai_lessons.library.reports import Imported, Written
 
 RELATION = OneOf(Relation, "relation")
 HOW_SURE = f"How sure it is: {CONFIDENCE.listed}."
@@ -122,7 +126,7 @@ def add_lesson(call: Call, /, dash: str | None, content: str | None, file: str |
     text = text_from(content, file, dash, optional=bool(given["when"] and given["because"]))
     project = given.pop("project") or ""
     draft = LessonDraft(content=text, project=project, origin=call.caller, **given)
-    call.answer(call.library.contribute.add_lesson(draft), render_jobs.written)
+    call.answer(library.editing.add_lesson(call.library, draft), render_jobs.written)
 
 
 contribute.add_command(add_lesson, "add")
@@ -149,7 +153,7 @@ contribute.add_command(add_lesson, "add")
 def update(call: Call, /, ref: str, content: str | None, file: str | None, **given: Any) -> None:
     """Change what is stated about an entry, or its text. Only the lines that change are touched."""
     given |= {"versions": flat(given["versions"]), "content": asking.new_text(content, file)}
-    call.answer(call.library.contribute.update(ref, **changes(given)), render_jobs.written)
+    call.answer(library.editing.update(call.library, ref, **changes(given)), render_jobs.written)
 
 
 @contribute.command("edit", examples=["EDITOR=nano ai-lessons contribute edit L-8F3K2A"])
@@ -160,7 +164,7 @@ def edit(call: Call, ref: str) -> None:
     folder = call.settings.folders.state / "edits"
 
     def job(edits: asking.Edits) -> Written | None:
-        return call.library.contribute.edit(ref, edits)
+        return library.editing.edit(call.library, ref, edits)
 
     done = asking.until_valid(job, folder, can_ask=call.can_ask)
     if done is None:
@@ -175,7 +179,7 @@ def edit(call: Call, ref: str) -> None:
 @pass_call
 def delete(call: Call, refs: tuple[str, ...], yes: bool) -> None:
     """Delete entries. Git keeps their history."""
-    resources.remove(call, refs, yes=yes)
+    remove(call, refs, yes=yes)
 
 
 @contribute.command(
@@ -193,7 +197,7 @@ def link(call: Call, a: str, b: str, relation: str, weight: float | None) -> Non
 
     Relations: related_to, derived_from, has_script, has_doc, proves, contradicts, supersedes, specializes.
     """
-    call.answer(call.library.contribute.link(a, b, relation, weight), render_jobs.written)
+    call.answer(library.editing.link(call.library, a, b, relation, weight), render_jobs.written)
 
 
 @contribute.command(
@@ -213,10 +217,136 @@ def link(call: Call, a: str, b: str, relation: str, weight: float | None) -> Non
 @pass_call
 def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
     """Take links between two entries away."""
-    call.answer(call.library.contribute.unlink(a, b, relation), render_jobs.written)
+    call.answer(library.editing.unlink(call.library, a, b, relation), render_jobs.written)
 
 
-resources.register(contribute)
+@contribute.command(
+    "add-resource",
+    examples=[
+        'ai-lessons contribute add-resource --type doc --path WorkflowsApi.md --title "Workflows API" --version v3',
+        "ai-lessons contribute add-resource --type script --path update-workflow.sh --version v2 --version v3",
+        "ai-lessons contribute add-resource --type doc --path notes --recursive --project notes",
+    ],
+    tool=Tool(
+        "add_resource",
+        "type=kind path=paths! title versions project tags recursive",
+        "written unchanged skipped commit",
+        "Keep a doc or a script from the file system.",
+        notes={"path": "file, folder (recursive) or glob"},
+        repeatable=True,
+    ),
+)
+@click.option("--type", "kind", type=RESOURCES, required=True, help="A doc is copied, a script can be run.")
+@click.option(
+    "--path",
+    "paths",
+    metavar="P",
+    type=FILE_NAME,
+    multiple=True,
+    required=True,
+    help="File, folder or glob; may be given again.",
+)
+@click.option("--title", metavar="T", help="Default: the first heading, else the file name.")
+@version_option
+@project_option
+@tags_option
+@click.option("--recursive", is_flag=True, help="Everything below a folder, in one commit.")
+@click.option("--in-place", is_flag=True, help="Leave a script where it is and remember the place.")
+@click.option("--preview", is_flag=True, help="Only show how the text would be split.")
+@allow_secret_option
+@pass_call
+def add_resource(call: Call, /, kind: str, preview: bool, **given: Any) -> None:
+    """Add docs or scripts: a snapshot with the commit that it was taken from."""
+    given |= {"versions": flat(given["versions"])}
+    draft = ResourceDraft(kind=Kind(kind), **given)
+    if preview:
+        call.answer(library.importing.preview(call.library, draft), render_jobs.previews)
+    else:
+        show_import(call, library.importing.add_resources(call.library, draft), one=is_one_file(draft))
+
+
+def is_one_file(draft: ResourceDraft) -> bool:
+    """Whether exactly one file was named, so that the answer is one write."""
+    return len(draft.paths) == 1 and not draft.recursive and not set(draft.paths[0]) & set("*?[")
+
+
+def show_import(call: Call, done: Imported, *, one: bool) -> None:
+    """One file answers as a write, anything else as an import."""
+    if one and len(done.written) == 1 and not call.tool:
+        call.answer(done.written[0], render_jobs.written)
+    else:
+        call.answer(done, render_jobs.imported)
+
+
+@contribute.command(
+    "refresh-resource",
+    examples=["ai-lessons contribute refresh-resource D-4T7QZM", "ai-lessons contribute refresh-resource --all"],
+    tool=Tool(
+        "refresh_resource",
+        "resource_id=refs! all=every",
+        "refreshed",
+        "Read a doc (or all) again from where it came.",
+        repeatable=True,
+    ),
+)
+@click.argument("refs", metavar="[ID]...", nargs=-1, shell_complete=offer("id"))
+@click.option("--all", "every", is_flag=True, help="Every doc that has a source.")
+@allow_secret_option
+@pass_call
+def refresh_resource(call: Call, refs: tuple[str, ...], every: bool, allow_secrets: Sequence[tuple[str, str]]) -> None:
+    """Read docs again from where they came; says when that place has moved on."""
+    if bool(refs) == every:
+        raise UsageError("name the docs, or give --all", hint="ai-lessons recall list --type doc")
+    done = library.refreshing.refresh(call.library, refs, every=every, allow_secrets=allow_secrets)
+    call.answer(done, render_jobs.refreshed)
+
+
+@contribute.command(
+    "update-resource",
+    examples=['ai-lessons contribute update-resource D-4T7QZM --title "Workflows API" --version v2 --version v3'],
+)
+@id_argument
+@click.option("--title", metavar="T", help="New title.")
+@version_option
+@project_option
+@click.option("--tags", type=WORDS, metavar="A,B", help="All tags anew.", shell_complete=offer("tag", listed=True))
+@click.option("--add-tags", type=WORDS, metavar="A,B", default="", help="Tags to add.")
+@click.option("--remove-tags", type=WORDS, metavar="A,B", default="", help="Tags to take away.")
+@allow_secret_option
+@pass_call
+def update_resource(call: Call, /, ref: str, **given: Any) -> None:
+    """Change what is stated about a doc or a script."""
+    given |= {"versions": flat(given["versions"])}
+    done = library.editing.update(call.library, ref, **changes(given), only_resources=True)
+    call.answer(done, render_jobs.written)
+
+
+def remove(call: Call, refs: Sequence[str], *, yes: bool, only_resources: bool = False) -> None:
+    """Delete entries, after asking on the terminal.
+
+    Raises:
+        Refused: there is no terminal to ask on, and `yes` was not said.
+    """
+    if not yes and not call.can_ask:
+        raise Refused("a delete is confirmed on a terminal; nothing was deleted", hint="or say --yes")
+    if not yes and not asking.confirm(f"Delete {', '.join(refs)}? (git keeps the history)"):
+        raise click.Abort
+    gone = library.editing.delete(call.library, refs, only_resources=only_resources)
+    if len(refs) == 1 and len(gone) == 1:
+        call.answer(gone[0], lambda one, view: render_jobs.deleted([one], view))
+    else:
+        call.answer(gone, render_jobs.deleted)
+
+
+@contribute.command("delete-resource", examples=["ai-lessons contribute delete-resource D-4T7QZM --yes"])
+@ids_argument
+@click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal.")
+@pass_call
+def delete_resource(call: Call, refs: tuple[str, ...], yes: bool) -> None:
+    """Delete docs or scripts. Git keeps their history."""
+    remove(call, refs, yes=yes, only_resources=True)
+
+
 rules.register_contribute(contribute)
 learning.register_contribute(contribute)
 promoting.register(contribute)

@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from ai_lessons import library
 from ai_lessons.doors import render
 from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Command, Tool
@@ -30,7 +31,7 @@ def register(group: click.Group) -> None:
 @pass_call
 def related(call: Call, ref: str, depth: int) -> None:
     """Show what an entry is linked with, in both directions."""
-    call.answer(call.library.recall.related(ref, depth), render.related)
+    call.answer(library.browsing.related(call.library, ref, depth), render.related)
 
 
 FORMATS = ("text", "dot", "mermaid")
@@ -50,7 +51,7 @@ def graph(call: Call, refs: tuple[str, ...], form: str, depth: int, limit: int) 
     """Draw what is linked: around these entries, or everything."""
     from ai_lessons.doors import render_graph
 
-    drawn = call.library.recall.graph(refs, depth=depth, most=limit)
+    drawn = library.relating.graph(call.library, refs, depth=depth, most=limit)
     call.answer(drawn, render_graph.FORMATS[form], paged=form == "text")
 
 
@@ -59,7 +60,7 @@ def graph(call: Call, refs: tuple[str, ...], form: str, depth: int, limit: int) 
 @pass_call
 def log(call: Call, ref: str) -> None:
     """Show the history of an entry, from git."""
-    call.answer(call.library.recall.log(ref), render.log, paged=True)
+    call.answer(library.browsing.log(call.library, ref), render.log, paged=True)
 
 
 @click.command(
@@ -70,7 +71,7 @@ def log(call: Call, ref: str) -> None:
 @pass_call
 def diff(call: Call, ref: str, rev: str | None) -> None:
     """Show how an entry differs from a commit (default: the last one)."""
-    text = call.library.recall.diff(ref, rev)
+    text = library.browsing.diff(call.library, ref, rev)
     if call.json or is_terminal(sys.stdout):
         call.answer(text, render.diff, lambda text: {"diff": text}, paged=True)
     else:
@@ -84,4 +85,4 @@ def why(call: Call, ref: str) -> None:
     """Show where an entry comes from: who said it, from what, and who approved it."""
     from ai_lessons.doors import render_rules
 
-    call.answer(call.library.recall.why(ref), render_rules.why)
+    call.answer(library.provenance.why(call.library, ref), render_rules.why)

@@ -15,7 +15,7 @@ from ai_lessons.doors.cli.commands import Command
 
 if TYPE_CHECKING:
     from ai_lessons.doors.terminal import View
-    from ai_lessons.library.hub import PushChecked
+    from ai_lessons.library.setup import PushChecked
 
 EXIT_REFUSED = 8
 """The code of what a policy refuses."""
@@ -33,7 +33,7 @@ def register(group: click.Group) -> None:
 @pass_call
 def check_push(call: Call) -> int:
     """Decide about a push inside a pre-receive hook, from its standard input. Exit code 8 if it is refused."""
-    from ai_lessons.library.hub import check_push as check
+    from ai_lessons.library.setup import check_push as check
 
     done = check(Path(os.environ.get("GIT_DIR") or "."), sys.stdin.read().splitlines())
     if done.refused or call.json:
@@ -49,7 +49,7 @@ def _text(done: PushChecked, view: View) -> str:
 
 def answer_for_hub(call: Call, job: str, hub: str) -> None:
     """`hooks install`, `uninstall` or `status` with `--server HUB`."""
-    from ai_lessons.library import hub as jobs
+    from ai_lessons.library import setup as jobs
 
     done: tuple[str, ...] = getattr(jobs, f"hook_{job}")(call.settings.cwd / hub)
     call.answer(done, render_jobs.lines)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ai_lessons import library
 from ai_lessons.doors import render_usage
 from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Command, Tool
@@ -48,7 +49,7 @@ def register_admin(group: click.Group) -> None:
 @pass_call
 def feedback(call: Call, ref: str, outcome: str, note: str) -> None:
     """Say how an entry did: helpful, ignored or contradicted. Its confidence moves by that."""
-    call.answer(call.library.contribute.feedback(ref, outcome, note), render_usage.feedback)
+    call.answer(library.editing.feedback(call.library, ref, outcome, note), render_usage.feedback)
 
 
 @click.command(
@@ -82,9 +83,13 @@ def _params(
         raise UsageError("--set, --min and --max, and --reset are three different things", hint="give one of them")
     if name is None and (bounds or value is not None):
         raise UsageError("which parameter?", hint="ai-lessons admin params lists them")
-    admin = call.library.admin
+    opened = call.library
     if reset:
-        return admin.params_reset(name)
+        return library.health.params_reset(opened, name)
     if name is not None and value is not None:
-        return admin.params_set(name, value)
-    return admin.params_bounds(name, low, high) if name is not None and bounds else admin.params(name)
+        return library.health.params_set(opened, name, value)
+    return (
+        library.health.params_bounds(opened, name, low, high)
+        if name is not None and bounds
+        else library.health.params(opened, name)
+    )

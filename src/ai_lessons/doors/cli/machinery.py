@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ai_lessons import library
 from ai_lessons.doors import render_jobs
 from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Command, Group
@@ -37,14 +38,14 @@ def tell(call: Call, done: Indexed) -> None:
 @pass_call
 def reindex(call: Call, full: bool) -> None:
     """Bring catalog and index up to date now. Every search does it by itself."""
-    tell(call, call.library.admin.reindex(full=full))
+    tell(call, library.indexing.reindex(call.library, full=full))
 
 
 @click.command("reindex-resources", cls=Command, examples=["ai-lessons admin reindex-resources"])
 @pass_call
 def reindex_resources(call: Call) -> None:
     """Read all docs and scripts again, those outside the repository too."""
-    tell(call, call.library.admin.reindex(kinds=RESOURCES))
+    tell(call, library.indexing.reindex(call.library, kinds=RESOURCES))
 
 
 @click.command("reindex-resource", cls=Command, examples=["ai-lessons admin reindex-resource S-9XW2RB"])
@@ -52,14 +53,14 @@ def reindex_resources(call: Call) -> None:
 @pass_call
 def reindex_resource(call: Call, refs: tuple[str, ...]) -> None:
     """Read these entries again."""
-    tell(call, call.library.admin.reindex(refs))
+    tell(call, library.indexing.reindex(call.library, refs))
 
 
 @click.command("list-stale", cls=Command, examples=["ai-lessons admin list-stale"])
 @pass_call
 def list_stale(call: Call) -> None:
     """List scripts whose file outside the repository is newer than what was indexed, or gone."""
-    call.answer(call.library.admin.stale(), render_jobs.stale)
+    call.answer(library.health.stale(call.library), render_jobs.stale)
 
 
 @click.group("model", cls=Group)
@@ -71,14 +72,14 @@ def model() -> None:
 @pass_call
 def model_status(call: Call) -> None:
     """Say where the model is, or where it was looked for."""
-    call.answer(call.library.admin.model_status(), render_jobs.model)
+    call.answer(library.model.model_status(call.library), render_jobs.model)
 
 
 @model.command("pull", examples=["ai-lessons admin model pull"])
 @pass_call
 def model_pull(call: Call) -> None:
     """Fetch the model now; it is checked against its pinned hash."""
-    call.answer(call.library.admin.model_pull(), render_jobs.model)
+    call.answer(library.model.model_pull(call.library), render_jobs.model)
 
 
 @click.command(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ai_lessons import settings
+from ai_lessons import library, settings
 from ai_lessons.doors.cli.command_context import Call, options
 from ai_lessons.doors.terminal import line
 from ai_lessons.errors import UsageError
@@ -171,14 +171,14 @@ def offer(what: str, *, listed: bool = False) -> Completer:
 
 
 def _known(ctx: click.Context, what: str, prefix: str) -> list[tuple[str, str]]:
-    from ai_lessons.library.wiring import open_library
+    from ai_lessons.library.opened import Library
 
     given = ctx.find_root().params
     try:
         with contextlib.redirect_stderr(io.StringIO()):
             chosen = settings.load(os.environ, repo=given.get("repo"), tier=given.get("tier"))
-            with open_library(chosen.repo, options(chosen)) as library:
-                return list(library.recall.complete(prefix, what))
+            with Library(chosen.repo, options(chosen)) as opened:
+                return list(library.browsing.complete(opened, prefix, what))
     except Exception:  # noqa: BLE001  # a word on stderr would land in the middle of the line that is being typed
         return []
 

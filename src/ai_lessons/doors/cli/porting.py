@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ai_lessons import library
 from ai_lessons.doors import encode, render_jobs, render_porting
 from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Command
@@ -57,7 +58,7 @@ def export(call: Call, file: str, form: str, project: str | None) -> None:
     people who install nothing: run it again in a hook or in CI to refresh them.
     """
     place = None if file == "-" else call.settings.cwd / Path(file).expanduser()
-    done = call.library.admin.export_file(place, form, project=project)
+    done = library.porting_export.export_file(call.library, place, form, project=project)
     if done.document is not None:
         call.exactly(encode.dump(done.document) + "\n")
         call.note([*done.notes, *(f"left out {path}: {reason}" for path, reason in done.skipped)])
@@ -93,7 +94,7 @@ def import_file(call: Call, file: str, form: str | None, project: str | None, dr
             raise UsageError(f"{LOG} takes neither --dry-run nor --project", hint="its lessons say their scope")
         take_over_lessons(call, file)
         return
-    done = call.library.admin.import_file(place, form, project=project, dry_run=dry_run)
+    done = library.import_bundle.import_file(call.library, place, form, project=project, dry_run=dry_run)
     call.answer(done, render_porting.ported)
 
 
@@ -121,7 +122,7 @@ def guess(file: Path) -> str:
 def take_over_lessons(call: Call, file: str | None) -> None:
     """Import a log of lessons; None: the one in its usual place."""
     place = call.settings.cwd / Path(file).expanduser() if file else call.settings.lesson_log
-    call.answer(call.library.lessons.import_log(place), render_jobs.imported)
+    call.answer(library.lesson_log.import_log(call.library, place), render_jobs.imported)
 
 
 @click.command("migrate", cls=Command, examples=["ai-lessons admin migrate", "ai-lessons admin migrate --dry-run"])
@@ -129,7 +130,7 @@ def take_over_lessons(call: Call, file: str | None) -> None:
 @pass_call
 def migrate(call: Call, dry_run: bool) -> None:
     """Bring the repository to the newest file format: a snapshot, then one commit, which `undo` takes back."""
-    call.answer(call.library.admin.migrate(dry_run=dry_run), render_porting.migrated)
+    call.answer(library.migrating.migrate(call.library, dry_run=dry_run), render_porting.migrated)
 
 
 @click.command(
@@ -143,9 +144,9 @@ def snapshot(call: Call, name: str | None, every: bool) -> None:
     if every:
         if name:
             raise UsageError("--list takes no name", hint="ai-lessons admin snapshot --list")
-        call.answer(call.library.admin.snapshots(), render_porting.snapshots)
+        call.answer(library.restoring.list_snapshots(call.library), render_porting.snapshots)
     else:
-        call.answer(call.library.admin.snapshot(name), render_porting.taken)
+        call.answer(library.restoring.snapshot(call.library, name), render_porting.taken)
 
 
 @click.command(
@@ -167,5 +168,5 @@ def restore(call: Call, ref: str | None, every: bool, to: str, dry_run: bool) ->
     A date alone means the end of that day. An entry that was deleted since is named by its handle or its path. A rule
     comes back as a proposal; settings stay as they are.
     """
-    done = call.library.admin.restore(ref, to, every=every, dry_run=dry_run)
+    done = library.restoring.restore(call.library, ref, to, every=every, dry_run=dry_run)
     call.answer(done, render_porting.restored)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ai_lessons import library
 from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Command, Tool
 from ai_lessons.doors.cli.options import allow_secret_option, id_argument
@@ -55,7 +56,7 @@ def promote(call: Call, /, ref: str, to: str, **given: Any) -> None:
         if call.can_ask
         else PromotionRequest(**given, person=not call.tool)
     )
-    done = call.library.contribute.promote(ref, to, wanted)
+    done = library.promoting.promote(call.library, ref, to, wanted)
     call.answer(done, render_promoting.promoted)
 
 

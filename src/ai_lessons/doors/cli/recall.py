@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ai_lessons.doors import render
+from ai_lessons import library
+from ai_lessons.doors import encode, render, render_rules, render_usage
 from ai_lessons.doors.cli import history
 from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Group, Tool
@@ -64,7 +65,7 @@ def find(
     query = Query(text=" ".join(words), approvals=call.tool, **given)
     if not query.text.strip():
         raise UsageError("the search has no words", hint='for example: ai-lessons recall search "undo a commit"')
-    found = call.library.recall.search(query)
+    found = library.searching.search(call.library, query)
     call.answer(found, text, framed=framed)
 
 
@@ -146,7 +147,7 @@ def read(call: Call, ref: str, section: int | None, heading: str | None, raw: bo
     how = framing.SECTION_CALL if call.tool else f"ai-lessons recall {command} {{}} --section "
     if section and heading:
         raise UsageError("--section and --heading exclude each other", hint="give one of them")
-    shown = call.library.recall.show(ref, section=section, heading=heading)
+    shown = library.browsing.show(call.library, ref, section=section, heading=heading)
     if not raw or call.json:
         call.answer(
             shown,
@@ -227,11 +228,11 @@ def run_resource(call: Call, ref: str, cwd: str | None, timeout: float | None, a
     A script that this machine has not run before is shown first, on a terminal, and asked about.
     """
     if call.tool:
-        done = call.library.recall.run_captured(ref, args, timeout=timeout, interrupted=call.interrupted)
+        done = library.running.run_captured(call.library, ref, args, timeout=timeout, interrupted=call.interrupted)
         call.answer(done, framing.ran)
         return 0
     folder = Path(call.settings.cwd, cwd).resolve() if cwd else None
-    return call.library.recall.run(ref, args, cwd=folder, timeout=timeout)
+    return library.running.run(call.library, ref, args, cwd=folder, timeout=timeout)
 
 
 @recall.command(
@@ -254,7 +255,7 @@ def list_(call: Call, /, every: bool, **given: Any) -> None:
     status = None if every or given["status"] == "all" else given["status"]
     given |= {"kinds": kinds(given["kinds"]), "versions": flat(given["versions"]), "status": status}
     given["limit"] = given["limit"] or None
-    call.answer(call.library.recall.list(**given), render.listing, paged=True)
+    call.answer(library.browsing.list_entries(call.library, **given), render.listing, paged=True)
 
 
 @recall.command(
@@ -290,7 +291,6 @@ def list_(call: Call, /, every: bool, **given: Any) -> None:
 @pass_call
 def context(call: Call, /, explain: bool, **given: Any) -> None:
     """Show the rules and lessons for what one is about to do."""
-    from ai_lessons.doors import encode, render_rules, render_usage
 
     def text(found: Context, view: View) -> str:
         return explained(render_rules.context(found, view), view)
@@ -298,7 +298,7 @@ def context(call: Call, /, explain: bool, **given: Any) -> None:
     def explained(shown: str, view: View) -> str:
         return f"{shown}\n\n{render_usage.left_out(found.left_out, view)}" if explain else shown
 
-    found = call.library.recall.context(ContextQuery(**given, approvals=call.tool))
+    found = library.contexts.context(call.library, ContextQuery(**given, approvals=call.tool))
     call.answer(
         found,
         text,
@@ -313,7 +313,7 @@ def counting(name: str, what: str, text: str) -> None:
     @recall.command(name, help=text, examples=[f"ai-lessons recall {name}"])
     @pass_call
     def command(call: Call) -> None:
-        values = getattr(call.library.recall, name)()
+        values = getattr(library.browsing, name)(call.library)
         call.answer(values, lambda counts, view: render.counts(counts, view, what=what))
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ai_lessons import library
 from ai_lessons.doors import render_rules
 from ai_lessons.doors.cli import asking
 from ai_lessons.doors.terminal import clean, is_terminal
@@ -104,16 +105,18 @@ def _show(call: Call, one: Pending) -> None:
 
 
 def _carry_out(call: Call, one: Pending, choice: str, *, sign: bool) -> None:
-    admin = call.library.admin
+    opened = call.library
     if choice == "approve":
         standing = one.change == UNSIGNED
-        taken = admin.approve_rule(one.id if standing else one.branch, sign=sign or standing, expect=one.commit)
+        taken = library.rule_review.approve_rule(
+            opened, one.id if standing else one.branch, sign=sign or standing, expect=one.commit
+        )
         click.echo(render_rules.approved((taken,), call.view), color=call.view.colour)
         call.note(taken.notes)
         return
     _refuse_standing(one)
     reason = click.prompt("Reason (whoever suggests it again is told)", default="", show_default=False, err=True)
-    gone = admin.reject_rule(one.branch, reason=reason, expect=one.commit)
+    gone = library.rule_review.reject_rule(opened, one.branch, reason=reason, expect=one.commit)
     click.echo(render_rules.rejected(gone, call.view), color=call.view.colour)
     call.note(gone.notes)
 
@@ -122,7 +125,7 @@ def _edit(call: Call, one: Pending) -> str:
     """Let the reviewer change the text; the branch that has it, which is one here if the proposal was a remote's."""
     _refuse_standing(one)
     changed = asking.until_valid(
-        lambda edits: call.library.admin.edit_proposal(one.branch, edits),
+        lambda edits: library.rule_review.edit_proposal(call.library, one.branch, edits),
         call.settings.folders.state / "edits",
         can_ask=True,
     )
@@ -178,9 +181,9 @@ def shown_and_confirmed(call: Call, refs: Sequence[str], *, sign: bool = False) 
 
 def _what_waits(call: Call, *, sign: bool) -> tuple[Pending, ...]:
     """Proposals; with `sign` also what is on the approval branch of rules that nobody proposes anything for."""
-    waiting = call.library.admin.pending_rules()
+    waiting = library.rule_review.pending_rules(call.library)
     proposed = {one.id for one in waiting}
-    unsigned = call.library.admin.unsigned_rules() if sign else ()
+    unsigned = library.rule_signing.unsigned_rules(call.library) if sign else ()
     return (*waiting, *(one for one in unsigned if one.id not in proposed))
 
 

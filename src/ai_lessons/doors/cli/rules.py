@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ai_lessons import library
 from ai_lessons.doors import render_rules
 from ai_lessons.doors.cli import asking
 from ai_lessons.doors.cli.command_context import Call, pass_call
@@ -84,7 +85,7 @@ def suggest_rule(call: Call, /, content: str | None, file: str | None, **given: 
     links = tuple(("", ref) for ref in (*given.pop("linked_lessons"), *given.pop("linked_resources")))
     project = given.pop("project") or ""
     draft = RuleDraft(content=asking.new_text(content, file) or "", links=links, project=project, **given)
-    call.answer(call.library.contribute.suggest_rule(draft), render_rules.suggested)
+    call.answer(library.suggesting.suggest_rule(call.library, draft), render_rules.suggested)
 
 
 @click.command("propose", cls=Command, examples=["ai-lessons contribute propose"])
@@ -92,7 +93,7 @@ def suggest_rule(call: Call, /, content: str | None, file: str | None, **given: 
 @pass_call
 def propose(call: Call, paths: tuple[str, ...]) -> None:
     """Turn rules that were edited in the folder into proposals; there the approved text comes back."""
-    call.answer(call.library.contribute.propose(paths), render_rules.proposed)
+    call.answer(library.suggesting.propose(call.library, paths), render_rules.proposed)
 
 
 @click.command(
@@ -111,11 +112,13 @@ def propose(call: Call, paths: tuple[str, ...]) -> None:
 @pass_call
 def pending_rules(call: Call, only_count: bool) -> None:
     """List the proposals that wait for a person, of local and remote branches."""
-    admin = call.library.admin
+    opened = call.library
     if only_count:
-        call.answer(admin.pending_count(), render_rules.number_pending, lambda count: {"pending": count})
+        call.answer(
+            library.rule_count.pending_count(opened), render_rules.number_pending, lambda count: {"pending": count}
+        )
     else:
-        call.answer(admin.pending_rules(), render_rules.pending, paged=True, framed=framing.pending)
+        call.answer(library.rule_review.pending_rules(opened), render_rules.pending, paged=True, framed=framing.pending)
 
 
 @click.command("review-rules", cls=Command, examples=["ai-lessons admin review-rules"])
@@ -142,7 +145,9 @@ def approve_rule(call: Call, refs: tuple[str, ...], yes: bool, sign: bool) -> No
     done: list[Approved] = []
     try:
         for ref, shown in chosen:
-            done.append(call.library.admin.approve_rule(ref, sign=sign, expect=shown))  # what is done is told
+            done.append(
+                library.rule_review.approve_rule(call.library, ref, sign=sign, expect=shown)
+            )  # what is done is told
     except AiLessonsError:
         if done:
             tell_approved(call, done)
@@ -163,7 +168,7 @@ def tell_approved(call: Call, done: Sequence[Approved]) -> None:
 @pass_call
 def reject_rule(call: Call, ref: str, reason: str) -> None:
     """Turn a proposal down; its text and the reason are kept. For people; agents are refused."""
-    call.answer(call.library.admin.reject_rule(ref, reason=reason), render_rules.rejected)
+    call.answer(library.rule_review.reject_rule(call.library, ref, reason=reason), render_rules.rejected)
 
 
 @click.command("revoke-rule", cls=Command, examples=["ai-lessons admin revoke-rule R-5N1QTC --yes"])
@@ -178,7 +183,7 @@ def revoke_rule(call: Call, ref: str, yes: bool) -> None:
         raise Refused("a rule is revoked by a person, who is asked on a terminal", hint="or say --yes")
     if not yes and not asking.confirm(f"Revoke {line(ref)}?"):
         raise Refused("not revoked; nothing was changed")
-    call.answer(call.library.admin.revoke_rule(ref), render_rules.revoked)
+    call.answer(library.rule_signing.revoke_rule(call.library, ref), render_rules.revoked)
 
 
 @click.command("trust-keys", cls=Command, examples=["ai-lessons admin trust-keys --yes"])
@@ -189,7 +194,7 @@ def trust_keys(call: Call, yes: bool) -> None:
     from ai_lessons.doors.cli import asking
 
     ask = (lambda _question, _keys: True) if yes else asking.ask_keys if call.can_ask else None
-    call.answer(call.library.admin.trust_keys(ask), render_rules.trusted_keys)
+    call.answer(library.rule_trust.trust_keys(call.library, ask), render_rules.trusted_keys)
 
 
 @click.command(
@@ -209,7 +214,7 @@ def audit(call: Call, acknowledge: bool, yes: bool, enforcement: bool, since: st
 
         if acknowledge:
             raise UsageError("--enforcement only shows; there is nothing to acknowledge")
-        call.answer(call.library.admin.enforcement(since), told.enforcement, paged=True)
+        call.answer(library.enforced.enforcement(call.library, since), told.enforcement, paged=True)
         return 0
     if since:
         raise UsageError("--since goes with --enforcement")
@@ -217,8 +222,8 @@ def audit(call: Call, acknowledge: bool, yes: bool, enforcement: bool, since: st
         from ai_lessons.doors.cli import asking
 
         ask = (lambda _alarms: True) if yes else asking.ask_about_alarms if call.can_ask else None
-        done = call.library.admin.acknowledge(ask)
+        done = library.rule_trust.acknowledge(call.library, ask)
     else:
-        done = call.library.admin.audit()
+        done = library.rule_audit.audit(call.library)
     call.answer(done, render_rules.audit, paged=True)
     return 0 if done.ok else EXIT_VIOLATED

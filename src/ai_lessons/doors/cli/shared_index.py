@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ai_lessons import library
 from ai_lessons.doors import render_index
 from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Group
@@ -39,7 +40,7 @@ def uri_argument(required: bool) -> Callable[[Callable[..., None]], Callable[...
 @pass_call
 def status(call: Call, uri: str | None, recall: bool) -> None:
     """Say what is in the index; with URI also what a shared one holds, and how much of it is of use here."""
-    call.answer(call.library.admin.index_status(uri, recall=recall), render_index.state)
+    call.answer(library.shared_index.index_status(call.library, uri, recall=recall), render_index.state)
 
 
 @index.command("push", examples=["ai-lessons admin index push /srv/git/knowledge-index"])
@@ -47,7 +48,7 @@ def status(call: Call, uri: str | None, recall: bool) -> None:
 @pass_call
 def push(call: Call, uri: str) -> None:
     """Complete the index and make the shared one at URI equal to it: for the machine that builds it for all."""
-    call.answer(call.library.admin.index_push(uri), render_index.pushed)
+    call.answer(library.shared_index.index_push(call.library, uri), render_index.pushed)
 
 
 @index.command("pull", examples=["ai-lessons admin index pull /srv/git/knowledge-index"])
@@ -55,4 +56,4 @@ def push(call: Call, uri: str) -> None:
 @pass_call
 def pull(call: Call, uri: str) -> None:
     """Take over the vectors of the shared index at URI. Texts are never taken: those are your own files."""
-    call.answer(call.library.admin.index_pull(uri), render_index.pulled)
+    call.answer(library.shared_index.index_pull(call.library, uri), render_index.pulled)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from ai_lessons import library
 from ai_lessons.doors import render_sharing
 from ai_lessons.doors.cli.asking import until_valid
 from ai_lessons.doors.cli.command_context import Call, pass_call
@@ -28,7 +29,7 @@ def sync(call: Call, remote: str | None) -> int:
     Merges and never rebases, because a rebase loses who approved what. Entries that both sides changed are merged
     key by key and line by line where that is clear, rules never.
     """
-    done = call.library.admin.sync(remote, ask=call.can_ask)
+    done = library.syncing.sync(call.library, remote, ask=call.can_ask)
     call.answer(done, render_sharing.synced)
     return Conflict.exit_code if done.conflicts else 0
 
@@ -43,20 +44,20 @@ def sync(call: Call, remote: str | None) -> int:
 def conflicts(call: Call, ref: str | None, take: str | None, remote: str | None) -> None:
     """Show what the last sync could not merge, both versions, or settle one of them with --take."""
     if take is None:
-        found = call.library.admin.conflicts(ref, remote=remote)
+        found = library.syncing.conflicts(call.library, ref, remote=remote)
         call.answer(found, render_sharing.conflicts)
         return
     if ref is None:
         raise UsageError("--take needs the conflict that it is about", hint="name one of: ai-lessons admin conflicts")
-    admin, name = call.library.admin, ref
+    name = ref
     if take == "edit":
         done = until_valid(
-            lambda edits: admin.resolve(name, take, edits, remote=remote),
+            lambda edits: library.syncing.resolve(call.library, name, take, edits, remote=remote),
             call.settings.folders.state / "edits",
             can_ask=call.can_ask,
         )
     else:
-        done = admin.resolve(name, take, remote=remote)
+        done = library.syncing.resolve(call.library, name, take, remote=remote)
     call.answer(done, render_sharing.resolved)
 
 
@@ -66,7 +67,7 @@ def conflicts(call: Call, ref: str | None, take: str | None, remote: str | None)
 @pass_call
 def recover(call: Call, refs: tuple[str, ...], only_list: bool) -> None:
     """Bring back writes that git stash, clean or reset took away before their commit: all, or by id or path."""
-    done = call.library.admin.recover(refs, only_list=only_list)
+    done = library.recovering.recover(call.library, refs, only_list=only_list)
     call.answer(done, render_sharing.recovered)
 
 
@@ -75,4 +76,4 @@ def recover(call: Call, refs: tuple[str, ...], only_list: bool) -> None:
 @pass_call
 def undo(call: Call, count: int) -> None:
     """Take back the last job of this program, or the last N, each by a new commit. Decisions about rules stay."""
-    call.answer(call.library.admin.undo(count), render_sharing.undone)
+    call.answer(library.syncing.undo(call.library, count), render_sharing.undone)

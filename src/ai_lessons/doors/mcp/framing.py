@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.answers import Approval
-    from ai_lessons.library.lessons.lesson_answers import Loaded
+    from ai_lessons.library.lessons import Loaded
     from ai_lessons.library.rules.rule_answers import Pending
     from ai_lessons.library.running import Ran
 

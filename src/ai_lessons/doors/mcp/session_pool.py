@@ -16,8 +16,8 @@ import anyio.from_thread
 from ai_lessons.doors.cli.command_context import options
 from ai_lessons.errors import AiLessonsError, StorageFailed
 from ai_lessons.library.answers import Progress, silent
+from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Limits
-from ai_lessons.library.wiring import open_library
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from mcp.server.mcpserver import Context
 
     from ai_lessons.library.options import Options
-    from ai_lessons.library.wiring import Library
     from ai_lessons.settings import Settings
 
 T = TypeVar("T")
@@ -150,7 +149,7 @@ class SessionPool:
         if self._kept is not None and self._kept.replaced:
             self._forget()
         if self._kept is None:
-            self._kept = open_library(self.settings.repo, self._options())
+            self._kept = Library(self.settings.repo, self._options())
         return self._kept
 
     def _forget(self) -> None:
@@ -166,7 +165,7 @@ class SessionPool:
     def _fresh(self, agent: str, progress: Progress = silent) -> Iterator[Library]:
         given = self._options()
         given = given._replace(agent=given.agent or agent, progress=progress)
-        with open_library(self.settings.repo, given) as library:
+        with Library(self.settings.repo, given) as library:
             yield library
 
     @contextmanager

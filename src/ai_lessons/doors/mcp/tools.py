@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from mcp.server.mcpserver import Context
 
-    from ai_lessons.library.wiring import Library
+    from ai_lessons.library.opened import Library
 
     Data = dict[str, Any]
 

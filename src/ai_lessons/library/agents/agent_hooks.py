@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.knowledge.entries import Light
+    from ai_lessons.library.opened import Reading
     from ai_lessons.library.options import Options
-    from ai_lessons.library.tiers.opened import Reading
 
 AT_THE_START = 12
 """Rules and lessons told when a session begins."""
@@ -43,7 +43,7 @@ def hear(root: Path, options: Options, event: AgentEvent, *, project: str | None
     Where only the session is asked about, the repository at `root` is not even opened.
 
     Raises:
-        NoRepository and its like: see `open_library`. StorageFailed: the state folder cannot be written.
+        NoRepository and its like: see `Library`. StorageFailed: the state folder cannot be written.
     """
     options = options._replace(session=event.session or options.session)
     if event.moment is Moment.BEGIN:
@@ -57,18 +57,18 @@ def hear(root: Path, options: Options, event: AgentEvent, *, project: str | None
 
 def _begin(root: Path, options: Options, event: AgentEvent, project: str | None) -> Told:
     from ai_lessons.library.contexts import context_of
-    from ai_lessons.library.rules.rule_count import pending_count
-    from ai_lessons.library.tiers.opened import Tiers
+    from ai_lessons.library.opened import Library
+    from ai_lessons.library.rules.rule_count import number_pending
 
     agent_sessions.clean_up(options.state_dir)
-    with closing(Tiers(root, options)) as tiers:
+    with closing(Library(root, options)) as tiers:
         parts = tiers.reading
         parts.current()
         chosen = project or _project(parts, event.cwd)
         found = context_of(parts, ContextQuery(project=chosen, budget=AT_THE_START))
         notes = list(found.notes)
         try:
-            pending = sum(map(pending_count, parts.every))
+            pending = sum(map(number_pending, parts.every))
         except AiLessonsError as error:
             pending = 0
             notes.append(f"the proposals cannot be counted: {error.message}")
@@ -113,9 +113,9 @@ def _before_tool(root: Path, options: Options, event: AgentEvent) -> Told:
 def _record(root: Path, options: Options, shown: Context) -> None:
     """Write down what the agent was shown; that it could not be is nothing to trouble an agent with."""
     from ai_lessons.library.injecting import record
-    from ai_lessons.library.tiers.opened import Tiers
+    from ai_lessons.library.opened import Library
 
-    with closing(Tiers(root, options)) as tiers:
+    with closing(Library(root, options)) as tiers:
         record(tiers.reading, shown)
 
 
@@ -123,9 +123,9 @@ def _applying(root: Path, options: Options, paths: Sequence[str], wanted: Iterab
     """Rules, then lessons: those that name one of the files, then those of the projects called as a scope is."""
     from ai_lessons.index.catalog_reading import Filter
     from ai_lessons.library.contexts import context_of
-    from ai_lessons.library.tiers.opened import Tiers
+    from ai_lessons.library.opened import Library
 
-    with closing(Tiers(root, options)) as tiers:
+    with closing(Library(root, options)) as tiers:
         parts = tiers.reading
         queries = [ContextQuery(paths=paths, budget=_LOOKED_AT)] if paths else []
         catalog = parts.current()

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from ai_lessons.errors import UsageError
 from ai_lessons.knowledge.governance import GROUP
 from ai_lessons.library.options import ENTERPRISE
-from ai_lessons.repository import enforcement
-from ai_lessons.repository.enforcement import Enforced
+from ai_lessons.repository.enforcement import Enforced, read
 
 if TYPE_CHECKING:
+    from ai_lessons.library.opened import Library
     from ai_lessons.library.options import Options
 
-__all__ = ["Enforced", "Enforcement", "enforced", "refuse_agents"]
+__all__ = ["Enforced", "Enforcement", "enforcement", "refuse_agents"]
 
 _POLICIES = frozenset(("approval", "git", "events", "format", GROUP))
 """Groups of settings that an agent does not change; the others say how a search works."""
@@ -31,11 +31,16 @@ class Enforcement:
     notes: tuple[str, ...] = ()
 
 
-def enforced(options: Options, since: str | None = None) -> Enforcement:
-    """See `Admin.enforcement`."""
+def enforcement(library: Library, since: str | None = None) -> Enforcement:
+    """What policies of enterprises allowed and refused on this machine, newest first; of one, if its tier is open.
+
+    Raises:
+        UsageError: `since` is no date.
+    """
+    options = library.options
     if since is not None and not _MOMENT.fullmatch(since):
         raise UsageError(f"{since!r} is no moment", hint="a date such as 2026-11-20, or 2026-11-20T08:00Z")
-    found = enforcement.read(options.state_dir)
+    found = read(options.state_dir)
     only = options.tier if options.tier.startswith(ENTERPRISE) else None
     rows = tuple(one for one in found.rows if one.at >= (since or "") and only in {None, one.enterprise})
     lines = "1 line" if found.damaged == 1 else f"{found.damaged} lines"

@@ -34,9 +34,9 @@ from ai_lessons.repository.enforcement import Enforced
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.opened import Library
     from ai_lessons.library.rules.rule_answers import Suggested
-    from ai_lessons.library.tiers.opened import Tiers
+    from ai_lessons.library.session import Parts
     from ai_lessons.repository.store import Change
 
 __all__ = [
@@ -103,7 +103,7 @@ class Ruling(NamedTuple):
         return tuple(dict.fromkeys(note for say in self.says for note in say.governed.notes))
 
 
-def allow(tiers: Tiers, move: Move) -> PolicyVerdict:
+def allow(tiers: Library, move: Move) -> PolicyVerdict:
     """How an entry may go from a tier to another: `as_is`, `generic` (stripped), or `needs_release`; noted in the log.
 
     After `needs_release` the caller calls `request_release`, or refuses.
@@ -123,13 +123,13 @@ def allow(tiers: Tiers, move: Move) -> PolicyVerdict:
     return found.verdict
 
 
-def ruling(tiers: Tiers, move: Move) -> Ruling:
+def ruling(tiers: Library, move: Move) -> Ruling:
     """What the policies say of a move. Notes nothing, refuses nothing: for a dry run, and for telling why."""
     says = tuple(_say(tiers, question, move) for question in questions(move.source, move.target, tiers.belongs_to))
     return Ruling(strictest(say.verdict for say in says), says)
 
 
-def _say(tiers: Tiers, question: Question, move: Move) -> Say:
+def _say(tiers: Library, question: Question, move: Move) -> Say:
     at = governed(tiers, question.enterprise)
     verdict = answer(at.policies, question.policy, code=has_code(move.entry.kind, move.text))
     if verdict in _RELEASABLE and at.parts and released(at.parts, move):
@@ -137,7 +137,7 @@ def _say(tiers: Tiers, question: Question, move: Move) -> Say:
     return Say(question, at, verdict)
 
 
-def request_release(tiers: Tiers, move: Move) -> Suggested:
+def request_release(tiers: Library, move: Move) -> Suggested:
     """Ask the people of the enterprise to let exactly this text go: a proposal in their repository.
 
     Of one that waits already no second one is made.
@@ -163,7 +163,7 @@ def request_release(tiers: Tiers, move: Move) -> Suggested:
     return replace(made, warnings=(*made.warnings, f"not noted in the log: {fault}")) if fault else made
 
 
-def guard(tiers: Tiers, into: Parts) -> Callable[[Sequence[Change]], None]:
+def guard(tiers: Library, into: Parts) -> Callable[[Sequence[Change]], None]:
     """What the user's repository `into` asks before a write while a project of an enterprise is worked in.
 
     Removals pass, and so do files that are there and only committed: they are the user's own edits. Code that is in
@@ -250,7 +250,7 @@ def _written(path: str, data: bytes, more: int) -> Move:
     return Move(entry._replace(title=f"{entry.title} and {more} more" if more else entry.title), "", "", USER)
 
 
-def _refused(tiers: Tiers, move: Move, found: Ruling) -> Refused:
+def _refused(tiers: Library, move: Move, found: Ruling) -> Refused:
     """The refusal of a move, noted. It stands whether it can be noted or not."""
     say = found.says[[one.verdict for one in found.says].index(PolicyVerdict.REFUSED)]
     enforcement.append_if_possible(tiers.options.state_dir, [_row(tiers, say, move, REFUSED)])
@@ -263,7 +263,7 @@ def _refused(tiers: Tiers, move: Move, found: Ruling) -> Refused:
     )
 
 
-def _told_of_writing(tiers: Tiers, say: Say) -> str:
+def _told_of_writing(tiers: Library, say: Say) -> str:
     what = "no code" if say.governed.policies.personal is Personal.ALLOW_NON_CODE else "nothing"
     return (
         f"{what} is written to the user's repository while a project of {tiers.belongs_to} is worked in:"
@@ -271,7 +271,7 @@ def _told_of_writing(tiers: Tiers, say: Say) -> str:
     )
 
 
-def _elsewhere(tiers: Tiers, at: Governed) -> str:
+def _elsewhere(tiers: Library, at: Governed) -> str:
     places = tiers.options.places
     if any(place.name == PROJECT and place.root.is_dir() for place in (*places.reads, *places.known)):
         where = "write it to the project: --tier project"
@@ -280,7 +280,7 @@ def _elsewhere(tiers: Tiers, at: Governed) -> str:
     return f"{where}, or leave the code out" if at.policies.personal is Personal.ALLOW_NON_CODE else where
 
 
-def _row(tiers: Tiers, say: Say, move: Move, outcome: str) -> Enforced:
+def _row(tiers: Library, say: Say, move: Move, outcome: str) -> Enforced:
     policy, options = say.question.policy, tiers.options
     at = say.governed.decisive(policy)
     return Enforced(

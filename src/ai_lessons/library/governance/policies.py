@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from enum import StrEnum
 
     from ai_lessons.knowledge.governance import Policy
-    from ai_lessons.library.parts import Parts
-    from ai_lessons.library.tiers.opened import Tiers
+    from ai_lessons.library.opened import Library
+    from ai_lessons.library.session import Parts
 
 
 class Statement(NamedTuple):
@@ -74,7 +74,7 @@ class Governed:
         return f"{policy.key} is {value} ({', '.join([*why, stated])})"
 
 
-def governed(tiers: Tiers, tier: str) -> Governed:
+def governed(tiers: Library, tier: str) -> Governed:
     """The policies of the enterprise whose tier is called so; the safe defaults where nothing here knows it."""
     try:
         parts = tiers.open(tier)

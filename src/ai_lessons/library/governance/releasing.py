@@ -13,8 +13,8 @@ from ai_lessons.repository.proposal.releases import Release
 
 if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Entry
-    from ai_lessons.library.parts import Parts
     from ai_lessons.library.rules.rule_answers import Suggested
+    from ai_lessons.library.session import Parts
 
 
 class Move(NamedTuple):

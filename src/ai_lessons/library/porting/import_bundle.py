@@ -19,7 +19,7 @@ from ai_lessons.library.importing import told_of
 from ai_lessons.library.porting.porting_events import bring_events
 from ai_lessons.library.porting.porting_rules import Arrival, propose_rules
 from ai_lessons.library.porting.porting_sources import read_source
-from ai_lessons.library.writes import Written
+from ai_lessons.library.reports import Written
 from ai_lessons.repository.store import Applied
 
 if TYPE_CHECKING:
@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Entry
     from ai_lessons.knowledge.portable.bundle import Bundle, Item
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.opened import Library
     from ai_lessons.library.rules.rule_answers import Suggested
+    from ai_lessons.library.session import Parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +59,19 @@ class Ported:
         return len(self.written)
 
 
-def import_file(parts: Parts, file: Path, form: str, *, project: str | None, dry_run: bool) -> Ported:
-    """See `Porting.import_file`."""
+def import_file(
+    library: Library, file: Path, form: str, *, project: str | None = None, dry_run: bool = False
+) -> Ported:
+    """Take over what a file or folder of another tool holds: entries in one commit, rules as proposals.
+
+    `groove`, `ai-lessons-sqlite`, `markdown` or `agents-md`. Twice adds nothing; what is here already stays as it
+    is; damaged parts are left out and named. `dry_run` only says what would be done.
+
+    Raises:
+        NotFound: nothing there. InvalidEntry: not of that form, or nothing of it can be read. UsageError: no such
+        form, or a project for one that says it itself. UnsupportedRepository: of a newer version.
+    """
+    parts = library.primary
     parts.refuse_other_formats()
     bundle = read_source(file, form, project, parts.options.now(), parts.options.progress)
     return bring_in(parts, bundle, file.name, dry_run=dry_run)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.knowledge.portable.bundle import EPOCH, moment
 from ai_lessons.learning import events
-from ai_lessons.learning.parameters import DEFINITIONS
+from ai_lessons.learning.fold import DEFINITIONS
 from ai_lessons.library.secrets import secret_scan
 from ai_lessons.repository.events import PART_BYTES, EventLog
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.portable.bundle import Bundle, Moved
     from ai_lessons.learning.events import Event
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.session import Parts
 
 MOST = 1000
 """Events of one word that are made from the counts of one entry: more of the same hardly moves a confidence."""

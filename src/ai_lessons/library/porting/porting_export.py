@@ -12,7 +12,7 @@ from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.portable import portable_groove, portable_rules
 from ai_lessons.knowledge.portable.bundle import EPOCH
 from ai_lessons.knowledge.portable.portable_groove import ExportedFile
-from ai_lessons.learning.parameters import DEFINITIONS
+from ai_lessons.learning.fold import DEFINITIONS
 from ai_lessons.library.checking import project_name
 from ai_lessons.library.porting.porting_events import as_data, gather
 from ai_lessons.repository.agents import agent_files
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.knowledge.entries import Entry, Light
-    from ai_lessons.learning.parameters import ParameterState
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.learning.fold import ParameterState
+    from ai_lessons.library.opened import Library
+    from ai_lessons.library.session import Parts
 
 GROOVE, AGENTS, CLAUDE = "groove", "agents-md", "claude-rules"
 FORMS = (GROOVE, AGENTS, CLAUDE)
@@ -49,8 +50,16 @@ class Exported:
     notes: tuple[str, ...] = ()
 
 
-def export_file(parts: Parts, file: Path | None, form: str, *, project: str | None) -> Exported:
-    """See `Porting.export_file`."""
+def export_file(library: Library, file: Path | None, form: str = "groove", *, project: str | None = None) -> Exported:
+    """Write `groove`: one JSON document with every entry (None: hand it back), all or of one project.
+
+    `agents-md`: the rules in force into a part of a file of instructions. `claude-rules`: one file for each below a
+    folder. What stands around our part stays as it is, byte for byte; doing it again changes nothing.
+
+    Raises:
+        UsageError: no such form. StorageFailed: the place cannot be written, or is no plain file or folder.
+    """
+    parts = library.primary
     if project:
         project_name(project)
     if form == GROOVE:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Entry
     from ai_lessons.knowledge.portable.bundle import Item
-    from ai_lessons.library.parts import Parts
     from ai_lessons.library.rules.rule_desk import ProposalContext
+    from ai_lessons.library.session import Parts
 
 
 class Arrival(NamedTuple):

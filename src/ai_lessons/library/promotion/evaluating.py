@@ -13,8 +13,7 @@ from ai_lessons.errors import AiLessonsError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import origins
 from ai_lessons.knowledge.entries import Kind, Relation
-from ai_lessons.knowledge.evaluation import Facts, SecretFinding, Similar, examine
-from ai_lessons.knowledge.specifics import NO_NAMES, Names
+from ai_lessons.knowledge.evaluation import NO_NAMES, Facts, Names, SecretFinding, Similar, examine
 from ai_lessons.library.relating import alike, opposed
 from ai_lessons.library.rules.rule_warnings import likeness, said, words
 from ai_lessons.library.secrets import secret_scan
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Entry, Light, Pattern
     from ai_lessons.knowledge.evaluation import EvaluationReport
-    from ai_lessons.library.parts import Parts
     from ai_lessons.library.rules.rule_warnings import Said
+    from ai_lessons.library.session import Parts
 
 LOOKED_AT = 20
 """Entries that are read and compared."""

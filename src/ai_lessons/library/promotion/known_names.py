@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT
-from ai_lessons.knowledge.specifics import Names
+from ai_lessons.knowledge.evaluation import Names
 from ai_lessons.library.options import ENTERPRISE, PROJECT
 from ai_lessons.repository.commit_builder import author_here
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ai_lessons.knowledge.entries import Entry
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.session import Parts
 
 REVISIONS = 10
 """Commits of an entry whose authors are asked for."""

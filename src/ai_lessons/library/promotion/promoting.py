@@ -15,7 +15,7 @@ from ai_lessons.knowledge.entries import Kind, Status
 from ai_lessons.knowledge.evaluation import EvaluationReport, Facts, Similar, examine, plain, render
 from ai_lessons.knowledge.generic import diff
 from ai_lessons.knowledge.origins import original_of
-from ai_lessons.learning import folding
+from ai_lessons.learning import fold
 from ai_lessons.library.checking import checked
 from ai_lessons.library.governance import governing
 from ai_lessons.library.governance.governing import Move, PolicyVerdict
@@ -41,16 +41,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.knowledge.specifics import Names
-    from ai_lessons.library.parts import Parts
-    from ai_lessons.library.tiers.opened import Tiers
+    from ai_lessons.knowledge.evaluation import Names
+    from ai_lessons.library.opened import Library
+    from ai_lessons.library.session import Parts
 
 __all__ = ["Promoted", "PromotionRequest", "promote"]
 
 TRAILER = "Promoted-from"
 
 
-def promote(tiers: Tiers, ref: str, to: str, wanted: PromotionRequest) -> Promoted:
+def promote(library: Library, ref: str, to: str, wanted: PromotionRequest | None = None) -> Promoted:
     """Bring an entry to another tier. What is there already in the same words is not brought again.
 
     Raises:
@@ -59,11 +59,12 @@ def promote(tiers: Tiers, ref: str, to: str, wanted: PromotionRequest) -> Promot
         generic form; a script has none; git has no name for the user. InvalidEntry: it breaks the format, or holds a
         secret.
     """
+    wanted = wanted or PromotionRequest()
     if "/" in to:
         raise UsageError(f"{to!r} is no tier", hint="skills and tools are for: lesson promote ID --to=" + to)
-    source = tiers.holding(ref)
+    source = library.holding(ref)
     light = source.resolve(ref)
-    target = _target(tiers, source, light, to)
+    target = _target(library, source, light, to)
     if light.details.get("status") == Status.WRONG:
         raise Conflict(
             f"{light.handle} is marked wrong, so it is not promoted",
@@ -74,10 +75,10 @@ def promote(tiers: Tiers, ref: str, to: str, wanted: PromotionRequest) -> Promot
             f"{light.handle} is the enterprise's, and a person takes it out",
             hint=f"ask the user to run: ai-lessons contribute promote {light.handle} --to {to}",
         )
-    return _Way(tiers, source, target, light, wanted).go()
+    return _Way(library, source, target, light, wanted).go()
 
 
-def _target(tiers: Tiers, source: Parts, light: Light, to: str) -> Parts:
+def _target(tiers: Library, source: Parts, light: Light, to: str) -> Parts:
     """The repository it shall go to, its catalog up to date."""
     target = tiers.open(to)
     if target.store.root == source.store.root:
@@ -90,7 +91,7 @@ def _target(tiers: Tiers, source: Parts, light: Light, to: str) -> Parts:
 class _Way:
     """One promotion."""
 
-    def __init__(self, tiers: Tiers, source: Parts, target: Parts, light: Light, wanted: PromotionRequest) -> None:
+    def __init__(self, tiers: Library, source: Parts, target: Parts, light: Light, wanted: PromotionRequest) -> None:
         self._tiers, self._source, self._target, self._wanted = tiers, source, target, wanted
         self._light = light
         self._from, self._to = source.options.tier, target.options.tier
@@ -186,14 +187,14 @@ class _Way:
         """Where a lesson begins that did well or badly: as one that is derived from it would here."""
         light = self._light
         told = self._source.usages.tallies([light.id]).get(light.id)
-        own = folding.prior(light.details.get("confidence"))
+        own = fold.prior(light.details.get("confidence"))
         start = light.details.get("start")
         if light.kind is Kind.LESSON and told is not None and told.outcomes:
             used = self._source.usages.of(light)
-            start = folding.inherited(own, [folding.UsageTally(told, used.alpha, used.beta)])
+            start = fold.inherited(own, [fold.UsageTally(told, used.alpha, used.beta)])
         if not isinstance(start, float):
             return None
-        return folding.PRIOR_STRENGTH * start, folding.PRIOR_STRENGTH * (1 - start)
+        return fold.PRIOR_STRENGTH * start, fold.PRIOR_STRENGTH * (1 - start)
 
     @property
     def _proposes(self) -> bool:

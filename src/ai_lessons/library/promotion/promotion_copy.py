@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.knowledge.specifics import Names
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.knowledge.evaluation import Names
+    from ai_lessons.library.session import Parts
 
 _STAYS = frozenset(
     (

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.knowledge.evaluation import EvaluationReport
+    from ai_lessons.library.reports import Written
     from ai_lessons.library.rules.rule_answers import Suggested
-    from ai_lessons.library.writes import Written
 
 COPIED, PROPOSED, ASKED, PRESENT, REFUSED = "copied", "proposed", "asked", "present", "refused"
 """What becomes of it: a copy, a proposal, a proposal to release it, nothing because it is there, or nothing at all."""

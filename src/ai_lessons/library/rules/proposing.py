@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Entry
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.session import Parts
 
 ALIKE_TOLD = 5
 """So many entries that are much like a proposed one are named."""

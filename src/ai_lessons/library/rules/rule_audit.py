@@ -17,13 +17,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.opened import Library
+    from ai_lessons.library.session import Parts
     from ai_lessons.repository.approval.verdicts import BranchView, Verdict
     from ai_lessons.repository.proposal.proposals_taken import TakenProposal
 
 
-def audit(parts: Parts) -> Audit:
-    """See `Admin.audit`."""
+def audit(library: Library) -> Audit:
+    """Who approved which rule, when, by which commit and evidence; and all that violates the policy."""
+    parts = library.primary
     parts.current()
     view = parts.rules.view()
     if view is None:

@@ -13,13 +13,19 @@ from ai_lessons.repository.worktree import read_ref
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.opened import Library
+    from ai_lessons.library.session import Parts
 
 _FILE = "pending.json"
 
 
-def pending_count(parts: Parts) -> int:
-    """See `Admin.pending_count`."""
+def pending_count(library: Library) -> int:
+    """How many wait; with nothing new since the last question it reads a few small files."""
+    return number_pending(library.primary)
+
+
+def number_pending(parts: Parts) -> int:
+    """As `pending_count`, of this repository."""
     refs = proposal_refs(parts.store.worktree)
     if not refs or parts.rules.ref() is None:
         return 0

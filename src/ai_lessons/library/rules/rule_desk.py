@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.session import Parts
     from ai_lessons.repository.approval.trunk import Trunk
     from ai_lessons.repository.approval.verdicts import Person
     from ai_lessons.repository.proposal.proposals import Repository, Some, Waiting

@@ -36,8 +36,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Entry
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.opened import Library
     from ai_lessons.library.rules.rule_warnings import Said
+    from ai_lessons.library.session import Parts
     from ai_lessons.repository.proposal.proposal_pieces import Piece
     from ai_lessons.repository.proposal.proposals import Waiting
 
@@ -46,8 +47,9 @@ WRITERS_NAMED = 5
 """Of so many people it is told how many of their proposals are not listed."""
 
 
-def pending(parts: Parts) -> tuple[Pending, ...]:
-    """See `Admin.pending_rules`."""
+def pending_rules(library: Library) -> tuple[Pending, ...]:
+    """Every proposal that waits for a person, of branches here and on remotes, oldest first."""
+    parts = library.primary
     with desk(parts) as at:
         found = [_pending(at, one) for one in at.waiting]
         if found and at.left_out:
@@ -136,8 +138,20 @@ def count(parts: Parts) -> int:
         return at.count()
 
 
-def approve(parts: Parts, ref: str, *, sign: bool, expect: str | None) -> Approved:
-    """See `Admin.approve_rule`."""
+def approve_rule(library: Library, ref: str, *, sign: bool = False, expect: str | None = None) -> Approved:
+    """Merge a proposal (named by branch, handle, id or path) into the approval branch: its rule is in force.
+
+    Where that branch is checked out, files and git's index come along; nobody's own edits are touched. `sign` adds
+    a record signed with the user's SSH key; where approvals have to be signed, a rule that is on the branch and
+    lacks signatures can be named, too. `expect` is the `Pending.commit` that a person was shown.
+
+    Raises:
+        NotFound, AmbiguousName: not one proposal of that name. Refused: an agent is calling, the proposal changes
+        other files, the policy asks for somebody else, or git or the key have no name for the user. Conflict: the
+        rule or the proposal was changed meanwhile, or somebody is in the middle of git. InvalidEntry: the text
+        breaks the format.
+    """
+    parts = library.primary
     refuse_agents(parts, "approve")
     parts.refuse_other_formats()
     with desk(parts) as at:
@@ -231,8 +245,16 @@ def _what_is_missing(at: ProposalContext, handle: str, *, sign: bool) -> Iterato
         yield f"it is in force once it is on the forge: git push origin {at.trunk.name}"
 
 
-def reject(parts: Parts, ref: str, *, reason: str, expect: str | None) -> Rejected:
-    """See `Admin.reject_rule`."""
+def reject_rule(library: Library, ref: str, *, reason: str = "", expect: str | None = None) -> Rejected:
+    """Turn a proposal down: a record with reason and text on the approval branch, and its branch is deleted.
+
+    `expect` is the `Pending.commit` that a person was shown.
+
+    Raises:
+        NotFound, AmbiguousName: not one proposal of that name. Refused: an agent is calling. Conflict: the
+        proposal was changed meanwhile, or somebody is in the middle of git.
+    """
+    parts = library.primary
     refuse_agents(parts, "reject")
     parts.refuse_other_formats()
     with desk(parts) as at:
@@ -267,8 +289,13 @@ def _without_secrets(text: str) -> str:
     return "" if secret_scan.secrets_in(text) else text
 
 
-def edit_proposal(parts: Parts, ref: str, editor: Callable[[str, str], str | None]) -> Suggested | None:
-    """See `Admin.edit_proposal`."""
+def edit_proposal(library: Library, ref: str, editor: Callable[[str, str], str | None]) -> Suggested | None:
+    """Let `editor(text, suffix)` change a proposal: a second commit on its branch. None if nothing was changed.
+
+    Raises:
+        InvalidEntry: what came back breaks the format.
+    """
+    parts = library.primary
     parts.refuse_other_formats()
     with desk(parts) as at:
         one = at.find(ref)

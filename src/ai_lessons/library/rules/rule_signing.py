@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ai_lessons.knowledge.entries import Entry
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.opened import Library
+    from ai_lessons.library.session import Parts
     from ai_lessons.repository.approval.verdicts import BranchView, UnapprovedChange, Verdict
     from ai_lessons.repository.proposal.proposals import Waiting
     from ai_lessons.repository.signature.records import Decision
@@ -47,8 +48,9 @@ def _record(at: ProposalContext, rule: str, path: str, data: bytes, decision: De
     return decide(at.trunk, wanted, repository=trusted.repository, signers=trusted.signers, interactive=os.isatty(0))
 
 
-def unsigned(parts: Parts) -> tuple[Pending, ...]:
-    """See `Admin.unsigned_rules`."""
+def unsigned_rules(library: Library) -> tuple[Pending, ...]:
+    """What is on the approval branch already and lacks signatures; nothing where none are asked for."""
+    parts = library.primary
     with desk(parts) as at:
         view = _judged(parts)
         return tuple(_pending(at, view, verdict, one) for verdict, one in _without_signatures(view))
@@ -72,8 +74,14 @@ def approve_standing(parts: Parts, ref: str, expect: str | None) -> Approved:
     return Approved(verdict.rule, handle, entry.title, one.path, at.trunk.name, done.commit, notes)
 
 
-def revoke(parts: Parts, ref: str) -> Revoked:
-    """See `Admin.revoke_rule`."""
+def revoke_rule(library: Library, ref: str) -> Revoked:
+    """Take a rule out of force by a signed record, where approvals are signed; its file stays where it is.
+
+    Raises:
+        NotFound, AmbiguousName: not one rule of that name. Refused: an agent is calling, nothing is signed here,
+        or there is no key. Conflict: somebody decided meanwhile, or is in the middle of git.
+    """
+    parts = library.primary
     refuse_agents(parts, "revoke")
     parts.refuse_other_formats()
     with desk(parts) as at:

@@ -15,11 +15,17 @@ from ai_lessons.repository.approval.rule_files import SIGNERS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.opened import Library
 
 
-def trust_keys(parts: Parts, ask: Callable[[str, list[str]], bool] | None) -> TrustedKeys:
-    """See `Admin.trust_keys`."""
+def trust_keys(library: Library, ask: Callable[[str, list[str]], bool] | None) -> TrustedKeys:
+    """Trust exactly the keys that the list of signers on the approval branch names, once `ask` has shown them.
+
+    Raises:
+        NotFound: there is no list, or no key in it. Refused: an agent is calling, or the answer is no.
+        StorageFailed: the user's folder cannot be written.
+    """
+    parts = library.primary
     parts.options.refuse_agents("say whom to trust", "ai-lessons admin trust-keys")
     looks = parts.rules.looks()
     if not looks or looks[-1].tip is None:
@@ -46,10 +52,15 @@ def _question(where: str, gone: list[str]) -> str:
     return f"{where}: trust these keys to approve rules{less}?"
 
 
-def acknowledge(parts: Parts, ask: Callable[[str], bool] | None) -> Audit:
-    """See `Admin.acknowledge`."""
+def acknowledge(library: Library, ask: Callable[[str], bool] | None) -> Audit:
+    """Take the approval branch as it is now for what was seen last, once `ask` has shown the alarms about it.
+
+    Raises:
+        Refused: an agent is calling, or the answer is no. StorageFailed: the memory cannot be written.
+    """
+    parts = library.primary
     parts.options.refuse_agents("acknowledge alarms", "ai-lessons admin audit --acknowledge")
-    found = audit(parts)
+    found = audit(library)
     if not found.alarms:
         return found
     if ask is None:
@@ -63,4 +74,4 @@ def acknowledge(parts: Parts, ask: Callable[[str], bool] | None) -> Audit:
     approval_memory.save(worktree.state_dir, replace(memory, records={}))
     for view in looks:
         approved.acknowledge(worktree, view, view.said)
-    return audit(parts)
+    return audit(library)

@@ -10,11 +10,11 @@ from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind
 from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.library.checking import checked, project_name
 from ai_lessons.library.relating import refuse_wrong_kinds
+from ai_lessons.library.reports import Written
 from ai_lessons.library.rules.proposing import make, proposed_already
 from ai_lessons.library.rules.rule_answers import RuleDraft, Suggested
 from ai_lessons.library.rules.rule_desk import ProposalContext, desk
 from ai_lessons.library.secrets import secret_scan
-from ai_lessons.library.writes import Written
 from ai_lessons.repository import branch_update
 from ai_lessons.repository.approval import rule_edits
 from ai_lessons.repository.proposal.proposals import text_of
@@ -23,12 +23,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Entry
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.opened import Library
+    from ai_lessons.library.session import Parts
     from ai_lessons.repository.approval.rule_edits import Edited
 
 
-def suggest(parts: Parts, draft: RuleDraft) -> Suggested:
-    """See `Contribute.suggest_rule`."""
+def suggest_rule(library: Library, draft: RuleDraft) -> Suggested:
+    """A new rule as a proposal: one commit on a branch of its own. Files, git's index and HEAD stay as they are.
+
+    Raises:
+        UsageError: no title or rationale. InvalidEntry: it breaks the format. NotFound: a linked entry does not
+        exist. Refused: git has no name for the user.
+    """
+    parts = library.primary
     if not draft.title.strip():
         raise UsageError("the rule has no title", hint="say in one line what to do: --title …")
     if not draft.rationale.strip():
@@ -54,8 +61,17 @@ def suggest(parts: Parts, draft: RuleDraft) -> Suggested:
         return make(at, checked(path, data), {path: data}, f"Propose rule: {draft.title}")
 
 
-def propose_removal(parts: Parts, ref: str) -> Suggested:
-    """See `Contribute.propose_removal`."""
+def propose_removal(library: Library, ref: str) -> Suggested:
+    """The removal of a rule in force as a proposal.
+
+    Raises:
+        NotFound: no such rule in force. UsageError: not a rule.
+    """
+    return removal(library.writing(ref), ref)
+
+
+def removal(parts: Parts, ref: str) -> Suggested:
+    """As `propose_removal`, in this repository."""
     with desk(parts) as at:
         light = parts.resolve(ref)
         if light.kind is not Kind.RULE:
@@ -86,8 +102,15 @@ def told(made: Suggested) -> Written:
     return Written(made.id, made.handle, Kind.RULE, made.title, made.path, made.commit, (note, *made.warnings))
 
 
-def propose(parts: Parts, paths: Sequence[str] = ()) -> tuple[Suggested, ...]:
-    """See `Contribute.propose`."""
+def propose(library: Library, paths: Sequence[str] = ()) -> tuple[Suggested, ...]:
+    """Make proposals of rules that were edited, made or removed in the working tree (or of those at `paths`).
+
+    Then the working tree and git's index hold what is checked out again.
+
+    Raises:
+        InvalidEntry: a text breaks the format, or took another rule's id; then nothing was proposed.
+    """
+    parts = library.primary
     with desk(parts) as at:
         inside = [_inside(parts, path) for path in paths]
         found = rule_edits.edited(parts.store, at.repo, inside)

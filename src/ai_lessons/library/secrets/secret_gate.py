@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.errors import Problem
-    from ai_lessons.library.parts import Parts
     from ai_lessons.library.secrets.secret_scan import Secret
+    from ai_lessons.library.session import Parts
 
     Read = Callable[[str], bytes | None]
 

@@ -1,4 +1,4 @@
-"""What the user's git took away before its commit: listed, and brought back. The bytes are the journal's."""
+"""Writes that wait are committed; what the user's git took away before its commit is listed, and brought back."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 from ai_lessons.errors import AiLessonsError, NotFound
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, handle, id_end
 from ai_lessons.knowledge.reading import read_entry
-from ai_lessons.repository import recover
+from ai_lessons.library.secrets import secret_gate
+from ai_lessons.repository.recover import bring_back
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.opened import Library
+    from ai_lessons.library.session import Parts
     from ai_lessons.repository.journal import Intent
 
 
@@ -43,8 +45,18 @@ class Recovered:
     notes: tuple[str, ...] = ()
 
 
-def recovered(parts: Parts, refs: Sequence[str], *, only_list: bool) -> Recovered:
-    """See `SharingJobs.recover`."""
+def recover(library: Library, refs: Sequence[str] = (), *, only_list: bool = False) -> Recovered:
+    """Bring back files that a git command took away before their commit: all, or those of these ids or paths.
+
+    Their bytes are kept for 30 days. `only_list`: bring back nothing.
+
+    Raises:
+        NotFound: nothing like that is kept. Conflict: another text is at its place now. StorageFailed: the disk
+        said no.
+    """
+    parts = library.primary
+    if not only_list:
+        parts.refuse_other_formats()
     store = parts.store
     jobs = (*store.journal.swept(), *store.journal.missing(store.root))
     found = [(job, tuple(_kept(parts, job))) for job in reversed(jobs)]
@@ -57,7 +69,7 @@ def recovered(parts: Parts, refs: Sequence[str], *, only_list: bool) -> Recovere
     brought: list[Kept] = []
     for job, every in wanted:
         if not {one.path for one in every} & {one.path for one in brought}:  # of two versions the newer one
-            recover.bring_back(store, job)
+            bring_back(store, job)
             brought += every
     saved = store.save()
     notes = (*saved.notes, *([f"waiting: {saved.waiting}"] if saved.waiting else ()))
@@ -82,3 +94,27 @@ def _kept(parts: Parts, job: Intent) -> Iterator[Kept]:
 
 def _is_meant(ref: str, one: Kept) -> bool:
     return ref == one.path or (bool(one.id) and len(id_end(ref)) >= HANDLE_LENGTH and one.id.endswith(id_end(ref)))
+
+
+SHOWN = 10
+"""So many waiting jobs are named."""
+
+
+def save(library: Library) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Commit every write that waits, and recorded events where they are shared.
+
+    The commits made, and notes on what still waits and why.
+    """
+    parts = library.primary
+    parts.refuse_other_formats()
+    secret_gate.refuse_waiting(parts)
+    store = parts.store
+    events, said = parts.usages.share(at_least=1)
+    saved = store.save()
+    left, damaged = store.pending(), store.journal.damaged()
+    notes = [*said, *saved.notes, *([f"waiting: {saved.waiting}"] if saved.waiting else ())]
+    notes += [f"not committed yet: {intent.subject}" for intent in left[:SHOWN]]
+    notes += [f"and {len(left) - SHOWN} more"] if len(left) > SHOWN else []
+    if damaged:
+        notes.append(f"{len(damaged)} notes of writes cannot be read; their files are in place: git status")
+    return (*events, *saved.commits), tuple(notes)

@@ -10,14 +10,20 @@ from ai_lessons.library.index_reports import IndexState, Pulled, Pushed, Shared
 
 if TYPE_CHECKING:
     from ai_lessons.index.shared import SharedState
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.opened import Library
+    from ai_lessons.library.session import Parts
 
 PROBES = 50
 """Passages whose own vectors are the questions, where recall is measured."""
 
 
-def state(parts: Parts, uri: str | None, *, recall: bool) -> IndexState:
-    """See `Admin.index_status`."""
+def index_status(library: Library, uri: str | None = None, *, recall: bool = False) -> IndexState:
+    """The state of the index; with `uri`, that of a shared one. `recall` compares with exact search.
+
+    Raises:
+        Unreachable: the shared index does not answer.
+    """
+    parts = library.primary
     parts.current()
     index = parts.index
     status, growing = index.status(), index.growing()
@@ -41,8 +47,13 @@ def state(parts: Parts, uri: str | None, *, recall: bool) -> IndexState:
     )
 
 
-def push(parts: Parts, uri: str) -> Pushed:
-    """See `Admin.index_push`."""
+def index_push(library: Library, uri: str) -> Pushed:
+    """Complete the index and make the shared one at `uri` equal to it.
+
+    Raises:
+        Unreachable: it cannot be written. Conflict: somebody else is pushing.
+    """
+    parts = library.primary
     place = _place(parts, uri)
     parts.current()
     done = parts.indexing.refresh(seconds=None)
@@ -53,8 +64,13 @@ def push(parts: Parts, uri: str) -> Pushed:
     return Pushed(_shared(parts, place, sent.state), sent.entries, sent.removed, done.notes)
 
 
-def pull(parts: Parts, uri: str) -> Pulled:
-    """See `Admin.index_pull`."""
+def index_pull(library: Library, uri: str) -> Pulled:
+    """Take the vectors of the shared index at `uri`; what it lacks is computed here.
+
+    Raises:
+        NotFound: nothing is there. UsageError: it is of another model. Unreachable: it does not answer.
+    """
+    parts = library.primary
     place = _place(parts, uri)
     there = place.state()
     if not there.model:

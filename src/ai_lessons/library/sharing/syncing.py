@@ -13,7 +13,7 @@ from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.library.checking import checked
 from ai_lessons.library.rules.rule_desk import desk, refuse_agents
 from ai_lessons.library.secrets import secret_gate
-from ai_lessons.repository import undo
+from ai_lessons.repository import undo as reverts
 from ai_lessons.repository.history import unified
 from ai_lessons.repository.sharing import sync as syncing
 from ai_lessons.repository.sharing import sync_bring
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ai_lessons.knowledge.entries import Entry
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.opened import Library
+    from ai_lessons.library.session import Parts
     from ai_lessons.repository.sharing.sync_bring import ConflictSides
 
 TAKES = ("ours", "theirs", "edit")
@@ -103,8 +104,18 @@ class Undone:
     notes: tuple[str, ...] = ()
 
 
-def sync(parts: Parts, remote: str | None, *, ask: bool) -> Synced:
-    """See `SharingJobs.sync`."""
+def sync(library: Library, remote: str | None = None, *, ask: bool = False) -> Synced:
+    """Fetch, merge and push the checked-out branch, and send proposals. What waits is committed first.
+
+    `ask`: somebody is at the terminal to type a password. Where a file needs a person nothing is merged: the answer
+    names it, and our side is kept on a branch.
+
+    Raises:
+        NotFound: no such remote. Conflict: no branch is checked out, somebody is in the middle
+        of git, or others were faster too often. UnsavedEdits: an edit that is in no commit is in the way. Refused:
+        the remote does not take pushes, or the histories have nothing in common. Unreachable: no answer.
+    """
+    parts = library.primary
     parts.refuse_other_formats()
     secret_gate.refuse_waiting(parts)
     secret_gate.refuse_sharing(parts, _remote(parts, remote))
@@ -150,8 +161,13 @@ def _own_proposals(parts: Parts) -> dict[str, str]:
         return {}  # no approval branch yet, so nothing is proposed
 
 
-def conflicts(parts: Parts, ref: str | None, remote: str | None) -> Conflicts:
-    """See `SharingJobs.conflicts`."""
+def conflicts(library: Library, ref: str | None = None, *, remote: str | None = None) -> Conflicts:
+    """The files that both sides changed and that have no merge, or one of them, as of the last fetch.
+
+    Raises:
+        NotFound, Conflict, Refused: as `sync`, and NotFound: no such conflict.
+    """
+    parts = library.primary
     here = sync_bring.where(parts.store, remote)
     torn = sync_bring.torn_now(parts.store, here)
     entries = tuple(map(_entry, torn if ref is None else [_find(parts, torn, ref)]))
@@ -161,9 +177,22 @@ def conflicts(parts: Parts, ref: str | None, remote: str | None) -> Conflicts:
 
 
 def resolve(
-    parts: Parts, ref: str, take: str, editor: Callable[[str, str], str | None] | None, remote: str | None
+    library: Library,
+    ref: str,
+    take: str,
+    editor: Callable[[str, str], str | None] | None = None,
+    *,
+    remote: str | None = None,
 ) -> Resolved:
-    """See `SharingJobs.resolve`."""
+    """Choose what becomes of one file in conflict: `ours`, `theirs`, or `edit`, what `editor` makes of both.
+
+    With the last of them decided the merge is made, here; the next sync shares it.
+
+    Raises:
+        as `conflicts`; NotFound: no such conflict. UsageError: that cannot be chosen here. InvalidEntry: the edited
+        text breaks the format. Refused: an agent would choose between two versions of a rule.
+    """
+    parts = library.primary
     parts.refuse_other_formats()
     if take not in TAKES:
         raise UsageError(f"{take!r} is no way to settle a conflict", hint="--take ours, --take theirs or --take edit")
@@ -250,8 +279,14 @@ def _read(path: str, text: str | None) -> Entry | None:
         return None
 
 
-def take_back(parts: Parts, count: int) -> tuple[Undone, ...]:
-    """See `SharingJobs.undo`."""
+def undo(library: Library, count: int = 1) -> tuple[Undone, ...]:
+    """Take back the last `count` jobs of ours, newest first, each by a commit of its own; all or none.
+
+    Raises:
+        NotFound: there are not so many. Conflict: a file was changed again since. UnsavedEdits: a file has edits in
+        no commit. Refused: the last thing was a decision about a rule, or changed a rule, or waits for its commit.
+    """
+    parts = library.primary
     parts.refuse_other_formats()
     if count < 1:
         raise UsageError("there is nothing to take back in less than one job")
@@ -261,7 +296,7 @@ def take_back(parts: Parts, count: int) -> tuple[Undone, ...]:
             f"the last write is in no commit yet, because {saved.waiting}", hint="ai-lessons admin save, then repeat"
         )
     done = []
-    for step in undo.plan(parts.store, count):
+    for step in reverts.plan(parts.store, count):
         changes = [
             Change(
                 file.path,
@@ -271,7 +306,7 @@ def take_back(parts: Parts, count: int) -> tuple[Undone, ...]:
             )
             for file in step.files
         ]
-        applied = parts.write(f"Undo: {step.subject}", changes, [(undo.TRAILER, step.commit)])
+        applied = parts.write(f"Undo: {step.subject}", changes, [(reverts.TRAILER, step.commit)])
         notes = (*applied.notes, *([f"waiting: {applied.waiting}"] if applied.waiting else ()))
         done.append(Undone(step.commit, step.subject, tuple(file.path for file in step.files), applied.commit, notes))
     parts.current()

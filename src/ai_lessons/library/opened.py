@@ -1,30 +1,32 @@
-"""The repositories of the tiers: the one that is written to, those that are read with it, and any other by its name."""
+"""The opened library: the repository that is written to, those that are read with it, and any other by its name."""
 
 from __future__ import annotations
 
 from functools import partial
 from hashlib import sha256
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
 
+from ai_lessons import library
 from ai_lessons.errors import AiLessonsError, NoRepository, NotFound, Refused
 from ai_lessons.library.options import ENTERPRISE, PROJECT, USER, TierPlace
-from ai_lessons.library.parts import Parts
+from ai_lessons.library.session import Parts
+from ai_lessons.repository.store import Change, Store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+    from types import TracebackType
 
+    from ai_lessons.library.model import Embedders
+    from ai_lessons.library.multi_repository import Several
     from ai_lessons.library.options import Options
-    from ai_lessons.library.tiers.embedders import Embedders
-    from ai_lessons.library.tiers.several import Several
-    from ai_lessons.repository.store import Change
 
     Reading: TypeAlias = Parts | Several
     """What a job that reads is given: one repository, or several as one."""
 
 
-class Tiers:
-    """Opened repositories, each once. For one thread at a time.
+class Library:
+    """Opened repositories, each once. A context manager; for one thread at a time.
 
     The one that is written to (`primary`) and the user's are opened at once, so that a damaged one is met before
     anything is done; the others when they are first asked for.
@@ -52,6 +54,14 @@ class Tiers:
             if place.name == USER and place.root != root:
                 self._found(place)
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
     def close(self) -> None:
         """Let go of everything that was opened."""
         for one in self._opened.values():
@@ -75,9 +85,7 @@ class Tiers:
             if len(found) == 1 and not self._notes:
                 self._reading = found[0]
             else:
-                from ai_lessons.library.tiers.several import Several
-
-                self._reading = Several(found, list(self._notes.values()))
+                self._reading = library.multi_repository.Several(found, list(self._notes.values()))
         return self._reading
 
     def open(self, name: str) -> Parts:
@@ -157,9 +165,7 @@ class Tiers:
         return place.name == USER or any(x.name == USER and x.root == place.root for x in self.options.places.known)
 
     def _guard(self, into: Parts, changes: Sequence[Change]) -> None:
-        from ai_lessons.library.governance.governing import guard
-
-        guard(self, into)(changes)
+        library.governing.guard(self, into)(changes)
 
     def _index_dir(self, place: TierPlace) -> str | None:
         """That of the user's repository is where the user says; one for another tier lies beside it."""
@@ -170,7 +176,63 @@ class Tiers:
 
     def _shared_embedders(self) -> Embedders:
         if self._embedders is None:
-            from ai_lessons.library.tiers.embedders import Embedders
-
-            self._embedders = Embedders(self.options)
+            self._embedders = library.model.Embedders(self.options)
         return self._embedders
+
+
+READS, WRITES, MISSING, DAMAGED, ELSEWHERE = "reads", "writes", "missing", "damaged", "not here"
+
+
+class TierState(NamedTuple):
+    """One tier. `state`: writes (and reads), reads, missing, damaged, or not here (it does not apply).
+
+    `why` says what decides that, `hint` the next command where something is to be done; `path` is empty for an
+    enterprise that nothing here knows.
+    """
+
+    name: str
+    state: str
+    path: str
+    why: str
+    hint: str = ""
+    url: str | None = None
+
+
+def tier_states(root: Path, options: Options) -> tuple[TierState, ...]:
+    """Every tier that is known, nearest first; `root` is the repository that would be written to."""
+    places = options.places
+    reads = {place.root for place in places.reads} or {root}
+    known = list(places.known)
+    if root not in {place.root for place in known}:
+        known.insert(0, TierPlace(options.tier, root, next((one.why for one in places.reads if one.root == root), "")))
+    found = [_state(place, root, reads, options) for place in known]
+    if places.belongs_to and places.belongs_to not in {place.name for place in known}:
+        name = places.belongs_to.partition(":")[2]
+        why = "the project belongs to it, and config.toml does not name it"
+        hint = f'in {places.file}: [enterprise.{name}] path = "…"'
+        found.append(TierState(places.belongs_to, MISSING, "", why, hint))
+    return tuple(found)
+
+
+def _state(place: TierPlace, root: Path, reads: set[Path], options: Options) -> TierState:
+    path, name = str(place.root), place.name
+    why = next((one.why for one in options.places.reads if one.root == place.root), place.why)
+    if place.root not in reads:
+        return TierState(name, ELSEWHERE, path, _why_not(place, options), url=place.url)
+    if name == options.places.belongs_to:
+        why = "the project's .ai-lessons.toml names it"
+    try:
+        Store.open(place.root).close()
+    except NoRepository as error:
+        return TierState(name, MISSING, path, why, place.remedy(error.hint), place.url)
+    except AiLessonsError as error:
+        return TierState(name, DAMAGED, path, error.message, error.hint, place.url)
+    return TierState(name, WRITES if place.root == root else READS, path, why, url=place.url)
+
+
+def _why_not(place: TierPlace, options: Options) -> str:
+    if options.places.named:
+        return "another one was named"
+    if place.name == PROJECT:
+        return f"there is none; to make one: ai-lessons admin init {place.root}"
+    return "the project belongs to another one" if options.places.belongs_to else "the project does not belong to it"

@@ -14,8 +14,8 @@ from ai_lessons.knowledge import drafts, layout, markdown, patterns
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Pattern, Status
 from ai_lessons.library.checking import checked, project_name
 from ai_lessons.library.importing import told_of
-from ai_lessons.library.lessons.lesson_writing import CONFIDENCE
-from ai_lessons.library.writes import Imported
+from ai_lessons.library.lesson_writing import CONFIDENCE
+from ai_lessons.library.reports import Imported
 from ai_lessons.repository import outside
 from ai_lessons.repository.store import Change, blob_id
 
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.knowledge.entries import Entry, Light
-    from ai_lessons.library.parts import Parts
+    from ai_lessons.library.opened import Library
+    from ai_lessons.library.session import Parts
 
 LIMIT = 64 * 1024 * 1024
 """Bytes of a log that we read."""
@@ -67,8 +68,13 @@ def read_log(text: str) -> tuple[list[LoggedLesson], list[tuple[int, str]]]:
     return list(rows.values()), damaged
 
 
-def import_log(parts: Parts, file: Path) -> Imported:
-    """See `Lessons.import_log`. Deleted lessons come as wrong, with their reason: it is what was learned from them."""
+def import_log(library: Library, file: Path) -> Imported:
+    """The lessons of a `lessons.jsonl`, each as its last entry has it, in one commit. Twice adds nothing.
+
+    Raises:
+        NotFound: no such file. InvalidEntry: it cannot be read, or no line of it is a lesson.
+    """
+    parts = library.primary
     rows, damaged = read_log(_text(file))
     skipped = [(f"{file}:{number}", reason) for number, reason in damaged]
     planned: dict[str, tuple[Entry, bytes]] = {}
@@ -153,9 +159,9 @@ def _pattern(entry: Mapping[str, Any]) -> Pattern:
         return patterns.parse(entry["pattern"])
     parts = {key: str(entry[key]) for key in ("when", "do", "dont", "because") if entry.get(key) is not None}
     action = parts.get("dont", parts.get("do"))
-    if "dont" in parts or str(entry.get("action")) in {"dont", "don't", "do not"}:
-        return patterns.build(parts.get("when"), None, action, parts.get("because"))
-    return patterns.build(parts.get("when"), action, None, parts.get("because"))
+    negative = "dont" in parts or str(entry.get("action")) in {"dont", "don't", "do not"}
+    do, dont = (None, action) if negative else (action, None)
+    return patterns.build(parts.get("when"), do, dont, parts.get("because"))
 
 
 def _moment(said: object) -> datetime:

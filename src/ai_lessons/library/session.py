@@ -1,4 +1,4 @@
-"""The parts of one opened knowledge repository, each opened when a job first needs it, and what jobs share."""
+"""One opened knowledge repository: its collaborators, each loaded when a job first asks for it, and what jobs share."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from ai_lessons import library
 from ai_lessons.errors import AiLessonsError, AmbiguousName, InvalidEntry, NotFound
 from ai_lessons.index.catalog import Catalog
+from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.layout import CONFIG_PATH
-from ai_lessons.library.lessons import statements
+from ai_lessons.library import statements
 from ai_lessons.library.rules.in_force import RulesInForce
 from ai_lessons.library.rules.signatures import Signatures
+from ai_lessons.library.secrets.secret_scan import masked
 from ai_lessons.repository.store import AS_IT_IS, Applied, Change, Job, Store
 
 if TYPE_CHECKING:
@@ -26,30 +29,17 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.config import RepositoryConfig
     from ai_lessons.knowledge.entries import Entry, Light
     from ai_lessons.library.indexing import Indexing
+    from ai_lessons.library.model import Embedders
     from ai_lessons.library.options import Options
-    from ai_lessons.library.tiers.embedders import Embedders
+    from ai_lessons.library.reports import Written
     from ai_lessons.library.usage import Usages
-    from ai_lessons.library.writes import Written
     from ai_lessons.repository.commit import Committer
     from ai_lessons.repository.history import History
-
-    Parse = Callable[[str, bytes, bytes | None], Entry]
 
 CATALOG_FILE = "catalog.sqlite"
 
 _LATER = re.compile(rb"^format:(?![ \t]*1[ \t]*(?:#|\r?$))", re.MULTILINE)
 """Settings that state another format than the first one: only those are read before somebody asks for them."""
-
-
-def _parser(parsed: Mapping[str, tuple[bytes, Entry]] = MappingProxyType({})) -> Parse:
-    """What reads an entry; files whose bytes are those of `parsed` were read a moment ago."""
-    from ai_lessons.knowledge.reading import read_entry
-
-    def read(path: str, data: bytes, side: bytes | None) -> Entry:
-        known = parsed.get(path)
-        return known[1] if known and known[0] == data and side is None else read_entry(path, data, side)
-
-    return read if parsed else read_entry
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
@@ -81,13 +71,9 @@ class Parts:
         self.options = options
         self._shared_embedders = embedders
         self.store = Store.open(root, committing=_committer)
-        self._catalog: Catalog | None = None
         self._refreshed: Refreshed | None = None
         self._skipped: list[str] = []
         self._config: tuple[bytes, RepositoryConfig] | None = None
-        self._history: History | None = None
-        self._indexing: Indexing | None = None
-        self._usages: Usages | None = None
         self._place: tuple[tuple[int, int] | None, ...] = ()
         self.signatures = Signatures(self.store.worktree, options)
         self.rules = RulesInForce(self.store, self.signatures)
@@ -104,27 +90,27 @@ class Parts:
 
     def close(self) -> None:
         """Let go of everything that was opened."""
-        for part in (self._usages, self._indexing, self._catalog, self.store):
-            if part is not None:
-                part.close()
+        for name in ("usages", "indexing", "catalog", "store"):
+            if name in self.__dict__:
+                self.__dict__[name].close()
 
-    @property
+    @cached_property
     def catalog(self) -> Catalog:
         """The catalog as it was at the last refresh."""
-        if self._catalog is None:
-            path = self.store.state_dir / CATALOG_FILE
-            self._catalog = Catalog(path, tier=self.options.tier)
-        return self._catalog
+        return Catalog(self.store.state_dir / CATALOG_FILE, tier=self.options.tier)
 
     def current(self, parsed: Mapping[str, tuple[bytes, Entry]] = MappingProxyType({})) -> Catalog:
         """The catalog, brought up to date with the files on disk and the rules in force.
 
         `parsed` may hold, by path, the bytes of new files and the entries that they were found to be.
         """
+
+        def read(path: str, data: bytes, side: bytes | None) -> Entry:
+            known = parsed.get(path)
+            return known[1] if known and known[0] == data and side is None else self.parsed(path, data, side)
+
         self._skipped.clear()
-        self._refreshed = self.catalog.refresh(
-            self._scan, self.store.read, lambda: _parser(parsed), self.options.progress
-        )
+        self._refreshed = self.catalog.refresh(self._scan, self.store.read, lambda: read, self.options.progress)
         self.rules.bring(self.catalog)
         statements.attest(self)
         self._place = self._where()
@@ -199,30 +185,22 @@ class Parts:
             return [f"{CONFIG_PATH} is invalid, so the default settings hold: `ai-lessons admin validate` says why"]
         return []
 
-    @property
+    @cached_property
     def history(self) -> History:
         """Git's history of the files."""
-        if self._history is None:
-            from ai_lessons.repository.history import History
+        from ai_lessons.repository.history import History
 
-            self._history = History(self.store.worktree)
-        return self._history
+        return History(self.store.worktree)
 
-    @property
+    @cached_property
     def indexing(self) -> Indexing:
         """The search index; opening it costs the import of LanceDB."""
-        if self._indexing is None:
-            from ai_lessons.library.indexing import Indexing
-
-            self._indexing = Indexing(self)
-        return self._indexing
+        return library.indexing.Indexing(self)
 
     @cached_property
     def embedders(self) -> Embedders:
         """The embedding models."""
-        from ai_lessons.library.tiers.embedders import Embedders
-
-        return self._shared_embedders() if self._shared_embedders else Embedders(self.options)
+        return self._shared_embedders() if self._shared_embedders else library.model.Embedders(self.options)
 
     @property
     def every(self) -> tuple[Parts, ...]:
@@ -233,19 +211,15 @@ class Parts:
         """How far a tier is from where one stands: nothing is farther than what is alone."""
         return 0
 
-    @property
+    @cached_property
     def usages(self) -> Usages:
         """What happened to entries."""
-        if self._usages is None:
-            from ai_lessons.library.usage import Usages
-
-            self._usages = Usages(self)
-        return self._usages
+        return library.usage.Usages(self)
 
     @property
     def has_index(self) -> bool:
         """Whether this process has opened the search index already, so that asking it costs little."""
-        return self._indexing is not None
+        return "indexing" in self.__dict__
 
     @property
     def index(self) -> Index:
@@ -284,6 +258,13 @@ class Parts:
                 return None if relative == "." else relative
         return None
 
+    @staticmethod
+    def parsed(path: str, data: bytes, side: bytes | None = None) -> Entry:
+        """What these bytes are; see `read_entry`, which loads YAML."""
+        from ai_lessons.knowledge.reading import read_entry
+
+        return read_entry(path, data, side)
+
     def load(self, entry_id: str) -> tuple[Entry, str]:
         """The entry as its files are on disk, and the text of the file that holds its frontmatter.
 
@@ -293,11 +274,11 @@ class Parts:
         place = self.catalog.locate(entry_id)
         if place.approved and place.hash:
             approved = self.rules.text(entry_id, place.hash)
-            return _parser()(place.path, approved, None), approved.decode("utf-8", "replace")
+            return self.parsed(place.path, approved, None), approved.decode("utf-8", "replace")
         side = self.store.read(place.side_path) if place.side_path else None
         outside = place.hash is None
         data = b"" if outside else self.store.read(place.path)
-        entry = _parser()(place.path, data, side)
+        entry = self.parsed(place.path, data, side)
         own = side if side is not None else b"" if entry.code else data
         return entry, own.decode("utf-8", "replace")
 
@@ -316,14 +297,12 @@ class Parts:
             Refused: a policy of an enterprise forbids it, or `statements.guard`; nothing was written.
             InvalidEntry: a file would bring a secret into git; see `secret_gate`.
         """
-        from ai_lessons.library.secrets import secret_gate, secret_scan
-
         self.guard(changes)
         statements.guard(self, changes)
-        told = [(key, secret_scan.masked(value)) for key, value in (*trailers, *self.refuse_secrets(changes))]
+        told = [(key, masked(value)) for key, value in (*trailers, *self.refuse_secrets(changes))]
         self.usages.share()
         self._settle()
-        return self.store.apply(Job(secret_scan.masked(subject), changes, told, secret_gate.actor(self)))
+        return self.store.apply(Job(masked(subject), changes, told, library.secret_gate.actor(self)))
 
     def refuse_secrets(self, changes: Sequence[Change]) -> list[tuple[str, str]]:
         """Called before anything is written, of a job by itself; trailers of `secret_gate.refuse`.
@@ -331,11 +310,9 @@ class Parts:
         Raises:
             InvalidEntry: a file would bring a secret into git; see `secret_gate`.
         """
-        from ai_lessons.library.secrets import secret_gate
-
-        root = self.store.root
-        texts = ((x.path, secret_gate.on_disk(root, x.path) if x.data is AS_IT_IS else x.data) for x in changes)
-        return secret_gate.refuse(self, {path: data if isinstance(data, bytes) else None for path, data in texts})
+        gate, root = library.secret_gate, self.store.root
+        texts = ((x.path, gate.on_disk(root, x.path) if x.data is AS_IT_IS else x.data) for x in changes)
+        return gate.refuse(self, {path: data if isinstance(data, bytes) else None for path, data in texts})
 
     def commit_events(self, changes: Sequence[Change]) -> str | None:
         """Put event logs in place, as a job of their own; its commit, which may wait."""
@@ -377,22 +354,24 @@ class Parts:
         parsed: Mapping[str, tuple[bytes, Entry]] = MappingProxyType({}),
     ) -> tuple[Written, ...]:
         """What to tell of entries that were just written; ids that cannot be read back are left out."""
-        from ai_lessons.library.writes import Written
-
         lights = self.current(parsed).many(ids)
-        said = (*notes, *applied.notes, *([f"waiting: {applied.waiting}"] if applied.waiting else ()))
+        said = (*notes, *_said(applied))
         found = (lights[one] for one in dict.fromkeys(ids) if one in lights)
-        return tuple(Written(x.id, x.handle, x.kind, x.title, x.path, applied.commit, said, x.tier) for x in found)
+        written = library.reports.Written
+        return tuple(written(x.id, x.handle, x.kind, x.title, x.path, applied.commit, said, x.tier) for x in found)
 
     def written_one(self, entry: Entry, applied: Applied, notes: Sequence[str] = ()) -> Written:
         """What to tell of one entry, whose file may be gone by now. The catalog is left as it is."""
-        from ai_lessons.knowledge.entries import Kind
-        from ai_lessons.library.writes import Written
-
         name = self.catalog.handle_beside(entry.kind, entry.id)
-        waiting = (f"waiting: {applied.waiting}",) if applied.waiting else ()
         gone = entry.kind is not Kind.RULE and not self.store.exists(entry.path)
         lost = (f"{entry.path} was written, and is not there any more",) if gone else ()
         self._place = self._place or self._where()
-        said = (*notes, *applied.notes, *waiting, *lost)
-        return Written(entry.id, name, entry.kind, entry.title, entry.path, applied.commit, said, self.options.tier)
+        said = (*notes, *_said(applied), *lost)
+        return library.reports.Written(
+            entry.id, name, entry.kind, entry.title, entry.path, applied.commit, said, self.options.tier
+        )
+
+
+def _said(applied: Applied) -> tuple[str, ...]:
+    """What a write leaves to be said."""
+    return (*applied.notes, *([f"waiting: {applied.waiting}"] if applied.waiting else ()))

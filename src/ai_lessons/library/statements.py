@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Entry, Light
-    from ai_lessons.library.parts import Parts
-    from ai_lessons.library.tiers.opened import Reading
+    from ai_lessons.library.opened import Reading
+    from ai_lessons.library.session import Parts
     from ai_lessons.repository.history import Introduced
     from ai_lessons.repository.store import Change
 
@@ -70,10 +70,8 @@ def confirm(parts: Parts, entry: Entry) -> None:
     Raises:
         StorageFailed: the state folder cannot be written.
     """
-    from ai_lessons.repository import git
-
     remember(parts, USER, entry)
-    parts.catalog.attest({entry.id: Attested(git.identity(parts.store.worktree) or "", firm=True, start=True)})
+    parts.catalog.attest({entry.id: Attested(_me(parts).who, firm=True, start=True)})
 
 
 def _marks(parts: Parts) -> Trust:
@@ -102,11 +100,7 @@ def _read(parts: Parts, light: Light) -> Entry | None:
 
 
 def _attested(parts: Parts, entries: Mapping[str, Entry]) -> dict[str, Attested]:
-    from ai_lessons.repository import git  # starts programs, which a load that has nothing to look at need not pay
-
-    author, committer, _ = git.callers(parts.store.worktree)
-    me = _Me(author or "", _address(author), _address(committer))
-    marks = _marks(parts).marks()
+    me, marks = _me(parts), _marks(parts).marks()
     found: dict[str, Attested] = {}
     rest: dict[str, Entry] = {}
     for entry_id, entry in entries.items():
@@ -120,6 +114,13 @@ def _attested(parts: Parts, entries: Mapping[str, Entry]) -> dict[str, Attested]
     if rest:
         found |= _by_history(parts, rest, me)
     return found
+
+
+def _me(parts: Parts) -> _Me:
+    from ai_lessons.repository import git  # starts programs, which a load that has nothing to look at need not pay
+
+    author, committer, _ = git.callers(parts.store.worktree)
+    return _Me(author or "", _address(author), _address(committer))
 
 
 def _by_history(parts: Parts, entries: Mapping[str, Entry], me: _Me) -> dict[str, Attested]:
@@ -194,19 +195,17 @@ class _Origins:
             where = place(path)
             is_lesson = where is not None and where.kind is Kind.LESSON
             data = self._parts.history.blobs([blob]).get(blob, b"") if is_lesson else b""
-            entry = _parsed(path, data)
+            entry = _parsed(self._parts, path, data)
             self._digests[path, blob] = digest(entry) if entry else ""
         return self._digests[path, blob]
 
 
-def _parsed(path: str, data: bytes | None) -> Entry | None:
-    from ai_lessons.knowledge.reading import read_entry  # YAML, which a load that has nothing to look at need not pay
-
+def _parsed(parts: Parts, path: str, data: bytes | None) -> Entry | None:
     where = place(path)
     if not data or where is None or where.kind is not Kind.LESSON:
         return None
     try:
-        return read_entry(path, data, None)
+        return parts.parsed(path, data)
     except AiLessonsError:
         return None
 
@@ -219,7 +218,7 @@ def guard(parts: Parts, changes: Sequence[Change]) -> None:
     """
     if not parts.options.agent:
         return
-    new = [entry for one in changes if isinstance(one.data, bytes) and (entry := _parsed(one.path, one.data))]
+    new = [entry for one in changes if isinstance(one.data, bytes) and (entry := _parsed(parts, one.path, one.data))]
     kept = {(entry.id, digest(entry)) for entry in new if entry.status is Status.ACTIVE}
     for light, old in _firm(parts, {one.path for one in changes}):
         if (light.id, digest(old)) not in kept and old.status is Status.ACTIVE:

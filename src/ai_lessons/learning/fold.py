@@ -1,0 +1,278 @@
+"""Many events to few numbers: what happened to each entry, how sure it is, and where the adaptive parameters stand.
+
+Only counts are folded for entries, each id once, so that logs may be merged, repeated and read in any order; fractions
+are worked out from the counts, because sums of tenths differ with their order. A parameter is a Beta distribution of
+the position (0 to 1) of its best setting; what is used is a sample of it (Thompson, Biometrika 25, 1933) inside the
+bounds that a person set. The outcome of a lesson that came through only just moves the position by a reach, weighted
+by what the lesson was worth (Robbins and Monro, Annals of Mathematical Statistics 22, 1951).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from math import sqrt
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+from ai_lessons.learning.events import BOUNDS, CONTRADICTED, HELPFUL, IGNORED, LEFT_OUT, OBSERVED, RESET, USES, Event
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from ai_lessons.learning.events import Row
+
+    Draw = Callable[[float, float], float]
+    """A sample of the Beta distribution of these two parameters: `random.Random(seed).betavariate`."""
+
+HELPFUL_ALPHA, IGNORED_BETA, CONTRADICTED_BETA = 1.0, 0.1, 1.5
+"""What one outcome adds to the Beta distribution of a lesson: the update rules of the specification."""
+
+WORTH = {HELPFUL: HELPFUL_ALPHA, IGNORED: -IGNORED_BETA, CONTRADICTED: -CONTRADICTED_BETA}
+"""What showing a lesson was worth, by its outcome."""
+
+PRIOR_STRENGTH = 2.0
+"""alpha + beta before anything happened: as much as two outcomes."""
+
+PRIOR = {"very-low": 0.1, "low": 0.3, "medium": 0.5, "high": 0.7, "very-high": 0.9}
+"""Where a lesson starts, by the word of its author."""
+
+UNSTATED = PRIOR["medium"]
+
+STANDING_SWING = 0.15
+"""How far what was learned moves the score of a search, either way."""
+
+
+class Tallies(NamedTuple):
+    """What happened to one entry. `last_used` is ISO 8601 in UTC, empty if it never was used."""
+
+    injected: int = 0
+    helpful: int = 0
+    ignored: int = 0
+    contradicted: int = 0
+    script_ok: int = 0
+    script_failed: int = 0
+    wrong: int = 0
+    restored: int = 0
+    left_out: int = 0
+    last_used: str = ""
+
+    @property
+    def outcomes(self) -> int:
+        """How often a person or agent said how it did."""
+        return self.helpful + self.ignored + self.contradicted
+
+
+NOTHING = Tallies()
+
+
+class UsageTally(NamedTuple):
+    """How an entry has done. Confidence is alpha / (alpha + beta)."""
+
+    tallies: Tallies
+    alpha: float
+    beta: float
+
+    @property
+    def confidence(self) -> float:
+        """The mean of its Beta distribution: how sure it is that it helps, 0 to 1."""
+        return self.alpha / (self.alpha + self.beta)
+
+
+def fold_uses(rows: Iterable[Row]) -> dict[str, Tallies]:
+    """The tallies of every entry. An id that comes again is the same event; with other words, neither counts."""
+    known: dict[str, Row] = {}
+    void: set[str] = set()
+    for row in rows:
+        if known.setdefault(row[0], row) != row:
+            void.add(row[0])
+    counts: Counter[tuple[str, str]] = Counter()
+    last: dict[str, str] = {}
+    for event_id, at, event, entry, _ in known.values():
+        if event_id in void:
+            continue
+        counts[entry, event] += 1
+        last[entry] = max(last.get(entry, ""), "" if event == LEFT_OUT else at)
+    return {entry: Tallies._make((*(counts[entry, word] for word in USES), last[entry])) for entry in last}
+
+
+def prior(word: object) -> float:
+    """Where a lesson starts whose author is `word` sure; the middle for a word that we do not know."""
+    return PRIOR.get(word, UNSTATED) if isinstance(word, str) else UNSTATED
+
+
+def usage(tallies: Tallies, start: float) -> UsageTally:
+    """The Beta distribution after these outcomes, for an entry that began at `start` (0 to 1)."""
+    return UsageTally(
+        tallies,
+        PRIOR_STRENGTH * start + HELPFUL_ALPHA * tallies.helpful,
+        PRIOR_STRENGTH * (1 - start) + IGNORED_BETA * tallies.ignored + CONTRADICTED_BETA * tallies.contradicted,
+    )
+
+
+def standing(used: UsageTally, start: float) -> float:
+    """The factor of a lesson's score: 1 as long as outcomes have not moved it from the author's word (`start`)."""
+    return 1.0 + STANDING_SWING * (used.confidence - start) / max(start, 1 - start)
+
+
+def inherited(own: float, parents: Iterable[UsageTally]) -> float:
+    """Where a derived lesson starts: half way from its author's word to its best parent after two outcomes, then on."""
+    proven = [(used.tallies.outcomes / (used.tallies.outcomes + PRIOR_STRENGTH), used.confidence) for used in parents]
+    share, confidence = max(proven, default=(0.0, own))
+    return own + share * (confidence - own)
+
+
+def worth(had: Tallies) -> float:
+    """What the outcomes of an entry add up to: as they move its distribution."""
+    return HELPFUL_ALPHA * had.helpful - IGNORED_BETA * had.ignored - CONTRADICTED_BETA * had.contradicted
+
+
+def by_worth(tallied: Mapping[str, Tallies]) -> list[str]:
+    """Entries with outcomes, most useful first, then by id."""
+    said = [entry for entry, had in tallied.items() if had.outcomes]
+    return sorted(said, key=lambda entry: (-worth(tallied[entry]), entry))
+
+
+BUDGET = "injection_budget"
+CONFIDENCE = "confidence_threshold"
+SIMILARITY = "semantic_similarity_threshold"
+ASSESSMENT = "assessment_sample_rate"
+ABLATION = "ablation_frequency"
+
+SETTING_STRENGTH = 4.0
+"""alpha + beta before anything was observed: the setting that we ship counts as much as four outcomes."""
+
+REACH = 0.25
+"""How far an outcome is from the position that was used, at most."""
+
+HEAVIEST = 10.0
+"""No observation weighs more, whatever a log says."""
+
+
+class Definition(NamedTuple):
+    """What a parameter is: the ends of its range, where it starts; `opens`: a higher one lets more lessons through."""
+
+    help: str
+    low: float
+    high: float
+    start: float
+    opens: bool = False
+    whole: bool = False
+
+
+DEFINITIONS: Mapping[str, Definition] = {
+    BUDGET: Definition("lessons and rules that one context may bring", 1, 20, 10, opens=True, whole=True),
+    CONFIDENCE: Definition("least confidence of a lesson that comes unasked", 0, 0.9, 0.2),
+    SIMILARITY: Definition("least similarity to the words of the question", 0, 0.9, 0.3),
+    ASSESSMENT: Definition("share of sessions that are asked how lessons did", 0, 1, 0.3),
+    ABLATION: Definition("how often a lesson is left out on purpose, to measure it", 0, 0.2, 0.02),
+}
+
+
+class ParameterState(NamedTuple):
+    """One parameter as it stands. `value`, `low` and `high` are in its own unit; `alpha` and `beta` of its position."""
+
+    name: str
+    alpha: float
+    beta: float
+    uncertainty: float = 1.0
+    observations: int = 0
+    low: float = 0.0
+    high: float = 1.0
+    updated_at: str = ""
+
+    @property
+    def position(self) -> float:
+        """The mean of the distribution: 0 at the low end of the range, 1 at the high one."""
+        return self.alpha / (self.alpha + self.beta)
+
+    @property
+    def value(self) -> float:
+        """What it stands at."""
+        return self.at(self.position)
+
+    def at(self, position: float) -> float:
+        """A position in the parameter's own unit, inside the bounds that are set."""
+        about = DEFINITIONS[self.name]
+        found = about.low + position * (about.high - about.low)
+        return min(max(float(round(found)) if about.whole else found, self.low), self.high)
+
+    def update(self, outcome: float, weight: float = 1.0, at: str = "") -> ParameterState:
+        """With one more outcome (0 to 1)."""
+        counts = weight / (1.0 + self.uncertainty)
+        seen = self.observations + 1
+        return self._replace(
+            alpha=self.alpha + outcome * counts,
+            beta=self.beta + (1.0 - outcome) * counts,
+            observations=seen,
+            uncertainty=curiosity(seen),
+            updated_at=at,
+        )
+
+    def sample(self, draw: Draw) -> float:
+        """A position to try: a sample of the distribution; its mean as long as there are no observations."""
+        return draw(self.alpha, self.beta) if self.observations else self.position
+
+
+def initial(name: str, start: float | None = None) -> ParameterState:
+    """A parameter of which nothing was observed, at `start` or where we ship it."""
+    about = DEFINITIONS[name]
+    wanted = min(max(about.start if start is None else start, about.low), about.high)
+    # never quite at an end, where the distribution has no width
+    position = min(max((wanted - about.low) / (about.high - about.low), 0.01), 0.99)
+    return ParameterState(
+        name, SETTING_STRENGTH * position, SETTING_STRENGTH * (1 - position), low=about.low, high=about.high
+    )
+
+
+def fold_parameters(
+    happened: Iterable[Event], before: Mapping[str, ParameterState] = MappingProxyType({})
+) -> dict[str, ParameterState]:
+    """Every parameter after these events, in the order of their ids, on top of `before`. Nonsense changes nothing."""
+    state = {name: before.get(name) or initial(name) for name in DEFINITIONS}
+    for event in happened:
+        if event.entry in state:
+            state[event.entry] = _turned(state[event.entry], event)
+    return state
+
+
+def dumped(state: Mapping[str, ParameterState]) -> str:
+    """Parameters as text that `loaded` takes."""
+    return json.dumps([list(one) for one in state.values()])
+
+
+def loaded(text: str) -> dict[str, ParameterState]:
+    """Parameters from their text; none from none."""
+    return {one.name: one for one in map(ParameterState._make, json.loads(text or "[]"))}
+
+
+def _turned(known: ParameterState, event: Event) -> ParameterState:
+    about = DEFINITIONS[known.name]
+    if event.event == OBSERVED and event.value is not None:
+        weight = 1.0 if event.weight is None else event.weight
+        fits = 0 <= event.value <= 1 and 0 <= weight <= HEAVIEST
+        return known.update(event.value, weight, event.at) if fits else known
+    if event.event == BOUNDS:
+        low = about.low if event.value is None else max(event.value, about.low)
+        high = about.high if event.weight is None else min(event.weight, about.high)
+        return known._replace(low=low, high=high, updated_at=event.at) if low <= high else known
+    if event.event == RESET:
+        fresh = initial(known.name, event.value)._replace(updated_at=event.at)
+        return fresh if event.value is None else fresh._replace(low=known.low, high=known.high)
+    return known
+
+
+def learned(outcome: str, edge: Mapping[str, float]) -> list[Event]:
+    """What an outcome of a lesson says about the parameters at whose edge it was; their positions are in `edge`."""
+    worth = WORTH[outcome]
+    said = []
+    for name, position in edge.items():
+        if name in DEFINITIONS and 0 <= position <= 1:
+            reach = min(position, 1 - position, REACH) * (1 if (worth > 0) == DEFINITIONS[name].opens else -1)
+            said.append(Event("", "", OBSERVED, name, value=round(position + reach, 6), weight=abs(worth)))
+    return said
+
+
+def curiosity(known: int) -> float:
+    """How much there is to learn from one more trial after so many: 1 before the first, then less and less."""
+    return 1.0 / (1.0 + sqrt(known))

@@ -1,0 +1,228 @@
+"""Jobs that read: one entry, lists and counts, what is linked, and the history of a file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ai_lessons.errors import NotFound, UsageError
+from ai_lessons.index.catalog_reading import Filter
+from ai_lessons.knowledge import relations
+from ai_lessons.knowledge.entries import UNVERSIONED, Kind, Status
+from ai_lessons.knowledge.texts import may_have_headings, texts_of
+from ai_lessons.library.answers import Count, Listing, Related, Revision, Section, Shown
+from ai_lessons.library.relating import superseded
+from ai_lessons.repository.store import blob_id
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from ai_lessons.index.catalog_reading import Location, Tally
+    from ai_lessons.knowledge.entries import Light
+    from ai_lessons.knowledge.passages import TextSection as Cut
+    from ai_lessons.library.answers import Approval
+    from ai_lessons.library.multi_repository import Reader
+    from ai_lessons.library.opened import Library
+    from ai_lessons.library.session import Parts
+
+
+def show(library: Library, ref: str, *, section: int | None = None, heading: str | None = None) -> Shown:
+    """One entry whole, or one section of it by number (from 1) or heading (first that holds the words).
+
+    Raises:
+        NotFound: no such entry or section; AmbiguousName: several entries answer to `ref`.
+    """
+    parts = library.holding(ref)
+    light = parts.resolve(ref)
+    entry = contents_of(parts, light)
+    text = entry.body if light.kind is not Kind.SCRIPT else entry.body or entry.code
+    found, lines = _sections(text)
+    chosen = None
+    if section is not None or heading is not None:
+        chosen = _choose(found, section, heading, light.title)
+        text = "".join(lines[chosen.start - 1 : chosen.end])
+    return Shown(
+        entry=light,
+        body=text,
+        raw=entry.raw,
+        frontmatter=entry.fields,
+        code=entry.code,
+        related=_neighbours(library.reading.catalog, light.id, 1),
+        sections=tuple(Section(s.number, s.heading, s.level, s.end - s.start + 1) for s in found),
+        section=chosen.number if chosen else None,
+        notes=parts.rules.notes if light.kind is Kind.RULE else (),
+        approval=_approval(parts, light),
+        usage=parts.usages.of(light) if light.kind is Kind.LESSON else None,
+    )
+
+
+def list_entries(
+    library: Library,
+    *,
+    kinds: Collection[Kind] = (),
+    project: str | None = None,
+    tag: str | None = None,
+    versions: Sequence[str] = (),
+    status: str | None = "active",
+    sort: str = "newest",
+    limit: int | None = None,
+) -> Listing:
+    """Entries that pass the filters. `sort` newest, title, path or created.
+
+    `status` None means every status, and what is superseded, which active entries leave out.
+    """
+    catalog = library.reading.current()
+    wanted = Filter(
+        kinds=frozenset(kinds),
+        project=project,
+        tags=(tag,) if tag else (),
+        versions=tuple(versions),
+        status=_status(status),
+        sort=sort,
+        limit=limit,
+        without=superseded(library.reading) if status == Status.ACTIVE else frozenset(),
+    )
+    entries = tuple(catalog.select(wanted))
+    total = len(entries) if limit is None else catalog.count(wanted)
+    return Listing(entries, total, tuple(library.reading.notes()))
+
+
+def tags(library: Library) -> tuple[Count, ...]:
+    """Every tag with its entries counted, most used first."""
+    return _counts(library.reading.current().tags())
+
+
+def versions(library: Library) -> tuple[Count, ...]:
+    """Every version, `unversioned` included, with its docs and scripts counted."""
+    catalog = library.reading.current()
+    resources = catalog.select(Filter(kinds=frozenset(kind for kind in Kind if kind.is_resource)))
+    plain = Counter(light.kind.value for light in resources if not light.versions)
+    rest = (Count(UNVERSIONED, plain.total(), dict(plain)),) if plain else ()
+    return tuple(sorted((*_counts(catalog.versions()), *rest), key=lambda count: (-count.total, count.name)))
+
+
+def projects(library: Library) -> tuple[Count, ...]:
+    """Every project with its entries counted."""
+    return _counts(library.reading.current().projects())
+
+
+def related(library: Library, ref: str, depth: int = 1) -> tuple[Related, ...]:
+    """Entries reached over links within `depth` steps, either way, nearest first; each once."""
+    catalog = library.reading.current()
+    return _neighbours(catalog, library.reading.resolve(ref).id, depth)
+
+
+def log(library: Library, ref: str) -> tuple[Revision, ...]:
+    """The commits that touched the entry's file, newest first, followed through renames."""
+    parts = library.holding(ref)
+    found = parts.history.log(_file(parts, ref))
+    return tuple(Revision(r.commit, r.author, r.when, r.subject, r.path, dict(r.trailers)) for r in found)
+
+
+def diff(library: Library, ref: str, rev: str | None = None) -> str:
+    """Unified diff of the entry: the file on disk against its last commit, or against `rev`."""
+    parts = library.holding(ref)
+    path, store = _file(parts, ref), parts.store
+    if rev is None and store.head().commit is None:
+        from ai_lessons.repository.history import unified
+
+        return unified(path, None, store.read(path))
+    return parts.history.diff(path, rev or "HEAD")
+
+
+def complete(library: Library, prefix: str, what: str) -> Sequence[tuple[str, str]]:
+    """Completions of `prefix` with a word of help each; `what` is id, project, tag or version."""
+    return library.reading.current().complete(what, prefix)
+
+
+def _approval(parts: Parts, light: Light) -> Approval | None:
+    if light.kind is not Kind.RULE:
+        return None
+    from ai_lessons.library.provenance import approval_of
+
+    return approval_of(parts, light)
+
+
+def _file(parts: Parts, ref: str) -> str:
+    place = parts.catalog.locate(parts.resolve(ref).id)
+    return place.path if place.hash is not None else place.side_path or place.path
+
+
+def _sections(text: str) -> tuple[tuple[Cut, ...], Sequence[str]]:
+    """The sections of a text, and its lines."""
+    if not may_have_headings(text):
+        return (), ()
+    from ai_lessons.knowledge.passages import lines_of, sections
+
+    return sections(text), lines_of(text)
+
+
+def _status(name: str | None) -> Status | None:
+    if name is not None and name not in set(Status):
+        raise UsageError(f"no status {name!r}", hint="one of: " + ", ".join(Status))
+    return Status(name) if name is not None else None
+
+
+def _choose(found: Sequence[Cut], number: int | None, heading: str | None, title: str) -> Cut:
+    """The section of that number, or the first whose heading is, else holds, the words."""
+    if number is not None:
+        fitting = [cut for cut in found if cut.number == number]
+    else:
+        words = (heading or "").casefold().strip()
+        fitting = sorted(
+            (cut for cut in found if words in cut.heading.casefold()), key=lambda c: c.heading.casefold() != words
+        )
+    if fitting:
+        return fitting[0]
+    known = ", ".join(f"{cut.number} {cut.heading}" for cut in found[:12])
+    raise NotFound(
+        f"section of {title!r}", str(number if number is not None else heading),
+        hint=f"it has: {known}" if known else "it has no headings: show it whole",
+    )  # fmt: skip
+
+
+def _counts(tallies: Sequence[Tally]) -> tuple[Count, ...]:
+    return tuple(Count(tally.name, tally.total, tally.by_kind) for tally in tallies)
+
+
+def _neighbours(catalog: Reader, start: str, depth: int) -> tuple[Related, ...]:
+    edges = catalog.edges(None if depth > 1 else start)
+    reached = relations.reach(edges, start, depth)
+    lights = catalog.many(step.target for step in reached)
+    return tuple(
+        Related(lights.get(step.target), step.target, step.relation, step.outgoing, step.weight, step.depth)
+        for step in reached
+    )
+
+
+class Contents(NamedTuple):
+    """An entry in full. `raw` is the text of the file with its frontmatter, or of the only file."""
+
+    fields: Mapping[str, Any]
+    body: str
+    code: str
+    raw: str
+
+
+def contents_of(parts: Parts, light: Light) -> Contents:
+    """The entry as its files are on disk; a rule as it is in force, whatever the file at its path holds.
+
+    Raises:
+        NotFound: its file is gone since the catalog looked. InvalidEntry: it cannot be read any more.
+    """
+    place = parts.catalog.locate(light.id)
+    if place.approved and place.hash:
+        data, side = parts.rules.text(light.id, place.hash), None
+    else:
+        data = b"" if place.hash is None else parts.store.read(place.path)
+        side = parts.store.read(place.side_path) if place.side_path else None
+    texts = texts_of(place.path, data, side, script=light.kind is Kind.SCRIPT)
+    own = data if side is None else side
+    return Contents(_fields(parts, place, data, side), texts.body, texts.code, own.decode("utf-8", "replace"))
+
+
+def _fields(parts: Parts, place: Location, data: bytes, side: bytes | None) -> Mapping[str, Any]:
+    """From the catalog; parsed if a file was changed in the moment since it looked."""
+    if (place.hash is None or blob_id(data) == place.hash) and (side is None or blob_id(side) == place.side_hash):
+        return parts.catalog.fields(place.id)
+    return parts.parsed(place.path, data, side).fields

@@ -1,0 +1,363 @@
+"""Adding lessons, changing and removing entries, links. Each job is one commit, made or waiting when it returns."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+from ai_lessons.errors import NotFound, Refused, UsageError
+from ai_lessons.knowledge import drafts, layout, markdown, origins
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Kind, Pattern, Relation
+from ai_lessons.learning.events import CONTRADICTED, OBSERVED, OUTCOMES, Event
+from ai_lessons.learning.fold import ABLATION, ASSESSMENT, NOTHING, curiosity, learned
+from ai_lessons.library import importing, statements
+from ai_lessons.library.checking import checked, project_name
+from ai_lessons.library.relating import opposites, refuse_circle, refuse_wrong_kinds
+from ai_lessons.library.reports import Feedback
+from ai_lessons.library.rules import suggesting
+from ai_lessons.library.secrets import secret_scan
+from ai_lessons.repository.store import Applied, Change, blob_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from ai_lessons.index.catalog import Catalog
+    from ai_lessons.knowledge.entries import Entry, Light
+    from ai_lessons.library.opened import Library
+    from ai_lessons.library.reports import LessonDraft, Written
+    from ai_lessons.library.session import Parts
+
+_NOT_FIELDS = {"links", "content", "project", "allow_secrets"}
+
+
+def add_lesson(library: Library, draft: LessonDraft) -> Written:
+    """A new lesson.
+
+    Raises:
+        InvalidEntry: it breaks the format (every problem is named); NotFound: a linked entry does not exist.
+    """
+    parts = library.primary
+    if not draft.title.strip():
+        raise UsageError("the lesson has no title", hint="say in one line what was observed: --title …")
+    created = parts.options.now()
+    entry_id = drafts.new_id(created)
+    links = _links(library, draft.links)
+    said = {name: value for name, value in asdict(draft).items() if name not in _NOT_FIELDS}
+    if parts.options.agent:
+        said["origin"] = statements.AI  # whoever it says that it speaks for
+    fields = drafts.lesson_fields(entry_id, drafts.stamp(created), links=links, **said)
+    fields |= secret_scan.fields(draft.allow_secrets)
+    project = project_name(draft.project) if draft.project else GLOBAL_PROJECT
+    path = layout.lesson_path(project, draft.title, entry_id, drafts.stamp(created))
+    done = _new(library, path, fields, drafts.body_of(draft.content), f"Add lesson: {draft.title}")
+    action = draft.do or draft.dont
+    if not (draft.when and action and draft.because):
+        return done
+    parts.current()
+    pattern = Pattern(draft.when, action, draft.because, negative=draft.dont is not None)
+    return replace(done, notes=(*done.notes, *opposites(parts, done.id, pattern)))
+
+
+def _links(library: Library, wanted: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    if not wanted:
+        return []
+    library.reading.current()
+    found = drafts.resolved(wanted, library.reading.resolve)
+    refuse_wrong_kinds(library.reading, Kind.LESSON, found)
+    return found
+
+
+def _new(library: Library, path: str, fields: Mapping[str, Any], body: str, subject: str) -> Written:
+    data = markdown.render(fields, body).encode()
+    entry = checked(path, data)
+    parts = library.primary
+    applied = parts.write(subject, [Change(path, data, expect=None)], [("Entry", entry.id)])
+    if entry.fields.get("from") == statements.USER:
+        statements.remember(parts, statements.USER, entry)
+    return parts.written_one(entry, applied)
+
+
+def update(
+    library: Library,
+    ref: str,
+    *,
+    title: str | None = None,
+    tags: Sequence[str] | None = None,
+    add_tags: Sequence[str] = (),
+    remove_tags: Sequence[str] = (),
+    versions: Sequence[str] | None = None,
+    project: str | None = None,
+    confidence: str | None = None,
+    source: str | None = None,
+    category: str | None = None,
+    status: str | None = None,
+    contexts: Sequence[str] | None = None,
+    applies_to: Sequence[str] | None = None,
+    content: str | None = None,
+    allow_secrets: Sequence[tuple[str, str]] = (),
+    only_resources: bool = False,
+) -> Written:
+    """Change what is given and nothing else; None leaves a key alone, an empty list removes it.
+
+    New versions or another project move the file; its id stays.
+
+    Raises:
+        UsageError: nothing is given, or with `only_resources` it is a lesson or a rule.
+    """
+    parts = library.writing(ref)
+    light = parts.resolve(ref)
+    if only_resources:
+        _refuse_others(light, "update")
+    new_tags = None
+    if tags is not None or add_tags or remove_tags:
+        kept = set(light.tags if tags is None else tags) | set(add_tags)
+        new_tags = sorted(kept - set(remove_tags))
+    plain = [v for v in versions if v != UNVERSIONED] if versions is not None else None
+    scalars = {
+        "title": title, "confidence": confidence, "source": source, "category": category, "status": status,
+    }  # fmt: skip
+    lists = {"tags": new_tags, "versions": plain, "contexts": contexts, "applies_to": applies_to}
+    changes: dict[str, Any] = {key: value for key, value in scalars.items() if value is not None}
+    changes |= {k: list(v) if v else markdown.REMOVE for k, v in lists.items() if v is not None}
+    changes |= secret_scan.fields(allow_secrets, there=parts.catalog.fields(light.id))
+    if not changes and project is None and content is None:
+        raise UsageError("nothing to change", hint="give at least one of --title, --tags, --version, …")
+    subject = f"Update {light.kind}: {title or light.title}"
+    done = change(parts, light, changes, subject, content=content, project=project, versions=plain)
+    parts.usages.note_status(light, status)
+    return done
+
+
+def edit(library: Library, ref: str, editor: Callable[[str, str], str | None]) -> Written | None:
+    """Let `editor(text, suffix)` change the file's text; None if it gave up or changed nothing.
+
+    An invalid result is not written.
+
+    Raises:
+        InvalidEntry: what came back breaks the format. Conflict: the file changed meanwhile.
+    """
+    parts = library.writing(ref)
+    light = parts.resolve(ref)
+    entry, text = parts.load(light.id)
+    start = text or markdown.render(drafts.identity(entry), "")
+    new_text = editor(start, ".md")
+    if new_text is None or new_text == start:
+        return None
+    return rewrite(parts, entry, text, new_text, entry.path, f"Edit {light.kind}: {light.title}")
+
+
+def keep(library: Library, ref: str) -> Written:
+    """Write down that an entry was looked at today and holds: `validating.review` leaves it alone for half a year.
+
+    Of a rule it is a proposal, as every edit of one.
+    """
+    parts = library.writing(ref)
+    light = parts.resolve(ref)
+    today = drafts.stamp(parts.options.now())[:10]
+    return change(parts, light, {"reviewed": today}, f"Keep {light.kind}: {light.title}")
+
+
+def delete(library: Library, refs: Sequence[str], *, only_resources: bool = False) -> tuple[Written, ...]:
+    """Remove entries, all in one commit. Git keeps their history, edits that were in no commit included.
+
+    The removal of a rule is a proposal.
+
+    Raises:
+        UsageError: with `only_resources` one of them is a lesson or a rule; then nothing is removed.
+    """
+    if not refs:
+        raise NotFound("entry", "", hint="name at least one")
+    if only_resources:
+        library.reading.current()
+        for ref in refs:
+            _refuse_others(library.reading.resolve(ref), "delete")
+    places = _by_place(library, refs)  # all are resolved before the first is deleted
+    return tuple(one for parts, own in places for one in remove(parts, own))
+
+
+def link(library: Library, a: str, b: str, relation: str, weight: float | None = None) -> Written:
+    """Write an edge from `a` to `b` into `a`. The same edge again only changes its weight.
+
+    A symmetric relation that `b` states already is the same edge.
+
+    Raises:
+        UsageError: no such relation, one that does not join these kinds, or both are the same entry. Conflict: it
+        would close a circle of a relation that makes no sense in one.
+    """
+    if relation not in set(Relation):
+        raise UsageError(f"no relation {relation!r}", hint="one of: " + ", ".join(Relation))
+    start, end = _pair(library, a, b)
+    refuse_wrong_kinds(library.reading, start.kind, [(relation, end.id)])
+    refuse_circle(library.reading, start, relation, end)
+    if Relation(relation).symmetric and _says(library, end, relation, start):
+        start, end = end, start
+    entry, _ = library.reading.load(start.id)
+    kept = [x for x in entry.links if (x.relation, x.target) != (relation, end.id)]
+    links = drafts.link_items(kept, add=(relation, end.id, weight))
+    subject = f"Link: {start.title} {relation} {end.title}"
+    parts = library.writing(start.id)
+    done = change(parts, start, {"links": links}, subject)
+    if relation in statements.SILENCING:
+        statements.remember_link(parts, start.id, end.id)
+    return done
+
+
+def _says(library: Library, here: Light, relation: str, there: Light) -> bool:
+    entry, _ = library.reading.load(here.id)
+    return any((x.relation, x.target) == (relation, there.id) for x in entry.links)
+
+
+def unlink(library: Library, a: str, b: str, relation: str | None = None) -> Written:
+    """Take the edges between two entries away (of one relation, or all), in whichever of the two they stand.
+
+    Raises:
+        NotFound: there is none.
+    """
+    start, end = _pair(library, a, b)
+    for here, there in ((start, end), (end, start)):
+        entry, _ = library.reading.load(here.id)
+        edges = entry.links
+        kept = [x for x in edges if x.target != there.id or relation not in {None, x.relation}]
+        if len(kept) != len(edges):
+            links = drafts.link_items(kept) or markdown.REMOVE
+            subject = f"Unlink: {here.title} and {there.title}"
+            return change(library.writing(here.id), here, {"links": links}, subject)
+    raise NotFound(f"link between {start.handle} and", end.handle, hint=f"ai-lessons recall related {start.handle}")
+
+
+def _by_place(library: Library, refs: Sequence[str]) -> list[tuple[Parts, list[str]]]:
+    """The repositories in which these entries lie, each with its own; without any the one that is written to."""
+    found: dict[int, tuple[Parts, list[str]]] = {}
+    for ref in refs:
+        parts = library.writing(ref)
+        found.setdefault(id(parts), (parts, []))[1].append(ref)
+    return list(found.values()) or [(library.primary, [])]
+
+
+def _pair(library: Library, a: str, b: str) -> tuple[Light, Light]:
+    reading = library.reading
+    reading.current()
+    start, end = reading.resolve(a), reading.resolve(b)
+    if start.id == end.id:
+        raise UsageError("an entry cannot be linked to itself")
+    return start, end
+
+
+def _refuse_others(light: Light, job: str) -> None:
+    """Refuse what is neither a doc nor a script."""
+    if not light.kind.is_resource:
+        hint = f"ai-lessons contribute {job} {light.handle}"
+        raise UsageError(f"{light.handle} is a {light.kind}, neither a doc nor a script", hint=hint)
+
+
+def change(
+    parts: Parts,
+    light: Light,
+    changes: Mapping[str, Any],
+    subject: str,
+    *,
+    content: str | None = None,
+    project: str | None = None,
+    versions: Sequence[str] | None = None,
+) -> Written:
+    """Change keys of the frontmatter, the body (None: as it is), project or versions, which move the file."""
+    entry, text = parts.load(light.id)
+    identity: dict[str, Any] = drafts.identity(entry) if entry.derived else {}
+    if "source" in changes:
+        changes = {**changes, "source": origins.with_word(entry.fields.get("source"), changes["source"])}
+    body = None if content is None else drafts.body_of(content)
+    if body is not None and text:
+        parts.keep_edits([entry.file])
+    new_text = markdown.edit(text, {**identity, **changes}, body)
+    moved = layout.relocated(entry.path, project_name(project) if project else None, versions)
+    return rewrite(parts, entry, text, new_text, moved, subject)
+
+
+def rewrite(parts: Parts, entry: Entry, text: str, new_text: str, path: str, subject: str) -> Written:
+    """Put the new text of an entry's frontmatter file in place, under another path if it moves.
+
+    Of a rule a proposal is made: what is in force changes only by a person's hand.
+    """
+    if entry.kind is Kind.RULE:
+        if new_text == text and path == entry.path:
+            return parts.written_one(entry, Applied(None), ("nothing changed",))
+        return suggesting.propose_text(parts, entry, path, new_text)
+    is_script = entry.kind is Kind.SCRIPT
+    old_file, new_file = entry.file, layout.side_of(path) if is_script else path
+    code = parts.store.read(entry.path) if is_script and entry.code else b""
+    data = new_text.encode()
+    written = checked(path, code if is_script else data, data if is_script else None, was=entry)
+    refuse_wrong_kinds(parts, written.kind, (link[:2] for link in written.links if link not in entry.links))
+    has_file = bool(text) or not is_script
+    expect = blob_id(text.encode()) if has_file else None  # of what was read, not of what is there by now
+    changes = []
+    if new_file != old_file:
+        changes.append(Change(new_file, data, expect=None))
+        if has_file:
+            changes.append(Change(old_file, None, expect=expect))
+        if is_script and entry.code:
+            changes.append(Change(path, code, executable=parts.executable(entry.path), expect=None))
+            changes.append(Change(entry.path, None, expect=blob_id(code)))
+    elif new_text != text:
+        changes.append(Change(new_file, data, expect=expect))
+    applied = parts.write(subject, changes, [("Entry", written.id)])
+    return parts.written_one(written, applied, () if changes else ("nothing changed",))
+
+
+def remove(parts: Parts, refs: Sequence[str]) -> tuple[Written, ...]:
+    """Remove entries in one commit; the removal of a rule is a proposal."""
+    catalog = parts.current()
+    every = list({light.id: light for light in map(parts.resolve, refs)}.values())
+    lights = [light for light in every if light.kind is not Kind.RULE]
+    rules = tuple(_removal(parts, light) for light in every if light.kind is Kind.RULE)
+    return (*rules, *(_delete(parts, catalog, lights) if lights else ()))
+
+
+def _removal(parts: Parts, rule: Light) -> Written:
+    return suggesting.told(suggesting.removal(parts, rule.id))
+
+
+def _delete(parts: Parts, catalog: Catalog, lights: Sequence[Light]) -> tuple[Written, ...]:
+    files = [
+        path
+        for place in catalog.locations([light.id for light in lights])
+        for path, there in ((place.path, place.hash), (place.side_path, place.side_hash))
+        if path and there
+    ]
+    what = f"{lights[0].kind}: {lights[0].title}" if len(lights) == 1 else f"{len(lights)} entries"
+    trailers = [("Entry", light.id) for light in lights]
+    files = list(dict.fromkeys(files))
+    parts.keep_edits(files)
+    applied = parts.write(f"Delete {what}", [Change(path, None) for path in files], trailers)
+    return importing.told(lights, applied)
+
+
+def feedback(library: Library, ref: str, outcome: str, note: str = "") -> Feedback:
+    """Say that an entry was helpful, ignored or contradicted; its confidence moves by that. One event, no commit.
+
+    Raises:
+        UsageError: another word. NotFound, AmbiguousName: not one entry. Refused: events are not recorded here.
+    """
+    if outcome not in OUTCOMES:
+        raise UsageError(f"no outcome {outcome!r}", hint="one of: " + ", ".join(OUTCOMES))
+    parts = library.holding(ref)
+    parts.refuse_other_formats()
+    parts.current()
+    light = parts.resolve(ref)
+    if not parts.usages.recording:
+        raise Refused("this repository records no events", hint="record them: ai-lessons admin config set events true")
+    usages = parts.usages
+    if outcome == CONTRADICTED and parts.options.agent and light.details.get("firm"):
+        statements.ask(parts, light, f"says that it is contradicted{f': {note}' if note else ''}")
+        kept = f"{light.handle} is firm: a person stated it, so this is kept as a question: ai-lessons admin review"
+        return Feedback(light, outcome, usages.of(light), (kept,))
+    before = usages.tallies([light.id]).get(light.id, NOTHING)
+    said = [Event("", "", outcome, light.id, note=note), *learned(outcome, usages.edge_of(light.id))]
+    if parts.options.session and light.kind is Kind.LESSON:
+        # where there are sessions, how much is left to learn says how often to ask, and how often to leave out
+        said += [
+            Event("", "", OBSERVED, ASSESSMENT, value=round(curiosity(before.outcomes), 6), weight=1.0),
+            Event("", "", OBSERVED, ABLATION, value=round(curiosity(before.left_out), 6), weight=1.0),
+        ]
+    usages.record(said)
+    return Feedback(light, outcome, usages.of(light))

@@ -1,0 +1,256 @@
+"""Adding a lesson from its pattern, and changing what is stated about one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Problem, Refused, UsageError
+from ai_lessons.index.catalog_reading import Filter
+from ai_lessons.knowledge import drafts, markdown
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Status
+from ai_lessons.knowledge.layout import check_path
+from ai_lessons.knowledge.patterns import title_of
+from ai_lessons.library import statements
+from ai_lessons.library.checking import checked, project_name
+from ai_lessons.library.editing import add_lesson
+from ai_lessons.library.lessons import LessonChange, is_firm, lesson, place_of
+from ai_lessons.library.reports import LessonDraft, Written
+from ai_lessons.library.secrets import secret_scan
+from ai_lessons.repository.files import read_file, translated, write_file
+from ai_lessons.repository.locks import held
+from ai_lessons.repository.store import Change, blob_id
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from ai_lessons.knowledge.entries import Light, Pattern
+    from ai_lessons.library.lessons import Targets
+    from ai_lessons.library.opened import Library
+    from ai_lessons.library.session import Parts
+
+CONFIDENCE = {"ai": "medium", "user": "high"}
+"""How sure a lesson is taken to be by who states it."""
+
+
+def add(library: Library, pattern: Pattern, *, scope: str = "", by: str = "ai") -> LessonChange:
+    """A new lesson; `change` says what became of it.
+
+    The same pattern in the same scope is not written twice (unchanged); a person who states what an agent has
+    drafted makes it firm (confirmed).
+
+    Raises:
+        UsageError: the scope cannot be a folder. InvalidEntry: the pattern breaks the format.
+    """
+    parts = library.primary
+    by = "ai" if parts.options.agent else by
+    project = project_name(scope) if scope else GLOBAL_PROJECT
+    same = _same(parts, pattern, project)
+    active = [one for one in same if one.details.get("status") == Status.ACTIVE]
+    if active and (by != "user" or any(map(is_firm, active))):
+        return _told(_unchanged(active[0]), "unchanged", by)
+    if active:
+        return _confirm(parts, active[0])
+    draft = LessonDraft(
+        title_of(pattern),
+        project=project,
+        confidence=CONFIDENCE[by],
+        origin=by,
+        when=pattern.when,
+        do=None if pattern.negative else pattern.action,
+        dont=pattern.action if pattern.negative else None,
+        because=pattern.because,
+    )
+    done = add_lesson(library, draft)
+    return _told(replace(done, notes=(*done.notes, *(_history(parts, one) for one in same))), "added", by)
+
+
+def _confirm(parts: Parts, light: Light) -> LessonChange:
+    """A person states what is written already, whoever wrote it: it is firm here from now on."""
+    entry = parts.load(light.id)[0]
+    changes = {"from": statements.USER, "confidence": CONFIDENCE["user"]}
+    statements.confirm(parts, entry._replace(fields={**entry.fields, **changes}))
+    return change(parts, light, changes, "confirmed", f"Confirm lesson: {light.title}")._replace(change="confirmed")
+
+
+def _same(parts: Parts, pattern: Pattern, project: str) -> list[Light]:
+    """Lessons of the project, whatever became of them, that say exactly this."""
+    wanted = Filter(kinds=frozenset({Kind.LESSON}), project=project, status=None)
+    return [one for one in parts.current().select(wanted) if one.details.get("pattern") == str(pattern)]
+
+
+def _history(parts: Parts, light: Light) -> str:
+    """What an author should know of the same lesson that is not active any more."""
+    fields = parts.catalog.fields(light.id)
+    if light.details.get("status") == Status.WRONG:
+        reason = f": {fields['reason']}" if fields.get("reason") else ""
+        return f"{light.handle} says the same and was marked wrong{reason}"
+    return f"{light.handle} says the same and was promoted to {', '.join(promoted_to(fields)) or 'another place'}"
+
+
+def wrong(library: Library, ref: str, reason: str = "", *, by: str = "ai") -> LessonChange:
+    """Mark a lesson as wrong: it leaves all results, its file and history stay. Again only changes the reason.
+
+    Raises:
+        Refused: an agent calls, and a person stated it. NotFound; UsageError: it is not a lesson.
+    """
+    parts = place_of(library.writing, ref)
+    light = lesson(parts, ref)
+    settled = light.details.get("status") == Status.WRONG and not reason.strip()
+    if is_firm(light) and (by != "user" or parts.options.agent) and not settled:
+        why = f" ({' '.join(reason.split())})" if reason.strip() else ""
+        statements.refuse(parts, light, f"mark it wrong{why}", f"lesson wrong {light.handle} --from user")
+    reason = " ".join(reason.split())
+    changes: dict[str, Any] = {"status": Status.WRONG.value} | ({"reason": reason} if reason else {})
+    left = promoted_to(parts.catalog.fields(light.id))
+    notes = [f"it still stands in {name}: take it out there by hand" for name in left]
+    done = change(parts, light, changes, "wrong", f"Mark lesson wrong: {light.title}", notes=notes)
+    parts.usages.note_status(light, Status.WRONG.value)
+    return done
+
+
+def promoted_to(fields: Mapping[str, Any]) -> list[str]:
+    """The targets that a lesson was promoted to, as its frontmatter names them."""
+    stated = fields.get("promoted_to")
+    return [str(one) for one in (stated if isinstance(stated, list) else [stated]) if one]
+
+
+def change(
+    parts: Parts, light: Light, changes: Mapping[str, Any], what: str, subject: str, *, notes: Sequence[str] = ()
+) -> LessonChange:
+    """Change keys of a lesson's frontmatter, in one commit, and nothing else of its file.
+
+    Raises:
+        InvalidEntry: the file breaks the format. Conflict: it changed meanwhile.
+    """
+    entry, text = parts.load(light.id)
+    identity = drafts.identity(entry) if entry.derived else {}
+    new = markdown.edit(text, {**identity, **changes})
+    if new == text:
+        return _told(_unchanged(light, notes), "unchanged", str(light.details.get("from") or ""))
+    written = checked(entry.path, new.encode(), was=entry)
+    edit = Change(entry.path, new.encode(), expect=blob_id(text.encode()))
+    applied = parts.write(subject, [edit], [("Entry", written.id)])
+    return _told(parts.written_one(written, applied, notes), what, str(written.fields.get("from") or ""))
+
+
+def _unchanged(light: Light, notes: Sequence[str] = ()) -> Written:
+    return Written(light.id, light.handle, light.kind, light.title, light.path, None, tuple(notes), light.tier)
+
+
+def _told(one: Written, what: str, origin: str) -> LessonChange:
+    return LessonChange(one.id, one.handle, one.title, one.path, one.commit, what, origin, "", one.notes, one.tier)
+
+
+HEADING = "## Lessons"
+PATIENCE = 10.0
+"""Seconds to wait for another process that is writing into a target."""
+
+
+class PromotionTarget(NamedTuple):
+    """A file to append to, `path` below the folder `root`, beyond which nothing is written; `new` is how one begins."""
+
+    root: Path
+    path: str
+    new: str
+
+
+def target_of(to: str, targets: Targets) -> PromotionTarget:
+    """The file that `skill/NAME` or `tool/NAME` means.
+
+    Raises:
+        UsageError: neither of the two, or a name that is not one plain file name.
+    """
+    kind, _, name = to.partition("/")
+    if kind not in {"skill", "tool"} or not name:
+        raise UsageError(f"{to!r} is no target", hint="skill/NAME or tool/NAME, such as skill/config-edit")
+    try:
+        check_path(name)
+    except Refused as error:
+        fault = error.message.partition(": ")[2]
+    else:
+        fault = "it has a slash" if "/" in name else ""
+    if fault:
+        raise UsageError(f"{name!r} cannot be the name of a {kind}: {fault}", hint="one plain name, such as tmux")
+    if kind == "skill":
+        about = f"What was learned about {name}. Read it before working on that."  # agents find a skill by these keys
+        new = markdown.render({"name": name, "description": about}, f"\n# {name}\n")
+        return PromotionTarget(targets.skills, f"{name}/SKILL.md", new)
+    return PromotionTarget(targets.tools, f"{name}.md", f"# {name}\n")
+
+
+def promote_lesson(library: Library, ref: str, to: str, targets: Targets) -> LessonChange:
+    """Append a lesson to `skill/NAME` or `tool/NAME`, once, and mark it promoted. A file that is not there is made.
+
+    The target is written first: a lesson that is marked promoted stands there.
+
+    Raises:
+        UsageError: no such target, or not a lesson. Conflict: the lesson is marked wrong. Refused: a link is in
+        the way of the target. StorageFailed: it cannot be written.
+    """
+    parts = place_of(library.writing, ref)
+    target = target_of(to, targets)
+    file = target.root / target.path
+    light = lesson(parts, ref)
+    if light.details.get("status") == Status.WRONG:
+        raise Conflict(
+            f"{light.handle} is marked wrong, so it is not promoted",
+            hint=f"if it is right after all: ai-lessons contribute update {light.handle} --status active",
+        )
+    with held(parts.options.state_dir / "promote.lock", patience=PATIENCE) as mine:
+        if not mine:
+            raise Conflict(f"{file} is being written by another process", hint="try again in a moment")
+        _refuse_secrets(parts, light)
+        appended = _append(target, light)
+    stated = promoted_to(parts.catalog.fields(light.id))
+    names = [*stated, *([] if to in stated else [to])]
+    changes = {"status": Status.PROMOTED.value, "promoted_to": names[0] if len(names) == 1 else names}
+    done = change(parts, light, changes, "promoted", f"Promote lesson: {light.title}")
+    what = "promoted" if appended else done.change
+    return done._replace(change=what, target=str(file))
+
+
+def _refuse_secrets(parts: Parts, light: Light) -> None:
+    """What others read for ever is looked at again: the lesson may have been written by hand.
+
+    Raises:
+        InvalidEntry: the line holds a secret that the lesson does not allow.
+    """
+    problems = secret_scan.problems(parts.catalog.fields(light.id), [(light.path, addition("", light))])
+    if problems:
+        raise InvalidEntry(problems, hint="nothing was promoted")
+
+
+def _append(target: PromotionTarget, light: Light) -> bool:
+    """Put the lesson at the end of the target, once. Every byte that is there stays."""
+    with translated(str(target.root), writing=True):
+        target.root.mkdir(parents=True, exist_ok=True)
+    try:
+        old = read_file(target.root, target.path)[0]
+    except NotFound:
+        old = target.new.encode()
+    try:
+        text = old.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidEntry(
+            [Problem(str(target.root / target.path), "not UTF-8 text, so nothing is appended")]
+        ) from error
+    added = addition(text, light)
+    if added:
+        write_file(target.root, target.path, old + added.encode())
+    return bool(added)
+
+
+def addition(text: str, light: Light) -> str:
+    """What to append to a text so that it holds the lesson: nothing if it names the lesson's id already."""
+    if light.id in text:
+        return ""
+    newline = "\r\n" if text.partition("\n")[0].endswith("\r") else "\n"
+    headings = [row.rstrip() for row in text.split("\n") if row.startswith("#")]
+    rows = [] if headings[-1:] == [HEADING] else ["", HEADING, ""]
+    said = str(light.details.get("pattern") or light.title)
+    words = " ".join("".join(c if c.isprintable() else " " for c in said).split())
+    rows.append(f"- {words} <!-- lesson {light.id} -->")
+    end = "" if not text or text.endswith("\n") else newline
+    return end + "".join(row + newline for row in rows)

@@ -1,0 +1,175 @@
+"""Lessons as the program `lesson` reads them: found, listed, shown, and loaded at the start of a session.
+
+A lesson's scope is its project. The catalog alone is needed, because `load` runs whenever an agent begins.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ai_lessons.errors import NotFound, UsageError
+from ai_lessons.index.catalog_reading import Filter
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind, Status
+from ai_lessons.learning.choose import harmful
+from ai_lessons.library.answers import Listing
+from ai_lessons.library.browsing import contents_of
+from ai_lessons.library.relating import superseded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+    from pathlib import Path
+
+    from ai_lessons.knowledge.entries import Light, Pattern
+    from ai_lessons.library.opened import Library, Reading
+    from ai_lessons.library.session import Parts
+
+
+def lesson(parts: Parts, ref: str) -> Light:
+    """The lesson that is meant. The catalog is up to date.
+
+    Raises:
+        NotFound, AmbiguousName. UsageError: the entry is of another kind.
+    """
+    light = parts.resolve(ref)
+    if light.kind is not Kind.LESSON:
+        raise UsageError(
+            f"{light.handle} is a {light.kind}, not a lesson", hint=f"ai-lessons recall show {light.handle}"
+        )
+    return light
+
+
+def is_firm(light: Light) -> bool:
+    """Whether the user stated it in person, as far as this machine and git's history tell; see `statements`."""
+    return bool(light.details.get("firm"))
+
+
+def place_of(place: Callable[[str], Parts], ref: str) -> Parts:
+    """The repository of a lesson; where there is none, with a word on how to find it."""
+    try:
+        return place(ref)
+    except NotFound as error:
+        error.hint = error.hint or "`lesson list` names them, with --all also the wrong and the promoted"
+        raise
+
+
+class Targets(NamedTuple):
+    """The folders of this user that lessons are promoted into: `skills/NAME/SKILL.md` and `tools/NAME.md`."""
+
+    skills: Path
+    tools: Path
+
+
+class Loaded(NamedTuple):
+    """The active lessons of some scopes, for the start of a session: (scope, lessons), in the order to read them.
+
+    `total` is how many are active there; those beyond the limit of the call are left out of `groups`.
+    """
+
+    groups: tuple[tuple[str, tuple[Light, ...]], ...]
+    total: int
+    notes: tuple[str, ...] = ()
+
+
+class LessonShown(NamedTuple):
+    """One lesson in full. `pattern` is None where the lesson is free text."""
+
+    entry: Light
+    pattern: Pattern | None
+    fields: Mapping[str, Any]
+    body: str
+    notes: tuple[str, ...] = ()
+
+
+class LessonChange(NamedTuple):
+    """What became of one lesson: `change` is added, confirmed, wrong, promoted or unchanged.
+
+    `commit` is None where nothing was written or the write waits. `target` is the file that the lesson stands in now
+    besides its own, as an absolute path; `tier` is of which repository.
+    """
+
+    id: str
+    handle: str
+    title: str
+    path: str
+    commit: str | None
+    change: str
+    origin: str = ""
+    target: str = ""
+    notes: tuple[str, ...] = ()
+    tier: str = ""
+
+
+_LESSONS = frozenset({Kind.LESSON})
+
+
+def list_lessons(
+    library: Library, *, scope: str | None = None, origin: str | None = None, every: bool = False
+) -> Listing:
+    """Lessons, oldest first; the active ones, or with `every` also the wrong and the promoted."""
+    status = None if every else Status.ACTIVE
+    reading = library.reading
+    found = reading.current().select(Filter(kinds=_LESSONS, project=scope, status=status, sort="created"))
+    entries = tuple(one for one in found if origin in {None, one.details.get("from")})
+    return Listing(entries, len(entries), tuple(reading.notes()))
+
+
+def load(library: Library, scope: str | None = None, *, limit: int | None = None) -> Loaded:
+    """The active lessons that hold everywhere, then those of `scope`; in each the firm first, then the oldest.
+
+    Of more than `limit` the firm and the newest are taken. What something newer supersedes stays away, and what did
+    more harm than good, unless a person stated it.
+    """
+    reading = library.reading
+    catalog = reading.current()
+    left_out = _harmful(reading)
+    without = superseded(reading) | left_out
+    groups: dict[str, list[Light]] = {GLOBAL_PROJECT: [], scope or GLOBAL_PROJECT: []}
+    order = "created" if limit is None else "firm"
+    asked = [Filter(_LESSONS, project, sort=order, limit=limit, without=without) for project in groups]
+    found = [one for wanted in asked for one in catalog.select(wanted)]
+    total = len(found) if limit is None else sum(map(catalog.count, asked))
+    if limit is not None:
+        most = sorted(sorted(found, key=_newest, reverse=True), key=_later)[:limit]
+        found = sorted(most, key=_newest)
+    for one in sorted(found, key=_later):
+        groups[one.project].append(one)
+    filled = tuple((name, tuple(group)) for name, group in groups.items() if group)
+    return Loaded(filled, total, (*reading.notes(), *_told_of(catalog.many(left_out), groups)))
+
+
+def show(library: Library, ref: str) -> LessonShown:
+    """One lesson in full.
+
+    Raises:
+        NotFound: no such entry. UsageError: it is not a lesson.
+    """
+    parts = place_of(library.holding, ref)
+    light = lesson(parts, ref)
+    found = contents_of(parts, light)
+    entry = Entry(light.id, light.kind, light.title, light.path, light.project, fields=found.fields)
+    return LessonShown(light, entry.pattern, found.fields, found.body)
+
+
+def _harmful(reading: Reading) -> frozenset[str]:
+    had = reading.usages.tallies()
+    if not any(one.contradicted for one in had.values()):
+        return frozenset()
+    found = reading.catalog.many(entry for entry, one in had.items() if harmful(one))
+    return frozenset(entry for entry, light in found.items() if not is_firm(light))
+
+
+def _later(light: Light) -> bool:
+    """What agents drafted comes after what people stated; otherwise the order stays."""
+    return not is_firm(light)
+
+
+def _newest(light: Light) -> tuple[str, str]:
+    return str(light.details.get("created") or ""), light.id
+
+
+def _told_of(harmful: Mapping[str, Light], scopes: Collection[str]) -> list[str]:
+    """A note on the lessons of these scopes that were left out for the harm they did."""
+    handles = [light.handle for light in harmful.values() if light.project in scopes]
+    if not handles:
+        return []
+    return [f"left out, because contradicted more often than helpful: {', '.join(sorted(handles))}"]

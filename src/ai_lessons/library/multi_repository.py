@@ -1,0 +1,347 @@
+"""Several repositories read as one, nearest first: what jobs that read ask of `Parts`, answered from all of them.
+
+An id that two repositories have is the nearer one's. One thread at a time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, TypeAlias
+
+from ai_lessons.errors import AmbiguousName, NotFound
+from ai_lessons.index import blending
+from ai_lessons.index.catalog_reading import Sizes, Tally
+from ai_lessons.index.rows import Candidates, IndexRefresh, IndexStatus, PassageFilter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+
+    from ai_lessons.index.catalog import Catalog
+    from ai_lessons.index.catalog_reading import Filter, LinkRow
+    from ai_lessons.index.ranking import RawHit
+    from ai_lessons.knowledge.config import RepositoryConfig
+    from ai_lessons.knowledge.entries import Entry, Light
+    from ai_lessons.learning import fold
+    from ai_lessons.learning.events import Event
+    from ai_lessons.learning.fold import ParameterState
+    from ai_lessons.library.answers import Usage
+    from ai_lessons.library.session import Parts
+
+    Key = Callable[[Light], tuple[object, ...]]
+    Reader: TypeAlias = "Catalog | Catalogs"
+    """What a job that reads asks: one catalog, or several as one."""
+
+
+class Several:
+    """Opened repositories, `every` of them. `notes` are about tiers that could not be opened."""
+
+    def __init__(self, parts: Sequence[Parts], notes: Sequence[str] = ()) -> None:
+        self.every, self._notes = tuple(parts), tuple(notes)
+        self.options = parts[0].options
+        self.catalog = Catalogs([one.catalog for one in parts])
+        self.rules = SeveralRules(parts)
+        self.usages = SeveralUsages(parts, self.of)
+        self.indexing = SeveralIndexes(parts)
+        self._place = {one.options.tier: place for place, one in enumerate(parts)}
+
+    def current(self) -> Catalogs:
+        """The catalogs, brought up to date with the files on disk and the rules in force."""
+        for one in self.every:
+            one.current()
+        self.catalog = Catalogs([one.catalog for one in self.every])
+        return self.catalog
+
+    @property
+    def index(self) -> SeveralIndexes:
+        """The indexes themselves, as they were at the last refresh."""
+        return self.indexing
+
+    def notes(self) -> list[str]:
+        """What a reader should know; what is not of the nearest repository says which one it is of."""
+        told = [f"{one.options.tier}: {note}" for one in self.every[1:] for note in one.notes()]
+        return [*self._notes, *self.every[0].notes(), *told]
+
+    def config_notes(self) -> list[str]:
+        """What a reader should know about the settings of each."""
+        told = [f"{one.options.tier}: {note}" for one in self.every[1:] for note in one.config_notes()]
+        return [*self.every[0].config_notes(), *told]
+
+    @property
+    def reading_config(self) -> RepositoryConfig:
+        """The settings of the nearest, with the tag aliases of all."""
+        aliases: dict[str, str] = {}
+        for one in reversed(self.every):
+            aliases |= one.reading_config.tag_aliases
+        return replace(self.every[0].reading_config, tag_aliases=aliases)
+
+    def resolve(self, ref: str) -> Light:
+        """The entry that a handle, id, end of an id, or path names, in whichever repository. Call `current` first.
+
+        Raises:
+            NotFound, InvalidEntry: as `Parts.resolve`. AmbiguousName: also where two repositories know the name.
+        """
+        found: dict[str, Light] = {}
+        missing: list[NotFound] = []
+        for one in self.every:
+            try:
+                light = one.resolve(ref)
+            except AmbiguousName:
+                raise
+            except NotFound as error:
+                missing.append(error)
+            else:
+                found.setdefault(light.id, light)
+        if len(found) > 1:
+            raise AmbiguousName(ref, [f"{light.id} ({light.tier}: {light.title})" for light in found.values()])
+        if not found:
+            raise next((error for error in missing if error.hint), missing[0])
+        return next(iter(found.values()))
+
+    def of(self, entry_id: str) -> Parts:
+        """The repository that has the entry with this full id; of several the nearest, of none the first."""
+        return next((one for one in self.every if one.catalog.many([entry_id])), self.every[0])
+
+    def nearness(self, tier: str) -> int:
+        """How far a tier is from where one stands: 0 is the nearest."""
+        return self._place.get(tier, len(self._place))
+
+    def load(self, entry_id: str) -> tuple[Entry, str]:
+        """As `Parts.load`."""
+        return self.of(entry_id).load(entry_id)
+
+
+class SeveralRules:
+    """The rules in force of all, as far as reading asks for them together."""
+
+    def __init__(self, parts: Sequence[Parts]) -> None:
+        self._parts = parts
+
+    @property
+    def count(self) -> int:
+        """Their number."""
+        return sum(one.rules.count for one in self._parts)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know about the approval branches."""
+        return tuple(dict.fromkeys(note for one in self._parts for note in one.rules.notes))
+
+
+class SeveralIndexes:
+    """The search indexes of all, asked at the same time."""
+
+    def __init__(self, parts: Sequence[Parts]) -> None:
+        self._parts = parts
+
+    def refresh(self) -> IndexRefresh:
+        """Bring them up to date with their catalogs (refresh those first), as far as one search has time for it."""
+        done = [one.indexing.refresh() for one in self._parts]
+        return IndexRefresh(
+            missing=sum(one.missing for one in done),
+            rebuilt=next((one.rebuilt for one in done if one.rebuilt), ""),
+            notes=tuple(dict.fromkeys(note for one in done for note in one.notes)),
+        )
+
+    def candidates(self, text: str, wanted: PassageFilter, depth: int) -> Candidates:
+        """What the indexes find, in one list of each sort. Where their models differ, that of the nearest decides."""
+        begun = [one.indexing.begin(text, wanted, depth) for one in self._parts]
+        return self._together([finish() for finish in begun], depth)
+
+    def rules(self, text: str, depth: int) -> Candidates:
+        """What the indexes find among rules. Those without any are not asked."""
+        found = [one.indexing.rules(text, depth) if one.rules.count else Candidates() for one in self._parts]
+        return self._together(found, depth)
+
+    def _together(self, found: Sequence[Candidates], depth: int) -> Candidates:
+        model = next((one.model for one in found if one.model), "")
+        said = [one.note for one in found if one.note]
+        others = [
+            part.options.tier
+            for part, one in zip(self._parts, found, strict=True)
+            if one.vectors and one.model != model
+        ]
+        if others:
+            said.append(f"the vectors of {' and '.join(others)} are of another model: only their texts are searched")
+        taken = self._taken(found)
+        texts = [_without(one.text, ids) for one, ids in zip(found, taken, strict=True)]
+        vectors = [_without(one.vectors, ids) for one, ids in zip(found, taken, strict=True)]
+        sizes = [part.index.passages() for part in self._parts] if sum(map(bool, texts)) > 1 else [0] * len(texts)
+        return Candidates(
+            blending.blend(list(map(blending.Found, texts, sizes)), depth),
+            blending.nearest([hits for hits, one in zip(vectors, found, strict=True) if one.model == model], depth),
+            depth,
+            "; ".join(dict.fromkeys(said)),
+            model,
+        )
+
+    def _taken(self, found: Sequence[Candidates]) -> list[set[str]]:
+        """The entries of each that a nearer repository has, too."""
+        taken = []
+        for place, one in enumerate(found):
+            ids = {hit.entry_id for hits in (one.text, one.vectors) for hit in hits}
+            taken.append({known for part in self._parts[:place] for known in part.catalog.many(ids)} if ids else set())
+        return taken
+
+    def passages(self) -> int:
+        """How many passages there are."""
+        return sum(one.index.passages() for one in self._parts)
+
+    def status(self) -> IndexStatus:
+        """Their sizes together, as far as a search asks for them."""
+        every = [one.index.status() for one in self._parts]
+        return IndexStatus(passages=sum(one.passages for one in every), vectors=sum(one.vectors for one in every))
+
+
+def _without(hits: Sequence[RawHit], taken: set[str]) -> Sequence[RawHit]:
+    return [hit for hit in hits if hit.entry_id not in taken] if taken else hits
+
+
+class SeveralUsages:
+    """What jobs that read ask of one `Usages`; the methods are those of it. `of_id(id)` is whose entry it is."""
+
+    def __init__(self, parts: Sequence[Parts], of_id: Callable[[str], Parts]) -> None:
+        self._parts, self._of_id = tuple(parts), of_id
+
+    def tallies(self, entries: Iterable[str] | None = None) -> dict[str, fold.Tallies]:
+        """What happened to each of these entries, or to all, where each lies."""
+        wanted = None if entries is None else set(entries)
+        found: dict[str, fold.Tallies] = {}
+        for one in self._parts:
+            found = one.usages.tallies(wanted) | found
+        return found
+
+    def parameters(self) -> dict[str, ParameterState]:
+        """The parameters of the nearest repository: they belong to where one works."""
+        return self._parts[0].usages.parameters()
+
+    def of(self, light: Light) -> Usage:
+        """How one entry has done."""
+        return self.several([light])[light.id]
+
+    def several(self, lights: Sequence[Light]) -> dict[str, Usage]:
+        """How entries have done, by id."""
+        found: dict[str, Usage] = {}
+        for one in self._parts:
+            own = [light for light in lights if light.tier == one.options.tier]
+            found |= one.usages.several(own) if own else {}
+        return found
+
+    def standings(self, lights: Iterable[Light]) -> dict[str, float]:
+        """By how much what was learned moves each lesson in a search; lessons that it does not move are left out."""
+        every = list(lights)
+        found: dict[str, float] = {}
+        for one in self._parts:
+            found |= one.usages.standings([light for light in every if light.tier == one.options.tier])
+        return found
+
+    def record_if_possible(self, happened: Iterable[Event]) -> list[str]:
+        """Write each event down where its entry lies; notes where that could not be."""
+        by_place: dict[int, list[Event]] = {}
+        for event in happened:
+            by_place.setdefault(self._parts.index(self._of_id(event.entry)), []).append(event)
+        return [
+            note
+            for place, several in by_place.items()
+            for note in self._parts[place].usages.record_if_possible(several)
+        ]
+
+
+class Catalogs:
+    """What jobs that read ask of one `Catalog`; the methods are those of it.
+
+    For one job: links are remembered, because a search asks again and again for those of its few results.
+    """
+
+    def __init__(self, catalogs: Sequence[Catalog]) -> None:
+        self._all = tuple(catalogs)
+        self._edges: dict[str | None, list[LinkRow]] = {}
+
+    def many(self, ids: Iterable[str]) -> dict[str, Light]:
+        """The entries with these full ids; ids that do not exist are left out."""
+        wanted = set(ids)
+        found: dict[str, Light] = {}
+        for one in self._all:
+            found |= one.many(wanted - found.keys())
+        return found
+
+    def select(self, wanted: Filter) -> list[Light]:
+        """The entries that pass a filter, in its order over all."""
+        limit = None if wanted.limit is None else wanted.limit + wanted.offset
+        each = wanted._replace(limit=limit, offset=0)
+        found = _distinct(light for one in self._all for light in one.select(each))
+        for key, backward in reversed(_ORDERS[wanted.sort]):
+            found.sort(key=key, reverse=backward)
+        return found[wanted.offset : limit]
+
+    def count(self, wanted: Filter) -> int:
+        """How many entries pass a filter, whatever its limit and offset; one that two have is counted twice."""
+        return sum(one.count(wanted) for one in self._all)
+
+    def with_globs(self, kinds: Collection[str]) -> list[Light]:
+        """The active entries of these kinds that say what files they apply to."""
+        return _distinct(light for one in self._all for light in one.with_globs(kinds))
+
+    def edges(self, entry_id: str | None = None) -> list[LinkRow]:
+        """The links that start or end at an entry, or the whole graph, also from one repository to another."""
+        if entry_id not in self._edges:
+            self._edges[entry_id] = list(dict.fromkeys(edge for one in self._all for edge in one.edges(entry_id)))
+        return self._edges[entry_id]
+
+    def tags(self) -> list[Tally]:
+        """The tags of active entries, most used first."""
+        return _together(one.tags() for one in self._all)
+
+    def versions(self) -> list[Tally]:
+        """The versions of active entries, most used first."""
+        return _together(one.versions() for one in self._all)
+
+    def projects(self) -> list[Tally]:
+        """The projects of active entries, largest first."""
+        return _together(one.projects() for one in self._all)
+
+    def complete(self, what: str, prefix: str, limit: int = 50) -> list[tuple[str, str]]:
+        """Values of `what` that start with `prefix`, each with a word of help, those of nearer repositories first."""
+        found: dict[str, str] = {}
+        for one in self._all:
+            found = dict(one.complete(what, prefix, limit)) | found
+        return list(islice(found.items(), limit))
+
+    def sizes(self) -> Sizes:
+        """The entries of all, counted; nothing else is."""
+        return Sizes(sum((Counter(one.sizes().entries) for one in self._all), Counter()))
+
+
+def _created(light: Light) -> tuple[object, ...]:
+    return (str(light.details.get("created") or ""), light.id)
+
+
+def _firm(light: Light) -> tuple[object, ...]:
+    return (bool(light.details.get("firm")),)
+
+
+_ORDERS: Mapping[str, tuple[tuple[Key, bool], ...]] = {
+    "newest": ((_created, True),),
+    "created": ((_created, False),),
+    "title": ((lambda light: (light.title.lower(), light.id), False),),
+    "path": ((lambda light: (light.path, light.id), False),),
+    "firm": ((_firm, True), (_created, True)),
+}
+"""The orders of `catalog_reading`, each a list of (key, backward), the first key deciding."""
+
+
+def _distinct(lights: Iterable[Light]) -> list[Light]:
+    """Each id once, as it comes first."""
+    found: dict[str, Light] = {}
+    for light in lights:
+        found.setdefault(light.id, light)
+    return list(found.values())
+
+
+def _together(several: Iterable[Sequence[Tally]]) -> list[Tally]:
+    sums: dict[str, Counter[str]] = {}
+    for tallies in several:
+        for one in tallies:
+            sums.setdefault(one.name, Counter()).update(one.by_kind)
+    return sorted((Tally(name, had.total(), dict(had)) for name, had in sums.items()), key=lambda t: (-t.total, t.name))

@@ -1,0 +1,163 @@
+"""Making a knowledge repository ready: from the template or from an address, its settings, its client hooks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ai_lessons.errors import NotFound, Refused, UsageError
+from ai_lessons.knowledge.config import set_value, values_of
+from ai_lessons.knowledge.layout import CONFIG_PATH
+from ai_lessons.knowledge.texts import decode
+from ai_lessons.library.governance.enforced import refuse_agents
+from ai_lessons.library.reports import Initialised
+from ai_lessons.library.secrets import secret_gate
+from ai_lessons.library.session import Parts
+from ai_lessons.repository import scaffold
+from ai_lessons.repository.githooks import hooks as client_hooks
+from ai_lessons.repository.store import AUTOCOMMIT, Change, blob_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from ai_lessons.library.opened import Library
+    from ai_lessons.library.options import Options
+
+
+def init_repository(
+    path: Path,
+    options: Options,
+    *,
+    from_url: str | None = None,
+    hooks: bool = True,
+    team: bool = False,
+    starters: bool = False,
+) -> Initialised:
+    """Make a repository at `path` from the template, or clone `from_url` there. Doing it twice changes nothing.
+
+    `starters` brings the starter set, of which the rules wait as proposals.
+
+    Raises:
+        UsageError: starters for a clone. Refused: starters for a folder of a bigger repository.
+        StorageFailed: the place cannot be written; Unreachable: the URL does not answer.
+    """
+    if from_url and starters:
+        raise UsageError("a clone brings its own entries, and no starter set", hint="leave --from or --starters out")
+    if from_url:
+        made = scaffold.clone(from_url, path)
+    else:
+        made = scaffold.init(path, team=team, with_starters=starters, unwanted=secret_gate.why_not)
+    parts = Parts(made.root, options)
+    try:
+        bigger = parts.store.is_folder_of_bigger_repo
+        lines = client_hooks.install_hooks(made.root, scaffold.hooks_dir()) if hooks and not bigger else ()
+        parts.current()
+        notes = (*made.notes, *parts.notes())
+    finally:
+        parts.close()
+    return Initialised(str(made.root), made.created, made.adopted, lines, made.commit, notes)
+
+
+def config_get(library: Library, key: str | None = None) -> dict[str, object]:
+    """The repository's settings in force, defaults included, by dotted key.
+
+    Raises:
+        NotFound: no such key.
+    """
+    values = values_of(library.primary.config)
+    if key is None:
+        return values
+    if key not in values:
+        raise NotFound("setting", key, suggestions=[k for k in values if key.rpartition(".")[2] in k][:3])
+    return {key: values[key]}
+
+
+def config_set(library: Library, key: str, value: str) -> str | None:
+    """Change one setting in `.ai-lessons/config.yaml`, keeping its comments; the commit, or None if it waits.
+
+    Raises:
+        UsageError: no such key, or not a value for it. Refused: an agent would change a policy, or it
+        would count for nothing here.
+    """
+    parts = library.primary
+    refuse_agents(parts.options, key)
+    store = parts.store
+    if key == "git.autocommit" and store.is_folder_of_bigger_repo:
+        raise Refused(
+            f"{key} counts for nothing in a folder of a bigger repository, because it comes with a pull",
+            hint=f"git -C {store.root} config {AUTOCOMMIT} true",
+        )
+    data = store.read(CONFIG_PATH) if store.exists(CONFIG_PATH) else b""
+    new = set_value(decode(data, CONFIG_PATH), key, value).encode()
+    if key == "search.index" and value:
+        from ai_lessons.library.indexing import agree
+
+        agree(parts, value)
+    if new == data:
+        return None
+    expect = blob_id(data) if store.exists(CONFIG_PATH) else None
+    return parts.write(f"Set {key}", [Change(CONFIG_PATH, new, expect=expect)]).commit
+
+
+def hooks_install(library: Library) -> tuple[str, ...]:
+    """Put our part into the repository's client hooks; a line for each hook."""
+    return client_hooks.install_hooks(library.primary.store.root, scaffold.hooks_dir())
+
+
+def hooks_uninstall(library: Library) -> tuple[str, ...]:
+    """Take our part out again, byte for byte; a line for each hook."""
+    return client_hooks.uninstall_hooks(library.primary.store.root, scaffold.hooks_dir())
+
+
+def hooks_status(library: Library) -> tuple[str, ...]:
+    """Which hooks carry our part; a line for each."""
+    return client_hooks.hooks_status(library.primary.store.root, scaffold.hooks_dir())
+
+
+@dataclass(frozen=True, slots=True)
+class PushChecked:
+    """Why a push is refused, for those who pushed; nothing: it is taken. `more` counts reasons that are not listed."""
+
+    refused: tuple[str, ...]
+    more: int = 0
+
+
+def check_push(hub: Path, lines: Iterable[str]) -> PushChecked:
+    """Decide about a push inside the `pre-receive` hook of `hub`; `lines` is what git gives that hook to read.
+
+    Raises:
+        Refused: not such lines. NoRepository, NotFound, UnsupportedRepository: it cannot be decided, so refuse it.
+    """
+    from ai_lessons.repository.githooks import pushed, server_hook
+
+    found = pushed.check(hub, server_hook.parse_updates(lines))
+    return PushChecked(found.refused, found.more)
+
+
+def hook_install(hub: Path) -> tuple[str, ...]:
+    """Put our part into the hub's `pre-receive` hook; a line about it.
+
+    Raises:
+        NoRepository: no hub there. StorageFailed: it cannot be written.
+    """
+    from ai_lessons.repository import scaffold
+    from ai_lessons.repository.githooks import hooks, pushed
+
+    return hooks.install_server_hook(pushed.git_dir_of(hub), scaffold.hooks_dir())
+
+
+def hook_uninstall(hub: Path) -> tuple[str, ...]:
+    """Take our part out again, byte for byte."""
+    from ai_lessons.repository import scaffold
+    from ai_lessons.repository.githooks import hooks, pushed
+
+    return hooks.uninstall_server_hook(pushed.git_dir_of(hub), scaffold.hooks_dir())
+
+
+def hook_status(hub: Path) -> tuple[str, ...]:
+    """Whether the hub checks what is pushed to it."""
+    from ai_lessons.repository import scaffold
+    from ai_lessons.repository.githooks import hooks, pushed
+
+    return hooks.server_hook_status(pushed.git_dir_of(hub), scaffold.hooks_dir())

@@ -1,1 +1,0 @@
-"""Several repositories: which apply, and how they are read as one."""
