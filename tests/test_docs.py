@@ -53,6 +53,9 @@ RUN = [
 ]
 COMMANDS = dict(walk(root))
 DOCUMENTED = COMMANDS | {("lesson", *path): command for path, command in walk(lesson)}
+EXAMPLE = "recall random"
+"""The command that CONTRIBUTING adds to show how; `test_contributing.py` does it."""
+
 NOT_OURS = {
     "machine paths": re.compile(r"/(?:root|work|tmp|Users)/|/home/(?!you\b)"),
     "hosts": re.compile(r"\b(?:localhost|127\.0\.0\.1|pypi|registry|mirror|proxy)\b", re.IGNORECASE),
@@ -117,7 +120,7 @@ def test_a_page_names_no_place_where_it_was_made(page: Path) -> None:
 def test_a_page_names_only_commands_that_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     groups = {path[0] for path in COMMANDS}
-    known = {" ".join(path[:n]) for path in COMMANDS for n in (1, 2, 3)} | {"contribute add"}
+    known = {" ".join(path[:n]) for path in COMMANDS for n in (1, 2, 3)} | {"contribute add", EXAMPLE}
     called = re.findall(rf"\b({'|'.join(groups)}) ((?:hooks|config|model) [a-z]+|[a-z]+(?:-[a-z]+)*)", text)
     code = {f"{group} {name}" for group, name in called if f"ai-lessons {group} {name}" in text}
     assert code - known == set()

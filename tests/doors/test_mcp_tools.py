@@ -25,8 +25,9 @@ DEFAULT = [
     "search", "search_resources", "get_resource", "context", "add_lesson", "add_resource", "run_script",
     "suggest_rule", "link", "record_outcome",
 ]  # fmt: skip
-READING = {
-    "search", "search_resources", "get_resource", "get", "context", "related", "list_pending", "stats", "load_lessons",
+WRITING = {
+    "add_lesson", "add_resource", "run_script", "suggest_rule", "link", "record_outcome", "refresh_resource", "unlink",
+    "promote", "mark_wrong",
 }  # fmt: skip
 
 
@@ -66,7 +67,7 @@ def test_no_tool_approves_rejects_trusts_or_deletes(agent: Agent) -> None:
 
 def test_a_host_is_told_which_tools_only_read(agent: Agent) -> None:
     hints = {name: tool.annotations for name, tool in agent.tools().items()}
-    assert {name for name, hint in hints.items() if hint.read_only_hint} == READING & set(hints)
+    assert {name for name, hint in hints.items() if not hint.read_only_hint} == WRITING
     assert {name for name, hint in hints.items() if hint.destructive_hint} == {"run_script", "unlink"}
 
 
