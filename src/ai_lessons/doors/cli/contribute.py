@@ -25,7 +25,6 @@ from ai_lessons.doors.cli.options import (
     allow_secret_option,
     changes,
     content_options,
-    flat,
     id_argument,
     ids_argument,
     offer,
@@ -152,7 +151,7 @@ contribute.add_command(add_lesson, "add")
 @pass_call
 def update(call: Call, /, ref: str, content: str | None, file: str | None, **given: Any) -> None:
     """Change what is stated about an entry, or its text. Only the lines that change are touched."""
-    given |= {"versions": flat(given["versions"]), "content": asking.new_text(content, file)}
+    given["content"] = asking.new_text(content, file)
     call.answer(library.editing.update(call.library, ref, **changes(given)), render_jobs.written)
 
 
@@ -257,7 +256,6 @@ def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
 @pass_call
 def add_resource(call: Call, /, kind: str, preview: bool, **given: Any) -> None:
     """Add docs or scripts: a snapshot with the commit that it was taken from."""
-    given |= {"versions": flat(given["versions"])}
     draft = ResourceDraft(kind=Kind(kind), **given)
     if preview:
         call.answer(library.importing.preview(call.library, draft), render_jobs.previews)
@@ -316,7 +314,6 @@ def refresh_resource(call: Call, refs: tuple[str, ...], every: bool, allow_secre
 @pass_call
 def update_resource(call: Call, /, ref: str, **given: Any) -> None:
     """Change what is stated about a doc or a script."""
-    given |= {"versions": flat(given["versions"])}
     done = library.editing.update(call.library, ref, **changes(given), only_resources=True)
     call.answer(done, render_jobs.written)
 

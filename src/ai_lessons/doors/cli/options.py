@@ -2,7 +2,7 @@
 
 Every complaint about a value names the part that is wrong and ends with code 2. A completion never complains: whatever
 goes wrong, the shell gets nothing. Values that a shell would take apart or obey (blanks, quotes, `$(…)`) are never
-offered, since they come from files that anybody may have written.
+offered, since they come from files that others may have written.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ai_lessons.knowledge.entries import Category, Confidence, Kind, Relation, S
 from ai_lessons.knowledge.versions import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
     from enum import StrEnum
 
     from click.shell_completion import CompletionItem
@@ -37,11 +37,6 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
 
 
-def flat(values: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
-    """What an option that may be repeated and may hold commas says in all."""
-    return tuple(dict.fromkeys(one for value in values for one in value))
-
-
 def changes(given: Mapping[str, Any]) -> dict[str, Any]:
     """What was given of the options of an update. An empty list of tags, or an empty text in a list, clears it.
 
@@ -52,11 +47,6 @@ def changes(given: Mapping[str, Any]) -> dict[str, Any]:
     if not found:
         raise UsageError("nothing to change was given", hint="see the same command with --help")
     return {name: tuple(filter(None, value)) if isinstance(value, tuple) else value for name, value in found.items()}
-
-
-def kinds(names: Iterable[str]) -> frozenset[Kind]:
-    """The kinds of a repeated `--type`; empty for all."""
-    return frozenset(Kind(name) for name in names)
 
 
 class Words(click.ParamType[tuple[str, ...]]):
@@ -77,21 +67,12 @@ class VersionList(Words):
         return value if isinstance(value, tuple) else listed(value)
 
 
-class FileName(click.ParamType[str]):
+class FileName(click.Path):
     """A file, folder or glob, which is not looked at here; the shell completes it."""
 
-    name = "path"
-
-    def shell_complete(
-        self,
-        ctx: click.Context,  # noqa: ARG002  # click's signature
-        param: click.Parameter,  # noqa: ARG002  # click's signature
-        incomplete: str,
-    ) -> list[CompletionItem[str]]:
-        """As the shell does."""
-        from click.shell_completion import CompletionItem
-
-        return [CompletionItem(incomplete, type="file")]
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ARG002  # click's signature
+        """As it is."""
+        return value
 
 
 class ContextTags(click.ParamType[dict[str, float | None]]):
@@ -223,6 +204,17 @@ allow_secret_option = click.option(
     help="Keep what looks like a secret; the refusal tells the mark.",
 )
 
+
+def _flat(_ctx: click.Context, _option: click.Parameter, given: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
+    """What an option that may be repeated and may hold commas says in all."""
+    return tuple(dict.fromkeys(one for value in given for one in value))
+
+
+def _kinds(_ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) -> frozenset[Kind]:
+    """The kinds of a repeated `--type`: none for all, both kinds of resources where only they can be meant."""
+    return frozenset(map(Kind, given or (RESOURCES.choices if option.type is RESOURCES else ())))
+
+
 tags_option = click.option(
     "--tags", type=WORDS, metavar="A,B", default="", help="Tags, with commas.", shell_complete=offer("tag", listed=True)
 )
@@ -232,6 +224,7 @@ version_option = click.option(
     type=VersionList(),
     metavar="V",
     multiple=True,
+    callback=_flat,
     help="Version; may be given again.",
     shell_complete=offer("version", listed=True),
 )
@@ -241,11 +234,16 @@ asked_version_option = click.option(
     type=VersionList(),
     metavar="V",
     multiple=True,
+    callback=_flat,
     help="Version or range (v3, 3.x, '>=1.4 <2'), or auto: those that your code uses; may be given again.",
     shell_complete=offer("version", listed=True),
 )
-type_option = click.option("--type", "kinds", type=KINDS, multiple=True, help="Only this kind; may be given again.")
-resource_type_option = click.option("--type", "kinds", type=RESOURCES, multiple=True, help="Only docs or only scripts.")
+type_option = click.option(
+    "--type", "kinds", type=KINDS, multiple=True, callback=_kinds, help="Only this kind; may be given again."
+)
+resource_type_option = click.option(
+    "--type", "kinds", type=RESOURCES, multiple=True, callback=_kinds, help="Only docs or only scripts."
+)
 limit_option = click.option(
     "--limit", type=click.IntRange(1, 1000), default=10, show_default=True, help="Most results."
 )

@@ -19,9 +19,7 @@ from ai_lessons.doors.cli.options import (
     asked_version_option,
     context_tags_option,
     explain_option,
-    flat,
     id_argument,
-    kinds,
     limit_option,
     offer,
     project_option,
@@ -33,7 +31,7 @@ from ai_lessons.doors.cli.options import (
 from ai_lessons.doors.mcp import framing
 from ai_lessons.doors.terminal import is_terminal
 from ai_lessons.errors import UsageError
-from ai_lessons.knowledge.entries import Kind, Status
+from ai_lessons.knowledge.entries import Status
 from ai_lessons.library.answers import ContextQuery, Query
 
 if TYPE_CHECKING:
@@ -45,7 +43,6 @@ if TYPE_CHECKING:
 
     Framed = Callable[[Answer, str], str]
 
-RESOURCE_KINDS = frozenset(kind for kind in Kind if kind.is_resource)
 SORTS = ("newest", "title", "path", "created")
 LISTED = 100
 """Entries that a list shows unless told otherwise: neither a person nor an agent reads ten thousand."""
@@ -102,7 +99,6 @@ def search(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
 
     In the query, "quotes" ask for a phrase, and tag:T, project:P, kind:K and version:V filter.
     """
-    given |= {"kinds": kinds(given["kinds"]), "versions": flat(given["versions"])}
     find(call, words, render.answer, given, framing.search)
 
 
@@ -131,7 +127,6 @@ def search(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
 @pass_call
 def search_resources(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
     """Search docs and scripts only."""
-    given |= {"kinds": kinds(given["kinds"]) or RESOURCE_KINDS, "versions": flat(given["versions"])}
     find(call, words, render.resources, given, partial(framing.search, only_resources=True))
 
 
@@ -253,8 +248,7 @@ def run_resource(call: Call, ref: str, cwd: str | None, timeout: float | None, a
 def list_(call: Call, /, every: bool, **given: Any) -> None:
     """List entries, the newest first, without what was superseded. A big repository is not poured out: see --limit."""
     status = None if every or given["status"] == "all" else given["status"]
-    given |= {"kinds": kinds(given["kinds"]), "versions": flat(given["versions"]), "status": status}
-    given["limit"] = given["limit"] or None
+    given |= {"status": status, "limit": given["limit"] or None}
     call.answer(library.browsing.list_entries(call.library, **given), render.listing, paged=True)
 
 

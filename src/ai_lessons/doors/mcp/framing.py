@@ -1,6 +1,6 @@
 """What an agent reads: the text of the command line, framed so that content is not taken for instructions. Pure.
 
-A knowledge repository is shared, so anybody who may push to it has written what stands in it. Only a rule that a
+A knowledge repository is shared, so all who may push to it have written what stands in it. Only a rule that a
 person approved is to be followed; whatever else comes out of a file is shown as data, between two marks that the file
 cannot contain, with the path that it comes from and who is said to have written it.
 """
@@ -125,7 +125,7 @@ def origin(entry: Light, approvals: Mapping[str, Approval]) -> list[str]:
 
 
 def approved(approval: Approval | None) -> str:
-    """By whose hand a rule is in force."""
+    """Who approved a rule, when, and who suggested it."""
     if approval is None:
         return "approval: not known"
     by = line(approval.approved_by) or "somebody unknown"

@@ -2,7 +2,7 @@
 
 A web page in the user's browser can send requests to this machine, and a name of its own can be made to point here
 (DNS rebinding). So Host and Origin have to be names of this server; the SDK checks them, and the size of a request.
-How often somebody may ask, and how slowly, is for a web server before it.
+How often a caller may ask, and how slowly, is for a web server before it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SESSIONS = 200
 """Clients that may be connected; more are asked to come again."""
 
 TOKEN_LENGTH = 16
-"""Fewest characters of a token: anybody may try."""
+"""Fewest characters of a token: all may try."""
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
@@ -65,14 +65,6 @@ class ListenAddress(NamedTuple):
             return True
         try:
             return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
-
-    @property
-    def everywhere(self) -> bool:
-        """Whether it is every address of this machine."""
-        try:
-            return ipaddress.ip_address(self.host).is_unspecified
         except ValueError:
             return False
 
@@ -147,7 +139,7 @@ class Gate:
         self._app, self._token = app, token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 401 to everybody else."""
+        """Answer 401 to all others."""
         allowed = scope["type"] != "http" or self._known(scope["headers"])
         await (self._app if allowed else _refused)(scope, receive, send)
 
@@ -161,23 +153,6 @@ class Gate:
 async def _refused(scope: Scope, receive: Receive, send: Send) -> None:
     refused = PlainTextResponse("a token is needed\n", 401, {"WWW-Authenticate": "Bearer"})
     await refused(scope, receive, send)
-
-
-def names_of(where: ListenAddress, more: Sequence[str] = ()) -> list[str]:
-    """The names under which callers may ask for this server."""
-    names = [*LOOPBACK, where.written, *more]
-    if where.everywhere:
-        own = socket.gethostname()
-        names += [own, socket.getfqdn(own), *_addresses(own)]
-    return list(dict.fromkeys(names))
-
-
-def _addresses(name: str) -> list[str]:
-    try:
-        found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
-    except OSError:
-        return []
-    return [ListenAddress(str(one[4][0]), 0).written for one in found]
 
 
 def guard(names: Sequence[str]) -> TransportSecuritySettings:
@@ -203,7 +178,7 @@ def serve(
         host=where.host,
         max_request_body_size=BODY_BYTES,
         max_sessions=SESSIONS,
-        transport_security=guard(names_of(where, names)),
+        transport_security=guard([*LOOPBACK, where.written, *names]),
     )
     if token is not None:
         app = Gate(app, token)

@@ -43,7 +43,7 @@ INSTRUCTIONS = (
 """What the server says of itself when a client connects."""
 
 UNSOLVED = "[UNSOLVED]"
-"""How the title of a lesson begins that says what nobody has found out yet."""
+"""How the title of a lesson begins about what is not found out yet."""
 
 
 def before_task(task: str, project: str = "") -> str:

@@ -314,6 +314,6 @@ def error_for_agents(error: AiLessonsError) -> str:
 
 
 def bug(error: BaseException, log: Path) -> str:
-    """An error that nobody foresaw: only its kind, because its words may be anybody's; the report is in the log."""
+    """An unforeseen error: only its kind, because its words may come from anywhere; the report is in the log."""
     told = AiLessonsError(f"a bug in ai-lessons ({line(type(error).__name__)})", hint=f"the report is in {log}")
     return error_handler.in_words(told)
