@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from ai_lessons.doors.cli import error_handler
-from ai_lessons.doors.cli.command_context import Call
+from ai_lessons.doors.cli.command_context import Call, version
 from ai_lessons.doors.cli.commands import LazyGroup
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -42,8 +42,6 @@ EVERYDAY = (
 def show_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     """Print the version and end."""
     if value and not ctx.resilient_parsing:
-        from ai_lessons.doors.cli.command_context import version
-
         click.echo(f"{ctx.info_name} {version()}")
         ctx.exit()
 

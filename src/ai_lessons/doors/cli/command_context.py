@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from ai_lessons import settings
+from ai_lessons import library, settings
+from ai_lessons.doors import encode
 from ai_lessons.doors.cli.asking import ask_keys, ask_source, ask_trust
 from ai_lessons.doors.terminal import View, is_terminal, line
 from ai_lessons.library.options import Options, Places, TierPlace
@@ -74,9 +75,7 @@ class Call:
     @cached_property
     def library(self) -> Library:
         """The library on the repository, closed when the program ends."""
-        from ai_lessons.library.opened import Library
-
-        return click.get_current_context().find_root().with_resource(Library(self.root, self.options()))
+        return click.get_current_context().find_root().with_resource(library.opened.Library(self.root, self.options()))
 
     @property
     def can_ask(self) -> bool:
@@ -119,8 +118,6 @@ class Call:
         if self.bars:
             self.bars.finish()
         if self.json:
-            from ai_lessons.doors import encode
-
             click.echo(encode.dump(data(value) if data else value))
             return
         if framed and self.settings.agent:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ai_lessons import settings
+from ai_lessons.doors import encode
 from ai_lessons.doors.cli.command_context import version
 from ai_lessons.doors.cli.commands import walk
 from ai_lessons.doors.terminal import clean
@@ -65,8 +66,6 @@ def asked(args: Sequence[str], *names: str) -> bool:
 
 def _tell(error: AiLessonsError, args: Sequence[str], code: int) -> int:
     if asked(args, "--json"):
-        from ai_lessons.doors import encode
-
         click.echo(encode.dump(encode.error(error)), err=True)
         return code
     click.echo(f"error: {in_words(error)}", err=True)

@@ -152,13 +152,11 @@ def offer(what: str, *, listed: bool = False) -> Completer:
 
 
 def _known(ctx: click.Context, what: str, prefix: str) -> list[tuple[str, str]]:
-    from ai_lessons.library.opened import Library
-
     given = ctx.find_root().params
     try:
         with contextlib.redirect_stderr(io.StringIO()):
             chosen = settings.load(os.environ, repo=given.get("repo"), tier=given.get("tier"))
-            with Library(chosen.repo, options(chosen)) as opened:
+            with library.opened.Library(chosen.repo, options(chosen)) as opened:
                 return list(library.browsing.complete(opened, prefix, what))
     except Exception:  # noqa: BLE001  # a word on stderr would land in the middle of the line that is being typed
         return []

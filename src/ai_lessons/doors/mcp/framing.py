@@ -150,16 +150,12 @@ def told(text: str, root: str, notes: Iterable[str] = (), *, notice: str = NOTIC
 
 
 def plain(value: Any) -> Any:
-    """Data as JSON has it, with every text made harmless as on a terminal: some hosts print it as it is."""
+    """Encoded data with every text made harmless as on a terminal: some hosts print it as it is."""
     if isinstance(value, str):
         return clean(str(value))
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    if hasattr(value, "items"):
+    if isinstance(value, dict):
         return {clean(str(key)): plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
-    return clean(str(value))
+    return [plain(one) for one in value] if isinstance(value, list) else value
 
 
 def data(value: object, found: Any, gives: str) -> dict[str, Any]:
