@@ -88,11 +88,12 @@ def tools(pool: SessionPool, log: Path, chosen: str = "default", *, read_only: b
 
 
 class Taken(NamedTuple):
-    """One parameter of a tool: its agreed name, the click parameter that it is, and its schema."""
+    """One parameter of a tool: its agreed name, the click parameter that it is, its schema, whether it is needed."""
 
     name: str
     of: click.Parameter
     schema: Data
+    needed: bool
 
     def texts(self, value: object) -> list[str]:
         """A value from JSON as the command line has it; a list, number or object may be written as text.
@@ -135,7 +136,7 @@ def taken(command: Command, tool: Tool) -> list[Taken]:
         default = tool.defaults.get(name, False if schema["type"] == "boolean" else param.default)
         schema |= {"description": tool.notes[name]} if name in tool.notes else {}
         schema |= {"default": default} if isinstance(default, str | int | float) and default != "" else {}
-        found.append(Taken(name, param, schema))
+        found.append(Taken(name, param, schema, param.required and name not in tool.defaults))
     return found
 
 
@@ -208,9 +209,9 @@ class CommandTool(ServedTool):
     def of(cls, command: Command, tool: Tool, pool: SessionPool, log: Path) -> CommandTool:
         """A command as its declaration says, with the first paragraph of its help where that says nothing else."""
         params = taken(command, tool)
-        required = [one.name for one in params if one.of.required and one.name not in tool.defaults]
+        required = [one.name for one in params if one.needed]
         return cls(
-            fn=partial(_called, command, tool, params, required, pool),
+            fn=partial(_called, command, tool, params, pool),
             name=tool.name,
             description=tool.tell or " ".join((command.help or "").partition("\n\n")[0].split()),
             parameters={"type": "object", "properties": {one.name: one.schema for one in params}}
@@ -243,18 +244,12 @@ class CommandTool(ServedTool):
 
 
 def _called(
-    command: Command,
-    tool: Tool,
-    params: list[Taken],
-    required: list[str],
-    pool: SessionPool,
-    arguments: Data,
-    ctx: Context[Any, Any],
+    command: Command, tool: Tool, params: list[Taken], pool: SessionPool, arguments: Data, ctx: Context[Any, Any]
 ) -> CallToolResult:
     """Run the command on what the agent sent."""
     call = ToolCall(pool, tool)
     try:
-        words = command_line(command, tool, params, required, arguments)
+        words = command_line(command, tool, params, arguments)
     except ValueError as error:
         raise AiLessonsError(f"wrong arguments for {tool.name}: {error}") from error
     try:
@@ -277,7 +272,7 @@ def _called(
     return pool.write(job, agent=client_name(ctx), progress=Reported(ctx).show)
 
 
-def command_line(command: Command, tool: Tool, params: list[Taken], required: list[str], arguments: Data) -> list[str]:
+def command_line(command: Command, tool: Tool, params: list[Taken], arguments: Data) -> list[str]:
     """The words that a person would have typed.
 
     Raises:
@@ -287,8 +282,8 @@ def command_line(command: Command, tool: Tool, params: list[Taken], required: li
     if unknown := [name for name in arguments if name not in names]:
         raise AiLessonsError(f"{tool.name} has no argument {unknown[0]!r}", hint="it takes " + ", ".join(names))
     given = {**tool.defaults, **{name: value for name, value in arguments.items() if value is not None}}
-    if missing := [name for name in required if name not in given]:
-        raise ValueError("; ".join(f"{name}: needed" for name in missing))
+    if missing := [f"{one.name}: needed" for one in params if one.needed and one.name not in given]:
+        raise ValueError("; ".join(missing))
     options: list[str] = []
     rest: dict[str | None, list[str]] = {}
     for one in params:
