@@ -39,8 +39,7 @@ def mcp(
     read_only: bool,
 ) -> None:
     """Serve agents over MCP (also: the program ai-lessons-mcp). What happens is logged to a file."""
-    from ai_lessons.doors.mcp import server
-    from ai_lessons.doors.mcp.session_pool import SessionPool
+    from ai_lessons.doors.mcp import server, session_pool
 
     if http is None and (token_file or allow_host):
         raise UsageError("--token-file and --allow-host are for --http", hint="--http :8765")
@@ -54,14 +53,14 @@ def mcp(
 
         where, file = door.place(http), Path(token_file) if token_file else None
         token = door.token_of(file, where)
-        pool = SessionPool(load, limits=door.limits(below, file, token))
+        pool = session_pool.SessionPool(load, limits=door.limits(below, file, token))
         if file is not None:
             door.refuse_shared(file, pool)
         server.log_to(log)
         door.serve(server.build(pool, log, tools, read_only=read_only), pool, where, token=token, names=allow_host)
         return
     # over standard streams a process is one session of one agent; over HTTP many share it
-    pool = SessionPool(load, session=f"mcp-{os.urandom(4).hex()}", limits=Limits(below))
+    pool = session_pool.SessionPool(load, session=f"mcp-{os.urandom(4).hex()}", limits=Limits(below))
     if is_terminal(sys.stdin):
         print(f"waiting for an MCP client on standard input; {PROGRAM} --help says more", file=sys.stderr)
     server.log_to(log)
