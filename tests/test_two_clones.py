@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.library import audit, browsing, editing, proposing, review, searching
+from ai_lessons.library import audit, browsing, editing, proposing, review, searching, syncing
 from ai_lessons.library.answers import Query
 from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options
 from ai_lessons.library.reports import LessonDraft
 from ai_lessons.library.rule_answers import RuleDraft
-from ai_lessons.library.sharing import syncing
 
 if TYPE_CHECKING:
     from collections.abc import Callable

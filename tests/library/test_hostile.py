@@ -13,10 +13,20 @@ import pytest
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, StorageFailed, UsageError
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library import audit, browsing, editing, health, lessons, proposing, review, setup, validating
+from ai_lessons.library import (
+    audit,
+    browsing,
+    editing,
+    health,
+    lessons,
+    proposing,
+    recovering,
+    review,
+    setup,
+    validating,
+)
 from ai_lessons.library.reports import LessonDraft
 from ai_lessons.library.rule_answers import RuleDraft
-from ai_lessons.library.sharing import recovering
 from library.world import LESSON, OTHER, lesson
 
 if TYPE_CHECKING:

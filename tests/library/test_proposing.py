@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UsageError
-from ai_lessons.knowledge.reading import read_entry
-from ai_lessons.library import audit, browsing, provenance, review, rules_in_force
+from ai_lessons.knowledge.frontmatter import read_entry
+from ai_lessons.library import audit, browsing, provenance, review, rules_in_force, syncing
 from ai_lessons.library.proposal_context import entry_of
 from ai_lessons.library.proposing import propose_entry
-from ai_lessons.library.sharing import syncing
 from library.world import DOC, LESSON, NOW, OTHER, SCRIPT, World, lesson, options
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import Conflict, NotFound, Refused, UnsavedEdits, UsageError
-from ai_lessons.library import editing, proposing, review
+from ai_lessons.library import editing, proposing, review, syncing
 from ai_lessons.library.rule_answers import RuleDraft
-from ai_lessons.library.sharing import syncing
 
 if TYPE_CHECKING:
     from library.world import World

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ai_lessons.repository import branch_update, proposal_commits, proposal_files, proposal_records, proposals
-from ai_lessons.repository.approval import rule_edits, trunk
+from ai_lessons.repository.approval import approval_history, rule_edits
 from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.objects import opened
 from ai_lessons.repository.proposal_records import Rejection
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from ai_lessons.repository.approval.verdicts import Verdict
+    from ai_lessons.repository.approval.approval_types import Verdict
     from ai_lessons.repository.proposal_commits import Made
     from ai_lessons.repository.proposals import Waiting
     from conftest import Git
@@ -50,12 +50,12 @@ class Desk:
             request = proposal_commits.ProposalRequest(
                 RULE, stem, "Propose rule: Use X", data, [("Rule", RULE)], Actor(agent=agent)
             )
-            return proposal_commits.propose(store, repo, trunk.look(store.worktree, MAIN), request)
+            return proposal_commits.propose(store, repo, approval_history.look(store.worktree, MAIN), request)
 
     def waiting(self) -> list[Waiting]:
         store = self.store
         with opened(store.worktree) as repo:
-            seen = trunk.look(store.worktree, MAIN)
+            seen = approval_history.look(store.worktree, MAIN)
             return proposals.waiting(repo, seen, {one.commit for one in proposal_records.rejected(seen)})
 
     def open(self, branch: str = "") -> Waiting:
@@ -65,7 +65,7 @@ class Desk:
         store = self.store
         proposal = one or self.open(branch)
         with opened(store.worktree) as repo:
-            return proposal_commits.approve(store, repo, trunk.look(store.worktree, MAIN), proposal, "Use X")
+            return proposal_commits.approve(store, repo, approval_history.look(store.worktree, MAIN), proposal, "Use X")
 
     def reject(self, branch: str = "", reason: str = "no") -> Made:
         store = self.store
@@ -75,7 +75,9 @@ class Desk:
             record = Rejection(
                 one.entry, "Use X", reason, one.name, one.commit, one.piece.path, "A", "2026-11-21T20:14:00Z", words
             )
-            return proposal_commits.reject(store, repo, trunk.look(store.worktree, MAIN), one, record, RECORD)
+            return proposal_commits.reject(
+                store, repo, approval_history.look(store.worktree, MAIN), one, record, RECORD
+            )
 
     def edits(self, *paths: str) -> list[rule_edits.Edited]:
         store = self.store
@@ -91,7 +93,7 @@ class Desk:
             )
 
     def verdict(self, rule: str = RULE) -> Verdict | None:
-        return trunk.look(self.store.worktree, MAIN).view.verdicts.get(rule)
+        return approval_history.look(self.store.worktree, MAIN).view.verdicts.get(rule)
 
     def served(self, rule: str = RULE) -> str | None:
         verdict = self.verdict(rule)

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ai_lessons.repository import proposal_records
-from ai_lessons.repository.approval.verdicts import ApprovalPolicy
+from ai_lessons.repository.approval.approval_types import ApprovalPolicy
 from ai_lessons.repository.proposal_records import (
     RELEASES,
     Release,

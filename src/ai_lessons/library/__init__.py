@@ -16,14 +16,15 @@ if TYPE_CHECKING:
     from ai_lessons.library import browsing as browsing
     from ai_lessons.library import contexts as contexts
     from ai_lessons.library import editing as editing
+    from ai_lessons.library import exporting as exporting
     from ai_lessons.library import governing as governing
     from ai_lessons.library import health as health
+    from ai_lessons.library import import_bundle as import_bundle
     from ai_lessons.library import importing as importing
     from ai_lessons.library import indexing as indexing
-    from ai_lessons.library import lesson_log as lesson_log
+    from ai_lessons.library import installing as installing
     from ai_lessons.library import lesson_writing as lesson_writing
     from ai_lessons.library import lessons as lessons
-    from ai_lessons.library import migrating as migrating
     from ai_lessons.library import model as model
     from ai_lessons.library import multi_repository as multi_repository
     from ai_lessons.library import opened as opened
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from ai_lessons.library import promoting as promoting
     from ai_lessons.library import proposing as proposing
     from ai_lessons.library import provenance as provenance
+    from ai_lessons.library import recovering as recovering
     from ai_lessons.library import refreshing as refreshing
     from ai_lessons.library import relating as relating
     from ai_lessons.library import reports as reports
@@ -39,33 +41,19 @@ if TYPE_CHECKING:
     from ai_lessons.library import rules_in_force as rules_in_force
     from ai_lessons.library import running as running
     from ai_lessons.library import searching as searching
+    from ai_lessons.library import secret_gate as secret_gate
     from ai_lessons.library import setup as setup
+    from ai_lessons.library import shared_index as shared_index
     from ai_lessons.library import signatures as signatures
     from ai_lessons.library import signing as signing
+    from ai_lessons.library import syncing as syncing
     from ai_lessons.library import usage as usage
     from ai_lessons.library import validating as validating
-    from ai_lessons.library.porting import import_bundle as import_bundle
-    from ai_lessons.library.porting import porting_export as porting_export
-    from ai_lessons.library.secrets import secret_gate as secret_gate
-    from ai_lessons.library.sharing import recovering as recovering
-    from ai_lessons.library.sharing import shared_index as shared_index
-    from ai_lessons.library.sharing import syncing as syncing
-
-FOLDERS = {
-    "import_bundle": "ai_lessons.library.porting.import_bundle",
-    "porting_export": "ai_lessons.library.porting.porting_export",
-    "recovering": "ai_lessons.library.sharing.recovering",
-    "secret_gate": "ai_lessons.library.secrets.secret_gate",
-    "shared_index": "ai_lessons.library.sharing.shared_index",
-    "syncing": "ai_lessons.library.sharing.syncing",
-}
-"""The modules that lie in a folder below this one."""
-
 
 if not TYPE_CHECKING:  # else every name would pass for a module
 
     def __getattr__(name: str) -> ModuleType:
         try:
-            return import_module(FOLDERS.get(name, f"{__name__}.{name}"))
+            return import_module(f"{__name__}.{name}")
         except ModuleNotFoundError as error:
             raise AttributeError(name) from error

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError, AmbiguousName, NotFound, Refused
 from ai_lessons.knowledge.entries import Kind, handle
-from ai_lessons.knowledge.reading import read_entry
+from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.library.proposal_context import moment, name
 from ai_lessons.library.rule_answers import Audit, AuditRow, TakenRow, TrustedKeys
 from ai_lessons.library.signatures import described
 from ai_lessons.repository import proposal_history
-from ai_lessons.repository.approval import approval_memory, approved
+from ai_lessons.repository.approval import approval_memory
 from ai_lessons.repository.approval.approval_branch import branch_name, short_name
-from ai_lessons.repository.approval.derivation import odd_commits
+from ai_lessons.repository.approval.approval_history import odd_commits
 from ai_lessons.repository.approval.rule_files import SIGNERS
 from ai_lessons.repository.worktree import read_ref
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import Parts
-    from ai_lessons.repository.approval.verdicts import BranchView, Verdict
+    from ai_lessons.repository.approval.approval_types import BranchView, Verdict
     from ai_lessons.repository.proposal_history import TakenProposal
 
 
@@ -171,5 +171,5 @@ def acknowledge(library: Library, ask: Callable[[str], bool] | None) -> Audit:
     # what is gone is forgotten; the next look remembers what is there
     approval_memory.save(worktree.state_dir, replace(memory, records={}))
     for view in looks:
-        approved.acknowledge(worktree, view, view.said)
+        approval_memory.acknowledge(worktree, view, view.said)
     return audit(library)

@@ -15,8 +15,7 @@ from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import origins
 from ai_lessons.knowledge.entries import Kind, Relation
 from ai_lessons.knowledge.evaluation import NO_NAMES, Facts, SecretFinding, Similar, examine
-from ai_lessons.library import relating
-from ai_lessons.library.secrets import secret_scan
+from ai_lessons.library import relating, secret_scan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -12,7 +12,7 @@ from functools import cached_property, reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NoRepository, NotFound, UnsupportedRepository, UsageError
-from ai_lessons.knowledge import drafts
+from ai_lessons.knowledge import frontmatter
 from ai_lessons.knowledge.config import fields_of
 from ai_lessons.knowledge.governance import GROUP, STRICTEST, Policies, Stated, read, stricter
 from ai_lessons.knowledge.layout import CONFIG_PATH
@@ -190,9 +190,9 @@ def ask(parts: Parts, move: Move, by: str, policy: str, reason: str) -> Suggeste
     """
     now = parts.options.now()
     title = f"{move.entry.title} to {move.target}"
-    stamp = drafts.stamp(now)
+    stamp = frontmatter.stamp(now)
     record = Release(title, move.entry.id, move.source, move.target, by, stamp, policy, move.text)
-    data, path = record.render(), proposal_records.release_path(drafts.new_id(now), title, int(stamp[:4]))
+    data, path = record.render(), proposal_records.release_path(frontmatter.new_id(now), title, int(stamp[:4]))
     back, proposed = proposal_records.read_release(data), entry_of(path, {path: data})
     if back is None or proposed is None or not back.covers(move.entry.id, move.target, move.text):
         raise UsageError(f"{move.entry.title!r} holds something that no text file can, so it cannot be released")

@@ -15,9 +15,9 @@ from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.repository import repository_name
-from ai_lessons.repository.approval import approval_branch, approval_stamp
+from ai_lessons.repository.approval import approval_branch
+from ai_lessons.repository.approval.signers import PinnedKeys
 from ai_lessons.repository.proposal_refs import PROPOSALS, branch_of, proposal_refs, signature
-from ai_lessons.repository.signature.pinned_keys import PinnedKeys
 from ai_lessons.repository.store import blob_id
 from ai_lessons.repository.worktree import read_ref
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ai_lessons.library.options import Options
     from ai_lessons.library.session import Parts
     from ai_lessons.library.signatures import Signatures
-    from ai_lessons.repository.approval.verdicts import BranchView
+    from ai_lessons.repository.approval.approval_types import BranchView
     from ai_lessons.repository.store import Store
     from ai_lessons.repository.worktree import Worktree
 
@@ -143,8 +143,8 @@ class RulesInForce:
             return ""
         tip = read_ref(self.worktree, ref) or ""
         forge = read_ref(self.worktree, _on_forge(ref))
-        memory = approval_stamp.memory(self.worktree.state_dir)
-        key = approval_stamp.key_of(self.worktree, tip)
+        memory = approval_branch.memory(self.worktree.state_dir)
+        key = approval_branch.key_of(self.worktree, tip)
         return f"{memory} {_FORMAT} {ref} {forge} {self._keys(ref)} {key}"
 
     def _keys(self, ref: str) -> str:
@@ -176,11 +176,11 @@ class RulesInForce:
         return "", view
 
     def _look(self, ref: str) -> BranchView:
-        from ai_lessons.repository.approval import approved
+        from ai_lessons.repository.approval import approval_memory
 
-        found = approved.look(self.worktree, ref)
+        found = approval_memory.look(self.worktree, ref)
         if found is None:
-            from ai_lessons.repository.approval.derivation import derive
+            from ai_lessons.repository.approval.approval_history import derive
 
             found = derive(self.worktree, ref)
         return found
@@ -202,7 +202,7 @@ class RulesInForce:
         """The rules at these places, each with its blob. What cannot be read is not in force, and a note says so."""
         if not places:
             return
-        from ai_lessons.knowledge.reading import read_entry
+        from ai_lessons.knowledge.frontmatter import read_entry
 
         texts = self._read(blob for _, blob in places.values())
         for rule, (path, blob) in places.items():
@@ -289,7 +289,7 @@ def number_pending(parts: Parts) -> int:
     refs = proposal_refs(parts.store.worktree)
     if not refs or parts.rules.ref() is None:
         return 0
-    place = approval_stamp.folder(parts.store.state_dir) / _FILE
+    place = approval_branch.folder(parts.store.state_dir) / _FILE
     try:
         noted = json.loads(place.read_bytes())
         if noted["key"] == _key(parts, refs):
@@ -313,5 +313,5 @@ def _key(parts: Parts, refs: Mapping[str, str]) -> str:
     ref = parts.rules.ref() or ""
     worktree = parts.store.worktree
     rules = {name: commit for name, commit in refs.items() if branch_of(name).startswith(PROPOSALS)}
-    verdicts = approval_stamp.key_of(worktree, read_ref(worktree, ref) or "", rules)
+    verdicts = approval_branch.key_of(worktree, read_ref(worktree, ref) or "", rules)
     return f"{ref} {verdicts} {signature(refs)}"

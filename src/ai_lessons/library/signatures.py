@@ -11,21 +11,19 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.repository import repository_name
+from ai_lessons.repository.approval.record_chain import trusted_signers
 from ai_lessons.repository.approval.rule_files import SIGNERS
 from ai_lessons.repository.approval.rule_history import read_blobs
-from ai_lessons.repository.signature.pinned_keys import PinnedKeys
-from ai_lessons.repository.signature.records import trusted_signers
-from ai_lessons.repository.signature.signed import with_signatures
-from ai_lessons.repository.signature.signers import parse_signers
-from ai_lessons.repository.signature.sshsig import fingerprint, key_type
+from ai_lessons.repository.approval.signed import with_signatures
+from ai_lessons.repository.approval.signers import PinnedKeys, parse_signers
 from ai_lessons.repository.store import blob_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ai_lessons.library.options import Options
-    from ai_lessons.repository.approval.verdicts import BranchView
-    from ai_lessons.repository.signature.signers import Signer
+    from ai_lessons.repository.approval.approval_types import BranchView
+    from ai_lessons.repository.approval.signers import Signer
     from ai_lessons.repository.worktree import Worktree
 
 COMMAND = "ai-lessons admin trust-keys"
@@ -72,6 +70,10 @@ class Signatures:
 
     def trusted(self, view: BranchView) -> Trusted:
         """The keys that count now for this branch. Asks nobody."""
+        from ai_lessons.repository.approval.rule_files import SIGNERS
+        from ai_lessons.repository.approval.rule_history import read_blobs
+        from ai_lessons.repository.approval.signers import parse_signers
+
         name = repository_name.find(self._worktree, view.ref, view.tip or "")
         data = PinnedKeys(self._options.config_dir, name).read()
         if data is None:
@@ -140,4 +142,6 @@ def may_ask(options: Options) -> bool:
 
 def described(keys: Iterable[Signer]) -> list[str]:
     """A line for each key, for people: fingerprint, principals, type."""
+    from ai_lessons.repository.approval.signers import fingerprint, key_type
+
     return [f"{fingerprint(one.key)} {one.principals} ({key_type(one.key)})" for one in keys]

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AmbiguousName, NotFound, Refused
-from ai_lessons.knowledge import drafts
+from ai_lessons.knowledge import frontmatter
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.checking import checked
 from ai_lessons.library.proposal_context import (
@@ -21,17 +21,17 @@ from ai_lessons.library.proposal_context import (
 from ai_lessons.library.review import described
 from ai_lessons.library.rule_answers import Approved, Pending, Revoked
 from ai_lessons.repository import proposal_commits
+from ai_lessons.repository.approval.signed import Wanted, decide
 from ai_lessons.repository.history import unified
-from ai_lessons.repository.signature.signed_decisions import Wanted, decide
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import Parts
-    from ai_lessons.repository.approval.verdicts import BranchView, UnapprovedChange, Verdict
+    from ai_lessons.repository.approval.approval_types import BranchView, UnapprovedChange, Verdict
+    from ai_lessons.repository.approval.record_chain import Decision
     from ai_lessons.repository.proposals import Waiting
-    from ai_lessons.repository.signature.records import Decision
 
 UNSIGNED = "unsigned"
 """The sort of what waits on the approval branch itself for signatures."""
@@ -51,7 +51,7 @@ def signed(at: ProposalContext, one: Waiting) -> Mapping[str, bytes]:
 def _record(at: ProposalContext, rule: str, path: str, data: bytes, decision: Decision) -> Mapping[str, bytes]:
     now = at.parts.options.now()
     trusted = at.parts.rules.signatures.trusted(at.trunk.view)
-    wanted = Wanted(rule, path, data, decision, drafts.stamp(now), drafts.new_id(now))
+    wanted = Wanted(rule, path, data, decision, frontmatter.stamp(now), frontmatter.new_id(now))
     return decide(at.trunk, wanted, repository=trusted.repository, signers=trusted.signers, interactive=os.isatty(0))
 
 

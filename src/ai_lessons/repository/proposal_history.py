@@ -6,27 +6,27 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from ai_lessons.errors import UnsupportedRepository
 from ai_lessons.repository import git
-from ai_lessons.repository.approval.merges import (
+from ai_lessons.repository.approval.approval_types import Proposal
+from ai_lessons.repository.approval.rule_files import (
     APPROVE,
     ENTRY_TRAILER,
     FORGES,
     PROPOSED_TRAILER,
     entry_end,
+    is_rule,
     merged_branches,
     rule_end,
     trailers,
 )
-from ai_lessons.repository.approval.rule_files import is_rule
 from ai_lessons.repository.approval.rule_history import commits
-from ai_lessons.repository.approval.verdicts import Proposal
 from ai_lessons.repository.history import FIXED, LITERAL
 from ai_lessons.repository.proposal_refs import OTHERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from ai_lessons.repository.approval.approval_types import Person
     from ai_lessons.repository.approval.rule_history import FileChange, RawCommit
-    from ai_lessons.repository.approval.verdicts import Person
     from ai_lessons.repository.worktree import Worktree
 
 

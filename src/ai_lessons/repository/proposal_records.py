@@ -20,27 +20,27 @@ from ai_lessons.errors import InvalidEntry
 from ai_lessons.knowledge import layout, markdown
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.texts import decode
-from ai_lessons.repository.approval.merges import (
+from ai_lessons.repository.approval.rule_files import (
     FORGES,
+    REJECTED,
+    TEXT_LIMIT,
     entry_end,
     made_by_agent,
     merged_branches,
     names_pull_request,
     trailers,
 )
-from ai_lessons.repository.approval.rule_files import REJECTED, TEXT_LIMIT
 from ai_lessons.repository.approval.rule_history import person, read_blobs
-from ai_lessons.repository.objects import Draft, opened
+from ai_lessons.repository.objects import Draft, StoredCommit, opened, read_commit
 from ai_lessons.repository.proposal_files import blob_at, text_of
-from ai_lessons.repository.stored_commit import StoredCommit, read_commit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dulwich.repo import Repo
 
-    from ai_lessons.repository.approval.trunk import Trunk
-    from ai_lessons.repository.approval.verdicts import ApprovalPolicy, Person
+    from ai_lessons.repository.approval.approval_history import Trunk
+    from ai_lessons.repository.approval.approval_types import ApprovalPolicy, Person
     from ai_lessons.repository.worktree import Worktree
 
 REJECTION: Final = "rejection"

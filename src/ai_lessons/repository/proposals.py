@@ -15,21 +15,19 @@ from dulwich.objects import ObjectID
 from dulwich.repo import Repo
 
 from ai_lessons.repository import proposal_files
-from ai_lessons.repository.approval.merges import report
-from ai_lessons.repository.approval.rule_files import is_release
+from ai_lessons.repository.approval.rule_files import is_release, report
 from ai_lessons.repository.approval.rule_history import person
 from ai_lessons.repository.history import trailers_of
-from ai_lessons.repository.objects import Draft
+from ai_lessons.repository.objects import Draft, StoredCommit, read_commit
 from ai_lessons.repository.proposal_files import Piece, Sides, main_path, owners, subject_of
 from ai_lessons.repository.proposal_history import stood
 from ai_lessons.repository.proposal_refs import OTHERS, PROPOSALS, branch_of, proposal_refs
-from ai_lessons.repository.stored_commit import StoredCommit, read_commit
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from ai_lessons.repository.approval.trunk import Trunk
-    from ai_lessons.repository.approval.verdicts import Person
+    from ai_lessons.repository.approval.approval_history import Trunk
+    from ai_lessons.repository.approval.approval_types import Person
 
 Repository = Repo
 """An open repository, for those who only hand it on."""
