@@ -80,7 +80,7 @@ class Several:
         """The entry that a handle, id, end of an id, or path names, in whichever repository. Call `current` first.
 
         Raises:
-            NotFound, InvalidEntry: as `Parts.resolve`. AmbiguousName: also where two repositories know the name.
+            NotFound, InvalidEntry: as `Parts.resolve`. AmbiguousName: also where two of them know it.
         """
         found: dict[str, Light] = {}
         missing: list[NotFound] = []
