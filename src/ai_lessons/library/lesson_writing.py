@@ -14,7 +14,7 @@ from ai_lessons.knowledge.patterns import title_of
 from ai_lessons.library import secret_scan, statements
 from ai_lessons.library.checking import checked, project_name
 from ai_lessons.library.editing import add_lesson
-from ai_lessons.library.lessons import LessonChange, is_firm, lesson, place_of
+from ai_lessons.library.lessons import LessonChange, is_firm, lesson
 from ai_lessons.library.reports import LessonDraft, Written
 from ai_lessons.repository.files import read_file, translated, write_file
 from ai_lessons.repository.locks import held
@@ -89,8 +89,7 @@ def wrong(library: Library, ref: str, reason: str = "", *, by: str = "ai") -> Le
     Raises:
         Refused: an agent calls, and a person stated it. NotFound; UsageError: it is not a lesson.
     """
-    parts = place_of(library.writing, ref)
-    light = lesson(parts, ref)
+    parts, light = lesson(library.writing, ref)
     reason = " ".join(reason.split())
     settled = light.details.get("status") == Status.WRONG and not reason
     if is_firm(light) and (by != "user" or parts.options.agent) and not settled:
@@ -183,10 +182,9 @@ def promote_lesson(library: Library, ref: str, to: str, targets: Targets) -> Les
         UsageError: no such target, or not a lesson. Conflict: the lesson is marked wrong. Refused: a link is in
         the way of the target. StorageFailed: it cannot be written.
     """
-    parts = place_of(library.writing, ref)
     target = target_of(to, targets)
     file = target.root / target.path
-    light = lesson(parts, ref)
+    parts, light = lesson(library.writing, ref)
     if light.details.get("status") == Status.WRONG:
         raise Conflict(
             f"{light.handle} is marked wrong, so it is not promoted",

@@ -24,32 +24,28 @@ if TYPE_CHECKING:
     from ai_lessons.library.session import Parts
 
 
-def lesson(parts: Parts, ref: str) -> Light:
-    """The lesson that is meant. The catalog is up to date.
+def lesson(place: Callable[[str], Parts], ref: str) -> tuple[Parts, Light]:
+    """The lesson that is meant, and its repository, which `place` finds.
 
     Raises:
         NotFound, AmbiguousName. UsageError: the entry is of another kind.
     """
+    try:
+        parts = place(ref)
+    except NotFound as error:
+        error.hint = error.hint or "`lesson list` names them, with --all also the wrong and the promoted"
+        raise
     light = parts.resolve(ref)
     if light.kind is not Kind.LESSON:
         raise UsageError(
             f"{light.handle} is a {light.kind}, not a lesson", hint=f"ai-lessons recall show {light.handle}"
         )
-    return light
+    return parts, light
 
 
 def is_firm(light: Light) -> bool:
     """Whether the user stated it in person, as far as this machine and git's history tell; see `statements`."""
     return bool(light.details.get("firm"))
-
-
-def place_of(place: Callable[[str], Parts], ref: str) -> Parts:
-    """The repository of a lesson; where there is none, with a word on how to find it."""
-    try:
-        return place(ref)
-    except NotFound as error:
-        error.hint = error.hint or "`lesson list` names them, with --all also the wrong and the promoted"
-        raise
 
 
 class Targets(NamedTuple):
@@ -143,8 +139,7 @@ def show(library: Library, ref: str) -> LessonShown:
     Raises:
         NotFound: no such entry. UsageError: it is not a lesson.
     """
-    parts = place_of(library.holding, ref)
-    light = lesson(parts, ref)
+    parts, light = lesson(library.holding, ref)
     found = contents_of(parts, light)
     entry = Entry(light.id, light.kind, light.title, light.path, light.project, fields=found.fields)
     return LessonShown(light, entry.pattern, found.fields, found.body)

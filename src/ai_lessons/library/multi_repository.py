@@ -81,7 +81,7 @@ class Several:
         """The entry that a handle, id, end of an id, or path names, in whichever repository. Call `current` first.
 
         Raises:
-            NotFound, InvalidEntry: as `Parts.resolve`. AmbiguousName: also where two repositories know the name.
+            NotFound, InvalidEntry: as `Parts.resolve`. AmbiguousName: also where two of them know it.
         """
         found: dict[str, Light] = {}
         missing: list[NotFound] = []
@@ -317,16 +317,12 @@ def _created(light: Light) -> tuple[object, ...]:
     return (str(light.details.get("created") or ""), light.id)
 
 
-def _firm(light: Light) -> tuple[object, ...]:
-    return (bool(light.details.get("firm")),)
-
-
 _ORDERS: Mapping[str, tuple[tuple[Key, bool], ...]] = {
     "newest": ((_created, True),),
     "created": ((_created, False),),
     "title": ((lambda light: (light.title.lower(), light.id), False),),
     "path": ((lambda light: (light.path, light.id), False),),
-    "firm": ((_firm, True), (_created, True)),
+    "firm": ((lambda light: (bool(light.details.get("firm")),), True), (_created, True)),
 }
 """The orders of `catalog_reading`, each a list of (key, backward), the first key deciding."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,11 +16,6 @@ if TYPE_CHECKING:
 
 USER, PROJECT, ENTERPRISE = "user", "project", "enterprise:"
 """Names of tiers; that of an enterprise goes on with its own."""
-
-
-def utc_now() -> datetime:
-    """The clock of a library that was given none."""
-    return datetime.now(UTC)
 
 
 class TierPlace(NamedTuple):
@@ -108,7 +104,7 @@ class Options(NamedTuple):
     ask_keys: Callable[[str, list[str]], bool] | None = None
     ask_source: Callable[[str, str, str], bool] | None = None
     progress: Progress = silent
-    now: Callable[[], datetime] = utc_now
+    now: Callable[[], datetime] = partial(datetime.now, UTC)
     places: Places = Places()
     limits: Limits = Limits()
 

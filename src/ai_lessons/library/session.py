@@ -77,7 +77,8 @@ class Parts:
         self._shared_embedders = embedders
         self.store = Store.open(root, committing=_committer)
         self._refreshed: Refreshed | None = None
-        self._skipped: list[str] = []
+        self.skipped: list[str] = []
+        """Folders and names that the last walk could not read, with the reason."""
         self._config: tuple[bytes, RepositoryConfig] | None = None
         self._place: tuple[tuple[int, int] | None, ...] = ()
         self.rules = RulesInForce(self.store, options)
@@ -113,7 +114,7 @@ class Parts:
             known = parsed.get(path)
             return known[1] if known and known[0] == data and side is None else self.parse(path, data, side)
 
-        self._skipped.clear()
+        self.skipped.clear()
         self._refreshed = self.catalog.refresh(self._scan, self.store.read, lambda: read, self.options.progress)
         self.rules.bring(self.catalog)
         statements.attest(self)
@@ -130,24 +131,19 @@ class Parts:
         return tuple(map(_identity, (store.root, store.git_dir, store.state_dir, store.state_dir / CATALOG_FILE)))
 
     def _scan(self) -> Iterator[tuple[str, list[tuple[str, int, int, int, int, int]]]]:
-        self._skipped.clear()
-        return self.store.scan(self._skipped)
+        self.skipped.clear()
+        return self.store.scan(self.skipped)
 
     def notes(self) -> list[str]:
         """What a reader should know about the last refresh; one line each."""
         notes = []
         if self._refreshed and self._refreshed.rebuilt:
             notes.append(self._refreshed.rebuilt)
-        left_out = (self._refreshed.unreadable if self._refreshed else 0) + len(self._skipped)
+        left_out = (self._refreshed.unreadable if self._refreshed else 0) + len(self.skipped)
         if left_out:
             files = "1 file is" if left_out == 1 else f"{left_out} files are"
             notes.append(f"{files} left out as unreadable: `ai-lessons admin validate` names them")
         return [*notes, *self.rules.notes]
-
-    @property
-    def skipped(self) -> tuple[str, ...]:
-        """Folders and names that the last walk could not read, with the reason."""
-        return tuple(self._skipped)
 
     @property
     def config(self) -> RepositoryConfig:
