@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from ai_lessons import library
-from ai_lessons.doors import encode, render_lessons
+from ai_lessons.doors import encode, render_lessons, render_porting
 from ai_lessons.doors.cli import error_handler, global_options, prepare
 from ai_lessons.doors.cli.asking import read_input
 from ai_lessons.doors.cli.command_context import Call, pass_call
@@ -202,9 +203,8 @@ def load(call: Call, scope: str | None, limit: int) -> None:
 @pass_call
 def import_lessons(call: Call, file: str | None) -> None:
     """Take over the lessons of a lessons.jsonl (default: ~/.claude/lessons/lessons.jsonl). Twice adds nothing."""
-    from ai_lessons.doors.cli.porting import take_over_lessons
-
-    take_over_lessons(call, file)
+    place = call.settings.cwd / os.path.expanduser(file) if file else call.settings.lesson_log
+    call.answer(library.import_bundle.import_file(call.library, place, "lessons-jsonl"), render_porting.ported)
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from ai_lessons import library, settings
 from ai_lessons.doors.cli.command_context import Call, options
 from ai_lessons.doors.terminal import line
 from ai_lessons.errors import UsageError
-from ai_lessons.knowledge import scopes
+from ai_lessons.knowledge import origins
 from ai_lessons.knowledge.entries import Category, Confidence, Kind, Relation, Source, Status
 from ai_lessons.knowledge.versions import listed
 
@@ -173,7 +173,7 @@ ids_argument = click.argument("refs", metavar="ID...", nargs=-1, required=True, 
 
 def project_named(_ctx: click.Context, _option: click.Parameter, given: str | None) -> str | None:
     """A project by its name, or by a scope as groove writes it (`project:PATH`, `user:NAME`)."""
-    return scopes.project_named(given) if given else given
+    return origins.project_named(given) if given else given
 
 
 project_option = click.option(
