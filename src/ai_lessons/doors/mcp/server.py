@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import sys
+from contextlib import contextmanager
 from logging.handlers import RotatingFileHandler
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from ai_lessons.doors.mcp.tools import bug, error_for_agents, tools
 from ai_lessons.errors import AiLessonsError, NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator
     from io import TextIOWrapper
     from pathlib import Path
 
@@ -104,7 +105,8 @@ class _Private(RotatingFileHandler):
         return open(fd, "a", encoding="utf-8", errors="backslashreplace")  # the handler closes it
 
 
-def log_to(file: Path) -> None:
+@contextmanager
+def logging_to(file: Path) -> Iterator[None]:
     """Everything that is logged goes to the file, with the process it comes from; to stderr if it cannot be written."""
     handler: logging.Handler
     try:
@@ -113,9 +115,19 @@ def log_to(file: Path) -> None:
     except OSError as error:
         handler = logging.StreamHandler(sys.stderr)
         print(f"warning: {file} cannot be written ({error.strerror}): the log goes here", file=sys.stderr)
-    words = "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"
-    logging.basicConfig(format=words, level=logging.INFO, handlers=[handler])
+    handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"))
+    root = logging.getLogger()
+    before = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
     logging.captureWarnings(capture=True)
+    try:
+        yield
+    finally:
+        logging.captureWarnings(capture=False)
+        root.removeHandler(handler)
+        root.setLevel(before)
+        handler.close()
 
 
 def build(pool: SessionPool, log: Path, chosen: str = "default", *, read_only: bool = False) -> MCPServer[Any]:
