@@ -60,7 +60,7 @@ def context(library: Library, query: ContextQuery) -> Context:
 def context_of(parts: Reading, query: ContextQuery) -> Context:
     """The same from the catalog as it was last brought up to date, for a job that asks more than once.
 
-    What came is not written down: that is for whoever shows it, by `injecting.record`.
+    What came is not written down: that is for whoever shows it, by `record`.
     """
     if query.budget is not None and query.budget < 1:
         raise UsageError(f"a budget of {query.budget} leaves room for nothing", hint="--budget 10")
@@ -110,7 +110,8 @@ class _Asked:
         found = self._nearest(known)
         if self._query.query.strip():
             here = {light.id for light in found}
-            found += [light for light in self._surfacing() if light.id not in here and self._may_come(light)]
+            rules = (light for light in self._found(frozenset()) if light.kind is Kind.RULE)
+            found += [light for light in rules if light.id not in here and self._may_come(light)]
         return found
 
     def lessons(self) -> list[Light]:
@@ -120,7 +121,7 @@ class _Asked:
         if self._query.query.strip():
             named = self._nearest(light for light in found.values() if self._names_a_path(light))
             here = {light.id for light in named}
-            return named + [light for light in self._searched() if light.id not in here and self._may_come(light)]
+            return named + [light for light in self._found(kinds) if light.id not in here and self._may_come(light)]
         for wanted in self._filters(kinds):
             found |= {light.id: light for light in catalog.select(wanted)}
         return self._nearest(found.values())
@@ -162,17 +163,12 @@ class _Asked:
     def _names_a_path(self, light: Light) -> bool:
         return any_match(_globs(light), self._paths)
 
-    def _searched(self) -> list[Light]:
+    def _found(self, kinds: frozenset[Kind]) -> list[Light]:
+        """What the search finds for the words, of these kinds or of all."""
         from ai_lessons.library.searching import find
 
-        hits, _ = find(self._parts, self._search(frozenset({Kind.LESSON})))
+        hits, _ = find(self._parts, self._search(kinds))
         return [hit.entry for hit in hits]
-
-    def _surfacing(self) -> list[Light]:
-        from ai_lessons.library.searching import find
-
-        hits, _ = find(self._parts, self._search(frozenset()))
-        return [hit.entry for hit in hits if hit.entry.kind is Kind.RULE]
 
     def _search(self, kinds: frozenset[Kind]) -> Query:
         query = self._query
