@@ -19,12 +19,12 @@ from ai_lessons import errors
 from ai_lessons.doors.cli import root
 from ai_lessons.doors.lesson_cli import lesson
 from ai_lessons.knowledge.checks import check_entry
+from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.layout import lesson_path, place
-from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.library import answers, reports
+from ai_lessons.library import syncing as sharing
 from ai_lessons.library.governance import enforced
 from ai_lessons.library.rules import rule_answers
-from ai_lessons.library.sharing import syncing as sharing
 from docs_world import Session, align, rewritten, shape, steps
 from test_architecture import MAY_IMPORT
 
@@ -152,7 +152,6 @@ def test_every_error_is_in_the_table_with_its_exit_code() -> None:
 
 ANSWERS = (
     reports.Check,
-    reports.Indexed,
     reports.Initialised,
     reports.PassagePreview,
     reports.Refreshed,

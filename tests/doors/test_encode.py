@@ -21,10 +21,10 @@ from ai_lessons.library.import_bundle import Ported
 from ai_lessons.library.lessons import LessonChange, LessonShown, Loaded
 from ai_lessons.library.opened import TierState
 from ai_lessons.library.promotion.promotions import Promoted
-from ai_lessons.library.reports import Imported, ModelState, Outdated, Written
+from ai_lessons.library.reports import Imported, Outdated, Written
 from ai_lessons.library.rules.rule_answers import Suggested
 from ai_lessons.library.running import Ran
-from ai_lessons.library.sharing.syncing import Conflicts, Resolved, TornEntry
+from ai_lessons.library.syncing import Conflicts, Resolved, TornEntry
 
 LESSON = Light(
     "01J",
@@ -57,7 +57,7 @@ def test_a_list_is_an_array_without_scores() -> None:
 
 
 def test_a_search_has_its_four_groups_and_factors_only_where_there_are_any() -> None:
-    found = Answer("q", lessons=(Hit(LESSON, "H"), Hit(LESSON, "", {"vector": 0.5})), notes=("full text only",))
+    found = Answer("q", (Hit(LESSON, "H"), Hit(LESSON, "", {"vector": 0.5})), notes=("full text only",))
     data = encode.encode(found)
     assert list(data) == ["query", "rules", "scripts", "lessons", "docs", "prompt", "notes"]
     assert "factors" not in data["lessons"][0]
@@ -102,12 +102,6 @@ def test_what_a_terminal_would_obey_is_escaped_by_json() -> None:
     assert text.isascii()
     assert text.replace("\n", "").isprintable()
     assert json.loads(text) == {"a": "\x1b[2J\u202e\x9b\udcff日"}
-
-
-def test_the_model_says_of_every_source_how_it_ended() -> None:
-    assert encode.encode(ModelState("m", present=False, path=None, source=None, tried=(("hub", "gone"),)))["tried"] == [
-        {"source": "hub", "outcome": "gone"}
-    ]
 
 
 MODULES = [one.name for one in pkgutil.walk_packages(ai_lessons.__path__, "ai_lessons.")]

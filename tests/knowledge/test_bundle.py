@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ai_lessons.errors import InvalidEntry, UnsupportedRepository
 from ai_lessons.knowledge.bundle import dump, read
 from ai_lessons.knowledge.checks import check_entry
-from ai_lessons.knowledge.reading import read_entry
+from ai_lessons.knowledge.frontmatter import read_entry
 
 ONE, TWO = "018d3f2e-8c00-7000-8000-000000000001", "018d3f2e-8c00-7000-8000-000000000002"
 JSON = st.recursive(

@@ -11,7 +11,7 @@ from ai_lessons.knowledge import markdown, origins
 from ai_lessons.knowledge.bundle import Item, learning, read
 from ai_lessons.knowledge.checks import check_entry, check_together
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.knowledge.reading import read_entry
+from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.library.answers import Usage
 
 LESSON = "01JD3Z8QK5W7M2X9V4T68F3K2A"
@@ -55,7 +55,7 @@ def test_a_word_and_every_sort_of_block_are_valid(source: Any) -> None:
         (BLOCKS["promoted"] | {"original": "L-1"}, "source.original 'L-1' is not an id"),
         (BLOCKS["promoted"] | {"from_scope": "planet:x"}, "source.from_scope 'planet:x' is no scope"),
         (BLOCKS["imported"] | {"at": "soon"}, "source.at 'soon' is not a time"),
-        (BLOCKS["enterprise_curated"] | {"curater": "x"}, "source has no key 'curater', did you mean 'curator'?"),
+        (BLOCKS["enterprise_curated"] | {"curater": "x"}, "source has no key 'curater' (type, how, curator)"),
         (BLOCKS["user_created"] | {"zebra": "x"}, "source has no key 'zebra' (type, how)"),
     ],
 )

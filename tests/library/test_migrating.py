@@ -19,9 +19,11 @@ from ai_lessons.library import (
     import_bundle,
     importing,
     lesson_writing,
+    recovering,
     restoring,
     searching,
     setup,
+    syncing,
     validating,
 )
 from ai_lessons.library.answers import Query
@@ -29,7 +31,6 @@ from ai_lessons.library.reports import LessonDraft, ResourceDraft
 from ai_lessons.library.restoring import migrate
 from ai_lessons.library.rules import rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
-from ai_lessons.library.sharing import recovering, syncing
 from library.world import LESSON, RULE, SCRIPT
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ai_lessons.errors import InvalidEntry, NotFound, UnsupportedRepository, UsageError
-from ai_lessons.knowledge import drafts, markdown
+from ai_lessons.knowledge import frontmatter, markdown
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library import browsing, editing, exporting, import_bundle, validating
 from ai_lessons.library.opened import Library
@@ -63,7 +63,7 @@ bodies = st.text(st.characters(exclude_categories=("Cs", "Cc")) | st.just("\n"),
 @st.composite
 def a_lesson(draw: st.DrawFn, number: int) -> tuple[str, bytes]:
     title = draw(titles)
-    fields = drafts.lesson_fields(
+    fields = frontmatter.lesson_fields(
         IDS[number], "2026-11-21T20:14:00Z", title=title, tags=draw(st.lists(titles, max_size=2)),
         confidence=draw(st.sampled_from(["very-low", "medium", "high"])), origin=draw(st.sampled_from(["ai", "user"])),
         category=draw(st.sampled_from([None, "tool_usage", "solution"])),
@@ -91,7 +91,7 @@ def repositories(draw: st.DrawFn) -> dict[str, bytes]:
         )
     if draw(st.booleans()):
         files["jira/scripts/unversioned/run.sh"] = draw(st.sampled_from([b"#!/bin/sh\necho\n", b"\x7fELF\0\xff"]))
-        side = drafts.script_fields(IDS[5], "2026-11-21T20:14:00Z", title="run.sh", tags=["x"])
+        side = frontmatter.script_fields(IDS[5], "2026-11-21T20:14:00Z", title="run.sh", tags=["x"])
         files["jira/scripts/unversioned/run.sh.md"] = markdown.render(side, draw(bodies)).encode()
     if draw(st.booleans()):
         files["jira/notes.md"] = draw(bodies).encode()

@@ -8,10 +8,9 @@ import pytest
 
 from ai_lessons.errors import Conflict, NotFound, UnsavedEdits, UsageError
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library import browsing, editing, import_bundle, restoring, setup
+from ai_lessons.library import browsing, editing, import_bundle, restoring, setup, syncing
 from ai_lessons.library.opened import Library
 from ai_lessons.library.rules import rule_review, suggesting
-from ai_lessons.library.sharing import syncing
 from library.world import OTHER, lesson, options
 
 if TYPE_CHECKING:

@@ -18,18 +18,19 @@ from ai_lessons.library import (
     import_bundle,
     importing,
     lesson_writing,
+    recovering,
     refreshing,
     restoring,
+    secret_scan,
     setup,
+    syncing,
     validating,
 )
 from ai_lessons.library.lessons import Targets
 from ai_lessons.library.reports import LessonDraft, ResourceDraft
 from ai_lessons.library.rules import rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
-from ai_lessons.library.secrets import secret_scan
 from ai_lessons.library.setup import init_repository
-from ai_lessons.library.sharing import recovering, syncing
 from library.secret_world import FAKE, mark_of
 from library.world import LESSON, OTHER, lesson, rule
 
@@ -450,4 +451,4 @@ def test_nothing_of_the_library_writes_without_looking() -> None:
             if any(call in text for call in WRITES):
                 writing[f"{file.stem}.{ast.unparse(function).partition('(')[0]}"] = any(look in text for look in LOOKS)
     assert len(writing) >= 5
-    assert [name for name, looks in writing.items() if not looks] == ["parts.def commit_events"]
+    assert [name for name, looks in writing.items() if not looks] == ["session.def commit_events"]

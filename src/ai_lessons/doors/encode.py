@@ -11,6 +11,8 @@ import json
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from ai_lessons.knowledge.entries import KINDS
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
@@ -24,14 +26,8 @@ if TYPE_CHECKING:
 
     Data = dict[str, Any]
 
-DETAILS: Mapping[str, tuple[str, ...]] = {
-    "lesson": ("confidence", "source", "status"),
-    "rule": ("rationale", "applies_to"),
-}
-"""What a light entry carries beyond the common keys, by kind."""
 
 KEYS: Mapping[str, str] = {
-    "answers.Answer": "query rules scripts lessons docs prompt notes",
     "answers.Context": "rules lessons notes",
     "answers.Usage": "times_injected times_helpful times_ignored times_contradicted last_used alpha beta confidence",
     "errors.Problem": "path line message fixable",
@@ -39,9 +35,10 @@ KEYS: Mapping[str, str] = {
     "relating.Graph": "entries missing links=lines clusters notes",
     "lessons.LessonChange": "id handle path commit change target? notes?",
     "relations.Line": "source relation target weight",
+    "rows.IndexRefresh": "entries passages embedded missing rebuilt notes",
     "reports.Report": "files problems fixed",
+    "sync_bring.TornEntry": "id title path reasons ours theirs",
     "snapshots.Snapshot": "name commit when message notes?",
-    "syncing.TornEntry": "id title path reasons ours theirs",
     "opened.TierState": "tier=name state path why hint url",
     "reports.Written": "id handle path commit notes?",
 }
@@ -107,7 +104,7 @@ def light(entry: Light, *, scored: bool = False) -> Data:
     }
     if scored:
         data["score"] = entry.score
-    for key in DETAILS.get(entry.kind.value, ()):
+    for key in KINDS[entry.kind].light:
         data[key] = encode(entry.details.get(key))
     return data
 
@@ -182,6 +179,11 @@ def _pairs(keys: str, rows: Iterable[tuple[object, ...]]) -> list[Data]:
 
 
 SHAPES: Mapping[str, Callable[[Any], Any]] = {
+    "answers.Answer": lambda value: (
+        {"query": value.query}
+        | {kind.folder: encode(hits) for kind, hits in value.groups.items()}
+        | keyed(value, "prompt notes")
+    ),
     "answers.Hit": _about("heading factors?", scored=True),
     "answers.Left": _about("reason detail"),
     "answers.Listing": lambda value: [light(entry) for entry in value.entries],
@@ -203,9 +205,6 @@ SHAPES: Mapping[str, Callable[[Any], Any]] = {
     },
     "exporting.Exported": _exported,
     "promotions.Promoted": _promoted,
-    "reports.ModelState": lambda value: (
-        keyed(value, "name present path source") | {"tried": _pairs("source outcome", value.tried)}
-    ),
     "reports.Outdated": _about("reason detail"),
     "running.Ran": _ran,
     "syncing.Conflicts": lambda value: encode(value.entries),

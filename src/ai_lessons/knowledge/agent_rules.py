@@ -10,12 +10,13 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import InvalidEntry, Problem
-from ai_lessons.knowledge import drafts, layout, markdown
+from ai_lessons.knowledge import frontmatter, layout, markdown
 from ai_lessons.knowledge.bundle import Item, made_id, moment, one_line
-from ai_lessons.knowledge.entries import GLOBAL_PROJECT, HANDLE_LENGTH, Kind
-from ai_lessons.knowledge.reading import read_entry, stated_id
-from ai_lessons.knowledge.scopes import project_of
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, HANDLE_LENGTH, Kind, stated_id
+from ai_lessons.knowledge.frontmatter import read_entry
+from ai_lessons.knowledge.origins import project_of
 from ai_lessons.knowledge.texts import decode, escaped, split
+from ai_lessons.knowledge.yaml_edit import REMOVE
 from ai_lessons.knowledge.yaml_text import mapping_lines
 
 if TYPE_CHECKING:
@@ -56,12 +57,12 @@ def note(name: str, data: bytes, project: str | None, now: datetime) -> Item:
     if said.kind is Kind.SCRIPT:
         raise InvalidEntry([Problem(name, "describes a script, which is no Markdown: import that file")])
     entry_id = stated_id(said.fields.get("id")) or made_id("markdown", name, text)
-    created = drafts.stamp(moment(said.fields.get("created") or said.fields.get("date")) or now)
+    created = frontmatter.stamp(moment(said.fields.get("created") or said.fields.get("date")) or now)
     title = one_line(said.title) or one_line(name)
     changes: dict[str, Any] = {"id": entry_id, "kind": kind.value, "title": title, "created": created}
     for key, words in (("tags", said.tags), ("versions", said.versions)):
         if key in said.fields and not isinstance(said.fields[key], list):
-            changes[key] = sorted(words) or markdown.REMOVE
+            changes[key] = sorted(words) or REMOVE
     where = project or project_of(said.fields.get("project") or GLOBAL_PROJECT)
     path = {
         Kind.LESSON: lambda: layout.lesson_path(where, title, entry_id, created),
@@ -161,9 +162,11 @@ def _rule(name: str, section: MarkdownSection, project: str | None, now: datetim
         one_line(why[1], _MOST_WHY) if why else f"Stated in {name}, which does not say why: say it before you approve"
     )
     entry_id = made_id("instruction", title, body)
-    fields = drafts.rule_fields(entry_id, drafts.stamp(now), title=title, rationale=rationale, applies_to=globs)
+    fields = frontmatter.rule_fields(
+        entry_id, frontmatter.stamp(now), title=title, rationale=rationale, applies_to=globs
+    )
     path = layout.rule_path(project or GLOBAL_PROJECT, title, entry_id)
-    data = markdown.render(fields, drafts.body_of(body)).encode()
+    data = markdown.render(fields, frontmatter.body_of(body)).encode()
     return Item(f"{name}:{section.line}", path, data)
 
 

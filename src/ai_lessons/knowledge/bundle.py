@@ -18,7 +18,7 @@ from uuid import UUID
 from ulid import ULID
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, Problem, UnsupportedRepository, UsageError
-from ai_lessons.knowledge import drafts, layout, markdown, origins, scopes
+from ai_lessons.knowledge import frontmatter, layout, markdown, origins
 from ai_lessons.knowledge.checks import TITLE_LENGTH
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, Category, Relation
 
@@ -124,7 +124,7 @@ def learning(entry: Entry, file: Item, usage: Any) -> dict[str, Any]:
     created = created_of(entry)
     return {
         "id": str(ULID.from_str(entry.id).to_uuid()),
-        "scope": scopes.of_entry(entry.project, entry.fields.get("scope")).tagged,
+        "scope": origins.of_entry(entry.project, entry.fields.get("scope")).tagged,
         "category": _CATEGORIES.get(str(entry.fields.get("category")), "Solution"),
         "content": {
             "description": entry.body.strip() or entry.title,
@@ -155,13 +155,13 @@ def _source(entry: Entry) -> str | dict[str, Any]:
     values = {theirs: block[ours] for ours, theirs in kind.keys.items()}
     if kind.name == "Promoted":
         original = ULID.from_str(str(block["original"]).upper())
-        values = {"from_scope": scopes.parse(block["from_scope"]).tagged, "original_id": str(original.to_uuid())}
+        values = {"from_scope": origins.parse_scope(block["from_scope"]).tagged, "original_id": str(original.to_uuid())}
     return {kind.name: values} if values else kind.name
 
 
 def created_of(entry: Entry) -> str:
     """When an entry was made, as far as it or its id tells."""
-    return drafts.stamp(moment(entry.fields.get("created")) or ULID.from_str(entry.id).datetime)
+    return frontmatter.stamp(moment(entry.fields.get("created")) or ULID.from_str(entry.id).datetime)
 
 
 def kept(file: Item) -> dict[str, Any]:
@@ -296,17 +296,17 @@ def _learning(raw: Mapping[str, Any], where: str, links: Mapping[str, list[dict[
         raise _Damaged(f"created_at {raw.get('created_at')!r} is not a time")
     pattern, rest = _pattern(content.get("pattern"))
     body = [one for one in (insight if title != insight else "", description, rest) if one and one != title]
-    fields = drafts.lesson_fields(
-        entry_id, drafts.stamp(created), title=title, confidence=word_of(raw.get("confidence")),
+    fields = frontmatter.lesson_fields(
+        entry_id, frontmatter.stamp(created), title=title, confidence=word_of(raw.get("confidence")),
         origin="user" if raw.get("source") == "UserCreated" else "ai",
         category=_OF_FORMAT.get(str(raw.get("category"))), **pattern,
     )  # fmt: skip
-    block, scope = _block(raw.get("source")), scopes.read(raw.get("scope"))
+    block, scope = _block(raw.get("source")), origins.read_scope(raw.get("scope"))
     fields |= {"source": block} if block else {}
-    fields |= {"scope": str(scope)} if scope != scopes.of_entry(scope.project) else {}
+    fields |= {"scope": str(scope)} if scope != origins.of_entry(scope.project) else {}
     fields |= {"links": links[entry_id]} if links.get(entry_id) else {}
     path = layout.lesson_path(scope.project, title, entry_id, fields["created"])
-    return Item(where, path, markdown.render(fields, drafts.body_of("\n\n".join(body))).encode())
+    return Item(where, path, markdown.render(fields, frontmatter.body_of("\n\n".join(body))).encode())
 
 
 def _ulid(said: Any) -> str:
@@ -355,7 +355,7 @@ def _block(said: Any) -> dict[str, Any] | None:
     block: dict[str, Any] = {ours: values.get(theirs) for ours, theirs in origins.TYPES[kind].keys.items()}
     try:
         if kind == "promoted":
-            block = {"from_scope": str(scopes.read(block["from_scope"])), "original": _ulid(block["original"])}
+            block = {"from_scope": str(origins.read_scope(block["from_scope"])), "original": _ulid(block["original"])}
     except (_Damaged, UsageError):
         return None
     block = {origins.TYPE: kind, **block}

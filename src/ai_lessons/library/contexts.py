@@ -14,7 +14,7 @@ from ai_lessons.errors import UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.index.ranking import context_boost, context_weights
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Confidence, Kind
-from ai_lessons.knowledge.globs import any_match
+from ai_lessons.knowledge.globs import any_match, stated
 from ai_lessons.learning import fold
 from ai_lessons.learning.choose import Bars, Candidate, choose
 from ai_lessons.learning.events import INJECTED, LEFT_OUT, Event
@@ -46,7 +46,7 @@ def context(library: Library, query: ContextQuery) -> Context:
     context tag, or (rules) it is global. With nothing but files asked for only the first one counts, and an entry that
     says what files it is about never comes for others. With words to search for, lessons come by file or by the
     search. With nothing asked for at all the project is `global`. Of the lessons come those that pass what was
-    learned, see `learning.choosing`.
+    learned, see `learning.choose`.
 
     Raises:
         UsageError: a budget below 1.
@@ -110,8 +110,8 @@ class _Asked:
         found = self._nearest(known)
         if self._query.query.strip():
             here = {light.id for light in found}
-            rules = (light for light in self._found(frozenset()) if light.kind is Kind.RULE)
-            found += [light for light in rules if light.id not in here and self._may_come(light)]
+            surfacing = (light for light in self._searched(frozenset()) if light.kind is Kind.RULE)
+            found += [light for light in surfacing if light.id not in here and self._may_come(light)]
         return found
 
     def lessons(self) -> list[Light]:
@@ -121,7 +121,7 @@ class _Asked:
         if self._query.query.strip():
             named = self._nearest(light for light in found.values() if self._names_a_path(light))
             here = {light.id for light in named}
-            return named + [light for light in self._found(kinds) if light.id not in here and self._may_come(light)]
+            return named + [light for light in self._searched(kinds) if light.id not in here and self._may_come(light)]
         for wanted in self._filters(kinds):
             found |= {light.id: light for light in catalog.select(wanted)}
         return self._nearest(found.values())
@@ -158,30 +158,18 @@ class _Asked:
         return score + _BY_GLOBAL * (holds_everywhere and light.project != self._project)
 
     def _may_come(self, light: Light) -> bool:
-        return not self._paths or not _globs(light) or self._names_a_path(light)
+        return not self._paths or not stated(light.details.get("applies_to")) or self._names_a_path(light)
 
     def _names_a_path(self, light: Light) -> bool:
-        return any_match(_globs(light), self._paths)
+        return any_match(stated(light.details.get("applies_to")), self._paths)
 
-    def _found(self, kinds: frozenset[Kind]) -> list[Light]:
-        """What the search finds for the words, of these kinds or of all."""
+    def _searched(self, kinds: frozenset[Kind]) -> list[Light]:
         from ai_lessons.library.searching import find
 
-        hits, _ = find(self._parts, self._search(kinds))
-        return [hit.entry for hit in hits]
-
-    def _search(self, kinds: frozenset[Kind]) -> Query:
         query = self._query
         asked = Query(query.query, kinds, project=query.project, limit=self._budget, plain=True)
-        return asked._replace(context_tags=query.context_tags)
-
-
-def _globs(light: Light) -> Sequence[str]:
-    """What the entry applies to, as a list whatever it wrote."""
-    said = light.details.get("applies_to")
-    if isinstance(said, str):
-        return [said]
-    return [one for one in said if isinstance(one, str)] if isinstance(said, list) else []
+        hits, _ = find(self._parts, asked._replace(context_tags=query.context_tags))
+        return [hit.entry for hit in hits]
 
 
 def _in_project(path: str, cwd: Path) -> str:

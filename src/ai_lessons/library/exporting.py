@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import AiLessonsError, StorageFailed, UsageError
 from ai_lessons.index.catalog_reading import Filter
-from ai_lessons.knowledge import agent_rules, bundle, drafts
+from ai_lessons.knowledge import agent_rules, bundle, frontmatter
 from ai_lessons.knowledge.bundle import Item
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind
 from ai_lessons.learning import events
@@ -129,7 +129,7 @@ def _document(parts: Parts, found: Sequence[tuple[Entry, Item]]) -> dict[str, An
     others = ((entry, file) for entry, file in found if entry.kind is not Kind.LESSON)
     return {
         "version": bundle.VERSION,
-        "exported_at": drafts.stamp(parts.options.now()),
+        "exported_at": frontmatter.stamp(parts.options.now()),
         "learnings": [bundle.learning(entry, file, usages[entry.id]) for entry, file in lessons],
         "params": [],  # the events say how they were moved
         "relations": bundle.relations([entry for entry, _ in found], [entry.id for entry, _ in lessons]),

@@ -11,21 +11,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, Problem, UsageError
-from ai_lessons.knowledge import drafts, layout, markdown
+from ai_lessons.knowledge import frontmatter, layout, markdown
 from ai_lessons.knowledge.bundle import beside
-from ai_lessons.knowledge.entries import Kind, handle
-from ai_lessons.knowledge.reading import stated_id
+from ai_lessons.knowledge.entries import Kind, handle, stated_id
 from ai_lessons.knowledge.relations import wrong_kinds
 from ai_lessons.learning import events
 from ai_lessons.learning.fold import DEFINITIONS
+from ai_lessons.library import secret_gate, secret_scan
 from ai_lessons.library.checking import checked
 from ai_lessons.library.import_sources import read_source
 from ai_lessons.library.importing import told_of
 from ai_lessons.library.reports import Written
 from ai_lessons.library.rules.rule_answers import Suggested
 from ai_lessons.library.rules.rule_desk import desk
-from ai_lessons.library.secrets import secret_gate, secret_scan
-from ai_lessons.repository.approval.merges import RULE_TRAILER
+from ai_lessons.repository.approval.rule_files import RULE_TRAILER
 from ai_lessons.repository.events import PART_BYTES, EventLog
 from ai_lessons.repository.proposal import proposing
 from ai_lessons.repository.proposal.proposals import text_of
@@ -204,7 +203,7 @@ def _stated(item: Item, entry: Entry) -> Arrival:
     """A rule that says its id: a proposal is about an id, not about a place."""
     if not entry.derived and stated_id(entry.fields.get("id")):
         return Arrival(item, entry)
-    data = markdown.edit(item.data.decode(), drafts.identity(entry)).encode()
+    data = markdown.edit(item.data.decode(), frontmatter.identity(entry)).encode()
     return Arrival(item._replace(data=data), checked(item.path, data))
 
 

@@ -14,11 +14,19 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, UsageError
-from ai_lessons.knowledge import agent_rules, bundle, drafts, layout, markdown, patterns
+from ai_lessons.knowledge import agent_rules, bundle, frontmatter, layout, markdown, patterns
 from ai_lessons.knowledge.bundle import Bundle, Item, made_id, moment, one_line, word_of
-from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Category, Kind, Relation, Source, Status
-from ai_lessons.knowledge.reading import stated_id
-from ai_lessons.knowledge.scopes import project_of
+from ai_lessons.knowledge.entries import (
+    GLOBAL_PROJECT,
+    UNVERSIONED,
+    Category,
+    Kind,
+    Relation,
+    Source,
+    Status,
+    stated_id,
+)
+from ai_lessons.knowledge.origins import project_of
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library.checking import project_name
 from ai_lessons.library.lesson_writing import CONFIDENCE
@@ -176,8 +184,8 @@ def _logged(where: str, first: Row, last: Row) -> Item:
     if created is None:
         raise UsageError(f"created {said!r} is not a date")
     origin = "user" if last.get("from") == "user" else "ai"
-    fields = drafts.lesson_fields(
-        made_id(str(first.get("id")), *(first.get(key) for key in _SAME), created=created), drafts.stamp(created),
+    fields = frontmatter.lesson_fields(
+        made_id(str(first.get("id")), *(first.get(key) for key in _SAME), created=created), frontmatter.stamp(created),
         title=patterns.title_of(pattern), confidence=CONFIDENCE[origin], origin=origin, when=pattern.when,
         do=None if pattern.negative else pattern.action, dont=pattern.action if pattern.negative else None,
         because=pattern.because,
@@ -311,17 +319,17 @@ def _entry(where: str, table: str, row: Row, entry_id: str, now: datetime, links
     title = one_line(_text(row.get("title")))
     if not title:
         raise UsageError("it has no title")
-    created = drafts.stamp(moment(row.get("created_at")) or now)
+    created = frontmatter.stamp(moment(row.get("created_at")) or now)
     linked = {"links": links} if links else {}
     if table == "resources":
         return _resource(where, row, {"title": title, "tags": row["tags"]}, (entry_id, created), linked)
     if table == "rules":
         why = _text(row.get("rationale")).strip()
-        fields = drafts.rule_fields(entry_id, created, title=title, rationale=why, tags=row["tags"])
+        fields = frontmatter.rule_fields(entry_id, created, title=title, rationale=why, tags=row["tags"])
         path = layout.rule_path(GLOBAL_PROJECT, title, entry_id)
     else:
         source, category = _text(row.get("source")), _text(row.get("category"))
-        fields = drafts.lesson_fields(
+        fields = frontmatter.lesson_fields(
             entry_id, created, title=title, tags=row["tags"], contexts=row["contexts"], origin="ai",
             confidence=word_of(row.get("confidence")), source=source if source in set(Source) else "observed",
             category=category if category in set(Category) else None,
@@ -337,21 +345,21 @@ def _resource(where: str, row: Row, said: Row, told: tuple[str, str], linked: Ro
     name = name or layout.slug(said["title"])
     if row.get("type") != Kind.SCRIPT:
         name = name if layout.is_markdown(name) else f"{name}.md"
-        fields = drafts.doc_fields(*told, **said, source_path=place or None, source_ref=ref)
+        fields = frontmatter.doc_fields(*told, **said, source_path=place or None, source_ref=ref)
         path = layout.resource_path(Kind.DOC, project, said["versions"], name)
         return Item(where, path, _document(row, fields | linked))
     content = row.get("content")
     code = content if isinstance(content, bytes) else _text(content).encode()
     path = layout.resource_path(Kind.SCRIPT, project, said["versions"], name)
-    fields = drafts.script_fields(*told, **said, source_ref=ref, path=None if code else place)
-    side = markdown.render(fields | linked, drafts.body_of(drafts.description(code))).encode()
+    fields = frontmatter.script_fields(*told, **said, source_ref=ref, path=None if code else place)
+    side = markdown.render(fields | linked, frontmatter.body_of(frontmatter.description(code))).encode()
     if not code:  # it stays where it is
         return Item(where, layout.side_of(path), side)
     return Item(where, path, code, side, executable=True)
 
 
 def _document(row: Row, fields: Mapping[str, Any]) -> bytes:
-    body = drafts.body_of(_text(row.get("content")).replace("\r\n", "\n").replace("\0", ""))
+    body = frontmatter.body_of(_text(row.get("content")).replace("\r\n", "\n").replace("\0", ""))
     return markdown.render(fields, body).encode("utf-8", "replace")
 
 

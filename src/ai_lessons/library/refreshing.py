@@ -14,22 +14,23 @@ from ai_lessons.errors import AiLessonsError, NotFound, Refused, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import markdown
 from ai_lessons.knowledge.entries import Kind
+from ai_lessons.knowledge.yaml_edit import REMOVE
+from ai_lessons.library import secret_scan
 from ai_lessons.library.checking import checked
+from ai_lessons.library.incoming import as_doc, take
 from ai_lessons.library.reports import Refreshed
-from ai_lessons.library.secrets import secret_scan
-from ai_lessons.library.sharing.incoming import as_doc, take
 from ai_lessons.repository.outside import Outside, expanded
-from ai_lessons.repository.running.trust import Trust
 from ai_lessons.repository.sources import Sources
 from ai_lessons.repository.store import Change, blob_id
+from ai_lessons.repository.trust import Trust
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Light
+    from ai_lessons.library.incoming import Incoming
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import Parts
-    from ai_lessons.library.sharing.incoming import Incoming
 
 SOURCE = "source"
 
@@ -161,5 +162,5 @@ def _real(source: str) -> str:
 
 def refreshed_text(old: str, came: Incoming, body: str, more: Mapping[str, Any] = MappingProxyType({})) -> str:
     """The text of a snapshot brought up to date: its body, what it says of its source, and what else it shall say."""
-    changes: dict[str, Any] = {**more, "content_hash": came.hash, "source_ref": came.source_ref or markdown.REMOVE}
+    changes: dict[str, Any] = {**more, "content_hash": came.hash, "source_ref": came.source_ref or REMOVE}
     return markdown.edit(old, changes, body)

@@ -22,12 +22,12 @@ from ai_lessons.errors import (
 )
 from ai_lessons.knowledge import config, layout
 from ai_lessons.knowledge.entries import Kind, handle
-from ai_lessons.knowledge.reading import read_entry
+from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.texts import decode
+from ai_lessons.library import secret_gate
 from ai_lessons.library.import_bundle import propose_files
 from ai_lessons.library.importing import told_of
 from ai_lessons.library.rules.rule_desk import desk
-from ai_lessons.library.secrets import secret_gate
 from ai_lessons.repository import git, snapshots
 from ai_lessons.repository.approval.rule_files import is_rule
 from ai_lessons.repository.objects import opened

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import AiLessonsError
-from ai_lessons.knowledge.manifests import Manifest, is_manifest, largest
+from ai_lessons.knowledge.manifests import LARGEST, Manifest, is_manifest
 from ai_lessons.repository import git, outside
 from ai_lessons.repository.worktree import locate
 
@@ -132,14 +132,13 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
 
 
 def _text(file: Path) -> str | OSError:
-    limit = largest(file.name)
     try:
         # what has become a pipe since we looked would make us wait for ever
         handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(handle, "rb") as opened:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 return OSError(0, "not a regular file")
-            data = opened.read(limit + 1)
+            data = opened.read(LARGEST + 1)
     except OSError as error:
         return error
-    return data.decode("utf-8", "replace") if len(data) <= limit else OSError(0, f"larger than {limit >> 20} MiB")
+    return data.decode("utf-8", "replace") if len(data) <= LARGEST else OSError(0, f"larger than {LARGEST >> 20} MiB")

@@ -8,7 +8,7 @@ import click
 
 from ai_lessons import library
 from ai_lessons.doors import render_jobs
-from ai_lessons.doors.cli import agents, content, learning, machinery, mcp, porting, rules, shared_index, sharing
+from ai_lessons.doors.cli import agents, content, machinery, mcp, porting, rules, sharing
 from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Group
 from ai_lessons.doors.cli.options import id_argument
@@ -161,19 +161,16 @@ def hooks_command(name: Job, text: str) -> None:
         if paragraph or files or host:
             agents.answer_for_agents(call, name, paragraph=paragraph, files=files, host=host)
             return
-        lines = getattr(library.setup, f"hooks_{name}")(call.library)
-        call.answer(lines, render_jobs.lines)
+        call.answer(library.setup.hooks(call.library, name), render_jobs.lines)
 
 
 hooks_command("install", "Install them, beside the hooks that are there.")
 hooks_command("uninstall", "Take ours away again.")
 hooks_command("status", "Say which are installed.")
 machinery.register(admin)
-shared_index.register(admin)
 porting.register(admin)
 mcp.register(admin)
 agents.register(admin)
 rules.register_admin(admin)
-learning.register_admin(admin)
 content.register(admin)
 sharing.register(admin)

@@ -9,7 +9,7 @@ import click
 
 from ai_lessons import library
 from ai_lessons.doors import render_jobs
-from ai_lessons.doors.cli import asking, learning, promoting, rules
+from ai_lessons.doors.cli import asking, machinery, promoting, rules
 from ai_lessons.doors.cli.call import Call, pass_call
 from ai_lessons.doors.cli.commands import Group
 from ai_lessons.doors.cli.completion import offer
@@ -304,5 +304,5 @@ def delete_resource(call: Call, refs: tuple[str, ...], yes: bool) -> None:
 
 
 rules.register_contribute(contribute)
-learning.register_contribute(contribute)
+machinery.register_contribute(contribute)
 promoting.register(contribute)

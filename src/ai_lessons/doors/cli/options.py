@@ -7,7 +7,7 @@ import click
 from ai_lessons.doors.cli.call import Call
 from ai_lessons.doors.cli.completion import offer
 from ai_lessons.doors.cli.parsing import ContextTags, OneOf, VersionList, Words
-from ai_lessons.knowledge import scopes
+from ai_lessons.knowledge import origins
 from ai_lessons.knowledge.entries import Category, Confidence, Kind, Source, Status
 
 KINDS = click.Choice([kind.value for kind in Kind])
@@ -20,7 +20,7 @@ ids_argument = click.argument("refs", metavar="ID...", nargs=-1, required=True, 
 
 def project_named(_ctx: click.Context, _option: click.Parameter, given: str | None) -> str | None:
     """A project by its name, or by a scope as groove writes it (`project:PATH`, `user:NAME`)."""
-    return scopes.project_named(given) if given else given
+    return origins.project_named(given) if given else given
 
 
 project_option = click.option(

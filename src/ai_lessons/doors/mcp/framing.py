@@ -59,8 +59,7 @@ def context(found: Context, root: str) -> str:
     """What to know before starting."""
     if not found.rules and not found.lessons:
         return told(render_rules.context(found, BARE), root, found.notes)
-    rules, lessons = (tuple(Hit(one._replace(score=None)) for one in some) for some in (found.rules, found.lessons))
-    answer = Answer("", rules=rules, lessons=lessons)
+    answer = Answer("", tuple(Hit(one._replace(score=None)) for one in (*found.rules, *found.lessons)))
     return told(render.answer(answer, BARE, lambda hit: origin(hit.entry, found.approvals)), root, found.notes)
 
 
