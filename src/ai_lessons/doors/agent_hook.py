@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ai_lessons import settings
 from ai_lessons.doors import render_agents
-from ai_lessons.doors.opening import options, whereabouts
+from ai_lessons.doors.cli.command_context import options, whereabouts
 from ai_lessons.errors import AiLessonsError, UsageError
 from ai_lessons.library.agent_hooks import AgentEvent, Moment, hear
 

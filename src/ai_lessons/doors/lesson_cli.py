@@ -10,12 +10,11 @@ import click
 
 from ai_lessons import library
 from ai_lessons.doors import encode, render_lessons, render_porting
-from ai_lessons.doors.cli import ending, global_options, prepare
+from ai_lessons.doors.cli import error_handler, global_options, prepare
 from ai_lessons.doors.cli.asking import read_input
-from ai_lessons.doors.cli.call import Call, pass_call
-from ai_lessons.doors.cli.commands import Group
-from ai_lessons.doors.cli.completion import offer
-from ai_lessons.doors.cli.options import id_argument, limit_option, project_named
+from ai_lessons.doors.cli.command_context import Call, pass_call
+from ai_lessons.doors.cli.commands import Group, Tool
+from ai_lessons.doors.cli.options import id_argument, limit_option, offer, project_named
 from ai_lessons.doors.mcp import framing
 from ai_lessons.errors import UsageError
 from ai_lessons.knowledge import patterns
@@ -122,7 +121,17 @@ def show(call: Call, ref: str) -> None:
     call.answer(library.lessons.show(call.library, ref), render_lessons.shown, paged=True)
 
 
-@lesson.command("wrong", examples=["lesson wrong L-8F3K2A", 'lesson wrong L-8F3K2A --reason "too specific"'])
+@lesson.command(
+    "wrong",
+    examples=["lesson wrong L-8F3K2A", 'lesson wrong L-8F3K2A --reason "too specific"'],
+    tool=Tool(
+        "mark_wrong",
+        "id=ref reason",
+        "id handle path commit",
+        "Take a lesson that is wrong out of all results; its file and history stay.",
+        repeatable=True,
+    ),
+)
 @id_argument
 @click.option("--reason", metavar="R", default="", help="Why it is wrong; kept with it.")
 @click.option("--from", "origin", type=ORIGINS, help="Who says so (default: who calls).")
@@ -161,7 +170,18 @@ def search(call: Call, words: tuple[str, ...], scope: str | None, limit: int) ->
     )
 
 
-@lesson.command("load", examples=["lesson load", "lesson load --scope=tmux"])
+@lesson.command(
+    "load",
+    examples=["lesson load", "lesson load --scope=tmux"],
+    tool=Tool(
+        "load_lessons",
+        "scope limit",
+        "notice active groups notes",
+        "The lessons that hold everywhere and those of one scope (a project), for the start of a session.",
+        defaults={"limit": 100},
+        reads=True,
+    ),
+)
 @scope_option("The lessons of this scope, too.")
 @click.option(
     "--limit",
@@ -199,4 +219,4 @@ def run(args: list[str]) -> int:
     def program() -> object:
         return lesson.main(args, PROGRAM, COMPLETE_VARIABLE, standalone_mode=False)
 
-    return ending.run(program, args)
+    return error_handler.run(program, args)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from ai_lessons import library
-from ai_lessons.doors import render_jobs
-from ai_lessons.doors.cli import agents, content, machinery, mcp, porting, rules, sharing
-from ai_lessons.doors.cli.call import Call, pass_call
-from ai_lessons.doors.cli.commands import Group
+from ai_lessons.doors import mcp_server, render_jobs
+from ai_lessons.doors.cli import agents, content, machinery, porting, rules, sharing
+from ai_lessons.doors.cli.command_context import Call, pass_call
+from ai_lessons.doors.cli.commands import Group, Tool
 from ai_lessons.doors.cli.options import id_argument
 
 if TYPE_CHECKING:
@@ -73,7 +73,11 @@ def tiers(call: Call) -> None:
     call.answer(library.opened.tier_states(call.root, call.options()), render_jobs.tiers)
 
 
-@admin.command("stats", examples=["ai-lessons admin stats"])
+@admin.command(
+    "stats",
+    examples=["ai-lessons admin stats"],
+    tool=Tool("stats", "", "entries files", "How much is kept, and what waits.", reads=True),
+)
 @pass_call
 def stats(call: Call) -> None:
     """Counts and sizes."""
@@ -169,7 +173,7 @@ hooks_command("uninstall", "Take ours away again.")
 hooks_command("status", "Say which are installed.")
 machinery.register(admin)
 porting.register(admin)
-mcp.register(admin)
+admin.add_command(mcp_server.mcp)
 agents.register(admin)
 rules.register_admin(admin)
 content.register(admin)

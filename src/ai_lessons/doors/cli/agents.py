@@ -11,7 +11,7 @@ import click
 
 from ai_lessons import library
 from ai_lessons.doors import render_jobs, render_porting
-from ai_lessons.doors.cli.call import Call, pass_call
+from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Command
 from ai_lessons.doors.terminal import is_terminal
 from ai_lessons.errors import UsageError

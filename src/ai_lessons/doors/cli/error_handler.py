@@ -1,4 +1,4 @@
-"""The one place that ends the program: which exit code, which words, where the report of a bug lies."""
+"""Errors in words, and the one place that ends the program: which exit code, where the report of a bug lies."""
 
 from __future__ import annotations
 
@@ -8,13 +8,23 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ai_lessons import settings
+from ai_lessons.doors import encode
+from ai_lessons.doors.cli.command_context import version
+from ai_lessons.doors.cli.commands import walk
 from ai_lessons.doors.terminal import clean
 from ai_lessons.errors import EXIT_BUG, EXIT_INTERRUPTED, AiLessonsError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
 INTERRUPTED = "interrupted: what was already written is kept, nothing is half done; run the command again to go on"
+
+
+def in_words(error: AiLessonsError, hint: str = "") -> str:
+    """What happened and, on a line of its own, what to do; `hint` for an error that has none."""
+    hint = error.hint or hint
+    return clean(f"{error.message}\nhint: {hint}" if hint else error.message)
 
 
 def run(program: Callable[[], object], args: Sequence[str]) -> int:
@@ -32,7 +42,7 @@ def run(program: Callable[[], object], args: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         return _tell(AiLessonsError(INTERRUPTED), args, EXIT_INTERRUPTED)
     except click.ClickException as error:
-        return _tell(_translated(error), args, error.exit_code)
+        return _tell(translated(error), args, error.exit_code)
     except AiLessonsError as error:
         _trace(args)
         return _tell(error, args, error.exit_code)
@@ -56,17 +66,14 @@ def asked(args: Sequence[str], *names: str) -> bool:
 
 def _tell(error: AiLessonsError, args: Sequence[str], code: int) -> int:
     if asked(args, "--json"):
-        from ai_lessons.doors import encode
-
         click.echo(encode.dump(encode.error(error)), err=True)
         return code
-    click.echo(f"error: {clean(error.message)}", err=True)
-    if error.hint:
-        click.echo(f"hint: {clean(error.hint)}", err=True)
+    click.echo(f"error: {in_words(error)}", err=True)
     return code
 
 
-def _translated(error: click.ClickException) -> AiLessonsError:
+def translated(error: click.ClickException) -> AiLessonsError:
+    """An error of click's as one of ours."""
     if isinstance(error, click.exceptions.NoSuchCommand) and error.ctx:
         hint = _near(error.command_name, error.ctx) or f"see {error.ctx.command_path} --help"
         return UsageError(f"no command {error.command_name!r}", hint=hint)
@@ -81,20 +88,12 @@ def _near(name: str, ctx: click.Context) -> str:
     from difflib import get_close_matches
 
     known: dict[str, str] = {}
-    for path, command in _commands(ctx.find_root(), ctx.find_root().command):
-        known.setdefault(command, path)
+    program = ctx.find_root()
+    for path, _ in walk(program.command) if isinstance(program.command, click.Group) else ():
+        for n in range(len(path)):
+            known.setdefault(path[n], " ".join((program.command_path, *path[: n + 1])))
     near = get_close_matches(name, known, 1)
     return f"did you mean: {known[near[0]]}?" if near else ""
-
-
-def _commands(ctx: click.Context, command: click.Command) -> Iterator[tuple[str, str]]:
-    """Every command below `command` as its full path and its name, groups before what hangs below them."""
-    if isinstance(command, click.Group):
-        for name in command.list_commands(ctx):
-            below = command.get_command(ctx, name)
-            inner = click.Context(below, ctx, name) if below else ctx
-            yield inner.command_path, name
-            yield from _commands(inner, inner.command)
 
 
 def _trace(args: Sequence[str]) -> None:
@@ -138,10 +137,7 @@ def _keep(report: str, args: Sequence[str]) -> str:
     import platform
     import time
 
-    from ai_lessons.doors.opening import version
-    from ai_lessons.settings import folders
-
-    folder = folders(os.environ).state / "bugs"
+    folder = settings.folders(os.environ).state / "bugs"
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.getpid()}.txt"
     lines = (f"ai-lessons {version()}", f"Python {sys.version}", platform.platform(), f"arguments: {list(args)!r}", "")
