@@ -1,6 +1,6 @@
 """What agents are told, as text: knowledge framed as data with its origin, and reminders. Pure: values in, text out.
 
-The entries come from files that anybody may have written, so each stands on one line of its own, made harmless, below
+The entries come from files that strangers may have written, so each stands on one line of its own, made harmless, below
 a sentence that says what it is; no text of an entry can look like ours.
 """
 

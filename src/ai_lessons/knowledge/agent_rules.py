@@ -180,7 +180,9 @@ PREFIX = "ai-lessons-"
 
 _MADE_BY = "Approved by a person in the knowledge repository; made by `ai-lessons admin export`, so edit them there."
 _BEGIN, _END = f"<!-- >>> {NAME} >>> -->", f"<!-- <<< {NAME} <<< -->"
-_CLAUDE_FILE = re.compile(rf"\A(?:---\npaths:\n(?:  - [^\n]*\n)+---\n)?{re.escape(_BEGIN)}\n".encode())
+_CLAUDE_FILE = re.compile(
+    rf"(?:---\npaths:\n(?:  - [^\n]*\n)+---\n)?{re.escape(_BEGIN)}\n.*\n{re.escape(_END)}\n".encode(), re.DOTALL
+)
 _FENCE_TO_CLOSE = re.compile(r"( {0,3})(`{3,}(?=[^`]*$)|~{3,})(.*)")
 _HEADING_MARK = re.compile(r" {0,3}(#{1,6})(?=[ \t]|$)")
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-+)[ \t]*")
@@ -205,8 +207,8 @@ def claude_rule(handle: str, rule: Entry) -> str:
 
 
 def is_ours(there: bytes) -> bool:
-    """Whether a file of a folder of rules was made here, by how it begins."""
-    return _CLAUDE_FILE.match(there) is not None
+    """Whether a file of a folder of rules was made here, by how it begins and ends."""
+    return _CLAUDE_FILE.fullmatch(there) is not None
 
 
 def _section(handle: str, rule: Entry, level: int) -> str:
@@ -230,7 +232,7 @@ def _globs(rule: Entry) -> list[str]:
 
 
 def _safe(text: str) -> str:
-    """Without anything that would pass for a marker of ours, and with signs that nobody sees as escapes."""
+    """Without anything that would pass for a marker of ours, and with invisible signs as escapes."""
     return _MARKER.sub("<! --", escaped(text.replace("\r\n", "\n")))
 
 

@@ -60,7 +60,7 @@ def context(library: Library, query: ContextQuery) -> Context:
 def context_of(parts: Reading, query: ContextQuery) -> Context:
     """The same from the catalog as it was last brought up to date, for a job that asks more than once.
 
-    What came is not written down: that is for whoever shows it, by `injecting.record`.
+    What came is not written down: the caller that shows it calls `record`.
     """
     if query.budget is not None and query.budget < 1:
         raise UsageError(f"a budget of {query.budget} leaves room for nothing", hint="--budget 10")
@@ -210,7 +210,7 @@ class Injecting:
         }
         self.budget = int(self._at(BUDGET, positions)) if budget is None else budget
         if budget is not None:
-            del positions[BUDGET]  # somebody said how many: what comes last then says nothing about the parameter
+            del positions[BUDGET]  # the caller said how many: what comes last then says nothing about the parameter
         self._bars = Bars(self.budget, self._at(CONFIDENCE, positions), self._at(SIMILARITY, positions), positions)
 
     def _chance(self, what: str) -> Random:
@@ -251,7 +251,7 @@ class Injecting:
         return min(rules, max((self.budget + 1) // 2, self.budget - lessons))
 
     def _ablation(self, lessons: Sequence[Light]) -> frozenset[str]:
-        """Lessons to leave out on purpose. Only in a session with a name: else nobody could tell what it changed."""
+        """Lessons to leave out on purpose. Only in a session with a name: else what it changed cannot be told."""
         if not self._session:
             return frozenset()
         rate = self._parameters[ABLATION].value

@@ -182,7 +182,7 @@ def _claude_rules(folder: Path, rules: Sequence[tuple[str, Entry]]) -> tuple[tup
 
 
 def _claude_file(file: Path, text: str | None) -> tuple[str, str] | None:
-    """One file as it shall be (None: gone), and what was done. A file that does not begin with ours is left alone."""
+    """One file as it shall be (None: gone), and what was done. A file that is not ours as a whole is left alone."""
     if file.is_symlink():
         return str(file), "left alone, it is a link"
     old = file.read_bytes() if file.exists() else None

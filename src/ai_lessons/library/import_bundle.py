@@ -208,8 +208,7 @@ def _stated(item: Item, entry: Entry) -> Arrival:
 
 
 def _write(parts: Parts, fresh: Sequence[Arrival], name: str) -> Applied:
-    first = fresh[0].entry
-    one = len(fresh) == 1
+    first, one = fresh[0].entry, len(fresh) == 1
     subject = f"Add {first.kind}: {first.title}" if one else f"Import {len(fresh)} entries from {name}"
     parts.options.progress("writing", 0, len(fresh))
     changes = [change for arrival in fresh for change in arrival.changes]

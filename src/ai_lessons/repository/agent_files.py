@@ -38,6 +38,7 @@ def marks(name: str) -> Marks:
 
 
 _OURS = marks("ai-lessons")
+_HALF = "left alone, one of our two markers is missing: remove what is left of our paragraph"
 _IMPORTS_AGENTS = re.compile(rb"(?m)^\s*@(?:\./)?AGENTS\.md\s*$")
 
 
@@ -59,7 +60,7 @@ def plan_install(there: bytes | None, text: str, ours: Marks = _OURS) -> AgentFi
         new = there[: found.start()] + part + ours.part.sub(b"", there[found.end() :])
         return AgentFilePlan("already there") if new == there else AgentFilePlan("brought up to date", new)
     if _marked(there, ours):
-        return AgentFilePlan("left alone, one of our two markers is missing: remove what is left of our paragraph")
+        return AgentFilePlan(_HALF)
     return AgentFilePlan("added at the end", there + _part(text, ours, new=False, crlf=b"\r\n" in there))
 
 
@@ -68,7 +69,7 @@ def plan_uninstall(there: bytes | None, ours: Marks = _OURS) -> AgentFilePlan:
     if there is None or not _marked(there, ours):
         return AgentFilePlan("not there")
     if not ours.part.search(there):
-        return AgentFilePlan("left alone, one of our two markers is missing: remove what is left of our paragraph")
+        return AgentFilePlan(_HALF)
     rest = ours.part.sub(b"", there)
     if not rest and there.startswith(ours.new.encode()):
         return AgentFilePlan("removed", b"", remove=True)
@@ -79,10 +80,8 @@ def plan_status(there: bytes | None, text: str) -> AgentFilePlan:
     """Whether it is there. Touches nothing."""
     if there is None or not _marked(there, _OURS):
         return AgentFilePlan("not there")
-    plan = plan_install(there, text)
-    return AgentFilePlan(
-        "there" if plan.says == "already there" else "there, but not the one of this version: install again"
-    )
+    same = plan_install(there, text).says == "already there"
+    return AgentFilePlan("there" if same else "there, but not the one of this version: install again")
 
 
 def holds_ours(there: bytes) -> bool:

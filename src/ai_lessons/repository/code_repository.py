@@ -88,12 +88,8 @@ def manifests(cwd: Path) -> tuple[list[Manifest], list[str]]:
 
 def _up(cwd: Path) -> tuple[list[Path], bool]:
     """The folders up to the top of the repository, and whether there is one."""
-    chain = [cwd]
-    while not (chain[-1] / ".git").exists():
-        if chain[-1].parent == chain[-1]:
-            return [cwd], False
-        chain.append(chain[-1].parent)
-    return chain, True
+    top = outside.top_of(cwd)
+    return ([one for one in (cwd, *cwd.parents) if one.is_relative_to(top)], True) if top else ([cwd], False)
 
 
 def _below(top: Path, without: frozenset[Path]) -> Iterator[Path]:

@@ -53,4 +53,6 @@ def test_a_file_of_claude_is_loaded_for_the_globs_of_its_rule() -> None:
 @given(st.binary(max_size=60))
 def test_a_file_of_somebody_else_is_not_taken_for_ours(there: bytes) -> None:
     assert not is_ours(there)
-    assert is_ours(claude_rule("R-1", rule(applies_to=["a/*"])).encode() + there)
+    ours = claude_rule("R-1", rule(applies_to=["a/*"])).encode()
+    assert is_ours(ours)
+    assert not is_ours(ours + b"x" + there)
