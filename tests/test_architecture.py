@@ -38,12 +38,11 @@ HOMES = {
     "numpy": {"index/embedding.py", "index/query.py", "index/pinned.py"},
     "huggingface_hub": {"index/model_files.py", "index/model_sources.py"},
     "markdown_it": {"knowledge/passages.py"},
-    "detect_secrets": {"library/secrets/secret_detectors.py"},
-    "mcp": {f"doors/mcp/{name}.py" for name in ("http", "serving", "tools", "toolset")},
-    "anyio": {f"doors/mcp/{name}.py" for name in ("calls", "http", "serving")},
-    "pydantic": {"doors/mcp/tools.py", "doors/mcp/toolset.py"},
-    "starlette": {"doors/mcp/http.py", "doors/mcp/pace.py"},
-    "uvicorn": {"doors/mcp/http.py", "doors/mcp/lines.py"},
+    "detect_secrets": {"library/secret_detectors.py"},
+    "mcp": {f"doors/mcp/{name}.py" for name in ("http", "server", "tools")},
+    "anyio": {f"doors/mcp/{name}.py" for name in ("http", "server", "session_pool", "tools")},
+    "starlette": {"doors/mcp/http.py"},
+    "uvicorn": {"doors/mcp/http.py"},
     "packaging": {"knowledge/manifests.py", "knowledge/version_sets.py"},
 }
 """Slow package: the modules that may import it at their top. `type: ignore`d or typing-only imports count too."""

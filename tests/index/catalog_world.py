@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ai_lessons.index.catalog import Catalog
 from ai_lessons.index.catalog_reading import Filter
-from ai_lessons.knowledge.reading import read_entry
+from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.repository.files import read_file, walk
 
 if TYPE_CHECKING:

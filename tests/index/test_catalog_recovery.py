@@ -12,7 +12,7 @@ from ai_lessons.errors import StorageFailed
 from ai_lessons.index import database
 from ai_lessons.index.catalog import Catalog
 from ai_lessons.index.catalog_reading import Filter
-from ai_lessons.knowledge.reading import read_entry
+from ai_lessons.knowledge.frontmatter import read_entry
 from index.catalog_world import A, B, World, everything, lesson
 
 if TYPE_CHECKING:

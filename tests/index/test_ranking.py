@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from itertools import pairwise
 from math import prod
 
@@ -172,6 +173,9 @@ def test_a_snippet_is_never_longer_than_asked_for(text: str, query: str, width: 
     assert len(snippet(text, query, width)) <= width + 2
 
 
+GROUPS = ("rules", "scripts", "lessons", "docs")
+
+
 @pytest.mark.parametrize(
     ("counts", "words"),
     [
@@ -188,10 +192,10 @@ def test_a_snippet_is_never_longer_than_asked_for(text: str, query: str, width: 
     ],
 )
 def test_a_gap_has_its_prompt(counts: tuple[int, int, int, int], words: str) -> None:
-    rules, scripts, lessons, docs = counts
-    assert words in gap_prompt(rules, scripts, lessons, docs)
+    assert words in gap_prompt(dict(zip(GROUPS, counts, strict=True)))
 
 
 def test_every_combination_says_something_of_its_own() -> None:
-    said = {gap_prompt(r, s, e, d) for r in (0, 1) for s in (0, 2) for e in (0, 3) for d in (0, 1)}
+    every = itertools.product((0, 1), (0, 2), (0, 3), (0, 1))
+    said = {gap_prompt(dict(zip(GROUPS, counts, strict=True))) for counts in every}
     assert len(said) == 16

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         Stats,
         Written,
     )
-    from ai_lessons.library.sharing.shared_index import IndexState, Pulled, Pushed, Shared
+    from ai_lessons.library.shared_index import IndexState, Pulled, Pushed, Shared
 
 STATES = {"ok": ("ok", "good"), "warning": ("warning", "warn"), "error": ("error", "bad")}
 FEW = 10
@@ -231,12 +231,11 @@ def lines(values: Iterable[str], _view: View) -> str:
 
 
 def model(value: ModelState, _view: View) -> str:
-    """Where the model is, or what was tried to get it."""
+    """Where the model is."""
     state = (
         f"present, {value.path} (from {value.source})" if value.present else "not here: searches use full text alone"
     )
-    tried = [f"  tried {line(source)}: {line(outcome)}" for source, outcome in value.tried]
-    return "\n".join([f"{line(value.name)}: {line(state)}", *tried])
+    return f"{line(value.name)}: {line(state)}"
 
 
 def index_state(value: IndexState, view: View) -> str:

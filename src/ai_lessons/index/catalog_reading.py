@@ -10,6 +10,7 @@ from ai_lessons.errors import NotFound, Problem, UsageError
 from ai_lessons.index import catalog_names
 from ai_lessons.index.catalog_writing import SEPARATOR
 from ai_lessons.knowledge.entries import Kind, Light, Status
+from ai_lessons.knowledge.relations import Edge
 
 if TYPE_CHECKING:
     import sqlite3
@@ -90,15 +91,6 @@ class Tally(NamedTuple):
     name: str
     total: int
     by_kind: Mapping[str, int]
-
-
-class LinkRow(NamedTuple):
-    """A link as written: `source` is the entry whose file says so. `target` may not exist."""
-
-    source: str
-    relation: str
-    target: str
-    weight: float | None
 
 
 class Sizes(NamedTuple):
@@ -229,15 +221,15 @@ class CatalogReader:
         tallies = [Tally(name, sum(kinds.values()), kinds) for name, kinds in by_name.items()]
         return sorted(tallies, key=lambda tally: (-tally.total, tally.name))
 
-    def edges(self, entry_id: str | None = None) -> list[LinkRow]:
+    def edges(self, entry_id: str | None = None) -> list[Edge]:
         """The links that start or end at an entry, or the whole graph. Says nothing of which hold both ways."""
         query = "SELECT id, relation, target, weight FROM links JOIN shown USING (key)"
         order = " ORDER BY id, relation, target"
         if entry_id is None:
-            return [LinkRow(*row) for row in self._rows(query + order)]
+            return [Edge(*row) for row in self._rows(query + order)]
         outgoing = self._rows(f"{query} WHERE id = ?{order}", (entry_id,))
         incoming = self._rows(f"{query} WHERE target = ? AND id <> ?{order}", (entry_id, entry_id))
-        return [LinkRow(*row) for row in outgoing + incoming]
+        return [Edge(*row) for row in outgoing + incoming]
 
     def fingerprints(self) -> list[tuple[str, str, str]]:
         """(id, text hash, meta hash) of every entry, by id: what an index compares with its own rows."""

@@ -7,7 +7,7 @@ import re
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.knowledge.entries import HANDLE_LENGTH, Kind, handle, handle_lengths
+from ai_lessons.knowledge.entries import HANDLE_LENGTH, KINDS, Kind, handle, handle_lengths
 
 if TYPE_CHECKING:
     import sqlite3
@@ -20,19 +20,6 @@ SNIPPET_LENGTH = 150
 SEPARATOR = "\x1f"
 """Between the values of a list in one column; no tag or version that we accept holds this control character."""
 
-_ALWAYS = {
-    Kind.LESSON: ("confidence", "source", "from", "category"),
-    Kind.RULE: ("rationale", "applies_to"),
-    Kind.DOC: (),
-    Kind.SCRIPT: (),
-}
-_REVIEW = ("review_by", "reviewed")
-_IF_STATED = {
-    Kind.LESSON: ("contexts", "applies_to", *_REVIEW),
-    Kind.RULE: _REVIEW,
-    Kind.DOC: ("source_path", "source_ref", "content_hash", *_REVIEW),
-    Kind.SCRIPT: ("path", "source_path", "source_ref", "content_hash", "interpreter", *_REVIEW),
-}
 _LISTS = frozenset(("applies_to", "contexts"))
 _MARKUP = r"(?m)^\s{0,3}(?:#{1,6}\s+|>\s?|```\w*\s*$|---+\s*$|#!.*$)"
 
@@ -109,8 +96,9 @@ def details_of(entry: Entry) -> dict[str, Any]:
     """
     # a value that should be a word and is a list or a mapping says nothing; `validate` names it
     fields = {key: one for key, one in entry.fields.items() if key in _LISTS or not isinstance(one, list | dict)}
-    details = {key: fields.get(key) for key in _ALWAYS[entry.kind]}
-    details |= {key: fields[key] for key in _IF_STATED[entry.kind] if fields.get(key) is not None}
+    kind = KINDS[entry.kind]
+    details = {key: fields.get(key) for key in kind.details}
+    details |= {key: fields[key] for key in kind.if_stated if fields.get(key) is not None}
     if entry.kind is Kind.LESSON:
         details["source"] = entry.source
         details["status"] = entry.status.value
@@ -130,9 +118,10 @@ def _start(source: object) -> dict[str, float]:
 
 
 def text_hash(entry: Entry) -> str:
-    """Changes when a passage of the entry could: kind, title, body, code, pattern, rationale. Not the path."""
-    pattern = str(entry.pattern or "")
-    return _digest((entry.kind.value, entry.title, pattern, str(entry.fields.get("rationale") or "")), entry)
+    """Changes when a passage of the entry could: kind, title, body, code, what is embedded before them."""
+    key = KINDS[entry.kind].opening
+    stated = entry.fields.get(key) if key != "pattern" else None  # a pattern counts as it is told
+    return _digest((entry.kind.value, entry.title, str(entry.pattern or ""), str(stated or "")), entry)
 
 
 def meta_hash(entry: Entry, details: str) -> str:

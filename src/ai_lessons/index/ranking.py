@@ -258,9 +258,8 @@ GAPS: Mapping[frozenset[str], str] = {
 COMPLETE = "This is well covered. If something here was wrong or out of date, say so: update it or add a lesson."
 
 
-def gap_prompt(rules: int, scripts: int, lessons: int, docs: int) -> str:
+def gap_prompt(counts: Mapping[str, int]) -> str:
     """One sentence or two on what to contribute, from how many of each group an answer holds."""
-    counts = {"rules": rules, "scripts": scripts, "lessons": lessons, "docs": docs}
     present = frozenset(group for group, count in counts.items() if count)
     if len(present) == len(counts):
         return COMPLETE

@@ -16,8 +16,7 @@ from ai_lessons.learning.events import BOUNDS, RESET, Event
 from ai_lessons.learning.fold import DEFINITIONS
 from ai_lessons.library import usage
 from ai_lessons.library.reports import Check, Parameter, Stale, Stats
-from ai_lessons.repository import git, scaffold
-from ai_lessons.repository.githooks import hooks
+from ai_lessons.repository import git, git_hooks, scaffold
 from ai_lessons.repository.store import AUTOCOMMIT
 
 if TYPE_CHECKING:
@@ -110,7 +109,7 @@ def _approval(parts: Parts) -> Finding:
 
 
 def _hooks(parts: Parts) -> Finding:
-    lines = hooks.hooks_status(parts.store.root, scaffold.hooks_dir())
+    lines = git_hooks.hooks_status(parts.store.root, scaffold.hooks_dir())
     if parts.store.is_folder_of_bigger_repo:
         return "ok", "the hooks of this git repository are its own business", ""
     missing = any("installed" not in line or "not installed" in line for line in lines)

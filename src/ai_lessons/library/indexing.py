@@ -15,8 +15,7 @@ from ai_lessons.index.vectors import VectorCache
 from ai_lessons.knowledge.config import DEFAULT_MODEL
 from ai_lessons.knowledge.entries import Status
 from ai_lessons.knowledge.passages import split
-from ai_lessons.library.reports import Indexed
-from ai_lessons.repository.running.trust import Trust
+from ai_lessons.repository.trust import Trust
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -162,7 +161,7 @@ def reindex(
     full: bool = False,
     kinds: Collection[Kind] = (),
     seconds: float | None = None,
-) -> Indexed:
+) -> IndexRefresh:
     """Bring the index up to date now, until every vector is there (or for `seconds` of embedding).
 
     `refs` or `kinds`: write those entries anew; `full`: build everything anew (vectors come from the cache).
@@ -172,5 +171,4 @@ def reindex(
     again = [parts.resolve(ref).id for ref in refs]
     if kinds:
         again += [light.id for light in catalog.select(Filter(kinds=frozenset(kinds), status=None))]
-    done = parts.indexing.refresh(seconds=seconds, full=full, again=again)
-    return Indexed(done.entries, done.passages, done.embedded, done.missing, done.rebuilt, done.notes)
+    return parts.indexing.refresh(seconds=seconds, full=full, again=again)

@@ -1,4 +1,4 @@
-"""Several repositories read as one, nearest first: what jobs that read ask of `Parts`, answered from all of them.
+"""Several repositories read as one, nearest first: what jobs that read ask of one, answered from all of them.
 
 An id that two repositories have is the nearer one's. One thread at a time.
 """
@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from ai_lessons.index.catalog import Catalog
-    from ai_lessons.index.catalog_reading import Filter, LinkRow
+    from ai_lessons.index.catalog_reading import Filter
     from ai_lessons.index.ranking import Match
     from ai_lessons.knowledge.config import RepositoryConfig
     from ai_lessons.knowledge.entries import Entry, Light
+    from ai_lessons.knowledge.relations import Edge
     from ai_lessons.learning import fold
     from ai_lessons.learning.events import Event
     from ai_lessons.learning.fold import ParameterState
@@ -255,7 +256,7 @@ class Catalogs:
 
     def __init__(self, catalogs: Sequence[Catalog]) -> None:
         self._all = tuple(catalogs)
-        self._edges: dict[str | None, list[LinkRow]] = {}
+        self._edges: dict[str | None, list[Edge]] = {}
 
     def many(self, ids: Iterable[str]) -> dict[str, Light]:
         """The entries with these full ids; ids that do not exist are left out."""
@@ -282,7 +283,7 @@ class Catalogs:
         """The active entries of these kinds that say what files they apply to."""
         return _distinct(light for one in self._all for light in one.with_globs(kinds))
 
-    def edges(self, entry_id: str | None = None) -> list[LinkRow]:
+    def edges(self, entry_id: str | None = None) -> list[Edge]:
         """The links that start or end at an entry, or the whole graph, also from one repository to another."""
         if entry_id not in self._edges:
             self._edges[entry_id] = list(dict.fromkeys(edge for one in self._all for edge in one.edges(entry_id)))

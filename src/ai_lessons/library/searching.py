@@ -73,7 +73,7 @@ def asked_versions(parts: Reading, query: Query) -> Versions:
     if len(named) == len(set(query.versions)):
         return Versions(named)
     from ai_lessons.knowledge.manifests import in_use
-    from ai_lessons.repository.code.code_manifests import manifests
+    from ai_lessons.repository.code_repository import manifests
 
     projects = [query.project] if query.project else [tally.name for tally in parts.catalog.projects()]
     files, left_out = manifests(parts.options.cwd)
@@ -101,29 +101,23 @@ NOTHING_DONE, NOTHING_FOUND = rows.IndexRefresh(), rows.Candidates()
 
 
 def search(library: Library, query: Query) -> Answer:
-    """Entries that fit the query, best first, in their four groups.
+    """Entries that fit the query, best first.
 
     With no embedding model, or while vectors are still missing, full text answers and `notes` says so.
     """
     parts = library.reading
     hits, notes = find(parts, query)
-    groups = {kind: tuple(hit for hit in hits if hit.entry.kind is kind) for kind in Kind}
-    return Answer(
-        query=query.text,
-        rules=groups[Kind.RULE],
-        scripts=groups[Kind.SCRIPT],
-        lessons=groups[Kind.LESSON],
-        docs=groups[Kind.DOC],
-        prompt=gap_prompt(*(len(groups[k]) for k in (Kind.RULE, Kind.SCRIPT, Kind.LESSON, Kind.DOC))),
-        notes=tuple(notes),
-        approvals=approvals_of(parts, (hit.entry for hit in groups[Kind.RULE])) if query.approvals else {},
+    answer = Answer(query.text, tuple(hits), notes=tuple(notes))
+    return answer._replace(
+        prompt=gap_prompt({kind.folder: len(found) for kind, found in answer.groups.items()}),
+        approvals=approvals_of(parts, (hit.entry for hit in answer.rules)) if query.approvals else {},
     )
 
 
 def search_lessons(library: Library, text: str, *, scope: str | None = None, limit: int = 10) -> Answer:
     """Active lessons that fit the words, by meaning and by words, best first."""
     hits, notes = find(library.reading, Query(text, kinds=frozenset({Kind.LESSON}), project=scope, limit=limit))
-    return Answer(query=text, lessons=tuple(hits), notes=tuple(notes))
+    return Answer(text, tuple(hits), notes=tuple(notes))
 
 
 def find(parts: Reading, query: Query) -> tuple[list[Hit], list[str]]:

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError, NotFound, UsageError
 from ai_lessons.index.usage_cache import UsageCache
+from ai_lessons.knowledge import entries
 from ai_lessons.knowledge.entries import Kind, Relation, Status
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.learning import events, fold
 from ai_lessons.learning.choose import measured
 from ai_lessons.learning.events import Event
+from ai_lessons.library import secret_scan
 from ai_lessons.library.answers import Usage
 from ai_lessons.library.reports import Ablation, Judged
-from ai_lessons.library.secrets import secret_scan
 from ai_lessons.repository.events import EventLog
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class Usages:
         lines = [
             events.line_of(
                 one._replace(
-                    id=events.event_id(milliseconds, os.urandom(10)),
+                    id=entries.ulid(milliseconds, os.urandom(10)),
                     at=at,
                     session=secret_scan.masked(one.session) or session,
                 )

@@ -9,8 +9,8 @@ import click
 
 from ai_lessons import library
 from ai_lessons.doors import render_jobs, render_usage
-from ai_lessons.doors.cli.call import Call, pass_call
-from ai_lessons.doors.cli.commands import Command, Group
+from ai_lessons.doors.cli.command_context import Call, pass_call
+from ai_lessons.doors.cli.commands import Command, Group, Tool
 from ai_lessons.doors.cli.options import id_argument, ids_argument
 from ai_lessons.errors import UsageError
 from ai_lessons.knowledge.entries import Kind
@@ -120,6 +120,12 @@ def register_contribute(group: click.Group) -> None:
         "ai-lessons contribute feedback L-8F3K2A helpful",
         'ai-lessons contribute feedback L-8F3K2A contradicted --note "PATCH works since v4"',
     ],
+    tool=Tool(
+        "record_outcome",
+        "id=ref outcome note",
+        "id handle outcome usage",
+        "Say how an entry did: its confidence learns from it.",
+    ),
 )
 @id_argument
 @click.argument("outcome", type=click.Choice(OUTCOMES))

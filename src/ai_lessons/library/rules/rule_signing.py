@@ -6,15 +6,15 @@ import os
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AmbiguousName, InvalidEntry, NotFound, Refused
-from ai_lessons.knowledge import drafts
+from ai_lessons.knowledge import frontmatter
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.knowledge.reading import read_entry
+from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.library.checking import checked
 from ai_lessons.library.rules.rule_answers import Approved, Pending, Revoked
 from ai_lessons.library.rules.rule_desk import ProposalContext, desk, moment, name, refuse_agents, refuse_changed
+from ai_lessons.repository.approval.signed import Wanted, decide
 from ai_lessons.repository.history import unified
 from ai_lessons.repository.proposal import deciding
-from ai_lessons.repository.signature.signed_decisions import Wanted, decide
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Entry
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import Parts
-    from ai_lessons.repository.approval.verdicts import BranchView, UnapprovedChange, Verdict
+    from ai_lessons.repository.approval.approval_types import BranchView, UnapprovedChange, Verdict
+    from ai_lessons.repository.approval.record_chain import Decision
     from ai_lessons.repository.proposal.proposals import Waiting
-    from ai_lessons.repository.signature.records import Decision
 
 UNSIGNED = "unsigned"
 """The sort of what waits on the approval branch itself for signatures."""
@@ -44,7 +44,7 @@ def signed(at: ProposalContext, one: Waiting) -> Mapping[str, bytes]:
 def _record(at: ProposalContext, rule: str, path: str, data: bytes, decision: Decision) -> Mapping[str, bytes]:
     now = at.parts.options.now()
     trusted = at.parts.signatures.trusted(at.trunk.view)
-    wanted = Wanted(rule, path, data, decision, drafts.stamp(now), drafts.new_id(now))
+    wanted = Wanted(rule, path, data, decision, frontmatter.stamp(now), frontmatter.new_id(now))
     return decide(at.trunk, wanted, repository=trusted.repository, signers=trusted.signers, interactive=os.isatty(0))
 
 
