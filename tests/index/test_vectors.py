@@ -51,14 +51,13 @@ def test_a_packed_vector_is_two_bytes_a_number_and_nearly_the_same() -> None:
 
 
 @pytest.mark.parametrize("damage", [b"this is no database at all" * 100, b"SQLite format 3\x00" + b"\xff" * 5000])
-def test_a_damaged_file_is_replaced_and_it_is_said(tmp_path: Path, damage: bytes) -> None:
+def test_a_damaged_file_is_replaced(tmp_path: Path, damage: bytes) -> None:
     path = tmp_path / "v.sqlite"
     path.write_bytes(damage)
     with VectorCache(path) as cache:
         assert cache.get(KEYS[:3]) == {}
         cache.put([(KEYS[0], b"new")])
         assert cache.get(KEYS[:1]) == {KEYS[0]: b"new"}
-        assert "damaged" in cache.rebuilt
 
 
 def test_where_nothing_can_be_written_vectors_are_kept_in_memory(tmp_path: Path) -> None:
@@ -66,7 +65,6 @@ def test_where_nothing_can_be_written_vectors_are_kept_in_memory(tmp_path: Path)
     with VectorCache(tmp_path / "file" / "v.sqlite") as cache:
         cache.put([(KEYS[0], b"new")])
         assert cache.get(KEYS[:2]) == {KEYS[0]: b"new"}
-        assert "in memory" in cache.rebuilt
 
 
 def test_a_file_of_an_older_program_keeps_its_vectors(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from fastembed import TextEmbedding
@@ -21,7 +21,7 @@ from ai_lessons.index.model_sources import hub_silence
 from ai_lessons.index.pinned import BGE_QUERY, LOAD_ERRORS, LONGEST, batches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from ai_lessons.index.pinned import Vector
 
@@ -109,15 +109,7 @@ AT_ONCE = 4
 HINT = "search without --rerank, or name a folder with the model: reranker in config.toml, or AI_LESSONS_RERANKER"
 
 
-class Reranker(Protocol):
-    """Says how well passages answer a question."""
-
-    def scores(self, question: str, texts: Sequence[str]) -> list[float]:
-        """One score for each text, 0 to 1; higher is better."""
-        ...
-
-
-class FastReranker:
+class Reranker:
     """A model loaded by fastembed. What it gives are logits; their logistic function is the score."""
 
     def __init__(self, model: TextCrossEncoder) -> None:
@@ -131,7 +123,7 @@ class FastReranker:
         return [float(x) for x in 1 / (1 + np.exp(-logits))]
 
 
-def load_reranker(named: str, cache_dir: Path, *, offline: bool = False) -> FastReranker:
+def load_reranker(named: str, cache_dir: Path, *, offline: bool = False) -> Reranker:
     """A reranker from a folder, the cache, or the model hub.
 
     Raises:
@@ -144,17 +136,13 @@ def load_reranker(named: str, cache_dir: Path, *, offline: bool = False) -> Fast
             tried.append((source, silence))
             continue
         try:
-            return FastReranker(load())
+            return Reranker(load())
         except LOAD_ERRORS as error:
             tried.append((source, str(error).splitlines()[0][:200] if str(error) else type(error).__name__))
     raise ModelUnavailable(named, tried or [("network", "offline as asked for")], hint=HINT)
 
 
-class _Load(Protocol):
-    def __call__(self) -> TextCrossEncoder: ...
-
-
-def _sources(named: str, cache_dir: Path, *, offline: bool) -> Iterator[tuple[str, _Load]]:
+def _sources(named: str, cache_dir: Path, *, offline: bool) -> Iterator[tuple[str, Callable[[], TextCrossEncoder]]]:
     folder = Path(named)
     if folder.is_dir():
         yield "folder", lambda: _from_folder(folder)

@@ -76,7 +76,6 @@ class Index:
         model: str,
         dimensions: int,
         embedder: Callable[[str], Embedder] | None,
-        storage_options: Mapping[str, str] | None = None,
     ) -> None:
         self._uri, self.model = str(uri), model
         self._state = RefreshState(state_dir)
@@ -84,7 +83,7 @@ class Index:
         self._made = made_with(model, dimensions)
         self._embeds = embedder is not None
         self._filler = MissingVectors(model, vectors, self._state, embedder)
-        self._query = TableQuery(self._uri, partial(Tables, self._uri, storage_options), self._filler, self._state)
+        self._query = TableQuery(self._uri, partial(Tables, self._uri), self._filler, self._state)
 
     def close(self) -> None:
         """Let go of the table. The embedding cache belongs to the caller."""
@@ -178,18 +177,7 @@ class Index:
         if table is None:
             return IndexStatus(model=self.model)
         try:
-            passages = table.count()
-            return IndexStatus(
-                entries=len(table.fingerprints()),
-                passages=passages,
-                vectors=passages - table.missing(),
-                bytes=table.size(),
-                unindexed=table.unindexed(),
-                indexed=table.vectors_indexed(),
-                table=f"passages_{table.number}",
-                version=table.version,
-                model=model_of(table),
-            )
+            return table.status()
         except LANCE_ERRORS as error:
             raise IndexDamaged(f"the index at {self._uri} is damaged: {first_line(error)}") from error
 

@@ -7,11 +7,13 @@ object stores are those of their own programs, in the environment (`AWS_ACCESS_K
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import Conflict, Unreachable
 from ai_lessons.index.embed_missing import slices
+from ai_lessons.index.query import model_of
+from ai_lessons.index.rows import IndexStatus
 from ai_lessons.index.table import LANCE_ERRORS, Tables
 
 if TYPE_CHECKING:
@@ -32,65 +34,39 @@ IMPATIENT = {
 """For object stores: by default they are tried for minutes before a wrong address is an error."""
 
 
-@dataclass(frozen=True, slots=True)
-class SharedState:
-    """What lies there; all zero and empty where there is nothing."""
-
-    model: str = ""
-    entries: int = 0
-    passages: int = 0
-    vectors: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """What a push changed there."""
-
-    entries: int
-    removed: int
-    state: SharedState
-
-
 class SharedIndex:
     """Raises Unreachable where the address is wrong, nothing answers, or access is refused."""
 
     def __init__(self, uri: str) -> None:
         self.uri = uri
-        try:
+        with self._reached():
             self._tables = Tables(uri, IMPATIENT if "://" in uri else None)
-        except LANCE_ERRORS as error:
-            raise self._unreachable(error) from error
 
-    def state(self) -> SharedState:
-        """What lies there now."""
-        try:
-            return _state(self._tables.newest())
-        except LANCE_ERRORS as error:
-            raise self._unreachable(error) from error
+    def state(self) -> IndexStatus:
+        """What lies there now; all zero and empty where there is nothing."""
+        with self._reached():
+            table = self._tables.newest()
+            return table.status() if table else IndexStatus()
 
-    def push(self, local: Passages, progress: Progress) -> Sent:
+    def push(self, local: Passages, progress: Progress) -> tuple[int, int]:
         """Make what lies there equal to `local`: what changed since the last push, or all where that cannot be.
+
+        How many entries were sent, and how many removed.
 
         Raises:
             Conflict: another push was faster.
         """
-        try:
+        with self._reached():
             there = self._tables.newest()
             if there is None or there.made_with != local.made_with:
                 return self._all(local, progress)
             return self._changes(there, local, progress)
-        except LANCE_ERRORS as error:
-            if any(word in str(error) for word in ("already exists", "commit conflict", "Commit conflict")):
-                raise Conflict(
-                    f"somebody else is pushing to {self.uri}", hint="push again when they are done"
-                ) from error
-            raise self._unreachable(error) from error
 
     def pull(self, model: str, cache: VectorCache, progress: Progress) -> int:
         """Put the vectors of `model` that lie there into the cache; how many are new. Of another model: none."""
-        try:
+        with self._reached():
             there = self._tables.newest()
-            if there is None or there.made_with.get("model") != model:
+            if model_of(there) != model or there is None:
                 return 0
             total, seen, new = there.count(), 0, 0
             for part in there.vectors():
@@ -99,30 +75,24 @@ class SharedIndex:
                 cache.put(fresh)
                 seen, new = seen + len(part), new + len(fresh)
                 progress("Fetching vectors", seen, total)
-        except LANCE_ERRORS as error:
-            raise self._unreachable(error) from error
-        return new
+            return new
 
     def covers(self, model: str, keys: Iterable[str]) -> int:
         """How many of these text keys have a vector of `model` there."""
-        try:
+        with self._reached():
             there = self._tables.newest()
-            if there is None or there.made_with.get("model") != model:
-                return 0
-            return len(set(keys) & there.keys_with_vector())
-        except LANCE_ERRORS as error:
-            raise self._unreachable(error) from error
+            return len(set(keys) & there.keys_with_vector()) if there and model_of(there) == model else 0
 
-    def _all(self, local: Passages, progress: Progress) -> Sent:
+    def _all(self, local: Passages, progress: Progress) -> tuple[int, int]:
         names = sorted(local.fingerprints())
         table = self._tables.begin(local.made_with)
         for part in self._parts(names, progress):
             table.take(local, part, new=True)
         table.finish()
         self._tables.drop_others(table)
-        return Sent(len(names), 0, _state(table))
+        return len(names), 0
 
-    def _changes(self, there: Passages, local: Passages, progress: Progress) -> Sent:
+    def _changes(self, there: Passages, local: Passages, progress: Progress) -> tuple[int, int]:
         theirs, ours = there.fingerprints(), local.fingerprints()
         lacking = there.entries_without_vector() - local.entries_without_vector()
         changed = sorted(name for name, hash_ in ours.items() if theirs.get(name) != hash_ or name in lacking)
@@ -132,7 +102,7 @@ class SharedIndex:
         for part in slices(gone, ENTRIES_AT_ONCE):
             there.remove(part)
         there.tidy(thorough=bool(changed or gone))
-        return Sent(len(changed), len(gone), _state(there))
+        return len(changed), len(gone)
 
     def _parts(self, names: Sequence[str], progress: Progress) -> Iterator[Sequence[str]]:
         for number, part in enumerate(slices(names, ENTRIES_AT_ONCE)):
@@ -140,17 +110,16 @@ class SharedIndex:
             yield part
         progress("Pushing", len(names), len(names))
 
-    def _unreachable(self, error: BaseException) -> Unreachable:
-        said = " ".join(str(error).split())[:300]
-        return Unreachable(
-            f"the shared index at {self.uri} cannot be used: {said}",
-            hint="check the address; S3 is set up by AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, …",
-        )
-
-
-def _state(table: Passages | None) -> SharedState:
-    if table is None:
-        return SharedState()
-    passages = table.count()
-    entries = len(table.fingerprints())
-    return SharedState(table.made_with.get("model", ""), entries, passages, passages - table.missing())
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        try:
+            yield
+        except LANCE_ERRORS as error:
+            if any(word in str(error) for word in ("already exists", "commit conflict", "Commit conflict")):
+                said = f"another process is pushing to {self.uri}"
+                raise Conflict(said, hint="push again when it is done") from error
+            said = " ".join(str(error).split())[:300]
+            raise Unreachable(
+                f"the shared index at {self.uri} cannot be used: {said}",
+                hint="check the address; S3 is set up by AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION, …",
+            ) from error

@@ -60,7 +60,7 @@ from lancedb.query import MatchQuery
 
 from ai_lessons.index.columns import FTS_COLUMN, as_arrow, schema, vector_column
 from ai_lessons.index.ranking import Match
-from ai_lessons.index.rows import embedded_text, one_of, with_parts
+from ai_lessons.index.rows import IndexStatus, embedded_text, one_of, with_parts
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -349,9 +349,20 @@ class Passages:
         statistics = self._table.index_stats(FTS_INDEX)
         return 0 if statistics is None else int(statistics.num_unindexed_rows)
 
-    def size(self) -> int:
-        """Bytes of the newest version with its indices."""
-        return int(self._table.stats()["total_bytes"])
+    def status(self) -> IndexStatus:
+        """Sizes; the bytes are those of the newest version with its indices."""
+        passages = self.count()
+        return IndexStatus(
+            entries=len(self.fingerprints()),
+            passages=passages,
+            vectors=passages - self.missing(),
+            bytes=int(self._table.stats()["total_bytes"]),
+            unindexed=self.unindexed(),
+            indexed=self.vectors_indexed(),
+            table=f"{NAME}{self.number}",
+            version=self.version,
+            model=self.made_with.get("model", ""),
+        )
 
     def _put(self, rows: pa.Table, instead_of: str) -> None:
         merge = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()

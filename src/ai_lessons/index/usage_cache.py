@@ -11,7 +11,7 @@ import json
 import sqlite3
 from contextlib import suppress
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ai_lessons.index.database import Database, Schema
 
@@ -86,14 +86,6 @@ class EventFile(Protocol):
     def read(self) -> bytes:
         """All of it; empty if it cannot be read."""
         ...
-
-
-class CachedLog(NamedTuple):
-    """What the cache remembers of a log: its stamp, the bytes that are folded, and their digest."""
-
-    stamp: tuple[int, int, int]
-    done: int
-    digest: bytes
 
 
 class UsageCache:
@@ -184,11 +176,12 @@ class UsageCache:
         """Names of logs that are not as they were; of those that are gone, too."""
         known = self._known()
         return [name for name in {**known, **there} if name not in there or name not in known
-                or known[name].stamp != there[name].stamp]  # fmt: skip
+                or known[name][0] != there[name].stamp]  # fmt: skip
 
-    def _known(self) -> dict[str, CachedLog]:
+    def _known(self) -> dict[str, tuple[tuple[int, int, int], int, bytes]]:
+        """Of each log its stamp, how many bytes are folded, and their digest."""
         rows = self._rows("SELECT name, mtime, size, inode, done, digest FROM logs")
-        return {name: CachedLog((mtime, size, inode), done, digest) for name, mtime, size, inode, done, digest in rows}
+        return {name: ((mtime, size, inode), done, digest) for name, mtime, size, inode, done, digest in rows}
 
     def _grown(self, changed: Iterable[str], there: Mapping[str, EventFile]) -> dict[str, int] | None:
         """Of changed logs that were folded before, how many bytes were; None if one of them no longer begins so."""
@@ -198,8 +191,8 @@ class UsageCache:
             if name not in there:
                 return None
             if name in known:
-                grown[name] = known[name].done
-                if _digest(there[name].read()[: known[name].done]) != known[name].digest:
+                _, grown[name], digest = known[name]
+                if _digest(there[name].read()[: grown[name]]) != digest:
                     return None
         return grown
 

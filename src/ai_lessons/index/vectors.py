@@ -53,11 +53,6 @@ class VectorCache:
     def __len__(self) -> int:
         return self._database.ask(lambda db: int(db.execute("SELECT count(*) FROM vectors").fetchone()[0]))
 
-    @property
-    def rebuilt(self) -> str:
-        """Why the file was made anew, in one line, if it was."""
-        return self._database.notice
-
     def get(self, keys: Iterable[str]) -> dict[str, bytes]:
         """The vectors that are known among `keys`."""
         wanted = [bytes.fromhex(key) for key in dict.fromkeys(keys)]

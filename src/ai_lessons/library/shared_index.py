@@ -9,7 +9,7 @@ from ai_lessons.errors import NotFound, Unreachable, UsageError
 from ai_lessons.index.shared import SharedIndex
 
 if TYPE_CHECKING:
-    from ai_lessons.index.shared import SharedState
+    from ai_lessons.index.rows import IndexStatus
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import Parts
 
@@ -95,7 +95,7 @@ def index_push(library: Library, uri: str) -> Pushed:
     """Complete the index and make the shared one at `uri` equal to it.
 
     Raises:
-        Unreachable: it cannot be written. Conflict: somebody else is pushing.
+        Unreachable: it cannot be written. Conflict: another process is pushing.
     """
     parts = library.primary
     place = _place(parts, uri)
@@ -104,8 +104,8 @@ def index_push(library: Library, uri: str) -> Pushed:
     table = parts.index.in_use()
     if table is None:
         raise NotFound("index of", str(parts.store.root), hint="add an entry first")
-    sent = place.push(table, parts.options.progress)
-    return Pushed(_shared(parts, place, sent.state), sent.entries, sent.removed, done.notes)
+    sent, removed = place.push(table, parts.options.progress)
+    return Pushed(_shared(parts, place, place.state()), sent, removed, done.notes)
 
 
 def index_pull(library: Library, uri: str) -> Pulled:
@@ -140,7 +140,7 @@ def _place(parts: Parts, uri: str) -> SharedIndex:
     return SharedIndex(uri)
 
 
-def _shared(parts: Parts, place: SharedIndex, there: SharedState) -> Shared:
+def _shared(parts: Parts, place: SharedIndex, there: IndexStatus) -> Shared:
     usable = there.model == parts.index.model
     table = parts.index.in_use()
     covers = place.covers(there.model, table.keys()) if usable and table else 0

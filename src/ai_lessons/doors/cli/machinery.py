@@ -26,7 +26,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 def register(group: click.Group) -> None:
     """Hang these commands into the group `admin`."""
-    for command in (reindex, reindex_resources, reindex_resource, list_stale, model, completion, index, params):
+    for command in (reindex, reindex_resources, reindex_resource, list_stale, model, completion, index):
         group.add_command(command)
 
 
