@@ -36,7 +36,7 @@ from ai_lessons.repository.worktree import read_ref
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from ai_lessons.repository.approval.approval_types import Known, Verdict
+    from ai_lessons.repository.approval.approval_types import Known
     from ai_lessons.repository.approval.rule_history import FileChange, RawCommit
     from ai_lessons.repository.worktree import Worktree
 
