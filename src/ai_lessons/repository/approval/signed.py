@@ -220,7 +220,7 @@ def decide(
     `signers` are the keys that are trusted; without any, whatever the branch has counts as decided.
 
     Raises:
-        Refused: no key, one that did not sign (see `signing.sign`), or nothing is left to sign.
+        Refused: no key, one that did not sign (see `sign`), or nothing is left to sign.
     """
     key = git.setting(trunk.worktree, KEY_SETTING)
     if not key:
