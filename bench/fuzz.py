@@ -20,7 +20,7 @@ from ai_lessons.errors import AiLessonsError
 from ai_lessons.knowledge import layout, markdown, merging, passages, patterns, queries
 from ai_lessons.knowledge.checks import check_entry
 from ai_lessons.knowledge.config import Chunking, parse_config
-from ai_lessons.knowledge.reading import read_entry
+from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.learning import events
 from ai_lessons.repository.approval import record_chain, rule_history, signers, ssh_signatures

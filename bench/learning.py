@@ -12,8 +12,9 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from ai_lessons.doors.opening import options
-from ai_lessons.learning.events import Event, event_id, line_of
+from ai_lessons.doors.cli.command_context import options
+from ai_lessons.knowledge.entries import ulid
+from ai_lessons.learning.events import Event, line_of
 from ai_lessons.library import browsing, editing
 from ai_lessons.library.opened import Library
 from ai_lessons.library.reports import LessonDraft
@@ -46,9 +47,7 @@ def lines(count: int, clone: int, entries: Sequence[str]) -> list[bytes]:
     for n in range(count):
         now = START + 15_000 * n + dice.randrange(10_000)
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(now / 1000))
-        one = Event(
-            event_id(now, dice.randbytes(10)), at, dice.choice(WORDS), dice.choice(entries), f"s{clone}-{n // 40}"
-        )
+        one = Event(ulid(now, dice.randbytes(10)), at, dice.choice(WORDS), dice.choice(entries), f"s{clone}-{n // 40}")
         found.append(line_of(one))
     return found
 
@@ -91,7 +90,7 @@ def speed(home: World, outcome: Outcome, count: int, rounds: int) -> None:
         browsing.show(library, lesson)
         without = often(lambda: browsing.show(library, lesson), 5 * rounds)
     program_without = median(home.ours(repo, "recall", "show", lesson).cpu for _ in range(rounds))
-    entries = [lesson, *(event_id(START - n, b"entry%05d" % n) for n in range(1, ENTRIES))]
+    entries = [lesson, *(ulid(START - n, b"entry%05d" % n) for n in range(1, ENTRIES))]
     size = write_logs(repo, count, entries)
     with Library(repo, options(load(home.env, repo=str(repo)))) as library:
         rows, nothing_new = folding(library, lesson, count, rounds)

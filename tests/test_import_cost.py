@@ -23,7 +23,7 @@ JUDGING = (
     "ai_lessons.repository.commit",
     "ai_lessons.knowledge.markdown",
     "ai_lessons.knowledge.passages",
-    "ai_lessons.knowledge.reading",
+    "ai_lessons.knowledge.frontmatter",
     "ai_lessons.doors.cli.contribute",
     "ai_lessons.doors.cli.review",
 )
@@ -43,7 +43,7 @@ SLOW = (
     "detect_secrets",
     "requests",
 )
-WRITING = ("dulwich", "yaml", "frontmatter", "ulid", "filelock")
+WRITING = ("dulwich", "yaml", "ulid", "filelock")
 
 MODULES = [
     "ai_lessons.errors",
@@ -137,7 +137,7 @@ def test_lesson_reads_from_the_catalog_alone(args: tuple[str, ...], git_repo: Pa
     writing = {
         "ai_lessons.library.lesson_writing",
         "ai_lessons.library.editing",
-        "ai_lessons.knowledge.drafts",
+        "ai_lessons.knowledge.frontmatter",
     }
     assert names & {*SLOW, *WRITING, *JUDGING, *NEVER_FOR_READING, *writing} == set()
 

@@ -13,8 +13,8 @@ import pytest
 from ai_lessons.knowledge.checks import check_entry, check_together
 from ai_lessons.knowledge.config import KEYS, RepositoryConfig, parse_config, unknown_keys
 from ai_lessons.knowledge.entries import Entry, Kind
+from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.layout import CONFIG_PATH, lesson_path, place, resource_path, rule_path, side_of
-from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.repository.scaffold import read_template, template_dir
 
 if TYPE_CHECKING:

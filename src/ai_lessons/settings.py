@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ai_lessons.errors import NotFound, StorageFailed, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 PROGRAM = "ai-lessons"
 USER, PROJECT, ENTERPRISE = "user", "project", "enterprise"
@@ -22,10 +22,7 @@ PROJECT_REPOSITORY = Path(".ai") / "reference"
 """The project tier, below the top folder of the code repository that one stands in."""
 
 TRUE, FALSE = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off", ""})
-KEYS = (
-    "repo", "index_dir", "model_dir", "reranker", "skills_dir", "tools_dir", "agent", "offline",
-    "enterprise",
-)  # fmt: skip
+KEYS = ("repo", "index_dir", "model_dir", "reranker", "skills_dir", "tools_dir", "agent", "offline", "enterprise")
 """Keys of `config.toml`; all but `enterprise` (a table of NAME = "path", or of tables) are plain values."""
 
 ENTERPRISE_KEYS = ("path", "sync_url")
@@ -104,8 +101,7 @@ class Settings(NamedTuple):
 def folders(environ: Mapping[str, str]) -> Folders:
     """The user's folders: XDG on Linux and its kin, the platform's own places elsewhere."""
     if sys.platform in {"darwin", "win32"}:
-        # Importing platformdirs costs 8 ms, more than `--help` can spare; on Linux it would answer the lines below.
-        import platformdirs  # noqa: PLC0415  # only where it is needed, see above
+        import platformdirs  # noqa: PLC0415  # 8 ms; on Linux it would answer the lines below
 
         return Folders(*(Path(getattr(platformdirs, f"user_{w}_dir")(PROGRAM)) for w in ("config", "state", "cache")))
     home = _home(environ)
@@ -166,10 +162,7 @@ def load(
 
 
 def _agent(environ: Mapping[str, str], configured: str | None, file: Path) -> tuple[str | None, str]:
-    """The agent that calls, and the variable or file that says so; (None, "") for a person.
-
-    A host's own variable counts unless it says no; what names the agent comes before what only flags one.
-    """
+    """The agent that calls, and the variable or file that says so; (None, "") for a person."""
     for name in AGENT_NAMES:
         said = environ.get(name, "").strip()
         if said and said.lower() not in FALSE:
@@ -183,7 +176,7 @@ def _agent(environ: Mapping[str, str], configured: str | None, file: Path) -> tu
 
 
 def current_folder() -> Path:
-    """The folder we stand in; a `UsageError` where somebody has deleted it under our feet."""
+    """The folder we stand in. Raises UsageError where it was deleted."""
     try:
         return Path.cwd()
     except FileNotFoundError as error:
@@ -204,7 +197,7 @@ def _xdg(environ: Mapping[str, str], name: str, default: Path) -> Path:
 
 
 def _path(value: str | None, base: Path, environ: Mapping[str, str]) -> Path | None:
-    """`value` made absolute from `base`, with `~` resolved; None for nothing."""
+    """`value` made absolute from `base`, with `~` resolved; None for an empty one."""
     if not value:
         return None
     if value == "~" or value.startswith("~/"):
@@ -290,22 +283,17 @@ def _enterprise(name: str, value: Any, file: Path, environ: Mapping[str, str]) -
 def _reads(chosen: Path | None, tier: str | None, known: Sequence[Tier], belongs_to: str) -> tuple[Tier, ...]:
     """The tiers that are read, nearest first; one that was named by its path or its name is the only one."""
     if chosen is not None:
-        return (Tier(tier or _name_of(chosen, known), chosen, "--repo or AI_LESSONS_REPO names it"),)
+        known_as = next((one.name for one in known if one.path == chosen), USER)
+        return (Tier(tier or known_as, chosen, "--repo or AI_LESSONS_REPO names it"),)
     if tier:
         return (_named(tier, known)._replace(why="--tier names it"),)
     user = next(one.path for one in known if one.name == USER)
     return tuple(one for one in known if _applies(one, user, belongs_to))
 
 
-def _name_of(path: Path, known: Iterable[Tier]) -> str:
-    """The tier that lies at a path; one that has no name is like the user's own."""
-    return next((one.name for one in known if one.path == path), USER)
-
-
 def _named(name: str, known: Sequence[Tier]) -> Tier:
-    for one in known:
-        if one.name == name:
-            return one
+    if found := next((one for one in known if one.name == name), None):
+        return found
     word, _, rest = name.partition(":")
     if word != ENTERPRISE or not rest:
         raise UsageError(f"{name!r} is not a tier", hint="project, user or enterprise:NAME")
@@ -316,10 +304,7 @@ def _named(name: str, known: Sequence[Tier]) -> Tier:
 
 
 def _applies(tier: Tier, user: Path, belongs_to: str) -> bool:
-    """Whether a tier is read here: the user's always, the project's where it is, the project's enterprise.
-
-    In the home folder the place of a project's repository is that of the user's own.
-    """
+    """Whether a tier is read here: the user's always, the project's where there is one, the project's enterprise."""
     if tier.name == PROJECT:
         return tier.path != user and tier.path.is_dir()
     return tier.name in {USER, belongs_to}

@@ -7,12 +7,13 @@ from typing import Any
 from ai_lessons.doors import render, render_jobs
 from ai_lessons.doors.terminal import View
 from ai_lessons.errors import Problem
+from ai_lessons.index.catalog_reading import Tally
+from ai_lessons.index.rows import IndexRefresh
 from ai_lessons.knowledge.entries import Kind, Light
-from ai_lessons.library.answers import Answer, Count, Hit, Listing, Related, Revision, Section, Shown
+from ai_lessons.library.answers import Answer, Hit, Listing, Related, Revision, Section, Shown
 from ai_lessons.library.reports import (
     Check,
     Imported,
-    Indexed,
     Initialised,
     ModelState,
     PassagePreview,
@@ -67,10 +68,7 @@ DOC = light(Kind.DOC, "D00001", "Jira Workflows API v3", versions=("v3",), score
 
 FOUND = Answer(
     "workflow",
-    rules=(Hit(RULE),),
-    scripts=(Hit(SCRIPT),),
-    lessons=(Hit(LESSON),),
-    docs=(Hit(DOC),),
+    (Hit(RULE), Hit(SCRIPT), Hit(LESSON), Hit(DOC)),
     prompt="No rule covers this yet: consider suggesting one.",
 )
 
@@ -103,7 +101,7 @@ Docs (reference):
 
 
 def test_a_group_without_results_is_left_out() -> None:
-    text = render.answer(Answer("q", docs=(Hit(DOC, heading="Limits"),)), VIEW)
+    text = render.answer(Answer("q", (Hit(DOC, heading="Limits"),)), VIEW)
     assert text == "Docs (reference):\n  [D-D00001] (0.82) Jira Workflows API v3\n    versions: v3 | section: Limits"
 
 
@@ -112,13 +110,13 @@ def test_a_search_without_results_says_what_was_asked() -> None:
 
 
 def test_factors_of_a_score_stand_below_the_result() -> None:
-    text = render.answer(Answer("q", lessons=(Hit(LESSON, factors={"vector": 0.8, "version": 0.95}),)), VIEW)
+    text = render.answer(Answer("q", (Hit(LESSON, factors={"vector": 0.8, "version": 0.95}),)), VIEW)
     assert text.endswith("    score: vector 0.8, version 0.95")
 
 
 def test_a_result_of_another_tier_says_so() -> None:
     entry = light(Kind.DOC, "D00002", "Other", tier="enterprise:acme", score=0.5)
-    assert "[D-D00002] enterprise:acme (0.50) Other" in render.answer(Answer("q", docs=(Hit(entry),)), VIEW)
+    assert "[D-D00002] enterprise:acme (0.50) Other" in render.answer(Answer("q", (Hit(entry),)), VIEW)
 
 
 def test_a_search_of_resources_is_one_list_best_first() -> None:
@@ -223,10 +221,10 @@ def test_no_text_of_a_file_reaches_the_terminal_as_it_is() -> None:
     texts = [
         render.shown(shown, VIEW),
         render.harmless(evil),
-        render.answer(Answer(evil, scripts=(Hit(entry, evil, {evil: 1.0}),), prompt=evil), VIEW),
-        render.resources(Answer(evil, scripts=(Hit(entry),)), VIEW),
+        render.answer(Answer(evil, (Hit(entry, evil, {evil: 1.0}),), prompt=evil), VIEW),
+        render.resources(Answer(evil, (Hit(entry),)), VIEW),
         render.listing(Listing((entry,), 1), VIEW),
-        render.counts((Count(evil, 1, {}),), VIEW, what="tag"),
+        render.counts((Tally(evil, 1, {}),), VIEW, what="tag"),
         render.related((Related(entry, evil, evil, outgoing=True),), VIEW),
         render.log((Revision(evil, evil, evil, evil, evil, {evil: evil}),), VIEW),
         render.diff(f"+{evil}", VIEW),
@@ -241,7 +239,7 @@ def test_no_text_of_a_file_reaches_the_terminal_as_it_is() -> None:
         render_jobs.stale((Stale(evil, evil, evil, evil),), VIEW),
         render_jobs.config({evil: evil, "b": [evil]}, VIEW),
         render_jobs.lines((evil,), VIEW),
-        render_jobs.model(ModelState(evil, present=True, path=evil, source=evil, tried=((evil, evil),)), VIEW),
+        render_jobs.model(ModelState(evil, present=True, path=evil, source=evil), VIEW),
     ]
     assert [text for text in texts if "\x1b" in text or "\x07" in text] == []
 
@@ -260,7 +258,7 @@ S-S00001  script  jira-api  v2, v3    update-workflow.sh                       -
 
 def test_counts_are_split_by_kind() -> None:
     assert (
-        render.counts((Count("git", 12, {"lesson": 10, "doc": 2}),), VIEW, what="tag")
+        render.counts((Tally("git", 12, {"lesson": 10, "doc": 2}),), VIEW, what="tag")
         == "TAG  ENTRIES  LESSONS  RULES  DOCS  SCRIPTS\ngit  12       10       0      2     0"
     )
     assert render.counts((), VIEW, what="version") == "No versions."
@@ -388,7 +386,7 @@ def test_numbers_of_the_repository_line_up() -> None:
 
 
 def test_an_index_without_all_vectors_says_what_that_means() -> None:
-    text = render_jobs.indexed(Indexed(2, 5, 3, 2, "another model"), VIEW)
+    text = render_jobs.indexed(IndexRefresh(2, 0, 5, 3, 2, "another model"), VIEW)
     assert text.splitlines() == [
         "2 entries, 5 passages, 3 embedded",
         "rebuilt: another model",
@@ -401,15 +399,13 @@ def test_one_configuration_value_stands_alone() -> None:
     assert render_jobs.config({"a": None, "longer": ["x", "y"]}, VIEW) == "a\nlonger  x, y"
 
 
-def test_the_model_says_where_it_is_or_what_was_tried() -> None:
+def test_the_model_says_where_it_is() -> None:
     assert (
         render_jobs.model(ModelState("bge", present=True, path="/c/m", source="cache"), VIEW)
         == "bge: present, /c/m (from cache)"
     )
-    missing = render_jobs.model(
-        ModelState("bge", present=False, path=None, source=None, tried=(("hub", "no answer"),)), VIEW
-    )
-    assert missing == "bge: not here: searches use full text alone\n  tried hub: no answer"
+    missing = render_jobs.model(ModelState("bge", present=False, path=None, source=None), VIEW)
+    assert missing == "bge: not here: searches use full text alone"
 
 
 def test_empty_answers_are_sentences() -> None:

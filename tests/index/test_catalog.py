@@ -10,7 +10,7 @@ import pytest
 
 from ai_lessons.errors import NotFound, StorageFailed
 from ai_lessons.index.catalog import Catalog
-from ai_lessons.knowledge.reading import read_entry
+from ai_lessons.knowledge.frontmatter import read_entry
 from index.catalog_world import EVERY, A, B, C, World, everything, lesson
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
     from pathlib import Path
 
-    from ai_lessons.index.plan import Row
+    from ai_lessons.index.catalog_survey import Row
     from ai_lessons.knowledge.entries import Entry
 
 

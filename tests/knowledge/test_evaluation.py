@@ -17,7 +17,7 @@ from ai_lessons.knowledge.evaluation import (
     examine,
     render,
 )
-from ai_lessons.knowledge.reading import read_entry
+from ai_lessons.knowledge.frontmatter import read_entry
 
 BODY = "Seen with version 9.12 of the server: `PUT /workflows` answers 200 and the statuses are gone.\n"
 

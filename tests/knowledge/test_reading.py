@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from ai_lessons.errors import InvalidEntry
 from ai_lessons.knowledge.entries import Entry, Kind, Link, Status
+from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.layout import derived_id
-from ai_lessons.knowledge.reading import read_entry
 
 ID = "01JD3Z8QK5W7M2X9V4T68F3K2A"
 OTHER = "01JD3Z8QK5W7M2X9V4T68F3K2B"

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -9,15 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.knowledge.entries import Kind, Relation
-from ai_lessons.knowledge.relations import circles, clusters, drawing, joins, reach, wrong_kinds
-
-
-@dataclass(frozen=True)
-class Edge:
-    source: str
-    relation: str
-    target: str
-    weight: float | None = None
+from ai_lessons.knowledge.relations import Edge, circles, clusters, drawing, joins, reach, wrong_kinds
 
 
 def seen(edges: list[Edge], start: str, depth: int = 1) -> list[tuple[str, str, bool, int]]:

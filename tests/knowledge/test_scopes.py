@@ -5,25 +5,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.errors import UsageError
-from ai_lessons.knowledge import scopes
-from ai_lessons.knowledge.scopes import Scope, of_entry, parse, project_named, read
+from ai_lessons.knowledge import origins
+from ai_lessons.knowledge.origins import Scope, of_entry, parse_scope, project_named, read_scope
 
 SCOPES = st.just(Scope("global")) | st.builds(Scope, st.sampled_from(["user", "project"]), st.text())
 
 
 @given(SCOPES)
 def test_every_scope_is_read_back_from_both_of_its_spellings(scope: Scope) -> None:
-    assert parse(str(scope)) == scope
-    assert read(scope.tagged) == scope
-    assert read(str(scope)) == scope
+    assert parse_scope(str(scope)) == scope
+    assert read_scope(scope.tagged) == scope
+    assert read_scope(str(scope)) == scope
 
 
 @given(st.text() | st.from_regex(r"(global|user|project|planet):?.{0,5}", fullmatch=True))
 def test_what_is_read_is_written_as_it_was(text: str) -> None:
     try:
-        assert str(parse(text)) == text
+        assert str(parse_scope(text)) == text
     except UsageError:
-        assert not scopes.is_scope(text)
+        assert not origins.is_scope(text)
         assert text != "global"
         assert text.partition(":")[:2] not in {("user", ":"), ("project", ":")}
 
@@ -48,14 +48,14 @@ def test_the_place_of_a_scope_gives_the_scope_back_where_it_states_it(scope: Sco
     ],
 )
 def test_a_scope_is_a_tier_and_a_project(text: str, tier: str, project: str) -> None:
-    scope = parse(text)
+    scope = parse_scope(text)
     assert (scope.tier, scope.project) == (tier, project)
 
 
 @pytest.mark.parametrize("text", ["", "planet:x", "Global", "user", "project", " global", "globally"])
 def test_what_is_no_scope_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="no scope"):
-        parse(text)
+        parse_scope(text)
 
 
 def test_an_entry_that_was_moved_has_the_scope_of_its_place() -> None:

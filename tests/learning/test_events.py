@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ai_lessons.knowledge.entries import ulid
 from ai_lessons.learning.events import (
     LINE_BYTES,
     NOTE_LENGTH,
     Event,
-    event_id,
     line_of,
     read_line,
     read_lines,
@@ -115,7 +115,7 @@ def test_a_long_note_is_cut_so_that_its_line_can_be_read() -> None:
 
 
 def test_ids_sort_by_time_and_are_ulids() -> None:
-    early, late = event_id(1_700_000_000_000, b"\xff" * 10), event_id(1_700_000_000_001, b"\0" * 10)
+    early, late = ulid(1_700_000_000_000, b"\xff" * 10), ulid(1_700_000_000_001, b"\0" * 10)
     assert early < late
     assert early == "01HF7YAT00ZZZZZZZZZZZZZZZZ"
-    assert event_id(0, b"\0" * 10) == "0" * 26
+    assert ulid(0, b"\0" * 10) == "0" * 26

@@ -184,10 +184,10 @@ class TestInUse:
         for n in range(9):
             cellar.write(f"p{n}/docs/one.md", doc("P"))
         (cellar.options.cwd / "requirements.txt").write_text("".join(f"p{n}==1.{n}\n" for n in range(9)))
-        (cellar.options.cwd / "pom.xml").write_bytes(b" " * 1_100_000)
+        (cellar.options.cwd / "Cargo.lock").write_bytes(b" " * 8_400_000)
         self.ask(cellar)
         assert self.notes[0].endswith("p5 1.5 (requirements.txt) and 3 more")
-        assert self.notes[1] == "left out for the versions in use: pom.xml: larger than 1 MiB"
+        assert self.notes[1] == "left out for the versions in use: Cargo.lock: larger than 8 MiB"
 
 
 tags = st.dictionaries(st.sampled_from(["red", "dry", "sec", "oak"]), st.none() | st.floats(0, 9), max_size=3)

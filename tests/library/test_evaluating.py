@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.knowledge.evaluation import EvaluationReport, Recommendation
-from ai_lessons.knowledge.reading import read_entry
+from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.library.promotion.evaluating import evaluate
 from ai_lessons.library.rules import rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft

@@ -3,8 +3,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from ai_lessons.repository.code import code_manifests
-from ai_lessons.repository.code.code_manifests import manifests
+from ai_lessons.repository import code_repository
+from ai_lessons.repository.code_repository import manifests
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,10 +27,10 @@ def found(cwd: Path) -> list[tuple[str, int]]:
 
 
 def test_the_nearest_folders_come_first_and_those_below_the_top_last(git_repo: Path) -> None:
-    put(git_repo, "uv.lock", "app/go.mod", "app/deep/pom.xml", "web/package-lock.json", "app/other/Cargo.lock")
+    put(git_repo, "uv.lock", "app/go.mod", "app/deep/go.mod", "web/package-lock.json", "app/other/Cargo.lock")
     put(git_repo, "a/b/c/requirements.txt", "a/b/c/d/requirements.txt", "notes/poetry.txt")
     assert found(git_repo / "app/deep") == [
-        ("app/deep/pom.xml", 0),
+        ("app/deep/go.mod", 0),
         ("app/go.mod", 1),
         ("uv.lock", 2),
         ("web/package-lock.json", 3),
@@ -47,28 +47,28 @@ def test_what_others_wrote_is_not_ours(git_repo: Path) -> None:
 
 
 def test_outside_of_a_repository_only_the_folder_itself_counts(tmp_path: Path) -> None:
-    put(tmp_path, "uv.lock", "here/go.mod", "here/below/pom.xml")
+    put(tmp_path, "uv.lock", "here/go.mod", "here/below/go.mod")
     assert found(tmp_path / "here") == [("go.mod", 0)]
     assert found(tmp_path / "nowhere") == []
 
 
 def test_pipes_and_folders_are_nothing_to_read_and_huge_files_are_named(git_repo: Path) -> None:
     os.mkfifo(git_repo / "uv.lock")
-    put(git_repo, "pom.xml", "go.mod", "requirements.txt/uv.lock")
-    with (git_repo / "pom.xml").open("wb") as file:
-        file.truncate((1 << 20) + 1)
+    put(git_repo, "Cargo.lock", "go.mod", "requirements.txt/uv.lock")
+    with (git_repo / "Cargo.lock").open("wb") as file:
+        file.truncate((8 << 20) + 1)
     files, left_out = manifests(git_repo)
     assert [file.path for file in files] == ["go.mod", "requirements.txt/uv.lock"]
-    assert left_out == ["pom.xml: larger than 1 MiB"]
+    assert left_out == ["Cargo.lock: larger than 8 MiB"]
 
 
 def test_the_number_of_folders_and_files_is_bounded(git_repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(git_repo, *(f"p{n:03}/uv.lock" for n in range(9)))
-    monkeypatch.setattr(code_manifests, "MOST_FILES", 5)
+    monkeypatch.setattr(code_repository, "MOST_FILES", 5)
     files, left_out = manifests(git_repo)
     assert len(files) == 5
     assert left_out == ["p005/uv.lock and others: 5 files were read"]
-    monkeypatch.setattr(code_manifests, "MOST_FOLDERS", 3)
+    monkeypatch.setattr(code_repository, "MOST_FOLDERS", 3)
     assert [path for path, _ in found(git_repo)] == ["p000/uv.lock", "p001/uv.lock", "p002/uv.lock"]
 
 

@@ -11,27 +11,23 @@ import json
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from ai_lessons.knowledge.entries import KINDS
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from ai_lessons.errors import AiLessonsError
     from ai_lessons.knowledge.entries import Light, Pattern
     from ai_lessons.library.answers import Related, Shown, Why
+    from ai_lessons.library.exporting import Exported
     from ai_lessons.library.lessons import LessonShown
-    from ai_lessons.library.porting.porting_export import Exported
     from ai_lessons.library.promotion.promotions import Promoted
     from ai_lessons.library.running import Ran
 
     Data = dict[str, Any]
 
-DETAILS: Mapping[str, tuple[str, ...]] = {
-    "lesson": ("confidence", "source", "status"),
-    "rule": ("rationale", "applies_to"),
-}
-"""What a light entry carries beyond the common keys, by kind."""
 
 KEYS: Mapping[str, str] = {
-    "answers.Answer": "query rules scripts lessons docs prompt notes",
     "answers.Context": "rules lessons notes",
     "answers.Usage": "times_injected times_helpful times_ignored times_contradicted last_used alpha beta confidence",
     "errors.Problem": "path line message fixable",
@@ -39,8 +35,10 @@ KEYS: Mapping[str, str] = {
     "relating.Graph": "entries missing links=lines clusters notes",
     "lessons.LessonChange": "id handle path commit change target? notes?",
     "relations.Line": "source relation target weight",
+    "rows.IndexRefresh": "entries passages embedded missing rebuilt notes",
     "reports.Report": "files problems fixed",
-    "syncing.TornEntry": "id title path reasons ours theirs",
+    "sync_bring.TornEntry": "id title path reasons ours theirs",
+    "snapshots.Snapshot": "name commit when message notes?",
     "opened.TierState": "tier=name state path why hint url",
     "reports.Written": "id handle path commit notes?",
 }
@@ -106,7 +104,7 @@ def light(entry: Light, *, scored: bool = False) -> Data:
     }
     if scored:
         data["score"] = entry.score
-    for key in DETAILS.get(entry.kind.value, ()):
+    for key in KINDS[entry.kind].light:
         data[key] = encode(entry.details.get(key))
     return data
 
@@ -181,6 +179,11 @@ def _pairs(keys: str, rows: Iterable[tuple[object, ...]]) -> list[Data]:
 
 
 SHAPES: Mapping[str, Callable[[Any], Any]] = {
+    "answers.Answer": lambda value: (
+        {"query": value.query}
+        | {kind.folder: encode(hits) for kind, hits in value.groups.items()}
+        | keyed(value, "prompt notes")
+    ),
     "answers.Hit": _about("heading factors?", scored=True),
     "answers.Left": _about("reason detail"),
     "answers.Listing": lambda value: [light(entry) for entry in value.entries],
@@ -191,7 +194,7 @@ SHAPES: Mapping[str, Callable[[Any], Any]] = {
     "entries.Light": light,
     "entries.Pattern": pattern,
     "import_bundle.Ported": lambda value: (
-        keyed(value, "written unchanged skipped relations params events queued commit dry_run notes to_embed")
+        keyed(value, "written unchanged skipped relations params events queued commit dry_run notes")
         | {"skipped": _pairs("path reason", value.skipped)}
     ),
     "lessons.LessonShown": _lesson_shown,
@@ -200,11 +203,8 @@ SHAPES: Mapping[str, Callable[[Any], Any]] = {
         "groups": [{"scope": scope, "lessons": [lesson(one) for one in entries]} for scope, entries in value.groups],
         "notes": list(value.notes),
     },
-    "porting_export.Exported": _exported,
+    "exporting.Exported": _exported,
     "promotions.Promoted": _promoted,
-    "reports.ModelState": lambda value: (
-        keyed(value, "name present path source") | {"tried": _pairs("source outcome", value.tried)}
-    ),
     "reports.Outdated": _about("reason detail"),
     "running.Ran": _ran,
     "syncing.Conflicts": lambda value: encode(value.entries),

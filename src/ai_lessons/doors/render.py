@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ai_lessons.doors import render_usage
 from ai_lessons.doors.terminal import View, clean, line, table
-from ai_lessons.knowledge.entries import Kind
+from ai_lessons.knowledge.entries import KINDS, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,19 +35,14 @@ def nothing_more(_hit: Hit) -> tuple[str, ...]:
 
 
 def answer(found: Answer, view: View, more: More = nothing_more) -> str:
-    """A search in its four groups; a group without results is left out. `more` adds lines to each result."""
-    groups = (
-        ("Rules (follow these):", found.rules, _rule),
-        ("Scripts (try these):", found.scripts, _script),
-        ("Lessons (context):", found.lessons, _lesson),
-        ("Docs (reference):", found.docs, _doc),
-    )
+    """A search in groups by kind; a group without results is left out. `more` adds lines to each result."""
+    bodies = {Kind.RULE: _rule, Kind.SCRIPT: _script, Kind.LESSON: _lesson}
     blocks = []
-    for heading, hits, body in groups:
+    for kind, hits in found.groups.items():
         if hits:
-            lines = [view.paint(heading, "heading")]
+            lines = [view.paint(KINDS[kind].heading, "heading")]
             for hit in hits:
-                told = (*body(hit, view), *more(hit))
+                told = (*bodies.get(kind, _doc)(hit, view), *more(hit))
                 lines += [f"  {_headline(hit, view)}", *(f"    {text}" for text in told), *_factors(hit)]
             blocks.append("\n".join(lines))
     blocks = blocks or [f'Nothing found for "{line(found.query)}".']
@@ -160,7 +155,7 @@ def shown(value: Shown, view: View, *, command: str = "show", call: str = "", fr
 
 
 def _approval(given: Approval, view: View) -> list[str]:
-    """By whose hand a rule is in force."""
+    """Whether a rule is in force, and who approved it."""
     since = f"In force since {line(given.since)}" if given.in_force else "Not in force"
     facts = (
         ("approved by", given.approved_by),

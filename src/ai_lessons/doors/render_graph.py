@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ai_lessons.doors.terminal import clip, line
-from ai_lessons.knowledge.entries import Kind
+from ai_lessons.knowledge.entries import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 WIDEST = 60
 """Cells of a title in a drawing."""
 
-SHAPES: Mapping[Kind, str] = {Kind.LESSON: "box", Kind.RULE: "octagon", Kind.DOC: "note", Kind.SCRIPT: "component"}
-BRACKETS: Mapping[Kind, tuple[str, str]] = {
-    Kind.LESSON: ("[", "]"), Kind.RULE: ("{{", "}}"), Kind.DOC: ("(", ")"), Kind.SCRIPT: ("[[", "]]"),
-}  # fmt: skip
 GONE = "not found"
 
 
@@ -70,7 +66,7 @@ def dot(value: Graph, _view: View) -> str:
     rows = ["digraph knowledge {", "  rankdir=LR;", '  node [fontname="sans-serif"];']
     for entry in value.entries:
         label = f"{_dot(entry.handle)}\\n{_dot(clip(line(entry.title), WIDEST))}"
-        rows.append(f'  "{_dot(entry.id)}" [shape={SHAPES[entry.kind]}, label="{label}"];')
+        rows.append(f'  "{_dot(entry.id)}" [shape={KINDS[entry.kind].shape}, label="{label}"];')
     rows += [f'  "{_dot(name)}" [shape=box, style=dashed, label="{_dot(name)}\\n{GONE}"];' for name in value.missing]
     for number, cluster in enumerate(value.clusters, 1):
         names = " ".join(f'"{_dot(one)}";' for one in cluster)
@@ -91,7 +87,7 @@ def mermaid(value: Graph, _view: View) -> str:
     names = {name: f"n{n}" for n, name in enumerate([*(entry.id for entry in value.entries), *value.missing], 1)}
     rows = ["flowchart LR"]
     for entry in value.entries:
-        left, right = BRACKETS[entry.kind]
+        left, right = KINDS[entry.kind].brackets
         label = f"{_mermaid(entry.handle)}<br/>{_mermaid(clip(line(entry.title), WIDEST))}"
         rows.append(f'  {names[entry.id]}{left}"{label}"{right}')
     rows += [f'  {names[name]}["{_mermaid(name)}<br/>{GONE}"]:::gone' for name in value.missing]

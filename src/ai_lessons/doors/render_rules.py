@@ -228,5 +228,5 @@ def context(value: Context, view: View) -> str:
     """What to know before starting, as a search shows it but without scores: they say only what came first."""
     if not value.rules and not value.lessons:
         return "Nothing is known for this yet."
-    rules, lessons = (tuple(Hit(one._replace(score=None)) for one in some) for some in (value.rules, value.lessons))
-    return render.answer(Answer("", rules=rules, lessons=lessons), view)
+    hits = tuple(Hit(one._replace(score=None)) for one in (*value.rules, *value.lessons))
+    return render.answer(Answer("", hits), view)

@@ -9,25 +9,22 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
-from dataclasses import dataclass
 from datetime import date, datetime
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import Problem, Refused
-from ai_lessons.knowledge import layout, origins, relations, scopes
+from ai_lessons.knowledge import layout, origins, relations
 from ai_lessons.knowledge.entries import (
+    KINDS,
     SHARED,
-    Category,
-    Confidence,
     Entry,
     Kind,
     Relation,
-    Source,
-    Status,
+    stated_id,
 )
+from ai_lessons.knowledge.frontmatter import LINK_WEIGHT
 from ai_lessons.knowledge.markdown import key_lines
-from ai_lessons.knowledge.reading import LINK_WEIGHT, stated_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -35,19 +32,11 @@ if TYPE_CHECKING:
 TITLE_LENGTH = 200
 """Characters of a title that lists and commits still show."""
 
-ORIGINS = ("ai", "user")
 FACTS_OF_HISTORY = ("approved", "approved_by", "approved_at", "suggested_by")
 """Keys that a rule must not carry: git knows, and a file that says so is a lie waiting to happen."""
 
 _KINDS = tuple(kind.value for kind in Kind)
 _RELATIONS = tuple(relation.value for relation in Relation)
-_CHOICES: Mapping[str, Sequence[str]] = {
-    "confidence": tuple(Confidence),
-    "source": tuple(Source),
-    "from": ORIGINS,
-    "status": tuple(Status),
-    "category": tuple(Category),
-}
 _LISTS = ("tags", "versions", "contexts", "applies_to")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[Tt ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:[Zz]|[+-]\d{2}:?\d{2})?)?")
 _LOOKS_LIKE_A_VERSION = re.compile(r"[vV]?\d|(?:latest|main|master|stable|lts|next|current)$")
@@ -56,8 +45,7 @@ Complaint = tuple[str, str]
 """(top-level key it is about, or empty; what is wrong)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fix:
+class Fix(NamedTuple):
     """A mend that is safe to make: move the entry's files so that the runnable or Markdown file is `path`."""
 
     path: str
@@ -116,17 +104,24 @@ def _check_title(entry: Entry) -> Iterator[Complaint]:
 
 
 def _check_choices(entry: Entry) -> Iterator[Complaint]:
-    if entry.kind is not Kind.LESSON:
-        return
-    for key, allowed in _CHOICES.items():
+    """The words and texts that `KINDS` asks for."""
+    facts = KINDS[entry.kind]
+    for key in facts.required:
+        value = entry.fields.get(key)
+        if not isinstance(value, str) or not value.strip():
+            yield key, f"a {entry.kind} needs a {key}" + (": why it is so" if key == "rationale" else "")
+    for key, allowed in facts.choices.items():
         value = entry.fields.get(key)
         if key == "source" and isinstance(value, dict):
             yield from ((key, fault) for fault in origins.faults(value))
         elif value is not None and value not in allowed:
             yield key, f"{key} {value!r} is none of {', '.join(allowed)}"
     scope = entry.fields.get("scope")
-    if scope is not None and not (isinstance(scope, str) and scopes.is_scope(scope)):
+    if entry.kind is Kind.LESSON and scope is not None and not (isinstance(scope, str) and origins.is_scope(scope)):
         yield "scope", f"scope {scope!r} is none of global, user:NAME, project:PATH"
+    for key in FACTS_OF_HISTORY if entry.kind is Kind.RULE else ():
+        if key in entry.fields:
+            yield key, f"a rule has no {key}: who suggested and approved it is read from git"
 
 
 def _check_lists(entry: Entry) -> Iterator[Complaint]:
@@ -189,7 +184,7 @@ def _is_moment(text: str) -> bool:
 
 def _check_pattern(entry: Entry) -> Iterator[Complaint]:
     pattern = entry.fields.get("pattern")
-    if entry.kind is not Kind.LESSON or pattern is None:
+    if "pattern" not in KINDS[entry.kind].fields or pattern is None:
         return
     if not isinstance(pattern, dict):
         yield "pattern", "pattern is not `when:`, `do:` or `dont:`, and `because:`, one a line"
@@ -203,17 +198,6 @@ def _check_pattern(entry: Entry) -> Iterator[Complaint]:
     for part in ("when", "do", "dont", "because"):
         if part in pattern and (not _is_word(pattern[part]) or not str(pattern[part]).strip()):
             yield "pattern", f"pattern.{part} is empty"
-
-
-def _check_rule(entry: Entry) -> Iterator[Complaint]:
-    if entry.kind is not Kind.RULE:
-        return
-    rationale = entry.fields.get("rationale")
-    if not isinstance(rationale, str) or not rationale.strip():
-        yield "rationale", "a rule needs a rationale: why it is so"
-    for key in FACTS_OF_HISTORY:
-        if key in entry.fields:
-            yield key, f"a rule has no {key}: who suggested and approved it is read from git"
 
 
 def _check_links(entry: Entry) -> Iterator[Complaint]:
@@ -257,7 +241,7 @@ def _check_name(entry: Entry) -> Iterator[Complaint]:
 
 
 _CHECKS: tuple[Callable[[Entry], Iterator[Complaint]], ...] = (
-    _check_identity, _check_title, _check_rule, _check_choices, _check_lists, _check_times, _check_pattern,
+    _check_identity, _check_title, _check_choices, _check_lists, _check_times, _check_pattern,
     _check_links, _check_name,
 )  # fmt: skip
 
@@ -345,16 +329,8 @@ def _clashes(entries: Iterable[Entry]) -> Iterator[Problem]:
                     yield Problem(path, f"is the same file as {other} on systems that ignore case")
 
 
-@dataclass(frozen=True, slots=True)
-class _Edge:
-    source: str
-    relation: str
-    target: str
-    weight: float | None
-
-
 def _circles(entries: Iterable[Entry], by_id: Mapping[str, list[Entry]]) -> Iterator[Problem]:
-    edges = [_Edge(entry.id, link.relation, link.target, link.weight) for entry in entries for link in entry.links]
+    edges = [relations.Edge(entry.id, *link) for entry in entries for link in entry.links]
     for relation, ids in relations.circles(edges):
         first, names = by_id[ids[0]][0], [_file(by_id[one][0]) for one in ids if one in by_id]
         yield Problem(_file(first), f"{relation} leads round in a circle: {' -> '.join([*names, names[0]])}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,32 +14,10 @@ HANDLE_LENGTH = 6
 """Fewest characters of an id that a handle shows."""
 
 UNVERSIONED = "unversioned"
+_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's base 32, as ULIDs are written
+_ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 SHARED = "shared"
 GLOBAL_PROJECT = "global"
-
-
-class Kind(StrEnum):
-    """What an entry is. A *resource* is a doc or a script."""
-
-    LESSON = "lesson"
-    RULE = "rule"
-    DOC = "doc"
-    SCRIPT = "script"
-
-    @property
-    def letter(self) -> str:
-        """The first letter of a handle."""
-        return self.value[0].upper()
-
-    @property
-    def folder(self) -> str:
-        """The folder below the project that holds this kind."""
-        return self.value + "s"
-
-    @property
-    def is_resource(self) -> bool:
-        """Docs and scripts carry versions and come from somewhere else."""
-        return self in {Kind.DOC, Kind.SCRIPT}
 
 
 class Confidence(StrEnum):
@@ -78,6 +57,89 @@ class Category(StrEnum):
     ERROR_RECOVERY = "error_recovery"
     TOOL_USAGE = "tool_usage"
     HARNESS_KNOWLEDGE = "harness_knowledge"
+
+
+class Kind(StrEnum):
+    """What an entry is; all that differs between kinds is in `KINDS`. A *resource* is a kind that carries versions."""
+
+    LESSON = "lesson"
+    RULE = "rule"
+    DOC = "doc"
+    SCRIPT = "script"
+
+    @property
+    def letter(self) -> str:
+        """The first letter of a handle."""
+        return KINDS[self].letter
+
+    @property
+    def folder(self) -> str:
+        """The folder below the project that holds this kind, and the name of its group in answers."""
+        return KINDS[self].folder
+
+    @property
+    def is_resource(self) -> bool:
+        """Docs and scripts carry versions and come from outside."""
+        return KINDS[self].versioned
+
+
+class KindFacts(NamedTuple):
+    """What one kind is.
+
+    `heading` stands above its group of results. `fields` are the keys of its frontmatter besides those of every kind,
+    with the value of a new entry (None: left out); `required` must be stated, `choices` have one of these words.
+    `details` are always in its light entry (`Light.details`), `if_stated` only with a value; `light` are those of them
+    that a result shows in JSON. `opening` is the key whose text is embedded in front of the body. `shape` is that of
+    Graphviz, `brackets` those of Mermaid.
+    """
+
+    letter: str
+    folder: str
+    heading: str
+    fields: Mapping[str, Any]
+    shape: str
+    brackets: tuple[str, str]
+    versioned: bool = False
+    statuses: frozenset[Status] = frozenset({Status.ACTIVE})
+    required: tuple[str, ...] = ()
+    choices: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    details: tuple[str, ...] = ()
+    if_stated: tuple[str, ...] = ()
+    light: tuple[str, ...] = ()
+    opening: str = ""
+
+
+REVIEW_KEYS = ("review_by", "reviewed")
+_COPIED = ("source_path", "source_ref", "content_hash")
+
+KINDS: Mapping[Kind, KindFacts] = {
+    Kind.RULE: KindFacts(
+        "R", "rules", "Rules (follow these):", dict.fromkeys(("rationale", "applies_to")), "octagon", ("{{", "}}"),
+        required=("rationale",), details=("rationale", "applies_to"), if_stated=REVIEW_KEYS,
+        light=("rationale", "applies_to"), opening="rationale",
+    ),
+    Kind.SCRIPT: KindFacts(
+        "S", "scripts", "Scripts (try these):", dict.fromkeys(("path", "source_ref", "interpreter")),
+        "component", ("[[", "]]"), versioned=True, if_stated=("path", *_COPIED, "interpreter", *REVIEW_KEYS),
+    ),
+    Kind.LESSON: KindFacts(
+        "L", "lessons", "Lessons (context):",
+        {"confidence": "medium", "source": "observed", "from": "user", "status": "active"}
+        | dict.fromkeys(("category", "contexts", "applies_to", "pattern")),
+        "box", ("[", "]"), statuses=frozenset(Status),
+        choices={
+            "confidence": tuple(Confidence), "source": tuple(Source), "from": ("ai", "user"), "status": tuple(Status),
+            "category": tuple(Category),
+        },
+        details=("confidence", "source", "from", "category"), if_stated=("contexts", "applies_to", *REVIEW_KEYS),
+        light=("confidence", "source", "status"), opening="pattern",
+    ),
+    Kind.DOC: KindFacts(
+        "D", "docs", "Docs (reference):", dict.fromkeys(_COPIED), "note", ("(", ")"),
+        versioned=True, if_stated=(*_COPIED, *REVIEW_KEYS),
+    ),
+}  # fmt: skip
+"""Every kind, in the order of the groups of an answer. All other tables by kind derive from this one."""
 
 
 class Relation(StrEnum):
@@ -148,9 +210,9 @@ class Entry(NamedTuple):
 
     @property
     def status(self) -> Status:
-        """Lessons only; everything else is active."""
+        """One of the statuses of its kind, else active."""
         value = self.fields.get("status")
-        return Status(value) if value in tuple(Status) else Status.ACTIVE
+        return Status(value) if value in tuple(KINDS[self.kind].statuses) else Status.ACTIVE
 
     @property
     def source(self) -> str | None:
@@ -159,6 +221,13 @@ class Entry(NamedTuple):
         if isinstance(said, dict):
             said = said.get("how", said.get("type"))
         return said if isinstance(said, str) else None
+
+    @property
+    def opening(self) -> str:
+        """What of the frontmatter is embedded in front of the body; empty if there is none."""
+        key = KINDS[self.kind].opening
+        said = (str(self.pattern) if self.pattern else None) if key == "pattern" else self.fields.get(key)
+        return said.strip() if isinstance(said, str) else ""
 
     @property
     def pattern(self) -> Pattern | None:
@@ -194,6 +263,17 @@ class Light(NamedTuple):
 
 
 _LETTERS = frozenset(("RELEASE", *(kind.letter for kind in Kind)))
+
+
+def stated_id(value: object) -> str | None:
+    """A stated id in capitals. Anything that is not a ULID is a foreign file's own and stays a field."""
+    return value.upper() if isinstance(value, str) and _ULID.fullmatch(value.upper()) else None
+
+
+def ulid(milliseconds: int, chance: bytes) -> str:
+    """A ULID of that moment (since 1970) and ten bytes of randomness. Written out: the package takes long to load."""
+    number = int.from_bytes(milliseconds.to_bytes(6, "big") + chance, "big")
+    return "".join(_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5))
 
 
 def handle(kind: Kind, entry_id: str, length: int = HANDLE_LENGTH) -> str:

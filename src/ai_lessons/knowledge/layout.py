@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import Refused
-from ai_lessons.knowledge.entries import GLOBAL_PROJECT, HANDLE_LENGTH, SHARED, UNVERSIONED, Kind
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, HANDLE_LENGTH, SHARED, UNVERSIONED, Kind, ulid
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +26,6 @@ SLUG_LENGTH = 50
 NAME_BYTES = 255
 PATH_BYTES = 1024
 
-_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's base 32, as ULIDs are written
 _KIND_FOLDERS = {kind.folder: kind for kind in Kind}
 _NEVER_IN_ROOT = frozenset(
     ("readme", "contributing", "changelog", "license", "security", "agents", "claude", "codeowners")
@@ -108,9 +108,12 @@ def lesson_path(project: str, title: str, entry_id: str, created: str) -> str:
     return f"{project}/{Kind.LESSON.folder}/{created[:7]}/{_file_name(title, entry_id)}"
 
 
-def rule_path(project: str, title: str, entry_id: str) -> str:
-    """A new rule's file."""
-    return f"{project}/{Kind.RULE.folder}/{_file_name(title, entry_id)}"
+def new_path(kind: Kind, project: str, title: str, entry_id: str) -> str:
+    """The file of a new entry of a kind that lies flat in its folder."""
+    return f"{project}/{kind.folder}/{_file_name(title, entry_id)}"
+
+
+rule_path = partial(new_path, Kind.RULE)
 
 
 def _file_name(title: str, entry_id: str) -> str:
@@ -154,8 +157,7 @@ def derived_id(path: str) -> str:
 
     Stable as long as the file stays where it is; a move makes another id, which is why `adopt` writes one down.
     """
-    number = int.from_bytes(sha256(path.encode("utf-8", "surrogateescape")).digest()[:10], "big")
-    return "".join(_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5))
+    return ulid(0, sha256(path.encode("utf-8", "surrogateescape")).digest()[:10])
 
 
 def check_path(path: str, *, hidden: bool = False) -> None:

@@ -11,7 +11,6 @@ import json
 import re
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, NamedTuple
-from xml.etree import ElementTree as ET
 
 from packaging.requirements import InvalidRequirement, Requirement
 
@@ -24,8 +23,7 @@ Found = tuple[str, str]
 """A package by its own name, and its version as `versions.score` takes it: `@2.32.3` in use, or a range."""
 
 LARGEST = 8 << 20
-LARGEST_XML = 1 << 20
-"""Bytes of a file that is read. Lock files of big projects have five million; a tree of XML is many times its text."""
+"""Bytes of a file that is read. Lock files of big projects have five million."""
 
 LONGEST_NAME = 200
 """Characters of a package's name or version; what is longer is left out."""
@@ -55,11 +53,6 @@ class Use(NamedTuple):
 def is_manifest(name: str) -> bool:
     """Whether a file of this name is one that we can read."""
     return _reader(name) is not None
-
-
-def largest(name: str) -> int:
-    """Bytes up to which a file of this name is read."""
-    return LARGEST_XML if name.endswith(".xml") else LARGEST
 
 
 def in_use(
@@ -102,7 +95,7 @@ def packages(path: str, text: str) -> list[Found]:
         return []
     try:
         every = list(reader(text))
-    except (ValueError, RecursionError, ET.ParseError):
+    except (ValueError, RecursionError):
         return []
     return list(dict.fromkeys(one for one in every if all(0 < len(part) <= LONGEST_NAME for part in one)))
 
@@ -216,33 +209,6 @@ def _go_mod(text: str) -> Iterator[Found]:
                 yield named[0], IN_USE + named[1].removesuffix("+incompatible")
 
 
-_PROPERTY = re.compile(r"\$\{([^}]*)\}")
-
-
-def _maven(text: str) -> Iterator[Found]:
-    """Direct dependencies, managed ones, plugins and the parent; properties of the same file are put in."""
-    if "<!DOCTYPE" in text:
-        return  # so perhaps entities that grow without end; no Maven file needs one
-    root = ET.fromstring(text.lstrip("\ufeff"))  # noqa: S314  # without a document type there are no entities
-    for element in root.iter():
-        element.tag = str(element.tag).rpartition("}")[2]
-    plain = {one.tag: (one.text or "").strip()[:LONGEST_NAME] for one in root.findall("./properties/*")}
-    own = root.findtext("version") or root.findtext("parent/version") or ""
-    properties = {key: _filled(value, plain) for key, value in plain.items()} | {"project.version": _filled(own, plain)}
-    for one in (element for element in root.iter() if element.tag in {"dependency", "parent", "plugin"}):
-        name, version = (_filled(one.findtext(key) or "", properties) for key in ("artifactId", "version"))
-        if name and version[:1].isdigit():
-            group = _filled(one.findtext("groupId") or "", properties)
-            yield f"{group}:{name}" if group else name, IN_USE + version
-    java = properties.get("maven.compiler.release") or properties.get("java.version") or ""
-    if java[:1].isdigit():
-        yield "java", IN_USE + java
-
-
-def _filled(text: str, properties: Mapping[str, str]) -> str:
-    return _PROPERTY.sub(lambda found: properties.get(found[1], ""), text.strip()[:LONGEST_NAME])[:LONGEST_NAME]
-
-
 _READERS: Sequence[tuple[str, str, Callable[[str], Iterable[Found]]]] = (
     ("uv.lock", PYTHON, _locked_packages),
     ("poetry.lock", PYTHON, _locked_packages),
@@ -250,7 +216,6 @@ _READERS: Sequence[tuple[str, str, Callable[[str], Iterable[Found]]]] = (
     ("package-lock.json", "javascript", _npm_lock),
     ("go.mod", "go", _go_mod),
     ("Cargo.lock", "rust", _locked_packages),
-    ("pom.xml", "java", _maven),
 )
 _LANGUAGES = {pattern: (language, order) for order, (pattern, language, _) in enumerate(_READERS)}
 

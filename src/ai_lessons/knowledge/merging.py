@@ -1,9 +1,9 @@
 """What two people made of the same file, as one: typed where we know what the parts mean, or not at all.
 
-Frontmatter is merged key by key (lists as sets, links by relation and target, mappings key by key again), the body
-line by line, event logs line by line and never shorter. Whatever both changed differently is a conflict and is named;
-no merge holds conflict markers. Rules, decisions about them and signers are never merged: a text that nobody approved
-could come of it. Pure: texts in, text out.
+Frontmatter is merged key by key (lists as sets, links by relation and target, mappings key by key again), the body line
+by line (Khanna, Kunal, Pierce: A Formal Investigation of Diff3, 2007), event logs line by line and never shorter. What
+both changed differently is a conflict and is named; no merge holds conflict markers. Rules, decisions about them and
+signers are never merged: a text that no person approved could come of it.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from ai_lessons.errors import InvalidEntry
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.layout import CONFIG_PATH, is_markdown, place
-from ai_lessons.knowledge.markdown import REMOVE, edit_mapping, parse
-from ai_lessons.knowledge.surgery import line_end
+from ai_lessons.knowledge.markdown import parse
 from ai_lessons.knowledge.texts import Cut, cut, decode
+from ai_lessons.knowledge.yaml_edit import REMOVE, edit_mapping, line_end
 from ai_lessons.knowledge.yaml_text import SORTED_KEYS, same
 from ai_lessons.knowledge.yaml_tree import compose
 
@@ -43,14 +43,7 @@ class Merged(NamedTuple):
     conflicts: tuple[str, ...] = ()
 
 
-class _Missing:
-    """The type of `_MISSING`."""
-
-    def __repr__(self) -> str:
-        return "MISSING"
-
-
-_MISSING: Final = _Missing()
+_MISSING: Final[Any] = object()
 """The value of a key that is not there."""
 
 

@@ -1,26 +1,19 @@
-"""The `source` of a lesson: one word for how it is known, or a block that says where it comes from.
+"""Where a lesson comes from and where it holds, in the words of groove.
 
-    source: tested
-
-    source:
-      type: transcript
-      how: observed
-      session: 7f3a
-      index: 12
-
-The five types are those of groove; `how` is the word. A promoted one may also say the `tier` that it comes from, and
-with `alpha` and `beta` how it stood there: its events stay where they happened.
+Its `source` is one word for how it is known, or a block of one of five types: `type: transcript`, `how: observed`,
+`session: 7f3a`, `index: 12`. A promoted one may also say the `tier` that it comes from, and with `alpha` and `beta`
+how it stood there. A scope is `global`, `user:NAME` or `project:PATH`; here the tier and the project say the same.
 """
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.knowledge import scopes
-from ai_lessons.knowledge.entries import Source
-from ai_lessons.knowledge.reading import stated_id
+from ai_lessons.errors import Refused, UsageError
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Source, stated_id
+from ai_lessons.knowledge.layout import check_path, slug
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -81,23 +74,15 @@ def faults(source: Mapping[str, Any]) -> Iterator[str]:
     if kind is None:
         yield "source has no type" if said is None else f"source.type {said!r} is none of {', '.join(TYPES)}"
         return
-    if HOW in source and source[HOW] not in tuple(Source):
-        yield f"source.{HOW} {source[HOW]!r} is none of {', '.join(Source)}"
-    for key in kind.keys:
-        if key not in source:
-            yield f"source has no {key}, which says where a {said} one comes from"
-        elif fault := _fault(key, source[key]):
-            yield f"source.{key} {source[key]!r} {fault}"
+    yield from (
+        f"source has no {key}, which says where a {said} one comes from" for key in kind.keys if key not in source
+    )
     known = (TYPE, HOW, *kind.keys, *kind.may)
-    for key in kind.may:
-        if key in source and (fault := _fault(key, source[key])):
-            yield f"source.{key} {source[key]!r} {fault}"
-    for key in source:
+    for key, value in source.items():
         if key not in known:
-            meant = get_close_matches(str(key), known, n=1)
-            yield f"source has no key {key!r}" + (
-                f", did you mean {meant[0]!r}?" if meant else f" ({', '.join(known)})"
-            )
+            yield f"source has no key {key!r} ({', '.join(known)})"
+        elif key != TYPE and (fault := _fault(key, value)):
+            yield f"source.{key} {value!r} {fault}"
 
 
 def promoted(source: object, original: str, scope: str, tier: str, start: tuple[float, float] | None) -> dict[str, Any]:
@@ -127,23 +112,20 @@ def start_of(source: object) -> float | None:
 
 
 def _fault(key: str, value: Any) -> str:
-    if key in {ALPHA, BETA}:
-        return "" if _number(value) else "is not a number above 0"
-    if key == "index":
-        return "" if _is_count(value) else "is not the number of a message, from 0 up"
-    if not isinstance(value, str) or not value.strip():
-        return "" if _is_count(value) and key == "session" else "is not text"
-    if key == ORIGINAL:
-        return "" if stated_id(value) else "is not an id"
-    if key == "at":
-        return "" if _is_time(value) else "is not a time such as 2026-11-21T20:14:00Z"
-    if key == "from_scope":
-        return "" if scopes.is_scope(value) else "is no scope (global, user:NAME, project:PATH)"
-    return ""
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    """What is wrong with a value of a block; empty if nothing is."""
+    is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    is_text = isinstance(value, str) and bool(value.strip())
+    fits, fault = {
+        HOW: (value in tuple(Source), f"is none of {', '.join(Source)}"),
+        ALPHA: (_number(value) is not None, "is not a number above 0"),
+        BETA: (_number(value) is not None, "is not a number above 0"),
+        "index": (is_count, "is not the number of a message, from 0 up"),
+        "session": (is_count or is_text, "is not text"),
+        ORIGINAL: (stated_id(value) is not None, "is not an id"),
+        "at": (is_text and _is_time(value), "is not a time such as 2026-11-21T20:14:00Z"),
+        "from_scope": (is_text and is_scope(value), "is no scope (global, user:NAME, project:PATH)"),
+    }.get(key, (is_text, "is not text"))
+    return "" if fits else fault
 
 
 def _number(value: Any) -> float | None:
@@ -163,3 +145,116 @@ def _is_time(value: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+GLOBAL, USER, PROJECT = "global", "user", "project"
+_NAMES = {GLOBAL: "Global", USER: "User", PROJECT: "Project"}
+_KINDS = {name: kind for kind, name in _NAMES.items()}
+
+
+class Scope(NamedTuple):
+    """Where something holds: everywhere, for one user, or in the project at a path. `global` has no value."""
+
+    kind: str
+    value: str = ""
+
+    def __str__(self) -> str:
+        return self.kind if self.kind == GLOBAL else f"{self.kind}:{self.value}"
+
+    @property
+    def tier(self) -> str:
+        """Of whose repository it belongs into: what holds in one project travels with it, all else is the user's."""
+        return PROJECT if self.kind == PROJECT else USER
+
+    @property
+    def project(self) -> str:
+        """Its project here: the last part of the path; what a user keeps for all of them lies in `global`.
+
+        Raises:
+            UsageError: no name is left of the path.
+        """
+        return project_of(self.value) if self.kind == PROJECT else GLOBAL_PROJECT
+
+    @property
+    def tagged(self) -> str | dict[str, str]:
+        """As groove's export has it: `"Global"`, `{"User": NAME}`, `{"Project": PATH}`."""
+        return _NAMES[self.kind] if self.kind == GLOBAL else {_NAMES[self.kind]: self.value}
+
+
+def parse_scope(text: str) -> Scope:
+    """The scope that a string names.
+
+    Raises:
+        UsageError: none.
+    """
+    kind, colon, value = text.partition(":")
+    if (text == GLOBAL) or (colon and kind in {USER, PROJECT}):
+        return Scope(kind, value)
+    raise UsageError(f"no scope {text!r}"[:100], hint="one of: global, user:NAME, project:PATH")
+
+
+def is_scope(text: str) -> bool:
+    """Whether a string names a scope."""
+    try:
+        parse_scope(text)
+    except UsageError:
+        return False
+    return True
+
+
+def read_scope(said: Any) -> Scope:
+    """The scope in an export, in either spelling; nothing stated is `global`.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if isinstance(said, dict) and len(said) == 1:
+        name, value = next(iter(said.items()))
+        kind = _KINDS.get(str(name).capitalize())
+        if kind in {USER, PROJECT} and isinstance(value, str):
+            return Scope(str(kind), value)
+    elif said is None or said in ("", "Global"):
+        return Scope(GLOBAL)
+    elif isinstance(said, str):
+        return parse_scope(said)
+    raise UsageError(f"no scope {said!r}"[:100])
+
+
+def of_entry(project: str, stated: object = None) -> Scope:
+    """The scope of an entry of this project: the one that it states, as long as it lies where that belongs."""
+    try:
+        scope = parse_scope(stated) if isinstance(stated, str) else None
+        if scope and scope.project == project:
+            return scope
+    except UsageError:  # a file may say anything; `validate` names it
+        pass
+    return Scope(GLOBAL) if project == GLOBAL_PROJECT else Scope(PROJECT, project)
+
+
+def project_named(text: str) -> str:
+    """What a caller names as a project: its name, or a scope in the spelling of groove.
+
+    Raises:
+        UsageError: no name is left of the path.
+    """
+    if text.partition(":")[0] in {USER, PROJECT} and ":" in text:
+        return parse_scope(text).project
+    return text
+
+
+def project_of(name: object) -> str:
+    """A project for a scope of another tool: the last part of a path, as one plain folder name.
+
+    Raises:
+        UsageError: no name is left.
+    """
+    last = re.split(r"[/\\]", str(name).rstrip("/\\"))[-1].strip()
+    if last in {"", "global"}:
+        return GLOBAL_PROJECT
+    for wanted in (last, slug(last)):
+        try:
+            check_path(wanted)
+        except Refused:
+            continue
+        return wanted
+    raise UsageError(f"{last!r} cannot be a project")

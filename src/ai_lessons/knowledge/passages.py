@@ -116,7 +116,7 @@ def split(entry: Entry, chunking: Chunking) -> tuple[Passage, ...]:
 
     A lesson begins with its pattern, a rule with its rationale; a script is its description, then its code.
     """
-    head, body = _head(entry), entry.body
+    head, body = entry.opening, entry.body
     code = entry.code if entry.kind is Kind.SCRIPT else ""
     whole = "\n".join(part for part in (head, body.strip("\r\n"), code.strip("\r\n")) if part.strip())
     if not whole.strip():
@@ -131,13 +131,6 @@ def split(entry: Entry, chunking: Chunking) -> tuple[Passage, ...]:
 
 _Cut = tuple[str, str, int, int]
 """Heading, text, first line, last line."""
-
-
-def _head(entry: Entry) -> str:
-    if entry.kind is Kind.LESSON:
-        return str(entry.pattern) if entry.pattern else ""
-    rationale = entry.fields.get("rationale") if entry.kind is Kind.RULE else None
-    return rationale.strip() if isinstance(rationale, str) else ""
 
 
 def _cut_body(title: str, head: str, body: str, chunking: Chunking) -> Iterator[_Cut]:

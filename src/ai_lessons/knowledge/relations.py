@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ai_lessons.knowledge.entries import Kind, Relation
 
@@ -52,28 +52,13 @@ def _any_of(kinds: frozenset[Kind]) -> str:
     return "any entry" if kinds == _ANY else " or ".join(f"a {kind}" for kind in Kind if kind in kinds)
 
 
-class Edge(Protocol):
-    """A link as written: the entry `source` says that it stands in `relation` to `target`."""
+class Edge(NamedTuple):
+    """A link as written: the entry `source` says that it stands in `relation` to `target`, which may not exist."""
 
-    @property
-    def source(self) -> str:
-        """Id of the entry whose file says so."""
-        ...
-
-    @property
-    def relation(self) -> str:
-        """One of `Relation`, or a word that we do not know."""
-        ...
-
-    @property
-    def target(self) -> str:
-        """Id of the other; it may not exist."""
-        ...
-
-    @property
-    def weight(self) -> float | None:
-        """As written, if written."""
-        ...
+    source: str
+    relation: str
+    target: str
+    weight: float | None = None
 
 
 class GraphStep(NamedTuple):

@@ -1,8 +1,8 @@
 """YAML text as a tree of values that know their place. The only home of the YAML package.
 
-What is read here is hostile until proven otherwise: the tree is built from the event stream of the parser, one pass
-that counts as it goes, because composing 30,000 nested brackets kills the interpreter inside the C loader.
-Scalars stay strings (`1.10`, dates, `no`), but for `true`, `false`, `null`, plain decimal integers and a `weight`.
+The tree is built from the event stream of the parser, counted as it comes: composing 30,000 nested brackets kills the
+interpreter inside the C loader. Scalars stay strings (`1.10`, dates, `no`), but for `true`, `false`, `null`, plain
+decimal integers and a `weight`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from math import exp, lgamma, log, log1p, sqrt
+from math import sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.learning.events import CONTRADICTED, HELPFUL, INJECTED, LEFT_OUT, SCRIPT_FAILED, SCRIPT_OK, WRONG
@@ -13,13 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ai_lessons.learning.fold import Tallies, UsageTally
-
-HARM_BAR = 0.25
-"""A lesson that is wrong more often than this harms, whatever else it does."""
-
-CREDIBLE = 0.95
-"""How probable that must be."""
-
 
 NEAR = 0.06
 """A lesson this close above a threshold came through only just."""
@@ -117,33 +110,7 @@ def harmful(had: Tallies) -> str:
     """Why a lesson must not come unasked, in a sentence; empty if it may."""
     if had.contradicted > had.helpful:
         return f"contradicted more often ({had.contradicted}) than helpful ({had.helpful})"
-    if harm_is_credible(had):
-        return f"wrong in {had.contradicted} of {had.outcomes} cases: more than {HARM_BAR:.0%}, surely enough"
     return ""
-
-
-def harm_is_credible(had: Tallies) -> bool:
-    """Whether the rate of contradictions is above the bar with the credibility that is asked for.
-
-    With a uniform prior the rate is Beta(c + 1, n - c + 1) distributed, and its probability to be at most x is that of
-    at least c + 1 successes in n + 1 trials of probability x (Abramowitz and Stegun, 26.5.24).
-    """
-    if not had.contradicted:
-        return False
-    return binomial_tail(had.outcomes + 1, had.contradicted + 1, HARM_BAR) <= 1 - CREDIBLE
-
-
-def binomial_tail(trials: int, least: int, probability: float) -> float:
-    """The probability of at least so many successes."""
-    if least <= 0:
-        return 1.0
-    whole = lgamma(trials + 1)
-    yes, no = log(probability), log1p(-probability)
-    terms = (
-        exp(whole - lgamma(k + 1) - lgamma(trials - k + 1) + k * yes + (trials - k) * no)
-        for k in range(least, trials + 1)
-    )
-    return min(sum(terms), 1.0)
 
 
 GOOD = frozenset({HELPFUL, SCRIPT_OK})

@@ -43,7 +43,6 @@ SESSION_LENGTH = 64
 Row = tuple[str, str, str, str, str]
 """A use as caches take it: id, at, event, entry, session (empty for none)."""
 
-_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _ULID = "[0-7][0-9A-HJKMNP-TV-Z]{25}"
 _AT = r"20\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ"
 _NUMBER = r"-?\d{1,9}(?:\.\d{1,9})?"
@@ -101,16 +100,6 @@ def line_of(event: Event) -> bytes:
     said |= {name: number for name, number in numbers.items() if number is not None}
     said |= {"note": event.note[:NOTE_LENGTH]} if event.note else {}
     return json.dumps(said, separators=(",", ":")).encode() + b"\n"
-
-
-def event_id(milliseconds: int, chance: bytes) -> str:
-    """A ULID of that moment (since 1970) and ten bytes of randomness.
-
-    Written out here because every question of a hook makes some, and the package that makes ids takes longer to load
-    than all the rest of the answer.
-    """
-    number = int.from_bytes(milliseconds.to_bytes(6, "big") + chance, "big")
-    return "".join(_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5))
 
 
 def clean_session(name: str) -> str:

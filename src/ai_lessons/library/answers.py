@@ -8,10 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from ai_lessons.knowledge.entries import KINDS, Kind
 
 if TYPE_CHECKING:
-    from ai_lessons.knowledge.entries import Kind, Light
+    from ai_lessons.index.catalog_reading import Tally
+    from ai_lessons.knowledge.entries import Light
+
+    Count: TypeAlias = Tally
+    """A tag, version or project, with the number of entries of each kind that carry it."""
 
 Progress = Callable[[str, int, int], None]
 """Called as `progress(what, done, total)`; a door draws it. Called from the thread that does the work."""
@@ -53,19 +59,41 @@ class Hit(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a search found, in the four groups. `notes` is what the user should know about this answer.
+    """What a search found, best first. `notes` is what the user should know about this answer.
 
     `approvals` is by rule id, if it was asked for.
     """
 
     query: str
-    rules: tuple[Hit, ...] = ()
-    scripts: tuple[Hit, ...] = ()
-    lessons: tuple[Hit, ...] = ()
-    docs: tuple[Hit, ...] = ()
+    hits: tuple[Hit, ...] = ()
     prompt: str = ""
     notes: tuple[str, ...] = ()
     approvals: Mapping[str, Approval] = MappingProxyType({})
+
+    @property
+    def groups(self) -> dict[Kind, tuple[Hit, ...]]:
+        """The hits of every kind, in the order of `KINDS`."""
+        return {kind: tuple(hit for hit in self.hits if hit.entry.kind is kind) for kind in KINDS}
+
+    @property
+    def rules(self) -> tuple[Hit, ...]:
+        """The rules."""
+        return self.groups[Kind.RULE]
+
+    @property
+    def scripts(self) -> tuple[Hit, ...]:
+        """The scripts."""
+        return self.groups[Kind.SCRIPT]
+
+    @property
+    def lessons(self) -> tuple[Hit, ...]:
+        """The lessons."""
+        return self.groups[Kind.LESSON]
+
+    @property
+    def docs(self) -> tuple[Hit, ...]:
+        """The docs."""
+        return self.groups[Kind.DOC]
 
 
 class Section(NamedTuple):
@@ -211,14 +239,6 @@ class Listing(NamedTuple):
     entries: tuple[Light, ...]
     total: int
     notes: tuple[str, ...] = ()
-
-
-class Count(NamedTuple):
-    """A tag, version or project, with the number of entries of each kind that carry it."""
-
-    name: str
-    total: int
-    by_kind: Mapping[str, int]
 
 
 class Revision(NamedTuple):

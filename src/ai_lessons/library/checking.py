@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from ai_lessons.errors import InvalidEntry, Refused, UsageError
 from ai_lessons.knowledge.checks import check_entry
 from ai_lessons.knowledge.entries import Kind
+from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.layout import check_path, side_of
-from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library import secret_scan
 

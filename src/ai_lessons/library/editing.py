@@ -6,8 +6,9 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import NotFound, Refused, UsageError
-from ai_lessons.knowledge import drafts, layout, markdown, origins
+from ai_lessons.knowledge import frontmatter, layout, markdown, origins
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Kind, Pattern, Relation
+from ai_lessons.knowledge.yaml_edit import REMOVE
 from ai_lessons.learning.events import CONTRADICTED, OBSERVED, OUTCOMES, Event
 from ai_lessons.learning.fold import ABLATION, ASSESSMENT, NOTHING, curiosity, learned
 from ai_lessons.library import importing, secret_scan, statements
@@ -39,16 +40,21 @@ def add_lesson(library: Library, draft: LessonDraft) -> Written:
     if not draft.title.strip():
         raise UsageError("the lesson has no title", hint="say in one line what was observed: --title …")
     created = parts.options.now()
-    entry_id = drafts.new_id(created)
+    entry_id = frontmatter.new_id(created)
     links = _links(library, draft.links)
     said = {name: value for name, value in asdict(draft).items() if name not in _NOT_FIELDS}
     if parts.options.agent:
         said["origin"] = statements.AI  # whoever it says that it speaks for
-    fields = drafts.lesson_fields(entry_id, drafts.stamp(created), links=links, **said)
+    fields = frontmatter.lesson_fields(entry_id, frontmatter.stamp(created), links=links, **said)
     fields |= secret_scan.fields(draft.allow_secrets)
     project = project_name(draft.project) if draft.project else GLOBAL_PROJECT
-    path = layout.lesson_path(project, draft.title, entry_id, drafts.stamp(created))
-    done = _new(library, path, fields, drafts.body_of(draft.content), f"Add lesson: {draft.title}")
+    path = layout.lesson_path(project, draft.title, entry_id, frontmatter.stamp(created))
+    data = markdown.render(fields, frontmatter.body_of(draft.content)).encode()
+    entry = checked(path, data)
+    applied = parts.write(f"Add lesson: {draft.title}", [Change(path, data, expect=None)], [("Entry", entry.id)])
+    if entry.fields.get("from") == statements.USER:
+        statements.remember(parts, statements.USER, entry)
+    done = parts.written_one(entry, applied)
     action = draft.do or draft.dont
     if not (draft.when and action and draft.because):
         return done
@@ -61,19 +67,9 @@ def _links(library: Library, wanted: Sequence[tuple[str, str]]) -> list[tuple[st
     if not wanted:
         return []
     library.reading.current()
-    found = drafts.resolved(wanted, library.reading.resolve)
+    found = frontmatter.resolved(wanted, library.reading.resolve)
     refuse_wrong_kinds(library.reading, Kind.LESSON, found)
     return found
-
-
-def _new(library: Library, path: str, fields: Mapping[str, Any], body: str, subject: str) -> Written:
-    data = markdown.render(fields, body).encode()
-    entry = checked(path, data)
-    parts = library.primary
-    applied = parts.write(subject, [Change(path, data, expect=None)], [("Entry", entry.id)])
-    if entry.fields.get("from") == statements.USER:
-        statements.remember(parts, statements.USER, entry)
-    return parts.written_one(entry, applied)
 
 
 def update(
@@ -117,7 +113,7 @@ def update(
     }  # fmt: skip
     lists = {"tags": new_tags, "versions": plain, "contexts": contexts, "applies_to": applies_to}
     changes: dict[str, Any] = {key: value for key, value in scalars.items() if value is not None}
-    changes |= {k: list(v) if v else markdown.REMOVE for k, v in lists.items() if v is not None}
+    changes |= {k: list(v) if v else REMOVE for k, v in lists.items() if v is not None}
     changes |= secret_scan.fields(allow_secrets, there=parts.catalog.fields(light.id))
     if not changes and project is None and content is None:
         raise UsageError("nothing to change", hint="give at least one of --title, --tags, --version, …")
@@ -138,7 +134,7 @@ def edit(library: Library, ref: str, editor: Callable[[str, str], str | None]) -
     parts = library.writing(ref)
     light = parts.resolve(ref)
     entry, text = parts.load(light.id)
-    start = text or markdown.render(drafts.identity(entry), "")
+    start = text or markdown.render(frontmatter.identity(entry), "")
     new_text = editor(start, ".md")
     if new_text is None or new_text == start:
         return None
@@ -152,7 +148,7 @@ def keep(library: Library, ref: str) -> Written:
     """
     parts = library.writing(ref)
     light = parts.resolve(ref)
-    today = drafts.stamp(parts.options.now())[:10]
+    today = frontmatter.stamp(parts.options.now())[:10]
     return change(parts, light, {"reviewed": today}, f"Keep {light.kind}: {light.title}")
 
 
@@ -170,8 +166,10 @@ def delete(library: Library, refs: Sequence[str], *, only_resources: bool = Fals
         library.reading.current()
         for ref in refs:
             _refuse_others(library.reading.resolve(ref), "delete")
-    places = _by_place(library, refs)  # all are resolved before the first is deleted
-    return tuple(one for parts, own in places for one in remove(parts, own))
+    places: dict[Parts, list[str]] = {}
+    for ref in refs:  # all are resolved before the first is deleted
+        places.setdefault(library.writing(ref), []).append(ref)
+    return tuple(one for parts, own in places.items() for one in remove(parts, own))
 
 
 def link(library: Library, a: str, b: str, relation: str, weight: float | None = None) -> Written:
@@ -188,22 +186,18 @@ def link(library: Library, a: str, b: str, relation: str, weight: float | None =
     start, end = _pair(library, a, b)
     refuse_wrong_kinds(library.reading, start.kind, [(relation, end.id)])
     refuse_circle(library.reading, start, relation, end)
-    if Relation(relation).symmetric and _says(library, end, relation, start):
+    there, _ = library.reading.load(end.id)
+    if Relation(relation).symmetric and (relation, start.id) in {(x.relation, x.target) for x in there.links}:
         start, end = end, start
     entry, _ = library.reading.load(start.id)
     kept = [x for x in entry.links if (x.relation, x.target) != (relation, end.id)]
-    links = drafts.link_items(kept, add=(relation, end.id, weight))
+    links = frontmatter.link_items(kept, add=(relation, end.id, weight))
     subject = f"Link: {start.title} {relation} {end.title}"
     parts = library.writing(start.id)
     done = change(parts, start, {"links": links}, subject)
     if relation in statements.SILENCING:
         statements.remember_link(parts, start.id, end.id)
     return done
-
-
-def _says(library: Library, here: Light, relation: str, there: Light) -> bool:
-    entry, _ = library.reading.load(here.id)
-    return any((x.relation, x.target) == (relation, there.id) for x in entry.links)
 
 
 def unlink(library: Library, a: str, b: str, relation: str | None = None) -> Written:
@@ -218,19 +212,10 @@ def unlink(library: Library, a: str, b: str, relation: str | None = None) -> Wri
         edges = entry.links
         kept = [x for x in edges if x.target != there.id or relation not in {None, x.relation}]
         if len(kept) != len(edges):
-            links = drafts.link_items(kept) or markdown.REMOVE
+            links = frontmatter.link_items(kept) or REMOVE
             subject = f"Unlink: {here.title} and {there.title}"
             return change(library.writing(here.id), here, {"links": links}, subject)
     raise NotFound(f"link between {start.handle} and", end.handle, hint=f"ai-lessons recall related {start.handle}")
-
-
-def _by_place(library: Library, refs: Sequence[str]) -> list[tuple[Parts, list[str]]]:
-    """The repositories in which these entries lie, each with its own; without any the one that is written to."""
-    found: dict[int, tuple[Parts, list[str]]] = {}
-    for ref in refs:
-        parts = library.writing(ref)
-        found.setdefault(id(parts), (parts, []))[1].append(ref)
-    return list(found.values()) or [(library.primary, [])]
 
 
 def _pair(library: Library, a: str, b: str) -> tuple[Light, Light]:
@@ -261,10 +246,10 @@ def change(
 ) -> Written:
     """Change keys of the frontmatter, the body (None: as it is), project or versions, which move the file."""
     entry, text = parts.load(light.id)
-    identity: dict[str, Any] = drafts.identity(entry) if entry.derived else {}
+    identity: dict[str, Any] = frontmatter.identity(entry) if entry.derived else {}
     if "source" in changes:
         changes = {**changes, "source": origins.with_word(entry.fields.get("source"), changes["source"])}
-    body = None if content is None else drafts.body_of(content)
+    body = None if content is None else frontmatter.body_of(content)
     if body is not None and text:
         parts.keep_edits([entry.file])
     new_text = markdown.edit(text, {**identity, **changes}, body)
@@ -280,6 +265,8 @@ def rewrite(parts: Parts, entry: Entry, text: str, new_text: str, path: str, sub
     if entry.kind is Kind.RULE:
         if new_text == text and path == entry.path:
             return parts.written_one(entry, Applied(None), ("nothing changed",))
+        from ai_lessons.library.rules import suggesting  # half of the start-up, and only rules need it
+
         return suggesting.propose_text(parts, entry, path, new_text)
     is_script = entry.kind is Kind.SCRIPT
     old_file, new_file = entry.file, layout.side_of(path) if is_script else path
@@ -313,6 +300,7 @@ def remove(parts: Parts, refs: Sequence[str]) -> tuple[Written, ...]:
 
 
 def _removal(parts: Parts, rule: Light) -> Written:
+
     return suggesting.told(suggesting.removal(parts, rule.id))
 
 

@@ -14,7 +14,7 @@ from ai_lessons.knowledge.entries import Kind, Relation
 from ai_lessons.knowledge.relations import clusters
 from ai_lessons.learning.events import BOUNDS, RESET, Event
 from ai_lessons.learning.fold import DEFINITIONS
-from ai_lessons.library import usefulness
+from ai_lessons.library import usage
 from ai_lessons.library.reports import Check, Parameter, Stale, Stats
 from ai_lessons.repository import git, git_hooks, scaffold
 from ai_lessons.repository.store import AUTOCOMMIT
@@ -169,7 +169,7 @@ def stats(library: Library) -> Stats:
     sizes = parts.current().sizes()
     state = parts.store.state_dir
     status = parts.index.status()
-    most, least = usefulness.judged(parts)
+    most, least = usage.judged(parts)
     return Stats(
         entries=sizes.entries,
         projects=sizes.projects,
@@ -188,8 +188,8 @@ def stats(library: Library) -> Stats:
         newest=sizes.newest,
         most_useful=most,
         least_useful=least,
-        damaged_events=usefulness.damaged(parts),
-        ablation=usefulness.ablation(parts),
+        damaged_events=usage.damaged(parts),
+        ablation=usage.ablation(parts),
         clusters=_clusters(parts),
     )
 

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import AiLessonsError, Conflict, InvalidEntry, Problem, UsageError
 from ai_lessons.index.catalog_reading import Filter
-from ai_lessons.knowledge import drafts, layout, markdown
+from ai_lessons.knowledge import frontmatter, layout, markdown
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Entry, Kind
+from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.passages import estimate_tokens, split
-from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library import secret_scan
 from ai_lessons.library.checking import checked, project_name
+from ai_lessons.library.incoming import as_doc, take
 from ai_lessons.library.refreshing import refreshed_text, remember_sources
 from ai_lessons.library.reports import Imported, PassagePreview, Written
 from ai_lessons.library.running import interpreter_of
-from ai_lessons.library.sharing.incoming import as_doc, take
 from ai_lessons.repository import outside
 from ai_lessons.repository.sources import Sources
 from ai_lessons.repository.store import Change, blob_id
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.knowledge.entries import Light
+    from ai_lessons.library.incoming import Incoming
     from ai_lessons.library.opened import Library
     from ai_lessons.library.reports import ResourceDraft
     from ai_lessons.library.session import Parts
-    from ai_lessons.library.sharing.incoming import Incoming
     from ai_lessons.repository.outside import Outside
     from ai_lessons.repository.store import Applied
 
@@ -105,8 +105,9 @@ def _import(
     if not fresh:
         remember_sources(parts, sources)
         return Imported((), len(planned), tuple(skipped), None)
-    what = f"{draft.kind}: {fresh[0].entry.title}" if len(fresh) == 1 else f"{len(fresh)} {draft.kind}s"
-    trailers = [("Entry", fresh[0].entry.id)] if len(fresh) == 1 else []
+    first, alone = fresh[0].entry, len(fresh) == 1
+    what = f"{draft.kind}: {first.title}" if alone else f"{len(fresh)} {draft.kind}s"
+    trailers = [("Entry", first.id)] if alone else []
     changes = [change for one in fresh for change in one.changes]
     parts.options.progress("writing", 0, len(fresh))
     parts.keep_edits([change.path for change in changes if isinstance(change.expect, str)])
@@ -114,9 +115,8 @@ def _import(
     parts.options.progress("writing", len(fresh), len(fresh))
     remember_sources(parts, sources)
     if draft.kind is Kind.SCRIPT:
-        marks = (
-            (e.path, fingerprint(_script_bytes(parts, e), interpreter_of(e))) for e in (one.entry for one in fresh)
-        )
+        scripts = [one.entry for one in fresh]
+        marks = ((one.path, fingerprint(_script_bytes(parts, one), interpreter_of(one))) for one in scripts)
         Trust(parts.options.state_dir).add_all(marks)
     written = parts.written([one.entry.id for one in fresh], applied, parsed=parsed)
     return Imported(written, len(planned) - len(fresh), tuple(skipped), applied.commit, told_of(applied))
@@ -172,9 +172,9 @@ class Planner:
         if known is not None:
             return self._again(known, came)
         source = as_doc(came.file.path, came.data)
-        foreign = {k: v for k, v in source.fields.items() if k not in drafts.OWN_KEYS}
-        fields = drafts.doc_fields(
-            drafts.new_id(self._now), drafts.stamp(self._now), title=self._draft.title or source.title,
+        foreign = {k: v for k, v in source.fields.items() if k not in frontmatter.OWN_KEYS}
+        fields = frontmatter.doc_fields(
+            frontmatter.new_id(self._now), frontmatter.stamp(self._now), title=self._draft.title or source.title,
             source_path=came.source_path, source_ref=came.source_ref, content_hash=came.hash,
             versions=self._versions, tags=sorted({*self._draft.tags, *source.tags}),
         )  # fmt: skip
@@ -211,8 +211,8 @@ class Planner:
     def _script(self, came: Incoming) -> Planned:
         if b"\0" in came.data and not came.executable:
             raise InvalidEntry([Problem(str(came.file.path), "holds a NUL byte and is not executable: not a script")])
-        fields = drafts.script_fields(
-            drafts.new_id(self._now), drafts.stamp(self._now), title=self._draft.title or came.file.path.name,
+        fields = frontmatter.script_fields(
+            frontmatter.new_id(self._now), frontmatter.stamp(self._now), title=self._draft.title or came.file.path.name,
             source_ref=came.source_ref, path=came.source_path if self._draft.in_place else None,
             versions=self._versions, tags=sorted(set(self._draft.tags)),
         )  # fmt: skip
@@ -221,7 +221,7 @@ class Planner:
         if there is not None:
             return there
         path = self._place(Kind.SCRIPT, came, came.file.name)
-        side = markdown.render(fields, drafts.body_of(drafts.description(came.data))).encode()
+        side = markdown.render(fields, frontmatter.body_of(frontmatter.description(came.data))).encode()
         if self._draft.in_place:
             side_path = layout.side_of(path)
             return Planned(checked(side_path, side), (Change(side_path, side, expect=None),))
@@ -280,8 +280,8 @@ class Planner:
         return Planned(changed, (Change(target, new, expect=None if old is None else blob_id(old)),))
 
     def _adopted(self, entry: Entry, data: bytes) -> dict[str, Any]:
-        changes: dict[str, Any] = drafts.identity(entry) if entry.derived else {}
-        versions = self._versions or (() if self._draft.versions else drafts.versions_of_place(entry.path))
+        changes: dict[str, Any] = frontmatter.identity(entry) if entry.derived else {}
+        versions = self._versions or (() if self._draft.versions else frontmatter.versions_of_place(entry.path))
         if versions and set(versions) != set(entry.versions):
             changes["versions"] = list(versions)
         return changes | self._new_words(entry, data)
@@ -295,7 +295,7 @@ def preview(library: Library, draft: ResourceDraft) -> tuple[PassagePreview, ...
         data, _ = outside.read(file.path)
         if draft.kind is Kind.SCRIPT:
             path = layout.resource_path(Kind.SCRIPT, GLOBAL_PROJECT, (), file.path.name)
-            side = markdown.render({}, drafts.body_of(drafts.description(data))).encode()
+            side = markdown.render({}, frontmatter.body_of(frontmatter.description(data))).encode()
             entry = read_entry(path, data, side)
         else:
             entry = as_doc(file.path, data)

@@ -14,8 +14,8 @@ from ai_lessons.library.answers import Approval, Related, Why
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from ai_lessons.index.catalog_reading import LinkRow
     from ai_lessons.knowledge.entries import Light
+    from ai_lessons.knowledge.relations import Edge
     from ai_lessons.library.answers import Usage
     from ai_lessons.library.multi_repository import Reader
     from ai_lessons.library.opened import Library, Reading
@@ -187,7 +187,7 @@ def _linked(catalog: Reader, light: Light) -> tuple[tuple[Related, ...], tuple[R
     return chain, others
 
 
-def _origins(derived: Sequence[LinkRow], start: str) -> list[relations.GraphStep]:
+def _origins(derived: Sequence[Edge], start: str) -> list[relations.GraphStep]:
     """What the entry was made from, and what that was made from; never back to where it came by another way."""
     found: list[relations.GraphStep] = []
     seen, border = {start}, {start}

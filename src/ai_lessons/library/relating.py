@@ -66,9 +66,9 @@ def settled(parts: Reading, query: Query, hits: Sequence[Hit]) -> list[Hit]:
 
 def nearer_first(parts: Reading, hits: Sequence[Hit]) -> list[Hit]:
     """The same hits; of two that contradict each other over tiers, or are the same, the nearer stands first."""
-    if len(parts.every) == 1:
-        return list(hits)
     found = list(hits)
+    if len(parts.every) == 1:
+        return found
     lights = [hit.entry for hit in hits]
     for a, b in (*contradictions(parts, lights), *copies(parts, lights)):
         first, second = sorted((a, b), key=lambda light: parts.nearness(light.tier))
@@ -99,7 +99,7 @@ def _origins(parts: Reading, light: Light) -> set[str]:
 
 
 def superseded_by(parts: Reading, entry_id: str, light: Light | None = None) -> Light | None:
-    """The newest active entry that takes the place of this one, over however many steps; None if it stands.
+    """The newest active entry that takes the place of this one, over up to `CHAIN` steps; None if it stands.
 
     `light` is the entry itself, where it is known. Of a firm lesson only links count that may silence one.
     """
@@ -262,40 +262,32 @@ def refuse_wrong_kinds(parts: Reading, source: Kind, links: Iterable[tuple[str, 
 def opposites(parts: Reading, written: str, pattern: Pattern) -> list[str]:
     """A suggestion for each active lesson that says the opposite of this new one for the same case; links nothing.
 
-    Looks at lessons of the same project and those that hold everywhere. "The same" is half of the words, of the case as
-    of the action: what means the same in other words is not noticed.
+    Looks at lessons of the same project and of `global`. "The same" is half of the words of case and action.
     """
     new = parts.catalog.many([written]).get(written)
-    if new is None:
-        return []
-    known = [
-        light
-        for project in dict.fromkeys((new.project, GLOBAL_PROJECT))
-        for light in parts.catalog.select(Filter(kinds=frozenset({Kind.LESSON}), project=project))
-        if light.id != written
-    ]
+    projects = dict.fromkeys((new.project, GLOBAL_PROJECT)) if new else ()
+    lessons = frozenset({Kind.LESSON})
+    known = [one for project in projects for one in parts.catalog.select(Filter(kinds=lessons, project=project))]
     return [
         f"[{light.handle}] says the opposite for the same case; if so, say it: "
         f"ai-lessons contribute link {new.handle} {light.handle} --relation contradicts"
         for light in opposed(known, pattern)
+        if new and light.id != written
     ]
 
 
 def opposed(lessons: Iterable[Light], pattern: Pattern) -> list[Light]:
     """Those lessons whose pattern says the opposite of this one for the same case, as far as their words tell."""
-    return [
-        light for light in lessons if light.details.get("pattern") and _opposed(str(light.details["pattern"]), pattern)
-    ]
+    return [light for light in lessons if _opposed(str(light.details.get("pattern") or ""), pattern)]
 
 
 def _opposed(other: str, pattern: Pattern) -> bool:
     try:
         there = parse(other)
-    except UsageError:
-        return False  # a file may say anything
-    return (
-        there.negative != pattern.negative and alike(there.when, pattern.when) and alike(there.action, pattern.action)
-    )
+    except UsageError:  # none, or what no pattern is: a file may say anything
+        return False
+    same_case = alike(there.when, pattern.when) and alike(there.action, pattern.action)
+    return there.negative != pattern.negative and same_case
 
 
 def alike(one: str, other: str) -> bool:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from ai_lessons.library.installing import Job
     from ai_lessons.library.opened import Library
     from ai_lessons.library.options import Options
 
@@ -103,19 +104,14 @@ def config_set(library: Library, key: str, value: str) -> str | None:
     return parts.write(f"Set {key}", [Change(CONFIG_PATH, new, expect=expect)]).commit
 
 
-def hooks_install(library: Library) -> tuple[str, ...]:
-    """Put our part into the repository's client hooks; a line for each hook."""
-    return client_hooks.install_hooks(library.primary.store.root, scaffold.hooks_dir())
-
-
-def hooks_uninstall(library: Library) -> tuple[str, ...]:
-    """Take our part out again, byte for byte; a line for each hook."""
-    return client_hooks.uninstall_hooks(library.primary.store.root, scaffold.hooks_dir())
-
-
-def hooks_status(library: Library) -> tuple[str, ...]:
-    """Which hooks carry our part; a line for each."""
-    return client_hooks.hooks_status(library.primary.store.root, scaffold.hooks_dir())
+def hooks(library: Library, job: Job) -> tuple[str, ...]:
+    """Put our part into the client hooks, take it out byte for byte, or say which carry it; a line for each hook."""
+    jobs = {
+        "install": client_hooks.install_hooks,
+        "uninstall": client_hooks.uninstall_hooks,
+        "status": client_hooks.hooks_status,
+    }
+    return jobs[job](library.primary.store.root, scaffold.hooks_dir())
 
 
 @dataclass(frozen=True, slots=True)

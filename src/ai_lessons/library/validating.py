@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem
 from ai_lessons.index.catalog_reading import Filter
-from ai_lessons.knowledge import checks, drafts, layout, markdown
+from ai_lessons.knowledge import checks, frontmatter, layout, markdown
 from ai_lessons.knowledge.checks import day_of
 from ai_lessons.knowledge.config import parse_config, unknown_keys
 from ai_lessons.knowledge.entries import Entry, Kind
+from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.globs import matches, stated
 from ai_lessons.knowledge.layout import side_of
 from ai_lessons.knowledge.markdown import key_lines
-from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.learning.events import SCRIPT_FAILED, SCRIPT_OK
 from ai_lessons.library import secret_scan, statements
@@ -27,9 +27,8 @@ from ai_lessons.library.health import stale_scripts
 from ai_lessons.library.refreshing import is_known_source
 from ai_lessons.library.relating import superseded_by
 from ai_lessons.library.reports import Outdated, Report
-from ai_lessons.repository import outside
+from ai_lessons.repository import code_repository, outside
 from ai_lessons.repository.approval.approval_history import odd_commits
-from ai_lessons.repository.code import code_files
 from ai_lessons.repository.store import Change, blob_id
 
 if TYPE_CHECKING:
@@ -217,10 +216,10 @@ def adopt(library: Library, paths: Sequence[str]) -> tuple[Written, ...]:
 
 def _identities(parts: Parts, plain: Iterable[Entry]) -> Iterator[Change]:
     for entry in plain:
-        fields: dict[str, Any] = drafts.identity(entry)
+        fields: dict[str, Any] = frontmatter.identity(entry)
         is_script = entry.kind is Kind.SCRIPT
         if is_script and entry.side_path is None:
-            text = markdown.render(fields, drafts.body_of(drafts.description(entry.code.encode())))
+            text = markdown.render(fields, frontmatter.body_of(frontmatter.description(entry.code.encode())))
             yield Change(layout.side_of(entry.path), text.encode(), expect=None)
         elif is_script or layout.is_markdown(entry.path):
             target = entry.side_path or entry.path
@@ -286,7 +285,9 @@ class _Review:
         self._cache = self._parts.usages.cache
         self._asked = statements.questions(self._parts)
         self._gone = {one.handle: one for one in stale_scripts(self._parts)}
-        self._code = code_files.around(self._parts.options.cwd, self._parts.store.worktree.top, self._parts.store.root)
+        self._code = code_repository.around(
+            self._parts.options.cwd, self._parts.store.worktree.top, self._parts.store.root
+        )
         for light in catalog.select(Filter(sort="created")):
             found = list(self._findings(light))
             if found and (light.kind is Kind.RULE or superseded_by(self._parts, light.id) is None):

@@ -24,9 +24,15 @@ if TYPE_CHECKING:
 
 
 def run(
-    argv: Sequence[str], *, env: Mapping[str, str], timeout: float, cwd: Path | None = None, stdin: bytes = b""
+    argv: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    timeout: float,
+    cwd: Path | None = None,
+    stdin: bytes = b"",
+    terminal: bool = False,
 ) -> subprocess.CompletedProcess[bytes]:
-    """Exit code and output of a program; `timeout` in seconds.
+    """Exit code and output of a program; `timeout` in seconds. `terminal`: it stays in our session, and may ask there.
 
     Raises:
         subprocess.TimeoutExpired: it did not end in time, or something that it started kept its output open. All of
@@ -34,14 +40,17 @@ def run(
     """
     pipe = subprocess.PIPE
     with subprocess.Popen(
-        argv, cwd=cwd, env=env, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True
+        argv, cwd=cwd, env=env, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=not terminal
     ) as process:
         try:
             out, err = process.communicate(stdin, timeout)
         except BaseException:
             # also where the program itself has ended: as long as one of its children lives, the number stays theirs
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            if terminal:
+                process.terminate()  # git ends its own children when it is asked to
+            else:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
             raise
     return subprocess.CompletedProcess(argv, process.returncode, out, err)
 

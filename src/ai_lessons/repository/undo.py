@@ -22,8 +22,7 @@ from ai_lessons.repository.approval.rule_history import commits
 from ai_lessons.repository.commit_builder import People
 from ai_lessons.repository.events import FOLDER
 from ai_lessons.repository.history import trailers_of
-from ai_lessons.repository.objects import EXECUTABLE, Draft, opened
-from ai_lessons.repository.stored_commit import StoredCommit, read_commit
+from ai_lessons.repository.objects import EXECUTABLE, Draft, StoredCommit, opened, read_commit
 from ai_lessons.repository.worktree_status import here
 
 if TYPE_CHECKING:

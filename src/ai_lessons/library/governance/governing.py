@@ -12,8 +12,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, Refused, UsageError
-from ai_lessons.knowledge import drafts, layout, markdown
+from ai_lessons.knowledge import frontmatter, layout, markdown
 from ai_lessons.knowledge.entries import Kind
+from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.governance import (
     Personal,
     Policy,
@@ -23,7 +24,6 @@ from ai_lessons.knowledge.governance import (
     questions,
     strictest,
 )
-from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.library.governance.policies import Governed, governed
 from ai_lessons.library.governance.releasing import Move, ask, released, waiting
 from ai_lessons.library.options import PROJECT, USER
@@ -284,7 +284,7 @@ def _row(tiers: Library, say: Say, move: Move, outcome: str) -> Enforced:
     policy, options = say.question.policy, tiers.options
     at = say.governed.decisive(policy)
     return Enforced(
-        at=drafts.stamp(options.now()),
+        at=frontmatter.stamp(options.now()),
         outcome=outcome,
         enterprise=say.question.enterprise,
         policy=policy.key,

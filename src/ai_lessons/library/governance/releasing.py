@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import UsageError
-from ai_lessons.knowledge import drafts
+from ai_lessons.knowledge import frontmatter
 from ai_lessons.library.governance.policies import counting
 from ai_lessons.repository.approval.approval_branch import short_name
 from ai_lessons.repository.proposal import releases
@@ -74,12 +74,12 @@ def ask(parts: Parts, move: Move, by: str, policy: str, reason: str) -> Suggeste
 
     now = parts.options.now()
     title = f"{move.entry.title} to {move.target}"
-    stamp = drafts.stamp(now)
+    stamp = frontmatter.stamp(now)
     record = Release(title, move.entry.id, move.source, move.target, by, stamp, policy, move.text)
     data = record.render()
     if (back := releases.read(data)) is None or not back.covers(move.entry.id, move.target, move.text):
         raise UsageError(f"{move.entry.title!r} holds something that no text file can, so it cannot be released")
-    path = releases.place(drafts.new_id(now), title, int(stamp[:4]))
+    path = releases.place(frontmatter.new_id(now), title, int(stamp[:4]))
     report = (
         f"{by or 'A person'} asks to let {move.entry.kind} {move.entry.id} go from {move.source} to {move.target},\n"
         f"exactly as the record has it. {reason}.\n\nWho takes this lets all people here do so with this text."

@@ -6,12 +6,13 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import Refused
-from ai_lessons.knowledge import drafts, layout, markdown, scopes
+from ai_lessons.knowledge import frontmatter, layout, markdown, origins
+from ai_lessons.knowledge.bundle import beside
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind, Link, Relation
+from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.generic import generic, generic_words
 from ai_lessons.knowledge.origins import promoted
-from ai_lessons.knowledge.portable.bundle import beside
-from ai_lessons.knowledge.reading import read_entry
+from ai_lessons.knowledge.yaml_edit import REMOVE
 from ai_lessons.library import secret_scan
 from ai_lessons.library.running import interpreter_of
 from ai_lessons.repository import outside
@@ -100,7 +101,7 @@ def carried(parts: Parts, light: Light) -> Carried:
         NotFound, StorageFailed: a file is gone or cannot be read. Refused: the code lies outside and is not trusted.
     """
     entry, text = parts.load(light.id)
-    identity = drafts.identity(entry) if entry.derived or not text else {}
+    identity = frontmatter.identity(entry) if entry.derived or not text else {}
     text = markdown.edit(text, identity)
     if entry.kind is not Kind.SCRIPT:
         return Carried(entry, text)
@@ -153,13 +154,13 @@ def placed(one: Carried, target: Parts, coming: Coming, original: Light, known: 
 
     `known` are the entries that the original links, as they are called there. The target's catalog is up to date.
     """
-    entry_id, created = drafts.new_id(coming.now), drafts.stamp(coming.now)
+    entry_id, created = frontmatter.new_id(coming.now), frontmatter.stamp(coming.now)
     links, dropped = _links(one.entry, target, original, known)
     said = one.entry.fields
-    changes: dict[str, Any] = {key: markdown.REMOVE for key in _LEFT_BEHIND if key in said}
+    changes: dict[str, Any] = {key: REMOVE for key in _LEFT_BEHIND if key in said}
     changes |= {"id": entry_id, "kind": one.entry.kind.value, "title": one.entry.title, "created": created}
     changes["source"] = promoted(said.get("source"), original.id, coming.scope, coming.source, coming.start)
-    changes["links"] = drafts.link_items(links)
+    changes["links"] = frontmatter.link_items(links)
     changes |= {"status": "active"} if one.entry.kind is Kind.LESSON else {}
     changes |= secret_scan.fields(coming.allow_secrets, there=said, text=one.whole)
     text = markdown.edit(one.text, changes).encode()
@@ -217,9 +218,9 @@ def scope_of(entry: Entry, tier: str, place: str, person: str, *, generic_form: 
     """The scope that the original has, as groove writes one; the generic form gives no name away."""
     stated = entry.fields.get("scope")
     if generic_form:
-        return scopes.GLOBAL
-    if isinstance(stated, str) and scopes.is_scope(stated):
+        return origins.GLOBAL
+    if isinstance(stated, str) and origins.is_scope(stated):
         return stated
     if tier == "project":
-        return f"{scopes.PROJECT}:{place}"
-    return f"{scopes.USER}:{person or 'unknown'}" if tier == "user" else scopes.GLOBAL
+        return f"{origins.PROJECT}:{place}"
+    return f"{origins.USER}:{person or 'unknown'}" if tier == "user" else origins.GLOBAL

@@ -177,7 +177,7 @@ class RulesInForce:
         """The rules at these places, each with its blob. What cannot be read is not in force, and a note says so."""
         if not places:
             return
-        from ai_lessons.knowledge.reading import read_entry
+        from ai_lessons.knowledge.frontmatter import read_entry
 
         texts = self._read(blob for _, blob in places.values())
         for rule, (path, blob) in places.items():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError, AmbiguousName, NotFound
 from ai_lessons.knowledge.entries import Kind, handle
-from ai_lessons.knowledge.reading import read_entry
+from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.library.rules.rule_answers import Audit, AuditRow, TakenRow
 from ai_lessons.library.rules.rule_desk import moment, name
 from ai_lessons.repository.approval.approval_branch import branch_name, short_name

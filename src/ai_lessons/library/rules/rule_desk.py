@@ -14,8 +14,8 @@ from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import markdown
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, Entry, Kind, id_end, shared_tail
+from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.layout import place, side_of
-from ai_lessons.knowledge.reading import read_entry
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library.rules.rule_warnings import Said, said
 from ai_lessons.repository.approval import approval_history as trunks

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, Problem, UsageError
-from ai_lessons.knowledge import drafts
+from ai_lessons.knowledge import frontmatter
 from ai_lessons.knowledge.layout import side_of
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library import secret_gate, secret_scan
@@ -272,13 +272,13 @@ def reject_rule(library: Library, ref: str, *, reason: str = "", expect: str | N
             commit=one.commit,
             path=one.piece.path if one.is_rule else one.path,
             suggested_by=_suggested_by(one),
-            at=drafts.stamp(now),
+            at=frontmatter.stamp(now),
             text=text,
             what=at.what(one),
             files=paths,
         )
         secret_gate.refuse(parts, {record.path: reason.encode()})
-        record_name = drafts.new_id(now)
+        record_name = frontmatter.new_id(now)
         done = deciding.reject(parts.store, at.repo, at.trunk, one, record, record_name)
         path = rejections.place(record_name, title, int(record.at[:4]))
     return Rejected(one.entry, handle, title, one.branch, path, done.commit, done.notes)

@@ -6,9 +6,9 @@ import os
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AmbiguousName, InvalidEntry, NotFound, Refused
-from ai_lessons.knowledge import drafts
+from ai_lessons.knowledge import frontmatter
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.knowledge.reading import read_entry
+from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.library.checking import checked
 from ai_lessons.library.rules.rule_answers import Approved, Pending, Revoked
 from ai_lessons.library.rules.rule_desk import ProposalContext, desk, moment, name, refuse_agents, refuse_changed
@@ -44,7 +44,7 @@ def signed(at: ProposalContext, one: Waiting) -> Mapping[str, bytes]:
 def _record(at: ProposalContext, rule: str, path: str, data: bytes, decision: Decision) -> Mapping[str, bytes]:
     now = at.parts.options.now()
     trusted = at.parts.signatures.trusted(at.trunk.view)
-    wanted = Wanted(rule, path, data, decision, drafts.stamp(now), drafts.new_id(now))
+    wanted = Wanted(rule, path, data, decision, frontmatter.stamp(now), frontmatter.new_id(now))
     return decide(at.trunk, wanted, repository=trusted.repository, signers=trusted.signers, interactive=os.isatty(0))
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import NotFound, UsageError
-from ai_lessons.knowledge import drafts, layout, markdown
+from ai_lessons.knowledge import frontmatter, layout, markdown
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind
-from ai_lessons.knowledge.reading import read_entry
+from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.library import secret_scan
 from ai_lessons.library.checking import checked, project_name
 from ai_lessons.library.relating import refuse_wrong_kinds
@@ -42,12 +42,12 @@ def suggest_rule(library: Library, draft: RuleDraft) -> Suggested:
         raise UsageError("the rule has no rationale", hint="say why, or nobody can judge it: --rationale …")
     with desk(parts) as at:
         created = parts.options.now()
-        entry_id = drafts.new_id(created)
-        links = drafts.resolved(draft.links, parts.resolve)
+        entry_id = frontmatter.new_id(created)
+        links = frontmatter.resolved(draft.links, parts.resolve)
         refuse_wrong_kinds(parts, Kind.RULE, links)
-        fields = drafts.rule_fields(
+        fields = frontmatter.rule_fields(
             entry_id,
-            drafts.stamp(created),
+            frontmatter.stamp(created),
             title=draft.title,
             rationale=draft.rationale,
             tags=draft.tags,
@@ -57,7 +57,7 @@ def suggest_rule(library: Library, draft: RuleDraft) -> Suggested:
         fields |= secret_scan.fields(draft.allow_secrets)
         project = project_name(draft.project) if draft.project else GLOBAL_PROJECT
         path = layout.rule_path(project, draft.title, entry_id)
-        data = markdown.render(fields, drafts.body_of(draft.content)).encode()
+        data = markdown.render(fields, frontmatter.body_of(draft.content)).encode()
         return make(at, checked(path, data), {path: data}, f"Propose rule: {draft.title}")
 
 
@@ -144,7 +144,7 @@ def _text_of(at: ProposalContext, one: Edited) -> tuple[Entry, Mapping[str, byte
     path, data = next(iter(texts.items()))
     entry = read_entry(path, data)
     if entry.derived:
-        data = markdown.edit(data.decode(), drafts.identity(entry)).encode()
+        data = markdown.edit(data.decode(), frontmatter.identity(entry)).encode()
     said = checked(path, data)
     refuse_wrong_kinds(at.parts, Kind.RULE, (link[:2] for link in said.links))
     return said, {**one.files, path: data}

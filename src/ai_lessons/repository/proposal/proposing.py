@@ -23,10 +23,9 @@ from ai_lessons.repository.approval.rule_history import person
 from ai_lessons.repository.branch_update import committing
 from ai_lessons.repository.commit_builder import NO_IDENTITY, People, make_commit, zone
 from ai_lessons.repository.journal import Intent, new_name
-from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft
+from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft, read_commit
 from ai_lessons.repository.proposal.proposal_refs import PROPOSALS, branch_of, proposal_refs
 from ai_lessons.repository.store import Actor, blob_id, message_of
-from ai_lessons.repository.stored_commit import read_commit
 from ai_lessons.repository.worktree import checked_out_at, read_ref
 
 if TYPE_CHECKING:

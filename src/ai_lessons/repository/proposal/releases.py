@@ -27,8 +27,7 @@ from ai_lessons.repository.approval.rule_files import (
     trailers,
 )
 from ai_lessons.repository.approval.rule_history import person
-from ai_lessons.repository.objects import Draft, opened
-from ai_lessons.repository.stored_commit import StoredCommit, read_commit
+from ai_lessons.repository.objects import Draft, StoredCommit, opened, read_commit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

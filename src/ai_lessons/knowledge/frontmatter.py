@@ -1,0 +1,278 @@
+"""Frontmatter and entries: from the bytes of a file to an entry, and from what was said to the fields of a new one.
+
+Reading is lenient where a file is not ours, exact where it says that it is. Values that mean nothing (`confidence:
+perhaps`, an id that is no ULID) are kept in the fields and named by `checks`. Touches no disk, checks nothing.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ai_lessons.errors import InvalidEntry, Problem
+from ai_lessons.knowledge.entries import KINDS, SHARED, UNVERSIONED, Entry, Kind, Link, Relation, stated_id, ulid
+from ai_lessons.knowledge.layout import Place, derived_id, is_markdown, place
+from ai_lessons.knowledge.markdown import parse_mapping
+from ai_lessons.knowledge.texts import texts_of
+from ai_lessons.knowledge.yaml_text import SORTED_KEYS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from ai_lessons.knowledge.entries import Light
+
+OWN_KEYS = frozenset(
+    ("id", "kind", "title", "versions", "tags", "source_path", "source_ref", "content_hash", "created", "links")
+)
+"""Keys of a doc that are ours to set; a source's own frontmatter keeps the others."""
+
+_LINK_TO = {Kind.SCRIPT: Relation.HAS_SCRIPT, Kind.DOC: Relation.HAS_DOC}
+_COMMENT = re.compile(r"\s*(?:#|//|--|;|%|REM\b|::)+!?[ \t]?", re.IGNORECASE)
+_DESCRIBED = 4000
+
+
+def new_id(now: datetime) -> str:
+    """A ULID of that moment. Fresh randomness each time: counting on from the last would make handles look alike."""
+    return ulid(int(now.timestamp() * 1000), secrets.token_bytes(10))
+
+
+def stamp(now: datetime) -> str:
+    """ISO 8601 in UTC to the second, with `Z`."""
+    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def resolved(wanted: Iterable[tuple[str, str]], resolve: Callable[[str], Light]) -> list[tuple[str, str]]:
+    """(relation, id) of links given as (relation, reference); no relation: the one that fits the kind."""
+    targets = ((relation, resolve(ref)) for relation, ref in wanted)
+    return [(relation or _LINK_TO.get(target.kind, Relation.RELATED_TO), target.id) for relation, target in targets]
+
+
+def body_of(content: str) -> str:
+    """A body that ends in one line end; empty stays empty."""
+    return content.rstrip("\n") + "\n" if content.strip() else ""
+
+
+def new_fields(kind: Kind, entry_id: str, created: str, *, title: str, **stated: Any) -> dict[str, Any]:
+    """Frontmatter of a new entry: what `KINDS` says of the kind, with what is stated; what is empty is left out.
+
+    `origin` is the key `from`; `when`, `do`, `dont` and `because` are those of the pattern, kept as far as they were
+    said; `links` are (relation, id). Raises TypeError for a key that the kind does not have.
+    """
+    facts = KINDS[kind]
+    if "origin" in stated:
+        stated["from"] = stated.pop("origin")
+    if "pattern" in facts.fields:
+        stated["pattern"] = _kept({part: stated.pop(part, None) for part in ("when", "do", "dont", "because")})
+    links = [{relation: target} for relation, target in stated.pop("links", ())]
+    if unknown := stated.keys() - facts.fields.keys() - {"tags"} - ({"versions"} if facts.versioned else set()):
+        raise TypeError(f"a {kind} has no {', '.join(sorted(unknown))}")
+    said = {key: _written(key, value) for key, value in {**facts.fields, **stated}.items()}
+    own = {"id": entry_id, "kind": kind.value, "title": " ".join(title.split()), "created": created, "links": links}
+    return _kept(own | said)
+
+
+lesson_fields = partial(new_fields, Kind.LESSON)
+rule_fields = partial(new_fields, Kind.RULE)
+doc_fields = partial(new_fields, Kind.DOC)
+script_fields = partial(new_fields, Kind.SCRIPT)
+
+
+def _written(key: str, value: Any) -> Any:
+    if isinstance(value, str):
+        return value.strip()
+    if value is not None and key in SORTED_KEYS:
+        return sorted(set(value))
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _kept(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if value not in (None, "", [], {})}
+
+
+def identity(entry: Entry) -> dict[str, Any]:
+    """What a file that states no id must say to keep its identity when it is moved.
+
+    The derived id is written down, so that nothing that names it breaks, and two clones that do it agree.
+    """
+    fields: dict[str, Any] = {"id": entry.id, "kind": entry.kind.value, "title": entry.title}
+    versions = versions_of_place(entry.path)
+    if versions and not entry.versions:
+        fields["versions"] = list(versions)
+    return fields
+
+
+def versions_of_place(path: str) -> tuple[str, ...]:
+    """The version that a resource's folder names; none for `shared`, `unversioned` or no version folder."""
+    where = place(path)
+    bucket = where.bucket if where else None
+    return (bucket,) if bucket and bucket not in {SHARED, UNVERSIONED} else ()
+
+
+def link_items(links: Iterable[Link], add: tuple[str, str, float | None] | None = None) -> list[dict[str, Any]]:
+    """Links as they are written: one mapping each, a weight only where there is one; a new one last."""
+    every = [*links, *([Link(*add)] if add else [])]
+    return [
+        {link.relation: link.target} | ({"weight": link.weight} if link.weight is not None else {}) for link in every
+    ]
+
+
+def description(code: bytes) -> str:
+    """The leading comment of a script without its comment signs; empty if there is none."""
+    lines = code[:_DESCRIBED].decode("utf-8", "replace").splitlines()
+    said: list[str] = []
+    for number, line in enumerate(lines):
+        sign = _COMMENT.match(line)
+        if number == 0 and line.startswith("#!"):
+            continue
+        if not sign and (line.strip() or said):
+            break
+        if sign:
+            said.append(line[sign.end() :].rstrip())
+    return "\n".join(said).strip()
+
+
+_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(\S[^\n]*)$|^(\S[^\r\n]*)\r?\n=+[ \t]*\r?$", re.MULTILINE)
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[^\n]*\n.*?(?:^ {0,3}\1[`~]*[ \t]*\r?$|\Z)", re.MULTILINE | re.DOTALL)
+LINK_WEIGHT = "weight"
+"""The one key of a link that names no relation."""
+
+_KINDS = {kind.value: kind for kind in Kind}
+_RELEVANT = 4000
+"""Characters of a body in which its title is looked for."""
+
+
+def read_entry(path: str, data: bytes, side: bytes | None = None) -> Entry:
+    """The entry that a file holds.
+
+    `data` are the bytes of `path`; for a script also give `side`, those of the Markdown file beside it, if there is
+    one. A side file alone is read as the script it describes, provided that it says with `path:` where that lies.
+
+    Raises:
+        InvalidEntry: not text, frontmatter that cannot be read, a path that is no entry's, or a side file without
+            its script.
+    """
+    where = place(path)
+    if where is None:
+        raise InvalidEntry([Problem(path, "no entry can have this path")])
+    script = where.kind is Kind.SCRIPT and not (is_markdown(path) and side is None)
+    texts = texts_of(path, data, side if script else None, script=script)
+    fields = parse_mapping(texts.matter, texts.file, first_line=2) if texts.matter is not None else {}
+    if script:
+        side_path = texts.file if side is not None else None
+        return _entry(Kind.SCRIPT, path, where, fields, body=texts.body, code=texts.code, side_path=side_path)
+    kind = _kind(fields, where)
+    if kind is Kind.SCRIPT:
+        return _read_script_elsewhere(path, where, fields, texts.body)
+    return _entry(kind, path, where, fields, body=texts.body, title=_first_heading(texts.body))
+
+
+def _read_script_elsewhere(side_path: str, where: Place, fields: dict[str, Any], body: str) -> Entry:
+    """A side file whose script lies outside the repository."""
+    outside = fields.get("path")
+    path = side_path.rpartition(".")[0]
+    if not isinstance(outside, str) or not outside.strip():
+        raise InvalidEntry(
+            [Problem(side_path, f"describes a script, but there is no {path!r} beside it", 1)],
+            hint="put the script there, or say with `path:` where it lies",
+        )
+    return _entry(Kind.SCRIPT, path, where, fields, body=body, side_path=side_path)
+
+
+def _kind(fields: dict[str, Any], where: Place) -> Kind:
+    """A rule if the file says so or lies among rules (fail closed); else what it says; else what its folder says."""
+    said = fields.get("kind")
+    said = said.strip().lower() if isinstance(said, str) else ""
+    if where.kind is Kind.RULE or said == Kind.RULE:
+        return Kind.RULE
+    if said in _KINDS:
+        return _KINDS[said]
+    if where.kind is Kind.SCRIPT:
+        return Kind.SCRIPT if fields.get("path") else Kind.DOC  # a README among scripts is a doc
+    return where.kind or Kind.DOC
+
+
+def _entry(
+    kind: Kind,
+    path: str,
+    where: Place,
+    fields: dict[str, Any],
+    *,
+    title: str = "",
+    body: str = "",
+    code: str = "",
+    side_path: str | None = None,
+) -> Entry:
+    stated = stated_id(fields.get("id"))
+    return Entry(
+        id=stated or derived_id(path),
+        kind=kind,
+        title=_title(fields) or title or _file_title(path, kind),
+        path=path,
+        project=where.project,
+        tags=_words(fields.get("tags")),
+        versions=_words(fields.get("versions")),
+        links=_links(fields),
+        fields=fields,
+        body=body,
+        code=code,
+        side_path=side_path,
+        derived=stated is None,
+    )
+
+
+def _title(fields: dict[str, Any]) -> str:
+    value = fields.get("title")
+    return " ".join(str(value).split()) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+
+
+def _first_heading(body: str) -> str:
+    """The first heading outside code; empty if there is none near the top."""
+    top = body[:_RELEVANT]
+    if "```" in top or "~~~" in top:
+        top = _FENCE.sub("", top)
+    found = _HEADING.search(top)
+    if not found:
+        return ""
+    words = (found[1] or found[2]).split()
+    return " ".join(words[:-1] if len(words) > 1 and not words[-1].strip("#") else words)
+
+
+def _file_title(path: str, kind: Kind) -> str:
+    name = path.rpartition("/")[2]
+    return name if kind is Kind.SCRIPT else name.rpartition(".")[0]
+
+
+def _words(value: object) -> tuple[str, ...]:
+    """A list of short texts; foreign files write `a, b` or one bare word, `#tag` included."""
+    if value is None:
+        return ()
+    items = value if isinstance(value, list) else str(value).split(",") if _is_word(value) else []
+    words = (str(item).strip().lstrip("#") for item in items if _is_word(item))
+    return tuple(dict.fromkeys(word for word in words if word))
+
+
+def _is_word(value: object) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+def _links(fields: dict[str, Any]) -> tuple[Link, ...]:
+    """`- relation: target` with an optional `weight` beside it, and a script's `proves`. The rest is for `checks`."""
+    links = [Link(Relation.PROVES.value, _target(target)) for target in _words(fields.get("proves"))]
+    stated = fields.get("links")
+    for item in stated if isinstance(stated, list) else ():
+        if isinstance(item, dict):
+            weight = item.get(LINK_WEIGHT)
+            number = float(weight) if isinstance(weight, int | float) and not isinstance(weight, bool) else None
+            links += [
+                Link(relation, _target(target), number)
+                for relation, target in item.items()
+                if relation != LINK_WEIGHT and isinstance(target, str) and target.strip()
+            ]
+    return tuple(dict.fromkeys(links))
+
+
+def _target(text: str) -> str:
+    return stated_id(text.strip()) or text.strip()

@@ -1,0 +1,78 @@
+"""Every table by kind knows every kind, whichever kinds there are; see CONTRIBUTING, "How to add a kind of entry"."""
+
+from __future__ import annotations
+
+import pytest
+
+from ai_lessons.doors import encode, render, render_graph
+from ai_lessons.doors.terminal import View
+from ai_lessons.index import catalog_writing
+from ai_lessons.knowledge import checks, frontmatter, layout, markdown, passages, queries, relations
+from ai_lessons.knowledge.config import Chunking
+from ai_lessons.knowledge.entries import KINDS, Entry, Kind, Light, Relation, Status, handle, id_end
+from ai_lessons.library.answers import Answer, Hit
+from ai_lessons.library.relating import Graph
+
+ID = "01JD3Z8QK5W7M2X9V4T68F3K2A"
+VIEW = View()
+EVERY = pytest.mark.parametrize("kind", list(Kind), ids=str)
+
+
+def written(kind: Kind) -> Entry:
+    """An entry of the kind with all that is demanded, as a new one is written and read."""
+    stated = dict.fromkeys(KINDS[kind].required, "because it is so")
+    fields = frontmatter.new_fields(kind, ID, "2026-11-21T20:14:00Z", title="A title", **stated)
+    path = layout.new_path(kind, "p", "A title", ID)
+    return frontmatter.read_entry(path, markdown.render(fields | {"path": "/x"}, "Words.\n").encode())
+
+
+def light_of(kind: Kind) -> Light:
+    entry = written(kind)
+    details = catalog_writing.details_of(entry)
+    return Light(ID, handle(kind, ID), kind, entry.title, "p", (), (), entry.path, "Words.", details=details)
+
+
+def test_letters_folders_and_names_tell_kinds_apart() -> None:
+    assert set(KINDS) == set(Kind)
+    assert len({row.letter for row in KINDS.values()}) == len({row.folder for row in KINDS.values()}) == len(Kind)
+
+
+@EVERY
+def test_a_kind_is_written_read_checked_and_found_by_its_folder_and_letter(kind: Kind) -> None:
+    entry = written(kind)
+    assert (entry.kind, entry.id, entry.status) == (kind, ID, Status.ACTIVE)
+    assert checks.check_entry(entry) == []
+    where = layout.place(f"p/{kind.folder}/x.md")
+    assert where is not None
+    assert where.kind is kind
+    assert id_end(handle(kind, ID)) == ID[-6:]
+    assert queries.parse(f"x kind:{kind}").kinds == queries.parse(f"x kind:{kind.folder}").kinds == {kind}
+
+
+@EVERY
+def test_what_a_kind_demands_is_missed(kind: Kind) -> None:
+    for key in KINDS[kind].required:
+        entry = written(kind)
+        lacking = entry._replace(fields={name: value for name, value in entry.fields.items() if name != key})
+        assert any(f"needs a {key}" in problem.message for problem in checks.check_entry(lacking))
+
+
+@EVERY
+def test_a_kind_has_passages_and_may_be_linked(kind: Kind) -> None:
+    text = " ".join(passage.text for passage in passages.split(written(kind), Chunking()))
+    assert "Words." in text
+    assert all("because it is so" in text for key in KINDS[kind].required if key == KINDS[kind].opening)
+    assert relations.joins(Relation.RELATED_TO, kind, kind)
+    assert relations.joins(Relation.SUPERSEDES, kind, kind)
+
+
+@EVERY
+def test_a_kind_is_shown_in_text_json_and_graphs(kind: Kind) -> None:
+    light = light_of(kind)
+    answer = Answer("q", (Hit(light),))
+    assert KINDS[kind].heading in render.answer(answer, VIEW)
+    assert encode.encode(answer)[kind.folder][0]["handle"] == light.handle
+    assert set(KINDS[kind].light) <= encode.light(light).keys()
+    graph = Graph((light,))
+    assert f"shape={KINDS[kind].shape}" in render_graph.dot(graph, VIEW)
+    assert KINDS[kind].brackets[0] in render_graph.mermaid(graph, VIEW)
