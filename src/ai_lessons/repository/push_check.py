@@ -21,16 +21,15 @@ from typing import TYPE_CHECKING, Final
 from ai_lessons.errors import AiLessonsError, NoRepository, Refused, UnsupportedRepository
 from ai_lessons.knowledge.config import parse_config
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.knowledge.layout import CONFIG_PATH, check_path, derived_id, place
+from ai_lessons.knowledge.layout import CONFIG_PATH, check_path, place
 from ai_lessons.repository import git
 from ai_lessons.repository.approval import approval_branch, approval_memory
 from ai_lessons.repository.approval.approval_history import derive
-from ai_lessons.repository.approval.rule_files import APPROVALS, REJECTED, is_rule, stated_id
-from ai_lessons.repository.approval.rule_history import read_blobs
+from ai_lessons.repository.approval.rule_files import APPROVALS, REJECTED, is_rule
 from ai_lessons.repository.worktree import Worktree, as_hub, read_ref
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ai_lessons.repository.approval.approval_types import BranchView, Evidence
 
@@ -186,13 +185,12 @@ def _taken(view: BranchView, evidence: Evidence) -> bool:
     return evidence.how not in {"direct", "evil-merge"}
 
 
-def refused_unsigned(before: BranchView, after: BranchView, rule_of: Mapping[str, str]) -> Iterator[str]:
-    """Under `signed`: rule files that changed while no record about their rule came. Each clone verifies the records.
-
-    `rule_of` gives rules by blob.
-    """
+def refused_unsigned(before: BranchView, after: BranchView) -> Iterator[str]:
+    """Under `signed`: rule files that changed while no record about their rule came. Each clone verifies them."""
     if before.tip is None or after.policy.require != "signed":
         return
+    here = (text for view in (before, after) for text in view.here.items())
+    rule_of = {blob: rule for rule, several in here for _, blob in several}
     records = {path for path in after.files if path.startswith(APPROVALS) and path not in before.files}
     for path in sorted({*before.files, *after.files}):
         old, new = before.files.get(path), after.files.get(path)
@@ -272,7 +270,7 @@ class _Push:
         after = derive(self._then, self._ref)
         refused = [
             *refused_rules(before, after),
-            *refused_unsigned(before, after, self._rules(before, after)),
+            *refused_unsigned(before, after),
             *refused_records(before, after),
             *refused_policy(before, after),
         ]
@@ -306,15 +304,6 @@ class _Push:
         """The tree behind a commit or a tag; None for a tag on something that has none."""
         done = _run(self._then, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{tree}}")
         return None if done.code else done.text
-
-    def _rules(self, before: BranchView, after: BranchView) -> dict[str, str]:
-        """Whose text the rule files that differ are, by blob."""
-        if after.policy.require != "signed":
-            return {}
-        moved = {*before.files.items()} ^ {*after.files.items()}
-        paths = {blob: path for path, blob in moved if is_rule(path)}
-        texts = read_blobs(self._then, paths)
-        return {blob: stated_id(texts.get(blob, b"")) or derived_id(path) for blob, path in paths.items()}
 
     def _demand(self, *arguments: str) -> bytes:
         done = _run(self._then, *arguments)

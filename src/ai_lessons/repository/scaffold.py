@@ -1,34 +1,26 @@
 """Make a knowledge repository from the template: in an empty folder, in a full one, in a part of a bigger repository.
 
 Never overwrites, rewrites, moves or deletes a file that is there. What lies in the folder is committed as it is
-(`first_commit.py`). The entries of the template come only if they are asked for, and its rules then as proposals
+The entries of the template come only if they are asked for, and its rules then as proposals
 (`propose_starters`), because a rule counts only once a person has read and approved it.
 """
 
 from __future__ import annotations
 
 import os
-import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-
-from dulwich.objects import ObjectID
-from dulwich.refs import Ref
+from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError, Conflict, NoRepository, Refused, StorageFailed, Unreachable
 from ai_lessons.knowledge import layout
 from ai_lessons.knowledge.config import set_value
-from ai_lessons.knowledge.entries import HANDLE_LENGTH
-from ai_lessons.knowledge.frontmatter import read_entry
-from ai_lessons.knowledge.layout import CONFIG_PATH, slug
+from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.repository import git
+from ai_lessons.repository.approval.rule_edits import propose_starters
 from ai_lessons.repository.approval.rule_files import is_rule
-from ai_lessons.repository.commit_builder import NO_IDENTITY
 from ai_lessons.repository.files import read_file, translated, write_file
-from ai_lessons.repository.objects import PLAIN, Draft, opened
-from ai_lessons.repository.proposal_refs import PROPOSALS
 from ai_lessons.repository.worktree import GIT_FOLDER, Worktree, locate, read_head, read_ref, refuse_linked
 
 if TYPE_CHECKING:
@@ -107,8 +99,7 @@ def _demand(done: git.Done, otherwise: str) -> None:
 
 
 def _not_ignored(root: Path, names: Iterable[str]) -> list[str]:
-    every = list(names)
-    ignored = git.ignored(locate(root), every)
+    ignored = git.ignored(locate(root), every := list(names))
     return [name for name in every if name not in ignored]
 
 
@@ -407,33 +398,3 @@ def _finish(
     adopted = len(taken.staged - set(added)) if unborn else 0
     created = made or bool(added) or taken.commit is not None
     return Scaffolded(root, created, added, adopted, taken.commit, (*notes, *taken.notes))
-
-
-AUTHOR: Final = "ai-lessons starter set <starter-set@ai-lessons.invalid>"
-
-
-def propose_starters(worktree: Worktree, start: str, rules: Mapping[str, bytes]) -> None:
-    """Propose these rules (by path) on top of `start`, each on a branch of its own; a branch that is there stays.
-
-    Their author is the project that wrote them; nobody is put down as an approver.
-
-    Raises:
-        StorageFailed: git has no name for the user.
-    """
-    who, now = git.identity(worktree), int(time.time())
-    if who is None:
-        raise StorageFailed(NO_IDENTITY)
-    when = (now, time.localtime(now).tm_gmtoff)
-    with opened(worktree) as repo:
-        draft, base = Draft(repo), ObjectID(start.encode())
-        made: dict[str, ObjectID] = {}
-        for path, data in rules.items():
-            rule = read_entry(path, data)
-            tree = draft.edit(draft.tree_of(base), {os.fsencode(path): (PLAIN, draft.blob(data))})
-            message = f"Propose rule: {rule.title}\n"
-            made[f"{PROPOSALS}R-{rule.id[-HANDLE_LENGTH:]}-{slug(rule.title)}"] = draft.commit(
-                tree, [base], message, author=(AUTHOR, *when), committer=(who, *when)
-            )
-        draft.save()
-        for branch, commit in made.items():
-            repo.refs.add_if_new(Ref(f"refs/heads/{branch}".encode()), commit)

@@ -1,7 +1,7 @@
 """Runs a script with the caller's terminal, and ends all of it when its time is over.
 
-Decides how to start a file (its shebang, its suffix, a named interpreter) and what it is started with, nothing else:
-whether it may run at all is for `trust` and the caller to say. Does not capture output.
+Decides how to start a file (its shebang, its suffix, a named interpreter) and with what; whether it may run at all is
+for `trust` and the caller to say. Does not capture output.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ai_lessons.errors import NotFound, Refused, StorageFailed
+from ai_lessons.errors import NotFound, Refused
 from ai_lessons.repository import programs
 from ai_lessons.repository.files import translated
 from ai_lessons.repository.trust import HERE
@@ -27,14 +27,8 @@ if TYPE_CHECKING:
     from types import FrameType
 
 _BY_SUFFIX = {
-    ".sh": "sh",
-    ".bash": "bash",
-    ".zsh": "zsh",
-    ".py": "python3",
-    ".rb": "ruby",
-    ".pl": "perl",
-    ".js": "node",
-}
+    ".sh": "sh", ".bash": "bash", ".zsh": "zsh", ".py": "python3", ".rb": "ruby", ".pl": "perl", ".js": "node",
+}  # fmt: skip
 _SEARCHED = (
     "PATH", "PYTHONPATH", "PERL5LIB", "PERLLIB", "RUBYLIB", "NODE_PATH", "LD_LIBRARY_PATH", "LD_PRELOAD",
     "BASH_ENV", "ENV", "ZDOTDIR", "PYTHONHOME", "PYTHONUSERBASE",
@@ -118,17 +112,12 @@ def command(
 
 def shebang(line: bytes) -> list[str]:
     """The interpreter of a `#!` line and its one argument, unsplit as the kernel passes it; empty for other lines."""
-    if not line.startswith(b"#!"):
-        return []
-    return [os.fsdecode(word) for word in line[2:].strip().split(None, 1)]
+    return [os.fsdecode(word) for word in line[2:].strip().split(None, 1)] if line.startswith(b"#!") else []
 
 
 def _first_line(file: Path) -> bytes:
-    try:
-        with file.open("rb") as opened:
-            return opened.read(_SHEBANG_BYTES).split(b"\n", 1)[0]
-    except OSError as error:
-        raise StorageFailed(f"{file} cannot be read: {error.strerror}") from error
+    with translated(str(file)), file.open("rb") as opened:
+        return opened.read(_SHEBANG_BYTES).split(b"\n", 1)[0]
 
 
 def _demand_interpreter(by: Sequence[str], file: Path, root: Path | None, env: Mapping[str, str] | None) -> None:

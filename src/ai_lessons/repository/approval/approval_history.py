@@ -1,9 +1,8 @@
 """Approval of every rule on the approval branch, derived from its whole history.
 
-Reads the history (`rule_history.py`), hands the steps of each rule to `standing.decide`, and notes the view in one
-file, so that a read with nothing new needs no git (`approved.py`). Commits that touch no rule, no setting and no
-proposal only move the tip of what is noted; anything else is judged anew from nothing. Signatures are judged on top of
-this (`signed.py`).
+Reads the history (`rule_history`), has `rule_status` decide about the steps of each rule, and notes the view in one
+file (`approval_memory`). Commits that touch no rule, no setting and no proposal only move the tip of what is noted;
+anything else is judged anew from nothing. Signatures are judged on top of this (`signed`).
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ _TRIES: Final = 3
 def derive(worktree: Worktree, ref: str) -> BranchView:
     """The approval branch `ref` (full name) as it stands now, with a verdict on every rule that it ever had.
 
-    Under the policy `signed` no verdict is in force yet: see `signed.py`. Under `forge` the caller gives the
+    Under the policy `signed` no verdict is in force yet: see `signed`. Under `forge` the caller gives the
     remote-tracking branch.
 
     Raises:

@@ -36,7 +36,7 @@ class PathChange(NamedTuple):
 class Commit:
     """A commit that changed texts of rules. `node` and `parents` are numbers for the ancestry, -1 for nothing before.
 
-    `committed` is in seconds since 1970. `branches` is what it says it merged (`merges.merged_branches`, completed from
+    `committed` is in seconds since 1970. `branches` is what it says it merged (see `merged_branches`, completed from
     known tips), None if it says nothing; `rules` are all rules that it changed against its first parent; `cut` says
     that parents are missing (a shallow clone), `odd` what is wrong with a commit that proves nothing.
     """

@@ -1,17 +1,25 @@
-"""Rule files of the working tree that differ from the commit that is checked out, sorted by rule. Writes nothing."""
+"""Rules from files on their way to proposals: those edited in the working tree, and those of the template."""
 
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from ai_lessons.errors import Conflict, InvalidEntry, Problem, UnsupportedRepository
-from ai_lessons.knowledge.layout import derived_id
+from dulwich.objects import ObjectID
+from dulwich.refs import Ref
+
+from ai_lessons.errors import Conflict, InvalidEntry, Problem, StorageFailed, UnsupportedRepository
+from ai_lessons.knowledge.entries import HANDLE_LENGTH
+from ai_lessons.knowledge.frontmatter import read_entry
+from ai_lessons.knowledge.layout import derived_id, slug
 from ai_lessons.repository import git
 from ai_lessons.repository.approval.rule_files import TEXT_LIMIT, is_rule, stated_id
-from ai_lessons.repository.objects import Draft
+from ai_lessons.repository.commit_builder import NO_IDENTITY
+from ai_lessons.repository.objects import PLAIN, Draft, opened
 from ai_lessons.repository.proposal_files import rule_of, text_of
+from ai_lessons.repository.proposal_refs import PROPOSALS
 from ai_lessons.repository.store import blob_id
 from ai_lessons.repository.worktree_status import blobs
 
@@ -115,3 +123,33 @@ def _fault(path: str, rule: str, before: str | None, kept: Mapping[str, str]) ->
     if rule in kept and kept[rule] != path:
         return f"it has the id of {kept[rule]}; take the line `id:` out if it is another rule"
     return ""
+
+
+AUTHOR: Final = "ai-lessons starter set <starter-set@ai-lessons.invalid>"
+
+
+def propose_starters(worktree: Worktree, start: str, rules: Mapping[str, bytes]) -> None:
+    """Propose these rules (by path) on top of `start`, each on a branch of its own; a branch that is there stays.
+
+    Their author is the project that wrote them; nobody is put down as an approver.
+
+    Raises:
+        StorageFailed: git has no name for the user.
+    """
+    who, now = git.identity(worktree), int(time.time())
+    if who is None:
+        raise StorageFailed(NO_IDENTITY)
+    when = (now, time.localtime(now).tm_gmtoff)
+    with opened(worktree) as repo:
+        draft, base = Draft(repo), ObjectID(start.encode())
+        made: dict[str, ObjectID] = {}
+        for path, data in rules.items():
+            rule = read_entry(path, data)
+            tree = draft.edit(draft.tree_of(base), {os.fsencode(path): (PLAIN, draft.blob(data))})
+            message = f"Propose rule: {rule.title}\n"
+            made[f"{PROPOSALS}R-{rule.id[-HANDLE_LENGTH:]}-{slug(rule.title)}"] = draft.commit(
+                tree, [base], message, author=(AUTHOR, *when), committer=(who, *when)
+            )
+        draft.save()
+        for branch, commit in made.items():
+            repo.refs.add_if_new(Ref(f"refs/heads/{branch}".encode()), commit)

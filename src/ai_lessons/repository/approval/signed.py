@@ -1,4 +1,4 @@
-"""The policy `signed`: verdicts by signed records on the approval branch, on top of what history says.
+"""The policy `signed`: verdicts by signed records on the approval branch, and the signing of new ones.
 
 A rule is in force if the end of its chain of records approves a text: that text, at that path, wherever the branch has
 gone since. Who may sign is the caller's to say: keys come from outside the repository. Loads `cryptography`.
@@ -220,7 +220,7 @@ def decide(
     `signers` are the keys that are trusted; without any, whatever the branch has counts as decided.
 
     Raises:
-        Refused: no key, one that did not sign (see `signing.sign`), or nothing is left to sign.
+        Refused: no key, one that did not sign (see `sign`), or nothing is left to sign.
     """
     key = git.setting(trunk.worktree, KEY_SETTING)
     if not key:

@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 from base64 import b64decode, b64encode
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
@@ -29,9 +29,6 @@ from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 from ai_lessons.errors import Refused, StorageFailed
 from ai_lessons.repository import programs
 from ai_lessons.repository.approval.signers import NotVerified
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 BEGIN: Final = "-----BEGIN SSH SIGNATURE-----"
 END: Final = "-----END SSH SIGNATURE-----"
@@ -253,31 +250,21 @@ def _key_arguments(key: str, folder: str) -> list[str]:
 def _run(arguments: list[str], *, interactive: bool, patience: float) -> None:
     environment = dict(os.environ) | {"LC_ALL": "C"}
     try:
-        if interactive:
-            code, complaint = _at_the_terminal(arguments, environment, patience)
-        else:
-            # a window that pops up for a background process is not an answer
+        if interactive:  # it stays in our group, so that Ctrl-C and Ctrl-Z reach both
+            nothing, pipe = subprocess.DEVNULL, subprocess.PIPE
+            done = subprocess.run(
+                arguments, env=environment, stdout=nothing, stderr=pipe, timeout=patience, check=False
+            )
+        else:  # a window that pops up for a background process is not an answer
             done = programs.run(arguments, env=environment | {"SSH_ASKPASS_REQUIRE": "never"}, timeout=patience)
-            code, complaint = done.returncode, done.stderr
     except subprocess.TimeoutExpired as error:
         raise Refused(
             f"nobody answered for the signing key within {patience:.0f} seconds",
             hint="touch the key when it blinks, or load it with ssh-add",
         ) from error
-    if code:
-        words = complaint.decode(errors="replace").strip().splitlines()
+    if done.returncode:
+        words = done.stderr.decode(errors="replace").strip().splitlines()
         raise Refused(
             f"ssh-keygen made no signature: {words[-1] if words else 'it gave no reason'}",
             hint="a key with a passphrase needs a terminal, or ssh-add first",
         )
-
-
-def _at_the_terminal(arguments: list[str], environment: Mapping[str, str], patience: float) -> tuple[int, bytes]:
-    """Exit code and complaint. It stays in our group, so that Ctrl-C and Ctrl-Z reach both."""
-    with subprocess.Popen(arguments, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
-        try:
-            _, complaint = process.communicate(timeout=patience)
-        except BaseException:
-            process.kill()
-            raise
-    return process.returncode, complaint
