@@ -109,7 +109,7 @@ def lazily(tree: ast.AST) -> set[str]:
     if LAZY not in imports(tree):
         return set()
     found = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and ast.unparse(n.value) == "library"}
-    return {library.FOLDERS.get(name, f"{LAZY}.{name}") for name in found}
+    return {f"{LAZY}.{name}" for name in found}
 
 
 def rooms(names: set[str]) -> set[str]:

@@ -48,9 +48,9 @@ WRITERS_NAMED = 5
 """Of so many people it is told how many of their proposals are not listed."""
 
 
-def pending_rules(library: Library) -> tuple[Pending, ...]:
+def pending_rules(opened: Library) -> tuple[Pending, ...]:
     """Every proposal that waits for a person, of branches here and on remotes, oldest first."""
-    parts = library.primary
+    parts = opened.primary
     with desk(parts) as at:
         found = [_pending(at, one) for one in at.waiting]
         if found and at.left_out:
@@ -250,7 +250,7 @@ def _what_is_missing(at: ProposalContext, handle: str, *, sign: bool) -> Iterato
         yield f"it is in force once it is on the forge: git push origin {at.trunk.name}"
 
 
-def reject_rule(library: Library, ref: str, *, reason: str = "", expect: str | None = None) -> Rejected:
+def reject_rule(opened: Library, ref: str, *, reason: str = "", expect: str | None = None) -> Rejected:
     """Turn a proposal down: a record with reason and text on the approval branch, and its branch is deleted.
 
     `expect` is the `Pending.commit` that a person was shown.
@@ -259,7 +259,7 @@ def reject_rule(library: Library, ref: str, *, reason: str = "", expect: str | N
         NotFound, AmbiguousName: not one proposal of that name. Refused: an agent is calling. Conflict: the
         proposal was changed meanwhile, or somebody is in the middle of git.
     """
-    parts = library.primary
+    parts = opened.primary
     refuse_agents(parts, "reject")
     parts.refuse_other_formats()
     with desk(parts) as at:
@@ -294,13 +294,13 @@ def _without_secrets(text: str) -> str:
     return "" if secret_scan.secrets_in(text) else text
 
 
-def edit_proposal(library: Library, ref: str, editor: Callable[[str, str], str | None]) -> Suggested | None:
+def edit_proposal(opened: Library, ref: str, editor: Callable[[str, str], str | None]) -> Suggested | None:
     """Let `editor(text, suffix)` change a proposal: a second commit on its branch. None if nothing was changed.
 
     Raises:
         InvalidEntry: what came back breaks the format.
     """
-    parts = library.primary
+    parts = opened.primary
     parts.refuse_other_formats()
     with desk(parts) as at:
         one = at.find(ref)
