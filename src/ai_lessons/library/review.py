@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ai_lessons import library
 from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, Problem, UsageError
@@ -14,7 +14,15 @@ from ai_lessons.knowledge.texts import decode
 from ai_lessons.library import secret_gate, secret_scan
 from ai_lessons.library.checking import checked
 from ai_lessons.library.comparing import alike, said
-from ai_lessons.library.proposal_context import ProposalContext, desk, moment, name, refuse_agents, refuse_changed
+from ai_lessons.library.proposal_context import (
+    ProposalContext,
+    described,
+    desk,
+    moment,
+    name,
+    refuse_agents,
+    refuse_changed,
+)
 from ai_lessons.library.proposing import (
     ALIKE_TOLD,
     compared,
@@ -91,22 +99,6 @@ def _pending(at: ProposalContext, one: Waiting) -> Pending:
         body=entry.body if entry else at.text(one).decode("utf-8", "replace"),
         path=one.piece.path if one.is_rule else one.path,
         report=one.report,
-    )
-
-
-def described(at: ProposalContext, entry: Entry | None, diff: str, **facts: Any) -> Pending:
-    """What waits, with what the entry itself and the diff say."""
-    lines = [line for line in diff.splitlines() if not line.startswith(("+++", "---"))]
-    links = [link.target for link in entry.links] if entry else []
-    lights = at.parts.catalog.many(links)
-    return Pending(
-        added=sum(line.startswith("+") for line in lines),
-        removed=sum(line.startswith("-") for line in lines),
-        diff=diff,
-        rationale=str(entry.fields.get("rationale") or "") if entry else "",
-        tags=entry.tags if entry else (),
-        evidence=tuple(lights[target] for target in dict.fromkeys(links) if target in lights),
-        **facts,
     )
 
 
