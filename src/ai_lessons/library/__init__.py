@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ai_lessons.library import model as model
     from ai_lessons.library import multi_repository as multi_repository
     from ai_lessons.library import opened as opened
+    from ai_lessons.library import pending_count as pending_count
     from ai_lessons.library import policies as policies
     from ai_lessons.library import promoting as promoting
     from ai_lessons.library import proposing as proposing
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from ai_lessons.library import reports as reports
     from ai_lessons.library import restoring as restoring
     from ai_lessons.library import review as review
-    from ai_lessons.library import rules_in_force as rules_in_force
     from ai_lessons.library import running as running
     from ai_lessons.library import searching as searching
     from ai_lessons.library import secret_gate as secret_gate

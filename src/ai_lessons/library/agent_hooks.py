@@ -131,7 +131,7 @@ def _begin(parts: Reading, event: AgentEvent, project: str | None) -> Told:
     found = library.contexts.context_of(parts, ContextQuery(project=chosen, budget=AT_THE_START))
     notes = list(found.notes)
     try:
-        pending = sum(map(library.rules_in_force.number_pending, parts.every))
+        pending = sum(map(library.pending_count.number_pending, parts.every))
     except AiLessonsError as error:
         pending = 0
         notes.append(f"the proposals cannot be counted: {error.message}")

@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 _NOT_FIELDS = {"links", "content", "project", "allow_secrets"}
 
 
-def add_lesson(library: Library, draft: LessonDraft) -> Written:
+def add_lesson(opened: Library, draft: LessonDraft) -> Written:
     """A new lesson.
 
     Raises:
         InvalidEntry: it breaks the format (every problem is named); NotFound: a linked entry does not exist.
     """
-    parts = library.primary
+    parts = opened.primary
     if not draft.title.strip():
         raise UsageError("the lesson has no title", hint="say in one line what was observed: --title …")
     created = parts.options.now()
     entry_id = frontmatter.new_id(created)
-    links = _links(library, draft.links)
+    links = _links(opened, draft.links)
     said = {name: value for name, value in asdict(draft).items() if name not in _NOT_FIELDS}
     if parts.options.agent:
         said["origin"] = statements.AI  # whoever it says that it speaks for
@@ -63,17 +63,17 @@ def add_lesson(library: Library, draft: LessonDraft) -> Written:
     return replace(done, notes=(*done.notes, *opposites(parts, done.id, pattern)))
 
 
-def _links(library: Library, wanted: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+def _links(opened: Library, wanted: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     if not wanted:
         return []
-    library.reading.current()
-    found = frontmatter.resolved(wanted, library.reading.resolve)
-    refuse_wrong_kinds(library.reading, Kind.LESSON, found)
+    opened.reading.current()
+    found = frontmatter.resolved(wanted, opened.reading.resolve)
+    refuse_wrong_kinds(opened.reading, Kind.LESSON, found)
     return found
 
 
 def update(
-    library: Library,
+    opened: Library,
     ref: str,
     *,
     title: str | None = None,
@@ -99,7 +99,7 @@ def update(
     Raises:
         UsageError: nothing is given, or with `only_resources` it is a lesson or a rule.
     """
-    parts = library.writing(ref)
+    parts = opened.writing(ref)
     light = parts.resolve(ref)
     if only_resources:
         _refuse_others(light, "update")
@@ -123,7 +123,7 @@ def update(
     return done
 
 
-def edit(library: Library, ref: str, editor: Callable[[str, str], str | None]) -> Written | None:
+def edit(opened: Library, ref: str, editor: Callable[[str, str], str | None]) -> Written | None:
     """Let `editor(text, suffix)` change the file's text; None if it gave up or changed nothing.
 
     An invalid result is not written.
@@ -131,7 +131,7 @@ def edit(library: Library, ref: str, editor: Callable[[str, str], str | None]) -
     Raises:
         InvalidEntry: what came back breaks the format. Conflict: the file changed meanwhile.
     """
-    parts = library.writing(ref)
+    parts = opened.writing(ref)
     light = parts.resolve(ref)
     entry, text = parts.load(light.id)
     start = text or markdown.render(frontmatter.identity(entry), "")
@@ -141,18 +141,18 @@ def edit(library: Library, ref: str, editor: Callable[[str, str], str | None]) -
     return rewrite(parts, entry, text, new_text, entry.path, f"Edit {light.kind}: {light.title}")
 
 
-def keep(library: Library, ref: str) -> Written:
+def keep(opened: Library, ref: str) -> Written:
     """Write down that an entry was looked at today and holds: `validating.review` leaves it alone for half a year.
 
     Of a rule it is a proposal, as every edit of one.
     """
-    parts = library.writing(ref)
+    parts = opened.writing(ref)
     light = parts.resolve(ref)
     today = frontmatter.stamp(parts.options.now())[:10]
     return change(parts, light, {"reviewed": today}, f"Keep {light.kind}: {light.title}")
 
 
-def delete(library: Library, refs: Sequence[str], *, only_resources: bool = False) -> tuple[Written, ...]:
+def delete(opened: Library, refs: Sequence[str], *, only_resources: bool = False) -> tuple[Written, ...]:
     """Remove entries, all in one commit. Git keeps their history, edits that were in no commit included.
 
     The removal of a rule is a proposal.
@@ -163,16 +163,16 @@ def delete(library: Library, refs: Sequence[str], *, only_resources: bool = Fals
     if not refs:
         raise NotFound("entry", "", hint="name at least one")
     if only_resources:
-        library.reading.current()
+        opened.reading.current()
         for ref in refs:
-            _refuse_others(library.reading.resolve(ref), "delete")
+            _refuse_others(opened.reading.resolve(ref), "delete")
     places: dict[Parts, list[str]] = {}
     for ref in refs:  # all are resolved before the first is deleted
-        places.setdefault(library.writing(ref), []).append(ref)
+        places.setdefault(opened.writing(ref), []).append(ref)
     return tuple(one for parts, own in places.items() for one in remove(parts, own))
 
 
-def link(library: Library, a: str, b: str, relation: str, weight: float | None = None) -> Written:
+def link(opened: Library, a: str, b: str, relation: str, weight: float | None = None) -> Written:
     """Write an edge from `a` to `b` into `a`. The same edge again only changes its weight.
 
     A symmetric relation that `b` states already is the same edge.
@@ -183,43 +183,43 @@ def link(library: Library, a: str, b: str, relation: str, weight: float | None =
     """
     if relation not in set(Relation):
         raise UsageError(f"no relation {relation!r}", hint="one of: " + ", ".join(Relation))
-    start, end = _pair(library, a, b)
-    refuse_wrong_kinds(library.reading, start.kind, [(relation, end.id)])
-    refuse_circle(library.reading, start, relation, end)
-    there, _ = library.reading.load(end.id)
+    start, end = _pair(opened, a, b)
+    refuse_wrong_kinds(opened.reading, start.kind, [(relation, end.id)])
+    refuse_circle(opened.reading, start, relation, end)
+    there, _ = opened.reading.load(end.id)
     if Relation(relation).symmetric and (relation, start.id) in {(x.relation, x.target) for x in there.links}:
         start, end = end, start
-    entry, _ = library.reading.load(start.id)
+    entry, _ = opened.reading.load(start.id)
     kept = [x for x in entry.links if (x.relation, x.target) != (relation, end.id)]
     links = frontmatter.link_items(kept, add=(relation, end.id, weight))
     subject = f"Link: {start.title} {relation} {end.title}"
-    parts = library.writing(start.id)
+    parts = opened.writing(start.id)
     done = change(parts, start, {"links": links}, subject)
     if relation in statements.SILENCING:
         statements.remember_link(parts, start.id, end.id)
     return done
 
 
-def unlink(library: Library, a: str, b: str, relation: str | None = None) -> Written:
+def unlink(opened: Library, a: str, b: str, relation: str | None = None) -> Written:
     """Take the edges between two entries away (of one relation, or all), in whichever of the two they stand.
 
     Raises:
         NotFound: there is none.
     """
-    start, end = _pair(library, a, b)
+    start, end = _pair(opened, a, b)
     for here, there in ((start, end), (end, start)):
-        entry, _ = library.reading.load(here.id)
+        entry, _ = opened.reading.load(here.id)
         edges = entry.links
         kept = [x for x in edges if x.target != there.id or relation not in {None, x.relation}]
         if len(kept) != len(edges):
             links = frontmatter.link_items(kept) or REMOVE
             subject = f"Unlink: {here.title} and {there.title}"
-            return change(library.writing(here.id), here, {"links": links}, subject)
+            return change(opened.writing(here.id), here, {"links": links}, subject)
     raise NotFound(f"link between {start.handle} and", end.handle, hint=f"ai-lessons recall related {start.handle}")
 
 
-def _pair(library: Library, a: str, b: str) -> tuple[Light, Light]:
-    reading = library.reading
+def _pair(opened: Library, a: str, b: str) -> tuple[Light, Light]:
+    reading = opened.reading
     reading.current()
     start, end = reading.resolve(a), reading.resolve(b)
     if start.id == end.id:
@@ -316,7 +316,7 @@ def _delete(parts: Parts, catalog: Catalog, lights: Sequence[Light]) -> tuple[Wr
     return importing.told(lights, applied)
 
 
-def feedback(library: Library, ref: str, outcome: str, note: str = "") -> Feedback:
+def feedback(opened: Library, ref: str, outcome: str, note: str = "") -> Feedback:
     """Say that an entry was helpful, ignored or contradicted; its confidence moves by that. One event, no commit.
 
     Raises:
@@ -324,7 +324,7 @@ def feedback(library: Library, ref: str, outcome: str, note: str = "") -> Feedba
     """
     if outcome not in OUTCOMES:
         raise UsageError(f"no outcome {outcome!r}", hint="one of: " + ", ".join(OUTCOMES))
-    parts = library.holding(ref)
+    parts = opened.holding(ref)
     parts.refuse_other_formats()
     parts.current()
     light = parts.resolve(ref)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound
 from ai_lessons.index.catalog_reading import Filter
@@ -18,6 +18,7 @@ from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.layout import place, side_of
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library.comparing import Said, said
+from ai_lessons.library.rule_answers import Pending
 from ai_lessons.repository import proposal_files, proposal_records, proposals
 from ai_lessons.repository.approval import approval_history as trunks
 from ai_lessons.repository.approval.rule_files import entry_end, is_release, rule_end
@@ -322,3 +323,19 @@ def name(people: Sequence[Person]) -> str:
 def moment(seconds: int) -> str:
     """ISO 8601 in UTC; empty for 0."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if seconds else ""
+
+
+def described(at: ProposalContext, entry: Entry | None, diff: str, **facts: Any) -> Pending:
+    """What waits, with what the entry itself and the diff say."""
+    lines = [line for line in diff.splitlines() if not line.startswith(("+++", "---"))]
+    links = [link.target for link in entry.links] if entry else []
+    lights = at.parts.catalog.many(links)
+    return Pending(
+        added=sum(line.startswith("+") for line in lines),
+        removed=sum(line.startswith("-") for line in lines),
+        diff=diff,
+        rationale=str(entry.fields.get("rationale") or "") if entry else "",
+        tags=entry.tags if entry else (),
+        evidence=tuple(lights[target] for target in dict.fromkeys(links) if target in lights),
+        **facts,
+    )

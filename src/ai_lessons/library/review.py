@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ai_lessons import library
 from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, Problem, UsageError
@@ -14,7 +14,15 @@ from ai_lessons.knowledge.texts import decode
 from ai_lessons.library import secret_gate, secret_scan
 from ai_lessons.library.checking import checked
 from ai_lessons.library.comparing import alike, said
-from ai_lessons.library.proposal_context import ProposalContext, desk, moment, name, refuse_agents, refuse_changed
+from ai_lessons.library.proposal_context import (
+    ProposalContext,
+    described,
+    desk,
+    moment,
+    name,
+    refuse_agents,
+    refuse_changed,
+)
 from ai_lessons.library.proposing import (
     ALIKE_TOLD,
     compared,
@@ -48,9 +56,9 @@ WRITERS_NAMED = 5
 """Of so many people it is told how many of their proposals are not listed."""
 
 
-def pending_rules(library: Library) -> tuple[Pending, ...]:
+def pending_rules(opened: Library) -> tuple[Pending, ...]:
     """Every proposal that waits for a person, of branches here and on remotes, oldest first."""
-    parts = library.primary
+    parts = opened.primary
     with desk(parts) as at:
         found = [_pending(at, one) for one in at.waiting]
         if found and at.left_out:
@@ -91,22 +99,6 @@ def _pending(at: ProposalContext, one: Waiting) -> Pending:
         body=entry.body if entry else at.text(one).decode("utf-8", "replace"),
         path=one.piece.path if one.is_rule else one.path,
         report=one.report,
-    )
-
-
-def described(at: ProposalContext, entry: Entry | None, diff: str, **facts: Any) -> Pending:
-    """What waits, with what the entry itself and the diff say."""
-    lines = [line for line in diff.splitlines() if not line.startswith(("+++", "---"))]
-    links = [link.target for link in entry.links] if entry else []
-    lights = at.parts.catalog.many(links)
-    return Pending(
-        added=sum(line.startswith("+") for line in lines),
-        removed=sum(line.startswith("-") for line in lines),
-        diff=diff,
-        rationale=str(entry.fields.get("rationale") or "") if entry else "",
-        tags=entry.tags if entry else (),
-        evidence=tuple(lights[target] for target in dict.fromkeys(links) if target in lights),
-        **facts,
     )
 
 
@@ -250,7 +242,7 @@ def _what_is_missing(at: ProposalContext, handle: str, *, sign: bool) -> Iterato
         yield f"it is in force once it is on the forge: git push origin {at.trunk.name}"
 
 
-def reject_rule(library: Library, ref: str, *, reason: str = "", expect: str | None = None) -> Rejected:
+def reject_rule(opened: Library, ref: str, *, reason: str = "", expect: str | None = None) -> Rejected:
     """Turn a proposal down: a record with reason and text on the approval branch, and its branch is deleted.
 
     `expect` is the `Pending.commit` that a person was shown.
@@ -259,7 +251,7 @@ def reject_rule(library: Library, ref: str, *, reason: str = "", expect: str | N
         NotFound, AmbiguousName: not one proposal of that name. Refused: an agent is calling. Conflict: the
         proposal was changed meanwhile, or somebody is in the middle of git.
     """
-    parts = library.primary
+    parts = opened.primary
     refuse_agents(parts, "reject")
     parts.refuse_other_formats()
     with desk(parts) as at:
@@ -294,13 +286,13 @@ def _without_secrets(text: str) -> str:
     return "" if secret_scan.secrets_in(text) else text
 
 
-def edit_proposal(library: Library, ref: str, editor: Callable[[str, str], str | None]) -> Suggested | None:
+def edit_proposal(opened: Library, ref: str, editor: Callable[[str, str], str | None]) -> Suggested | None:
     """Let `editor(text, suffix)` change a proposal: a second commit on its branch. None if nothing was changed.
 
     Raises:
         InvalidEntry: what came back breaks the format.
     """
-    parts = library.primary
+    parts = opened.primary
     parts.refuse_other_formats()
     with desk(parts) as at:
         one = at.find(ref)

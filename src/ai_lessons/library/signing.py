@@ -11,6 +11,7 @@ from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.checking import checked
 from ai_lessons.library.proposal_context import (
     ProposalContext,
+    described,
     desk,
     entry_of,
     moment,
@@ -18,7 +19,6 @@ from ai_lessons.library.proposal_context import (
     refuse_agents,
     refuse_changed,
 )
-from ai_lessons.library.review import described
 from ai_lessons.library.rule_answers import Approved, Pending, Revoked
 from ai_lessons.repository import proposal_commits
 from ai_lessons.repository.approval.signed import Wanted, decide

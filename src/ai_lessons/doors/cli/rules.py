@@ -114,7 +114,7 @@ def pending_rules(call: Call, only_count: bool) -> None:
     opened = call.library
     if only_count:
         call.answer(
-            library.rules_in_force.pending_count(opened), render_rules.number_pending, lambda count: {"pending": count}
+            library.pending_count.pending_count(opened), render_rules.number_pending, lambda count: {"pending": count}
         )
     else:
         call.answer(library.review.pending_rules(opened), render_rules.pending, paged=True, framed=framing.pending)
