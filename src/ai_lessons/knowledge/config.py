@@ -195,7 +195,7 @@ def parse_config(text: str) -> RepositoryConfig:
             if found is not None:
                 values[name] = key.read(found)
         except Nonsense as expected:
-            problems.append(_problem(text, name, f"{name} must be {expected}, not {_shown(found)}"))
+            problems.append(_problem(text, name, f"{name} must be {expected}, not {found!r:.80}"))
     made = _made(values)
     cut = made.chunking
     if not problems and not cut.minimum <= cut.target <= cut.limit:
@@ -236,23 +236,15 @@ def _lead(text: str) -> str:
 
 
 def _find(fields: Mapping[str, Any], name: str) -> Any:
-    """The value behind a dotted name; None where it, or what leads to it, is missing or empty."""
+    """The value behind a dotted name; None where it, or what leads to it, is missing or empty.
+
+    A value that stands where a group of settings belongs comes in a list, which no reader takes.
+    """
     head, _, rest = name.partition(".")
     value = fields.get(head)
     if not rest or value is None:
         return value
-    return _find(value, rest) if isinstance(value, dict) else _Misplaced(value)
-
-
-@dataclass(frozen=True, slots=True)
-class _Misplaced:
-    """A value that stands where a group of settings belongs; no reader takes it."""
-
-    value: Any
-
-
-def _shown(value: Any) -> str:
-    return repr(value.value if isinstance(value, _Misplaced) else value)[:80]
+    return _find(value, rest) if isinstance(value, dict) else [value]
 
 
 def _problem(text: str, name: str, message: str) -> Problem:

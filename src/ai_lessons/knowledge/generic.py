@@ -32,6 +32,8 @@ _FENCED = re.compile(r"((?:[ \t]*>)*[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*)(?:`{
 _QUOTED = re.compile(r"(?:[ \t]{0,3}>)*[ \t]*")
 _HTML = re.compile(r"<(pre|code|script|style)\b[^>]{0,200}>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
+
+
 _ROUNDS = 100
 """Passes until nothing changes; what is left after one is a name that its neighbours hid."""
 

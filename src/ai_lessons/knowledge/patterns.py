@@ -1,8 +1,7 @@
-"""The pattern of a lesson as people and agents type it: `WHEN … -> DO … -> BECAUSE …`. Pure; no other form is guessed.
+"""The pattern of a lesson as people and agents type it: `WHEN … -> DO … -> BECAUSE …`. No other form is guessed.
 
-The words count in any case, `→` is `->`, `DON'T` is `DO NOT`, white space and line breaks between words say nothing,
-and a part may stand in square brackets, which are not part of it. `parse(str(pattern))` is `pattern` again for
-everything that comes out of here.
+Words count in any case, `→` is `->`, `DON'T` is `DO NOT`, white space says nothing, and a part may stand in square
+brackets, which are not part of it. `parse(str(pattern))` is `pattern` again for everything that comes out of here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""From the bytes of a file to its texts: frontmatter, body, code. Knows where YAML stands, but not YAML itself.
-
-Loads nothing slow: showing an entry whose frontmatter the catalog knows needs no more than this.
-"""
+"""From the bytes of a file to its texts: frontmatter, body, code. Knows where YAML stands, but loads nothing slow."""
 
 from __future__ import annotations
 
