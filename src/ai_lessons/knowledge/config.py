@@ -195,7 +195,8 @@ def parse_config(text: str) -> RepositoryConfig:
             if found is not None:
                 values[name] = key.read(found)
         except Nonsense as expected:
-            problems.append(_problem(text, name, f"{name} must be {expected}, not {found!r:.80}"))
+            shown = repr(found[0] if isinstance(found, tuple) else found)[:80]
+            problems.append(_problem(text, name, f"{name} must be {expected}, not {shown}"))
     made = _made(values)
     cut = made.chunking
     if not problems and not cut.minimum <= cut.target <= cut.limit:
@@ -238,13 +239,13 @@ def _lead(text: str) -> str:
 def _find(fields: Mapping[str, Any], name: str) -> Any:
     """The value behind a dotted name; None where it, or what leads to it, is missing or empty.
 
-    A value that stands where a group of settings belongs comes in a list, which no reader takes.
+    A value that stands where a group of settings belongs comes in a tuple, which no reader takes.
     """
     head, _, rest = name.partition(".")
     value = fields.get(head)
     if not rest or value is None:
         return value
-    return _find(value, rest) if isinstance(value, dict) else [value]
+    return _find(value, rest) if isinstance(value, dict) else (value,)
 
 
 def _problem(text: str, name: str, message: str) -> Problem:
