@@ -176,9 +176,8 @@ KEYS: Mapping[str, Key] = {
 def parse_config(text: str) -> RepositoryConfig:
     """The settings that a config file states, the rest as default. Keys that we do not know are left to newer programs.
 
-    Raises:
-        InvalidEntry: no YAML, or values that mean nothing; every one is named.
-        UnsupportedRepository: the repository is in a newer format.
+    Raises InvalidEntry: no YAML, or values that mean nothing; every one is named. UnsupportedRepository: the repository
+    is in a newer format.
     """
     fields = fields_of(text)
     stated = fields.get("format", FIRST_FORMAT)
@@ -208,11 +207,7 @@ def parse_config(text: str) -> RepositoryConfig:
 
 
 def refuse_older(config: RepositoryConfig) -> None:
-    """Only files in the newest format are changed.
-
-    Raises:
-        UnsupportedRepository: the repository is of an older one.
-    """
+    """Only files in the newest format are changed. Raises UnsupportedRepository: the repository is of an older one."""
     if config.format < FORMAT:
         raise UnsupportedRepository(
             f"the knowledge repository has format {config.format}, this program writes {FORMAT}",
@@ -221,11 +216,7 @@ def refuse_older(config: RepositoryConfig) -> None:
 
 
 def fields_of(text: str) -> dict[str, Any]:
-    """What the file says, not looked at any closer.
-
-    Raises:
-        InvalidEntry: no YAML.
-    """
+    """What the file says, not looked at any closer. Raises InvalidEntry: no YAML."""
     lead = _lead(text)
     return parse_mapping(text[len(lead) :], CONFIG_PATH, first_line=1 + lead.count("\n"))
 
@@ -299,10 +290,8 @@ def set_value(text: str, key: str, value: Any) -> str:
     """The file with one setting changed and everything else, comments too, as it was.
 
     `value` may be text as typed on a command line (`true`, `300`, `auto`); empty text takes the key away, which
-    restores the default. `tag_aliases.k8s` names one alias.
-
-    Raises:
-        UsageError: no such setting, or it cannot have that value. InvalidEntry: the file itself is invalid.
+    restores the default. `tag_aliases.k8s` names one alias. Raises UsageError: no such setting, or it cannot have that
+    value. InvalidEntry: the file itself is invalid.
     """
     alias = key.startswith("tag_aliases.") and len(key) > len("tag_aliases.")
     if not alias and key not in KEYS:

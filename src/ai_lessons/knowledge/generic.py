@@ -48,8 +48,7 @@ class Generic(NamedTuple):
 def generic(text: str, names: Names = NO_NAMES) -> Generic:
     """The generic form of the text of a file, with frontmatter or without.
 
-    Raises:
-        InvalidEntry: the frontmatter cannot be read, or not be changed key by key.
+    Raises InvalidEntry: the frontmatter cannot be read, or not be changed key by key.
     """
     said: Counter[str] = Counter()
     matter = _matter(text, names, said)

@@ -162,11 +162,9 @@ def derived_id(path: str) -> str:
 def check_path(path: str, *, hidden: bool = False) -> None:
     """Refuse a path that we would not write; says nothing about links on the way.
 
-    `hidden` allows names with a leading dot (our own `.ai-lessons/`), but never git's own folder.
-
-    Raises:
-        Refused: the path is absolute, has `..` or an empty part, a hidden, control, bidirectional, Windows or
-            git-lookalike name, or is too long.
+    `hidden` allows names with a leading dot (our own `.ai-lessons/`), but never git's own folder. Raises Refused: the
+    path is absolute, has `..` or an empty part, a hidden, control, bidirectional, Windows or git-lookalike name, or is
+    too long.
     """
     reason = _path_fault(path) or next(filter(None, (_name_fault(n, hidden=hidden) for n in path.split("/"))), "")
     if reason:

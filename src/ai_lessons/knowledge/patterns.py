@@ -30,8 +30,7 @@ _WITHOUT_ARROW = {
 def parse(text: str) -> Pattern:
     """The pattern that a text states.
 
-    Raises:
-        UsageError: a part is missing or empty; names the part and its line and column, both from 1.
+    Raises UsageError: a part is missing or empty; names the part and its line and column, both from 1.
     """
     when = _WHEN.match(text)
     if when is None:
@@ -56,8 +55,7 @@ def parse(text: str) -> Pattern:
 def build(when: str | None, do: str | None, dont: str | None, because: str | None) -> Pattern:
     """The pattern whose parts are given one by one.
 
-    Raises:
-        UsageError: a part is missing, empty or holds the next arrow and word; do and dont are both given.
+    Raises UsageError: a part is missing, empty or holds the next arrow and word; do and dont are both given.
     """
     if do is not None and dont is not None:
         raise UsageError("a pattern has DO or DO NOT, not both", hint="give one of --do and --dont")
