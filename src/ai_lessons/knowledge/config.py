@@ -35,7 +35,6 @@ FIRST_FORMAT = 1
 """The version of a repository that states none: all others write it down."""
 
 DEFAULT_MODEL = "bge-small-en-v1.5"
-MOST_TOKENS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
