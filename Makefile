@@ -8,11 +8,11 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check -qq install
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 
-.PHONY: help demo test lint types tests bench clean
+.PHONY: help demo test lint types tests bench reference clean
 
 # What there is (the default)
 help:
-	@awk '/^# /{text=substr($$0, 3)} /^[a-z]+:/{sub(":.*", ""); printf "make %-8s %s\n", $$0, text}' Makefile
+	@awk '/^# /{text=substr($$0, 3)} /^[a-z]+:/{sub(":.*", ""); printf "make %-9s %s\n", $$0, text}' Makefile
 
 # Show it: a knowledge repository from the template, filled, searched by meaning, edited, searched again
 demo: $(VENV)/installed
@@ -37,6 +37,10 @@ tests: $(VENV)/dev
 # The bars of speed; read docs/benchmarks.md first: it takes minutes
 bench: $(VENV)/dev
 	$(BIN)/python -m bench.speed $(ARGS)
+
+# What docs/reference says of commands, tools and settings, from their declarations
+reference: $(VENV)/dev
+	$(BIN)/python -m bench.reference
 
 # Take away what the other targets made
 clean:

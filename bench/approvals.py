@@ -15,8 +15,8 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from ai_lessons.repository.approval import approval_stamp
-from ai_lessons.repository.approval.derivation import derive
+from ai_lessons.repository.approval import approval_branch
+from ai_lessons.repository.approval.approval_history import derive
 from ai_lessons.repository.worktree import locate
 from bench.harness import Bar, Outcome, World, machine, number, table, world
 
@@ -83,8 +83,8 @@ def look(root: Path) -> dict[str, float]:
         view = derive(worktree, BRANCH)
         first.append(time.perf_counter() - start)
     start = time.perf_counter()
-    approval_stamp.memory(worktree.state_dir)
-    approval_stamp.key_of(worktree, view.tip or "")
+    approval_branch.memory(worktree.state_dir)
+    approval_branch.key_of(worktree, view.tip or "")
     later = time.perf_counter() - start
     in_force = sum(verdict.in_force for verdict in view.verdicts.values())
     return {"first": median(first), "later": later, "in_force": in_force}
@@ -92,7 +92,7 @@ def look(root: Path) -> dict[str, float]:
 
 def approve(root: Path) -> dict[str, float]:
     """Median seconds of taking one proposal: objects, branch, git's index and the file in the working tree."""
-    from ai_lessons.repository.approval import trunk
+    from ai_lessons.repository.approval import approval_history
     from ai_lessons.repository.commit import Committer
     from ai_lessons.repository.objects import opened
     from ai_lessons.repository.proposal import deciding, proposals
@@ -107,8 +107,8 @@ def approve(root: Path) -> dict[str, float]:
             text = f"---\nid: {rule}\nkind: rule\ntitle: New {n}\nrationale: measured\n---\nDo {n}.\n".encode()
             path = f"p{n % 20}/rules/new-{n:06d}.md"
             wish = Wish(rule, f"R-{rule[-6:]}-new-{n}", f"Propose rule: New {n}", {path: text})
-            propose(store, repo, trunk.look(store.worktree, BRANCH), wish)
-        while waiting := proposals.waiting(repo, found := trunk.look(store.worktree, BRANCH), set()):
+            propose(store, repo, approval_history.look(store.worktree, BRANCH), wish)
+        while waiting := proposals.waiting(repo, found := approval_history.look(store.worktree, BRANCH), set()):
             start = time.perf_counter()
             deciding.approve(store, repo, found, waiting[0], "New")
             took.append(time.perf_counter() - start)

@@ -23,10 +23,9 @@ from ai_lessons.knowledge.config import Chunking, parse_config
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.learning import events
-from ai_lessons.repository.approval import rule_history
+from ai_lessons.repository.approval import record_chain, rule_history, signers, ssh_signatures
 from ai_lessons.repository.files import inside
 from ai_lessons.repository.journal import Journal
-from ai_lessons.repository.signature import records, signers, sshsig
 from bench.harness import Bar, Outcome, arguments, table
 
 if TYPE_CHECKING:
@@ -117,15 +116,15 @@ def commit(data: bytes) -> None:
 
 
 def approval(data: bytes) -> None:
-    with contextlib.suppress(sshsig.NotVerified):
-        records.parse_record(data)
+    with contextlib.suppress(signers.NotVerified):
+        record_chain.parse_record(data)
 
 
 def signature(data: bytes) -> None:
-    with contextlib.suppress(sshsig.NotVerified):
-        sshsig.verify(b"message", data.decode("utf-8", "replace"), "namespace")
-    with contextlib.suppress(sshsig.NotVerified):
-        sshsig.parse(sshsig_armour(data))
+    with contextlib.suppress(signers.NotVerified):
+        ssh_signatures.verify(b"message", data.decode("utf-8", "replace"), "namespace")
+    with contextlib.suppress(signers.NotVerified):
+        ssh_signatures.parse(sshsig_armour(data))
 
 
 def sshsig_armour(data: bytes) -> str:

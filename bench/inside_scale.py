@@ -22,6 +22,7 @@ from ai_lessons.index.ranking import fuse
 from ai_lessons.index.rows import EntryRows, rows_of
 from ai_lessons.index.table import VECTOR_INDEX, Tables
 from ai_lessons.index.vectors import VectorCache, pack
+from ai_lessons.knowledge.passages import Passage
 from bench import corpora
 
 if TYPE_CHECKING:
@@ -43,14 +44,6 @@ PASSAGE = 1000
 
 LOOKS = 20
 QUIET_QUESTIONS = 20
-
-
-class Text(NamedTuple):
-    """A passage."""
-
-    ordinal: int
-    heading: str
-    text: str
 
 
 class Material(NamedTuple):
@@ -119,7 +112,7 @@ class Catalog:
         first = int(name[1:]) * PER_ENTRY
         mark = self.marks[name]
         texts = (self._texts[(first + n) % len(self._texts)] for n in range(PER_ENTRY))
-        passages = [Text(n, f"Part {n}", f"{text}\nedit{mark} of {name}") for n, text in enumerate(texts)]
+        passages = [Passage(n, f"Part {n}", f"{text}\nedit{mark} of {name}", 0, 0) for n, text in enumerate(texts)]
         return EntryRows(name, f"{mark}", "doc", f"p{first % 20}", f"Notes {name}", passages=passages)
 
     def fingerprints(self) -> dict[str, str]:

@@ -29,13 +29,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library import browsing, editing, importing, validating
+from ai_lessons.library import browsing, editing, importing, recovering, validating
 from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options
 from ai_lessons.library.reports import LessonDraft, ResourceDraft
 from ai_lessons.library.rules import rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
-from ai_lessons.library.sharing import recovering
 from ai_lessons.repository.store import Store
 from bench.harness import Bar, Outcome, World, arguments, machine, program, table, world
 

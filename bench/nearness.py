@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import lancedb
 import numpy as np
 
-from ai_lessons.index.nearness import bar
+from ai_lessons.index.ranking import bar
 from ai_lessons.library import searching
 from ai_lessons.library.answers import Query
 from ai_lessons.library.opened import Library

@@ -1,27 +1,37 @@
-"""The generated parts of docs/reference, from the program itself: `python -m bench.reference` writes them again.
+"""The generated parts of docs/reference, from the program itself: `make reference` writes them again.
 
-`commands.md` is made whole from the click commands; `settings.md` only between its two markers. A test compares.
+`commands.md` and `mcp.md` are made whole from the declarations of the commands; `settings.md` only between its two
+markers. A test compares.
 """
 
 from __future__ import annotations
 
+import json
 import sys
+import textwrap
 from inspect import cleandoc
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from ai_lessons.doors.cli import root
-from ai_lessons.doors.cli.commands import Command
+from ai_lessons.doors.cli.commands import Command, walk
 from ai_lessons.doors.lesson_cli import lesson
+from ai_lessons.doors.mcp import http
+from ai_lessons.doors.mcp.framing import LONGEST, NOTICE
+from ai_lessons.doors.mcp.server import INSTRUCTIONS
+from ai_lessons.doors.mcp.session_pool import SessionPool
+from ai_lessons.doors.mcp.tools import DEFAULT, tools
 from ai_lessons.knowledge.config import RepositoryConfig, values_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Mapping, Sequence
+
+    from mcp.server.mcpserver.tools import Tool
 
 REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
-BEGIN, END = "<!-- generated: python -m bench.reference -->\n", "<!-- end of what is generated -->\n"
+BEGIN, END = "<!-- generated: make reference -->\n", "<!-- end of what is generated -->\n"
 NO_TEXT_FOR = {"--help", "--json"}
 """Options that every command has; they stand once at the top."""
 
@@ -45,17 +55,6 @@ LESSON = """\
 A program of its own, for lessons of the form `WHEN … -> DO … -> BECAUSE …`, on the same files and with the same options
 for every command. [How to use it](../how-to/use-the-lesson-tool.md).
 """
-
-
-def walk(group: click.Group, *path: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Every command below a group with the words that call it, in the order of the help."""
-    context = click.Context(group)
-    for name in group.list_commands(context):
-        command = group.get_command(context, name)
-        if isinstance(command, click.Group):
-            yield from walk(command, *path, name)
-        elif command is not None:
-            yield (*path, name), command
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -139,12 +138,113 @@ def settings(old: str) -> str:
     return f"{before}{BEGIN}\n{repository_settings()}\n{END}{after}"
 
 
+MCP_INTRODUCTION = f"""# MCP
+
+<!-- generated: make reference -->
+
+What `ai-lessons-mcp` (or `ai-lessons admin mcp`) offers to agents. How to set it up is in
+[Serve agents over MCP](../how-to/mcp.md).
+
+Every tool answers with text for the agent and with structured content in the shapes of [json.md](json.md); a list is
+inside an object. Answers that hold texts of entries say, in structured content as `notice`:
+
+> {NOTICE}
+
+Bodies stand between two marks with a hash that no body can contain; what a terminal would obey is escaped. A text of
+more than {LONGEST:,} characters is cut, and says so.
+
+Errors are tool errors of two lines, what happened and `hint: …`, the same as on the [command line](errors.md).
+
+An id is a handle (`L-8F3K2A`), a full id, any unique end of one, or a path. Where a list is wanted, a text with commas
+will do.
+"""
+
+RESOURCES = """## Resources
+
+| address | is |
+| --- | --- |
+| `lessons://entry/{id}` | one entry in full, as `get_resource` gives it |
+| `lessons://context/{project}` | rules and lessons of one project, as `context` gives them |
+
+## Prompts
+
+| prompt | arguments | says |
+| --- | --- | --- |
+| `before_task` | `task`, `project` (optional) | what to ask for before a task |
+| `after_task` | `task`, `outcome` (optional) | what is owed after it: lesson and script, perhaps a rule |
+
+"""
+
+
+def kind_of(schema: Mapping[str, Any]) -> str:
+    """What an argument takes, in a few words."""
+    if "enum" in schema:
+        return " ".join(f"`{one}`" for one in schema["enum"])
+    if schema["type"] == "array":
+        return f"list of {schema['items']['type']}s"
+    limits = [f"{word} {schema[key]:g}" for key, word in LIMITS.items() if key in schema]
+    return " ".join([schema["type"], *limits])
+
+
+LIMITS = {"minimum": "from", "exclusiveMinimum": "above", "maximum": "to"}
+
+
+def tool_section(tool: Tool) -> str:
+    """One tool: what it does, its arguments, what it may change."""
+    hints = tool.annotations
+    assert hints is not None
+    reads = "Reads only." if hints.read_only_hint else "Writes."
+    if hints.destructive_hint:
+        reads = "May destroy something: a host should ask its user."
+    again = " Again with the same arguments it changes nothing more." if hints.idempotent_hint else ""
+    required = tool.parameters.get("required", [])
+    rows = [
+        f"| `{name}` | {kind_of(one)} | {'yes' if name in required else default(one)} | {one.get('description', '')} |"
+        for name, one in tool.parameters["properties"].items()
+    ]
+    table = "\n".join(["| argument | is | needed, else | |", "| --- | --- | --- | --- |", *rows])
+    return (
+        "\n\n".join(filter(None, (f"### {tool.name}", tool.description, reads + again, table if rows else ""))) + "\n"
+    )
+
+
+def default(schema: Mapping[str, Any]) -> str:
+    """What holds where the argument is left out."""
+    return f"`{json.dumps(schema['default'])}`" if "default" in schema else ""
+
+
+def tools_page() -> str:
+    """The whole page."""
+
+    def nothing() -> NoReturn:
+        raise AssertionError("a library was asked for")
+
+    served = tools(SessionPool(nothing), Path("mcp.log"), "all")
+    first = [tool_section(tool) for tool in served if tool.name in DEFAULT]
+    more = [tool_section(tool) for tool in served if tool.name not in DEFAULT]
+    over_http = (
+        "## Over HTTP\n\n"
+        f"Streamable HTTP at `{http.PATH}`, requests of at most {http.BODY_BYTES:,} bytes, {http.SESSIONS} clients. "
+        "A wrong token is answered\nwith 401, a foreign `Origin` with 403, a foreign `Host` with 421, "
+        "a request that is too large with 413.\n"
+    )
+    told = "\n".join(f"> {row}" for row in textwrap.wrap(INSTRUCTIONS, 120))
+    return "\n".join(
+        [
+            MCP_INTRODUCTION, "What the server says of itself when a client connects:\n", told, "",
+            "## Tools in every session\n", *first, "## Tools with `--tools all`\n", *more, RESOURCES.rstrip("\n"), "",
+            over_http.rstrip("\n"),
+        ]
+    ) + "\n"  # fmt: skip
+
+
 def main() -> None:
     """Write what is generated."""
     place = REFERENCE / "settings.md"
     (REFERENCE / "commands.md").write_text(commands(), encoding="utf-8")
+    (REFERENCE / "mcp.md").write_text(tools_page(), encoding="utf-8")
     place.write_text(settings(place.read_text(encoding="utf-8")), encoding="utf-8")
-    print("written:", REFERENCE / "commands.md", place, file=sys.stderr)
+    print("written:", REFERENCE / "commands.md", REFERENCE / "mcp.md", place, file=sys.stderr)
 
 
 if __name__ == "__main__":

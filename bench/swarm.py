@@ -23,11 +23,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError
-from ai_lessons.library import editing, health
+from ai_lessons.library import editing, health, recovering
 from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options
 from ai_lessons.library.reports import LessonDraft
-from ai_lessons.library.sharing import recovering
 from bench.harness import Bar, ChildFailed, Outcome, Running, World, arguments, machine, number, table, world
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from ai_lessons.knowledge.markdown import edit, parse
 from ai_lessons.repository.commit import Committer
-from ai_lessons.repository.sharing.sync import sync
 from ai_lessons.repository.store import Change, Job, Store
+from ai_lessons.repository.sync import sync
 from bench.harness import Bar, Outcome, Running, World, arguments, machine, number, table, world
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def work(root: Path, mine: int, rounds: int, go: Path) -> None:
     (go.parent / f"ready{mine}").touch()
     while not go.exists():
         time.sleep(0.01)
-    told = {"pushes": 0, "merged": 0, "torn": 0}
+    told = {"merged": 0, "torn": 0}
     seconds = []
     with Store.open(root, committing=Committer) as store:
         for n in range(1, rounds + 1):
@@ -57,9 +57,8 @@ def work(root: Path, mine: int, rounds: int, go: Path) -> None:
             start = time.perf_counter()
             done = sync(store)
             seconds.append(time.perf_counter() - start)
-            told["pushes"] += done.tries
             told["merged"] += len(done.merged)
-            told["torn"] += len(done.torn)
+            told["torn"] += len(done.conflicts)
     print(json.dumps(told | {"seconds": seconds}))
 
 
@@ -138,7 +137,6 @@ def play(home: World, clones: int, rounds: int) -> dict[str, Any]:
     return {
         "lost": [what for root in made for what in lost(root, clones, rounds)],
         "torn": sum(one["torn"] for one in told),
-        "pushes": sum(one["pushes"] for one in told),
         "merged": sum(one["merged"] for one in told),
         "seconds": sorted(second for one in told for second in one["seconds"]),
         "spent": spent,
@@ -160,16 +158,14 @@ def main() -> None:
     print(machine())
     with world(asked.work) as home:
         done = play(home, asked.clones, asked.rounds)
-    syncs = asked.clones * asked.rounds
     seconds = done["seconds"]
     row = [
-        str(asked.clones), str(asked.rounds), str(done["pushes"] - syncs), str(done["merged"]), str(len(done["lost"])),
+        str(asked.clones), str(asked.rounds), str(done["merged"]), str(len(done["lost"])),
         number(seconds[len(seconds) // 2]), number(seconds[-1]), number(done["spent"]),
     ]  # fmt: skip
     head = [
         "clones",
         "rounds",
-        "pushes that came late",
         "files merged",
         "edits lost",
         "sync p50 s",

@@ -17,21 +17,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ai_lessons.errors import UnsupportedRepository
+from ai_lessons.repository.approval import approval_memory, rule_history
 from ai_lessons.repository.approval import approval_memory as memory
-from ai_lessons.repository.approval import approved, rule_history
-from ai_lessons.repository.approval.derivation import derive
-from ai_lessons.repository.approval.verdicts import ApprovalPolicy
-from ai_lessons.repository.signature.records import NAMESPACE, Record, text_digest
-from ai_lessons.repository.signature.signed import record_paths, with_signatures
-from ai_lessons.repository.signature.signers import Signer, parse_signers
-from ai_lessons.repository.signature.signing import sign
+from ai_lessons.repository.approval.approval_history import derive
+from ai_lessons.repository.approval.approval_types import ApprovalPolicy
+from ai_lessons.repository.approval.record_chain import NAMESPACE, Record, text_digest
+from ai_lessons.repository.approval.signed import record_paths, with_signatures
+from ai_lessons.repository.approval.signers import Signer, parse_signers
+from ai_lessons.repository.approval.ssh_signatures import sign
 from ai_lessons.repository.worktree import locate
 from repository.approval_world import BRANCH, HUMAN, OTHER, OTHER_BRANCH, OTHER_PATH, PATH, RULE, Clone, text, world
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ai_lessons.repository.approval.verdicts import BranchView
+    from ai_lessons.repository.approval.approval_types import BranchView
 
 PAGE = Path(__file__).parents[1] / "docs" / "threat-model.md"
 HEADING = "## Attacks that the tests make"
@@ -83,7 +83,7 @@ class Victim:
         worktree = locate(self.clone.root)
         ref = REMOTE if policy.require == "forge" else self.ref
         memory.save(worktree.state_dir, replace(memory.load(worktree.state_dir), policies={ref: policy}))
-        approved.note_file(worktree, ref).unlink(missing_ok=True)
+        approval_memory.note_file(worktree, ref).unlink(missing_ok=True)
         view = derive(worktree, ref)
         return with_signatures(worktree, view, self.signers, repository="here") if policy.require == "signed" else view
 

@@ -1,7 +1,7 @@
 """The documentation is true: examples run and print what is shown, links lead somewhere, the reference is current.
 
 After a change of output, `REWRITE_DOCS=1 make tests ARGS=tests/test_docs.py` puts the new output into the pages (look
-it over!), and `python -m bench.reference` makes the generated reference anew.
+it over!), and `make reference` makes the generated reference anew.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ import pytest
 
 from ai_lessons import errors
 from ai_lessons.doors.cli import root
+from ai_lessons.doors.cli.commands import walk
 from ai_lessons.doors.lesson_cli import lesson
 from ai_lessons.knowledge.checks import check_entry
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.layout import lesson_path, place
 from ai_lessons.library import answers, reports
+from ai_lessons.library import syncing as sharing
 from ai_lessons.library.governance import enforced
 from ai_lessons.library.rules import rule_answers
-from ai_lessons.library.sharing import syncing as sharing
 from docs_world import Session, align, rewritten, shape, steps
 from test_architecture import MAY_IMPORT
 
@@ -50,8 +51,11 @@ RUN = [
     )
     if steps(page.read_text(encoding="utf-8"))
 ]
-COMMANDS = dict(reference.walk(root))
-DOCUMENTED = COMMANDS | {("lesson", *path): command for path, command in reference.walk(lesson)}
+COMMANDS = dict(walk(root))
+DOCUMENTED = COMMANDS | {("lesson", *path): command for path, command in walk(lesson)}
+EXAMPLE = "recall random"
+"""The command that CONTRIBUTING adds to show how; `test_contributing.py` does it."""
+
 NOT_OURS = {
     "machine paths": re.compile(r"/(?:root|work|tmp|Users)/|/home/(?!you\b)"),
     "hosts": re.compile(r"\b(?:localhost|127\.0\.0\.1|pypi|registry|mirror|proxy)\b", re.IGNORECASE),
@@ -117,7 +121,7 @@ def test_a_page_names_only_commands_that_exist(page: Path) -> None:
     # what a worked example adds is tested where the example is carried out
     text = re.sub(r"^   ```python$.*?^   ```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     groups = {path[0] for path in COMMANDS}
-    known = {" ".join(path[:n]) for path in COMMANDS for n in (1, 2, 3)} | {"contribute add"}
+    known = {" ".join(path[:n]) for path in COMMANDS for n in (1, 2, 3)} | {"contribute add", EXAMPLE}
     called = re.findall(rf"\b({'|'.join(groups)}) ((?:hooks|config|model) [a-z]+|[a-z]+(?:-[a-z]+)*)", text)
     code = {f"{group} {name}" for group, name in called if f"ai-lessons {group} {name}" in text}
     assert code - known == set()
@@ -125,6 +129,10 @@ def test_a_page_names_only_commands_that_exist(page: Path) -> None:
 
 def test_the_reference_of_commands_is_current() -> None:
     assert (DOCS / "reference/commands.md").read_text(encoding="utf-8") == reference.commands()
+
+
+def test_the_reference_of_tools_is_current() -> None:
+    assert (DOCS / "reference/mcp.md").read_text(encoding="utf-8") == reference.tools_page()
 
 
 def test_the_table_of_settings_is_current() -> None:
@@ -153,7 +161,6 @@ def test_every_error_is_in_the_table_with_its_exit_code() -> None:
 
 ANSWERS = (
     reports.Check,
-    reports.Indexed,
     reports.Initialised,
     reports.PassagePreview,
     reports.Refreshed,

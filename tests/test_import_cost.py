@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 NEVER_FOR_READING = ("shutil", "bz2", "lzma", "zlib", "subprocess", "difflib", "cryptography")
 JUDGING = (
-    "ai_lessons.repository.approval.approved",
-    "ai_lessons.repository.approval.derivation",
     "ai_lessons.repository.approval.approval_memory",
-    "ai_lessons.repository.approval.verdicts",
-    "ai_lessons.repository.approval.merges",
+    "ai_lessons.repository.approval.approval_history",
+    "ai_lessons.repository.approval.approval_memory",
+    "ai_lessons.repository.approval.approval_types",
+    "ai_lessons.repository.approval.rule_files",
     "ai_lessons.repository.commit",
     "ai_lessons.knowledge.markdown",
     "ai_lessons.knowledge.passages",

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.library import browsing, editing, searching
+from ai_lessons.library import browsing, editing, searching, syncing
 from ai_lessons.library.answers import Query
 from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options
 from ai_lessons.library.reports import LessonDraft
 from ai_lessons.library.rules import rule_audit, rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
-from ai_lessons.library.sharing import syncing
 
 if TYPE_CHECKING:
     from collections.abc import Callable

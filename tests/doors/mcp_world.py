@@ -13,8 +13,8 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from ai_lessons import settings
-from ai_lessons.doors.mcp.desk import SessionPool
-from ai_lessons.doors.mcp.serving import build
+from ai_lessons.doors.mcp.server import build
+from ai_lessons.doors.mcp.session_pool import SessionPool
 from doors.world import environment
 
 if TYPE_CHECKING:

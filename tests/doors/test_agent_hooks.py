@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ai_lessons.doors import agent_hook, agent_host
+from ai_lessons.doors import agent_hook
 from ai_lessons.errors import UsageError
-from ai_lessons.library.agents.agent_events import Moment
+from ai_lessons.library.agent_hooks import Moment
 from doors.world import PROGRAM, Run, environment
 from test_import_cost import SLOW, WRITING
 
@@ -342,7 +342,7 @@ def test_garbage_through_a_pipe_is_silence(host: Host) -> None:
 def test_fields_of_another_type_are_taken_as_absent(name: str, wrong: object, tmp_path: Path) -> None:
     event = json.loads((EVENTS / f"{name}.json").read_text())
     for key in set(event) - {"hook_event_name"}:
-        assert agent_host.parse(json.dumps(event | {key: wrong}).encode(), tmp_path) is not None
+        assert agent_hook.parse(json.dumps(event | {key: wrong}).encode(), tmp_path) is not None
 
 
 def test_events_of_no_interest_are_passed_over(host: Host, hermetic: Path) -> None:
@@ -486,14 +486,14 @@ def test_a_person_who_calls_it_is_told_what_it_is(spawn: Any) -> None:
 
 def test_no_event_is_an_error_of_usage(tmp_path: Path) -> None:
     with pytest.raises(UsageError):
-        agent_host.parse(b"[]", tmp_path)
+        agent_hook.parse(b"[]", tmp_path)
 
 
 class TestThePlugin:
     def test_its_hooks_are_the_events_that_we_answer(self) -> None:
         hooks = json.loads((PLUGIN / "hooks/hooks.json").read_text())["hooks"]
-        assert set(hooks) == set(agent_host.MOMENTS)
-        assert {moment.value for moment in agent_host.MOMENTS.values()} == {moment.value for moment in Moment}
+        assert set(hooks) == set(agent_hook.MOMENTS)
+        assert {moment.value for moment in agent_hook.MOMENTS.values()} == {moment.value for moment in Moment}
         calls = [call for groups in hooks.values() for group in groups for call in group["hooks"]]
         assert {call["command"] for call in calls} == {COMMAND}
 

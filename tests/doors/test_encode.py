@@ -15,16 +15,16 @@ from ai_lessons.errors import InvalidEntry, NotFound, Problem
 from ai_lessons.knowledge.entries import Kind, Light, Pattern
 from ai_lessons.knowledge.evaluation import EvaluationCheck, EvaluationFinding, EvaluationReport, Severity
 from ai_lessons.library.answers import Answer, Hit, Left, Listing, Related, Section, Shown
+from ai_lessons.library.exporting import Exported
 from ai_lessons.library.governance.enforced import Enforcement
+from ai_lessons.library.import_bundle import Ported
 from ai_lessons.library.lessons import LessonChange, LessonShown, Loaded
 from ai_lessons.library.opened import TierState
-from ai_lessons.library.porting.import_bundle import Ported
-from ai_lessons.library.porting.porting_export import Exported
 from ai_lessons.library.promotion.promotions import Promoted
-from ai_lessons.library.reports import Imported, ModelState, Outdated, Written
+from ai_lessons.library.reports import Imported, Outdated, Written
 from ai_lessons.library.rules.rule_answers import Suggested
 from ai_lessons.library.running import Ran
-from ai_lessons.library.sharing.syncing import Conflicts, Resolved, TornEntry
+from ai_lessons.library.syncing import Conflicts, Resolved, TornEntry
 
 LESSON = Light(
     "01J",
@@ -104,12 +104,6 @@ def test_what_a_terminal_would_obey_is_escaped_by_json() -> None:
     assert json.loads(text) == {"a": "\x1b[2J\u202e\x9b\udcff日"}
 
 
-def test_the_model_says_of_every_source_how_it_ended() -> None:
-    assert encode.encode(ModelState("m", present=False, path=None, source=None, tried=(("hub", "gone"),)))["tried"] == [
-        {"source": "hub", "outcome": "gone"}
-    ]
-
-
 MODULES = [one.name for one in pkgutil.walk_packages(ai_lessons.__path__, "ai_lessons.")]
 
 
@@ -183,7 +177,7 @@ SHAPED: list[tuple[Any, Any]] = [
      {"handle": "L-1", "exit_code": 1, "timed_out": False, "stdout": "out", "stderr": "err", "omitted_bytes": 5}),
     (Ported((WRITTEN,), 0, (("p", "r"),), 1, 2, 3, (PROPOSED,), "c"),
      {"written": [WROTE], "unchanged": 0, "skipped": [{"path": "p", "reason": "r"}], "relations": 1, "params": 2,
-      "events": 3, "queued": [SAID], "commit": "c", "dry_run": False, "notes": [], "to_embed": 1}),
+      "events": 3, "queued": [SAID], "commit": "c", "dry_run": False, "notes": []}),
     (Exported("f", (("p", "written"),), skipped=(("q", "r"),)),
      {"form": "f", "files": [{"path": "p", "done": "written"}], "lessons": 0, "rules": 0, "docs": 0, "scripts": 0,
       "events": 0, "skipped": [{"path": "q", "reason": "r"}], "notes": []}),

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from ai_lessons.doors.cli import ending, root
+from ai_lessons.doors.cli import error_handler, root
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, Refused
 from doors.world import PROGRAM, environment
 
@@ -22,7 +22,7 @@ def raising(error: BaseException) -> object:
 
 
 def end(error: BaseException, *args: str) -> int:
-    return ending.run(raising(error), args)  # type: ignore[arg-type]
+    return error_handler.run(raising(error), args)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_every_error_has_its_exit_code(error: BaseException, code: int, capsys: 
 
 @pytest.mark.parametrize(("returned", "code"), [(None, 0), (0, 0), (7, 7)])
 def test_a_command_may_return_its_own_exit_code(returned: int | None, code: int) -> None:
-    assert ending.run(lambda: returned, ()) == code
+    assert error_handler.run(lambda: returned, ()) == code
 
 
 def test_message_and_hint_are_one_line_each_and_harmless(capsys: Captured) -> None:
@@ -93,11 +93,11 @@ def test_verbose_shows_where_an_error_comes_from(capsys: Captured) -> None:
 
 def test_an_interruption_says_what_is_safe(capsys: Captured) -> None:
     end(KeyboardInterrupt())
-    assert capsys.readouterr().err == f"error: {ending.INTERRUPTED}\n"
+    assert capsys.readouterr().err == f"error: {error_handler.INTERRUPTED}\n"
 
 
 def usage(capsys: Captured, *args: str) -> tuple[int, str]:
-    code = ending.run(lambda: root.main(list(args), "ai-lessons", standalone_mode=False), args)
+    code = error_handler.run(lambda: root.main(list(args), "ai-lessons", standalone_mode=False), args)
     return code, capsys.readouterr().err
 
 

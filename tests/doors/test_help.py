@@ -8,27 +8,9 @@ import pytest
 from ai_lessons.doors.cli import commands, root
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from doors.world import Run
 
-LATER = {
-    "merge-tags",
-}  # fmt: skip
-
-
-def walk(group: click.Group, *path: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    ctx = click.Context(group, info_name="ai-lessons")
-    for name in group.list_commands(ctx):
-        command = group.get_command(ctx, name)
-        assert command is not None
-        if isinstance(command, click.Group):
-            yield from walk(command, *path, name)
-        else:
-            yield (*path, name), command
-
-
-COMMANDS = dict(walk(root))
+COMMANDS = dict(commands.walk(root))
 
 
 def help_of(capsys: pytest.CaptureFixture[str], *path: str) -> str:
@@ -63,89 +45,6 @@ def test_help_is_aligned_and_every_option_explained(path: tuple[str, ...], capsy
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
 def test_every_command_takes_json_behind_it(path: tuple[str, ...]) -> None:
     assert any("--json" in param.opts for param in COMMANDS[path].params)
-
-
-def test_commands_of_later_issues_do_not_appear() -> None:
-    assert {path[-1] for path in COMMANDS} & LATER == set()
-
-
-def test_the_commands_are_those_of_this_issue() -> None:
-    assert [" ".join(path) for path in COMMANDS] == [
-        "contribute add-lesson",
-        "contribute update",
-        "contribute edit",
-        "contribute delete",
-        "contribute link",
-        "contribute unlink",
-        "contribute add-resource",
-        "contribute refresh-resource",
-        "contribute update-resource",
-        "contribute delete-resource",
-        "contribute suggest-rule",
-        "contribute propose",
-        "contribute feedback",
-        "contribute promote",
-        "recall search",
-        "recall search-resources",
-        "recall show",
-        "recall show-resource",
-        "recall run-resource",
-        "recall list",
-        "recall context",
-        "recall tags",
-        "recall versions",
-        "recall projects",
-        "recall related",
-        "recall graph",
-        "recall log",
-        "recall diff",
-        "recall why",
-        "admin init",
-        "admin validate",
-        "admin doctor",
-        "admin tiers",
-        "admin stats",
-        "admin save",
-        "admin adopt",
-        "admin trust-script",
-        "admin config get",
-        "admin config set",
-        "admin hooks install",
-        "admin hooks uninstall",
-        "admin hooks status",
-        "admin reindex",
-        "admin reindex-resources",
-        "admin reindex-resource",
-        "admin list-stale",
-        "admin model status",
-        "admin model pull",
-        "admin completion",
-        "admin index status",
-        "admin index push",
-        "admin index pull",
-        "admin check-push",
-        "admin export",
-        "admin import",
-        "admin migrate",
-        "admin snapshot",
-        "admin restore",
-        "admin mcp",
-        "admin hosts",
-        "admin agent-hook",
-        "admin pending-rules",
-        "admin review-rules",
-        "admin approve-rule",
-        "admin reject-rule",
-        "admin revoke-rule",
-        "admin trust-keys",
-        "admin audit",
-        "admin params",
-        "admin review",
-        "admin sync",
-        "admin conflicts",
-        "admin recover",
-        "admin undo",
-    ]
 
 
 def test_the_program_alone_shows_five_everyday_commands_first(run: Run) -> None:

@@ -469,9 +469,9 @@ def test_an_old_log_is_taken_over_from_its_usual_place(shell: Shell, hermetic: P
     entry = {"id": "002", "scope": "tmux", "from": "ai", "status": "active", "created": "2024-02-10"}
     entry |= {"when": "editing tmux.conf", "action": "do", "do": "read first", "because": "avoid wrong assumptions"}
     log.write_text(json.dumps(entry) + "\n{half\n")
-    assert "1 entry added, 0 unchanged, 1 skipped" in shell.ok("lesson import", here=True)
+    assert "1 entry added, 0 here already, 1 skipped" in shell.ok("lesson import", here=True)
     assert shell.rows("lesson list")[1][1:] == ["tmux", "ai", READ_FIRST]
-    assert "0 entries added, 1 unchanged, 1 skipped" in shell.ok(f"lesson import {log}", here=True)
+    assert "0 entries added, 1 here already, 1 skipped" in shell.ok(f"lesson import {log}", here=True)
 
 
 COMMANDS = {name: command for name, command in lesson_cli.lesson.commands.items() if isinstance(command, Command)}

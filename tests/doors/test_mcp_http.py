@@ -7,8 +7,7 @@ import json
 import signal
 import socket
 import subprocess
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
@@ -18,7 +17,6 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
 from ai_lessons.doors.mcp import http as door
-from ai_lessons.doors.mcp import pace
 from ai_lessons.errors import Refused, StorageFailed, UsageError
 from doors.mcp_world import PROGRAM, connected
 from doors.world import environment
@@ -31,18 +29,6 @@ if TYPE_CHECKING:
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
-HELLO: dict[str, Any] = {
-    "jsonrpc": "2.0", "id": 1, "method": "initialize",
-    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}},
-}  # fmt: skip
-STRICT = """
-from ai_lessons.doors.mcp import http, lines, pace
-http.SESSIONS, http.CONNECTIONS, pace.KNOWN = {sessions}, {connections}, pace.Rate({burst}, {steady})
-lines.PATIENCE = {patience}
-from ai_lessons.doors.mcp_server import main
-main()
-"""
-NEVER = 10**6
 ACCEPTED = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 
 
@@ -68,33 +54,10 @@ class Served(NamedTuple):
     def ask(self, **headers: str) -> int:
         return self.post(json.dumps(LIST).encode(), headers)
 
-    def answers(self, method: str, headers: Mapping[str, str], body: bytes = b"") -> http.client.HTTPResponse:
-        """The answer to one request, which was read whole."""
-        line = http.client.HTTPConnection(self.host, self.port, timeout=60)
-        try:
-            line.request(method, "/mcp", body, {**ACCEPTED, **headers})
-            answer = line.getresponse()
-            answer.read()
-            return answer
-        finally:
-            line.close()
-
-    def greet(self, **headers: str) -> http.client.HTTPResponse:
-        """The answer to a client of the older protocol that wants a session."""
-        return self.answers("POST", headers, json.dumps(HELLO).encode())
-
-
-def strict(
-    *, sessions: int = 50, connections: int = 50, burst: int = 1000, steady: float = 100, patience: float = NEVER
-) -> str:
-    """The program with bounds that a test reaches, or never."""
-    return STRICT.format(sessions=sessions, connections=connections, burst=burst, steady=steady, patience=patience)
-
 
 @contextmanager
-def serving(*args: str, code: str = "") -> Iterator[Served]:
-    argv = [PROGRAM[0], "-c", code] if code else PROGRAM
-    process = subprocess.Popen([*argv, *args], stderr=subprocess.PIPE, text=True, env=environment())
+def serving(*args: str) -> Iterator[Served]:
+    process = subprocess.Popen([*PROGRAM, *args], stderr=subprocess.PIPE, text=True, env=environment())
     with process:
         try:
             assert process.stderr
@@ -171,125 +134,6 @@ def test_with_a_token_nobody_else_is_answered(knowledge: Path, token_file: Path)
         url = served.url.replace("0.0.0.0", "127.0.0.1")  # noqa: S104
         with connected(with_header(url, right)) as agent:
             assert agent.call("search", query="workflow")["lessons"]
-
-
-def test_guesses_of_a_token_are_slowed_and_its_holder_is_not(knowledge: Path, token_file: Path) -> None:
-    with serving("--http", "127.0.0.1:0", "--token-file", str(token_file)) as served:
-        came = [served.ask(Authorization="Bearer guess") for _ in range(pace.UNKNOWN.burst)]
-        assert set(came) == {401}
-        while (answer := served.answers("GET", {"X-Forwarded-For": "198.51.100.1"})).status == 401:
-            pass  # a slow machine earns itself another request now and then
-        assert answer.status == 429
-        assert int(answer.headers["Retry-After"]) >= 1
-        with connected(with_header(served.url, f"Bearer {TOKEN}")) as agent:
-            assert agent.call("search", query="workflow")["lessons"]
-
-
-def test_who_asks_too_often_is_told_when_to_come_again(knowledge: Path) -> None:
-    code = strict(burst=6, steady=0.001)
-    with serving("--http", "127.0.0.1:0", code=code) as served:
-        # what a web page elsewhere sends uses up nothing
-        assert [served.ask(Origin="http://evil.example") for _ in range(10)] == [403] * 10
-        assert [served.ask(Host="evil.example") for _ in range(10)] == [421] * 10
-        assert 429 not in [served.ask() for _ in range(6)]
-        answer = served.answers("POST", {}, json.dumps(LIST).encode())
-        assert (answer.status, answer.headers["Retry-After"]) == (429, "1000")
-
-
-def test_no_more_sessions_than_agreed_are_kept(knowledge: Path) -> None:
-    code = strict(sessions=3)
-    with serving("--http", "127.0.0.1:0", code=code) as served:
-        opened = [served.greet() for _ in range(3)]
-        assert [one.status for one in opened] == [200] * 3
-        assert served.greet().status == 503
-        session = {"Mcp-Session-Id": opened[0].headers["Mcp-Session-Id"]}
-        assert served.answers("POST", {"Mcp-Session-Id": "x" * 32}, json.dumps(LIST).encode()).status == 404
-        assert served.answers("DELETE", session).status == 200
-        assert served.answers("POST", session, json.dumps(LIST).encode()).status == 404
-        assert served.greet().status == 200
-        assert served.greet().status == 503
-        # what is refused, or is no greeting, is not kept
-        assert served.ask() == 503
-
-
-def open_line(served: Served, said: bytes = b"") -> socket.socket:
-    line = socket.create_connection((served.host, served.port), timeout=60)
-    line.sendall(said)
-    return line
-
-
-def ended(line: socket.socket) -> bool:
-    """Whether the server closes it, of which it has as long as the line's timeout."""
-    with suppress(ConnectionResetError):
-        while line.recv(65536):
-            pass
-    return True
-
-
-def stream(served: Served) -> socket.socket:
-    """A line on which the server is answering: what it says of itself to one session, which has no end."""
-    session = served.greet().headers["Mcp-Session-Id"]
-    asks = f"GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nMcp-Session-Id: {session}\r\n\r\n"
-    line = open_line(served, asks.encode())
-    assert b" 200 " in line.recv(65536)
-    return line
-
-
-def test_while_every_line_is_busy_a_newcomer_is_asked_to_come_again(knowledge: Path) -> None:
-    with serving("--http", "127.0.0.1:0", code=strict(connections=5)) as served, ExitStack() as held:
-        for _ in range(4):
-            held.enter_context(stream(served))
-        assert served.ask() == 503
-        held.close()
-        while served.ask() == 503:
-            pass  # until the server has seen that they are gone
-        with connected(served.url) as agent:
-            assert agent.call("search", query="workflow")["lessons"]
-
-
-HALF = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n"
-
-
-@pytest.mark.parametrize("said", [b"", b"P", HALF, HALF + b"\r\n{"], ids=["nothing", "a letter", "a head", "a body"])
-def test_lines_without_a_whole_request_keep_nobody_out(knowledge: Path, said: bytes) -> None:
-    lines = door.CONNECTIONS
-    with ExitStack() as held:
-        served = held.enter_context(serving("--http", "127.0.0.1:0", code=strict(connections=lines)))
-        agent = held.enter_context(connected(served.url))
-        silent = [held.enter_context(open_line(served, said)) for _ in range(lines)]
-        assert agent.call("search", query="workflow")["lessons"]
-        assert ended(silent[0])  # whoever waits longest makes room
-
-
-@pytest.mark.parametrize("said", [b"", b"P", HALF, HALF + b"\r\n{"], ids=["nothing", "a letter", "a head", "a body"])
-def test_a_request_has_to_be_there_whole_in_time(knowledge: Path, said: bytes) -> None:
-    with serving("--http", "127.0.0.1:0", code=strict(patience=1.0)) as served, ExitStack() as held:
-        answering = held.enter_context(stream(served))
-        assert ended(held.enter_context(open_line(served, said)))
-        assert ended(held.enter_context(open_line(served, said)))
-        answering.settimeout(0.5)
-        with pytest.raises(TimeoutError):  # an answer may take as long as it likes
-            answering.recv(1)
-
-
-def test_a_line_that_was_answered_has_to_ask_again_in_time(knowledge: Path) -> None:
-    refused = b"POST /mcp HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 1000\r\n\r\n{"
-    with serving("--http", "127.0.0.1:0", code=strict(patience=1.0)) as served, open_line(served, refused) as line:
-        assert b" 421 " in line.recv(65536)
-        line.settimeout(0.2)
-        while not gone(line):
-            pass  # a byte of the body now and then does not make it any younger
-
-
-def gone(line: socket.socket) -> bool:
-    """Whether the server has closed the line, on which one more byte is sent."""
-    try:
-        line.sendall(b" ")
-        return line.recv(65536) == b""
-    except TimeoutError:
-        return False
-    except OSError:
-        return True
 
 
 def test_over_http_no_id_leads_out_of_the_repository(open_: Served, knowledge: Path) -> None:
@@ -371,25 +215,6 @@ def test_a_token_must_be_long_and_the_users_own(token_file: Path, tmp_path: Path
         door.token_of(tmp_path / "none", everywhere)
     with pytest.raises(UsageError, match="can be reached from other machines"):
         door.token_of(None, everywhere)
-
-
-def test_requests_of_one_session_with_one_id_all_get_an_answer(open_: Served) -> None:
-    session = {"Mcp-Session-Id": open_.greet().headers["Mcp-Session-Id"], "MCP-Protocol-Version": "2025-06-18"}
-    begun = json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}).encode()
-    assert open_.answers("POST", session, begun).status == 202
-    ask = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "search", "arguments": {"query": "x"}}}
-
-    def answer(_number: int) -> bytes:
-        line = http.client.HTTPConnection(open_.host, open_.port, timeout=30)
-        try:
-            line.request("POST", "/mcp", json.dumps(ask).encode(), {**ACCEPTED, **session})
-            return line.getresponse().read()
-        finally:
-            line.close()
-
-    with ThreadPoolExecutor(6) as threads:
-        answers = list(threads.map(answer, range(6)))
-    assert [b'"id":7' in one and b'"result"' in one for one in answers] == [True] * 6
 
 
 def test_a_server_that_only_reads_offers_no_tool_that_writes(knowledge: Path) -> None:

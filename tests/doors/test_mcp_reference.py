@@ -1,28 +1,14 @@
-"""The page about MCP is made from the server, and the how-to page names what exists."""
+"""The how-to page about MCP names what exists."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from ai_lessons.doors.cli.mcp import mcp
-
-if TYPE_CHECKING:
-    from bench import mcp_reference
-else:
-    _place = Path(__file__).parents[2] / "bench" / "mcp_reference.py"
-    _spec = importlib.util.spec_from_file_location("bench_mcp_reference", _place)
-    mcp_reference = importlib.util.module_from_spec(_spec)
-    _spec.loader.exec_module(mcp_reference)
+from ai_lessons.doors.mcp_server import mcp
 
 HOW_TO = Path(__file__).parents[2] / "docs/how-to/mcp.md"
-
-
-def test_the_reference_of_tools_is_current() -> None:
-    assert mcp_reference.PAGE.read_text(encoding="utf-8") == mcp_reference.page()
 
 
 def test_the_how_to_page_names_options_that_exist() -> None:

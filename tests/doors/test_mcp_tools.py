@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from ai_lessons.doors.mcp import toolset
-from ai_lessons.doors.mcp.desk import SessionPool
+from ai_lessons.doors.mcp import tools
+from ai_lessons.doors.mcp.session_pool import SessionPool
 from doors.mcp_world import Agent, inside
 from doors.world import DOC, FILES, LESSON, RULE, SCRIPT, Run
 
@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     Git = Callable[..., str]
 
 BUDGET = 8_000
+RANGES = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 DEFAULT = [
     "search", "search_resources", "get_resource", "context", "add_lesson", "add_resource", "run_script",
     "suggest_rule", "link", "record_outcome",
 ]  # fmt: skip
-READING = {
-    "search", "search_resources", "get_resource", "get", "context", "related", "list_pending", "stats", "load_lessons",
+WRITING = {
+    "add_lesson", "add_resource", "run_script", "suggest_rule", "link", "record_outcome", "refresh_resource", "unlink",
+    "promote", "mark_wrong",
 }  # fmt: skip
 
 
@@ -49,14 +51,14 @@ def rule(knowledge: Path, proposal: str, run: Run) -> str:
 
 def test_the_default_tools_fit_into_the_budget(log: Path, knowledge: Path) -> None:
     with inside(log, "default") as agent:
-        tools = agent.tools()
-    assert sorted(tools) == sorted(DEFAULT)
+        offered = agent.tools()
+    assert list(offered) == DEFAULT
     told = [
         (tool.name, tool.description, json.dumps(tool.input_schema), json.dumps(tool.output_schema))
-        for tool in tools.values()
+        for tool in offered.values()
     ]
     assert sum(len(part) for parts in told for part in parts) <= BUDGET
-    assert all(tool.description and tool.output_schema for tool in tools.values())
+    assert all(tool.description and tool.output_schema for tool in offered.values())
 
 
 def test_no_tool_approves_rejects_trusts_or_deletes(agent: Agent) -> None:
@@ -65,7 +67,7 @@ def test_no_tool_approves_rejects_trusts_or_deletes(agent: Agent) -> None:
 
 def test_a_host_is_told_which_tools_only_read(agent: Agent) -> None:
     hints = {name: tool.annotations for name, tool in agent.tools().items()}
-    assert {name for name, hint in hints.items() if hint.read_only_hint} == READING & set(hints)
+    assert {name for name, hint in hints.items() if not hint.read_only_hint} == WRITING
     assert {name for name, hint in hints.items() if hint.destructive_hint} == {"run_script", "unlink"}
 
 
@@ -115,6 +117,12 @@ def test_what_models_write_instead_of_lists_is_understood(agent: Agent) -> None:
     made = agent.call("add_lesson", title="T", content="C", tags="b, a", links="D-4T7QZM")
     shown = agent.call("get", id=made["handle"])
     assert shown["tags"] == ["a", "b"]
+    found = agent.call(
+        "search", query="workflow", context_tags=["jira-api"], versions='["v3"]', limit="2", project=None
+    )
+    assert len(found["docs"]) <= 2
+    one = agent.call("context", paths="src/workflows/{api,app}.py")
+    assert one["lessons"] is not None
     assert shown["related"][0]["target"] == DOC
 
 
@@ -209,6 +217,7 @@ def test_all_problems_of_a_lesson_are_told(agent: Agent) -> None:
     assert "do" in told
     assert "because" in told
     assert "has no title" in agent.fails("add_lesson", title=" ")
+    assert "has no text" in agent.fails("add_lesson", title="Standard input is not an agent's", content="-")
 
 
 def test_a_file_and_a_folder_become_resources(agent: Agent, knowledge: Path, git: Git) -> None:
@@ -316,8 +325,11 @@ def test_arguments_that_are_wrong_are_named_without_decoration(agent: Agent) -> 
         "hint: it takes query, context_tags, type, versions, project, limit"
     )  # fmt: skip
     told = agent.fails("search", query="x", limit=0)
-    assert told == "wrong arguments for search: limit: Input should be greater than or equal to 1"
-    assert "query: Field required" in agent.fails("search")
+    assert told == "wrong arguments for search: limit: 0 is not in the range 1<=x<=1000."
+    assert agent.fails("search") == "wrong arguments for search: query: needed"
+    assert "title: not of the type string" in agent.fails("add_lesson", title=5)
+    assert "tags: not a list of strings" in agent.fails("add_lesson", title="T", tags=[5])
+    assert "the weight of 'a' must be a number" in agent.fails("search", query="x", context_tags={"a": "b"})
 
 
 def test_a_bug_is_told_without_its_words_and_the_log_is_named(
@@ -395,10 +407,9 @@ def test_what_editor_and_command_line_write_is_seen_at_once(agent: Agent, knowle
 
 
 def test_the_schema_of_every_tool_is_short_and_whole(log: Path) -> None:
-    for tool in toolset.tools(SessionPool(lambda: pytest.fail("opened")), log, "all"):
-        told = json.dumps([tool.parameters, tool.output_schema])
-        assert '"title": "' not in told.replace('"title": {"type"', "")
-        assert "#/$defs/entry" not in told or tool.name == "search"
+    for tool in tools.tools(SessionPool(lambda: pytest.fail("opened")), log, "all"):
+        for one in tool.parameters["properties"].values():
+            assert set(one) <= {"type", "items", "enum", "description", "default", "additionalProperties", *RANGES}
 
 
 @pytest.fixture

@@ -7,12 +7,13 @@ from typing import Any
 from ai_lessons.doors import render, render_jobs
 from ai_lessons.doors.terminal import View
 from ai_lessons.errors import Problem
+from ai_lessons.index.catalog_reading import Tally
+from ai_lessons.index.rows import IndexRefresh
 from ai_lessons.knowledge.entries import Kind, Light
-from ai_lessons.library.answers import Answer, Count, Hit, Listing, Related, Revision, Section, Shown
+from ai_lessons.library.answers import Answer, Hit, Listing, Related, Revision, Section, Shown
 from ai_lessons.library.reports import (
     Check,
     Imported,
-    Indexed,
     Initialised,
     ModelState,
     PassagePreview,
@@ -223,7 +224,7 @@ def test_no_text_of_a_file_reaches_the_terminal_as_it_is() -> None:
         render.answer(Answer(evil, (Hit(entry, evil, {evil: 1.0}),), prompt=evil), VIEW),
         render.resources(Answer(evil, (Hit(entry),)), VIEW),
         render.listing(Listing((entry,), 1), VIEW),
-        render.counts((Count(evil, 1, {}),), VIEW, what="tag"),
+        render.counts((Tally(evil, 1, {}),), VIEW, what="tag"),
         render.related((Related(entry, evil, evil, outgoing=True),), VIEW),
         render.log((Revision(evil, evil, evil, evil, evil, {evil: evil}),), VIEW),
         render.diff(f"+{evil}", VIEW),
@@ -238,7 +239,7 @@ def test_no_text_of_a_file_reaches_the_terminal_as_it_is() -> None:
         render_jobs.stale((Stale(evil, evil, evil, evil),), VIEW),
         render_jobs.config({evil: evil, "b": [evil]}, VIEW),
         render_jobs.lines((evil,), VIEW),
-        render_jobs.model(ModelState(evil, present=True, path=evil, source=evil, tried=((evil, evil),)), VIEW),
+        render_jobs.model(ModelState(evil, present=True, path=evil, source=evil), VIEW),
     ]
     assert [text for text in texts if "\x1b" in text or "\x07" in text] == []
 
@@ -257,7 +258,7 @@ S-S00001  script  jira-api  v2, v3    update-workflow.sh                       -
 
 def test_counts_are_split_by_kind() -> None:
     assert (
-        render.counts((Count("git", 12, {"lesson": 10, "doc": 2}),), VIEW, what="tag")
+        render.counts((Tally("git", 12, {"lesson": 10, "doc": 2}),), VIEW, what="tag")
         == "TAG  ENTRIES  LESSONS  RULES  DOCS  SCRIPTS\ngit  12       10       0      2     0"
     )
     assert render.counts((), VIEW, what="version") == "No versions."
@@ -385,7 +386,7 @@ def test_numbers_of_the_repository_line_up() -> None:
 
 
 def test_an_index_without_all_vectors_says_what_that_means() -> None:
-    text = render_jobs.indexed(Indexed(2, 5, 3, 2, "another model"), VIEW)
+    text = render_jobs.indexed(IndexRefresh(2, 0, 5, 3, 2, "another model"), VIEW)
     assert text.splitlines() == [
         "2 entries, 5 passages, 3 embedded",
         "rebuilt: another model",
@@ -398,15 +399,13 @@ def test_one_configuration_value_stands_alone() -> None:
     assert render_jobs.config({"a": None, "longer": ["x", "y"]}, VIEW) == "a\nlonger  x, y"
 
 
-def test_the_model_says_where_it_is_or_what_was_tried() -> None:
+def test_the_model_says_where_it_is() -> None:
     assert (
         render_jobs.model(ModelState("bge", present=True, path="/c/m", source="cache"), VIEW)
         == "bge: present, /c/m (from cache)"
     )
-    missing = render_jobs.model(
-        ModelState("bge", present=False, path=None, source=None, tried=(("hub", "no answer"),)), VIEW
-    )
-    assert missing == "bge: not here: searches use full text alone\n  tried hub: no answer"
+    missing = render_jobs.model(ModelState("bge", present=False, path=None, source=None), VIEW)
+    assert missing == "bge: not here: searches use full text alone"
 
 
 def test_empty_answers_are_sentences() -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.index.catalog import Refreshed
-    from ai_lessons.index.plan import Row
+    from ai_lessons.index.catalog_survey import Row
     from ai_lessons.knowledge.entries import Entry
 
 A = "01JD3Z8QK5W7M2X9V4T68F3K2A"

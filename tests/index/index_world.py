@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 from ai_lessons.index.passage_index import Index
 from ai_lessons.index.rows import EntryRows, IndexRefresh, PassageFilter
 from ai_lessons.index.vectors import VectorCache
+from ai_lessons.knowledge.passages import Passage
 from hash_embedder import DIMENSIONS, HashEmbedder
 
 if TYPE_CHECKING:
@@ -19,15 +20,8 @@ if TYPE_CHECKING:
     from ai_lessons.index.pinned import Embedder
 
 
-@dataclass(frozen=True)
-class Text:
-    ordinal: int
-    heading: str
-    text: str
-
-
 def entry(name: str, *texts: str, mark: str = "1", **metadata: object) -> EntryRows:
-    passages = tuple(Text(n, f"Part {n}" if n else "", text) for n, text in enumerate(texts))
+    passages = tuple(Passage(n, f"Part {n}" if n else "", text, 0, 0) for n, text in enumerate(texts))
     stated = {"kind": "doc", "project": "global", "title": f"Title of {name}", **metadata}
     return EntryRows(name, f"{mark}|{stated}|{texts}", passages=passages, **stated)  # type: ignore[arg-type]
 

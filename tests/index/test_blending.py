@@ -3,12 +3,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.index.blending import Found, blend, nearest
-from ai_lessons.index.ranking import RawHit
+from ai_lessons.index.ranking import Found, Match, blend, nearest
 
 
-def hit(entry_id: str, score: float) -> RawHit:
-    return RawHit(entry_id, 0, score)
+def hit(entry_id: str, score: float) -> Match:
+    return Match(entry_id, 0, score)
 
 
 def test_one_list_stays_as_it_is() -> None:

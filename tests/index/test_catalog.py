@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
     from pathlib import Path
 
-    from ai_lessons.index.plan import Row
+    from ai_lessons.index.catalog_survey import Row
     from ai_lessons.knowledge.entries import Entry
 
 

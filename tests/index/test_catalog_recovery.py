@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ai_lessons.errors import StorageFailed
-from ai_lessons.index import catalog_schema
+from ai_lessons.index import database
 from ai_lessons.index.catalog import Catalog
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.frontmatter import read_entry
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
     from pathlib import Path
 
-    from ai_lessons.index.plan import Row
+    from ai_lessons.index.catalog_survey import Row
 
 SPAWN = multiprocessing.get_context("spawn")
 
@@ -89,6 +89,14 @@ def test_damage_found_in_the_middle_of_an_answer_is_mended_there(world: World) -
     assert "damaged" in world.refresh().rebuilt
 
 
+def test_damage_found_while_writing_is_mended_there(world: World) -> None:
+    world.reopen()
+    world.write("p/docs/b.md", "# B again\n")
+    scribble(world.path)
+    world.refresh()
+    assert "B again" in world.titles()
+
+
 def test_rows_that_break_a_constraint_are_damage_too(world: World) -> None:
     world.catalog.close()
     rewritten(lambda db: db.execute("DELETE FROM files"))(world.path)
@@ -137,7 +145,7 @@ def test_a_read_only_state_folder_means_a_catalog_in_memory(world: World) -> Non
 
 def test_a_lock_that_is_never_released_does_not_stop_an_answer(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.catalog.close()
-    monkeypatch.setattr(catalog_schema, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(database, "WAIT_SECONDS", 0.05)
     world.catalog = world.open()
     holder = sqlite3.connect(world.path, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")

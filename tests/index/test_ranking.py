@@ -13,7 +13,6 @@ from ai_lessons.index.ranking import (
     SHORT_WORD,
     Match,
     RankingFacts,
-    RawHit,
     alike,
     context_boost,
     context_weights,
@@ -25,8 +24,8 @@ from ai_lessons.index.ranking import (
 )
 
 
-def hits(*scores: tuple[str, float], ordinal: int = 0) -> tuple[RawHit, ...]:
-    return tuple(RawHit(entry, ordinal, score, text=f"{entry}#{ordinal}") for entry, score in scores)
+def hits(*scores: tuple[str, float], ordinal: int = 0) -> tuple[Match, ...]:
+    return tuple(Match(entry, ordinal, score, text=f"{entry}#{ordinal}") for entry, score in scores)
 
 
 def scores(matches: tuple[Match, ...]) -> dict[str, float]:
@@ -53,7 +52,7 @@ def test_one_list_alone_decides_alone() -> None:
 
 
 def test_an_entry_shows_its_best_passage_and_counts_once() -> None:
-    text = (RawHit("a", 0, 2.0, "Intro", "first"), RawHit("a", 3, 8.0, "Setup", "second"), RawHit("b", 0, 5.0))
+    text = (Match("a", 0, 2.0, "Intro", "first"), Match("a", 3, 8.0, "Setup", "second"), Match("b", 0, 5.0))
     best = fuse(text, ())[0]
     assert best == Match("a", 3, 1.0, "Setup", "second")
     assert len(fuse(text, ())) == 2
@@ -64,14 +63,14 @@ def test_equal_scores_stand_by_id() -> None:
 
 
 raw_hits = st.lists(
-    st.builds(RawHit, st.sampled_from("abcdef"), st.integers(0, 3), st.floats(-1, 50, allow_nan=False)),
+    st.builds(Match, st.sampled_from("abcdef"), st.integers(0, 3), st.floats(-1, 50, allow_nan=False)),
     max_size=20,
     unique_by=lambda hit: (hit.entry_id, hit.ordinal),
 )
 
 
 @given(raw_hits, raw_hits)
-def test_scores_lie_between_nothing_and_one_and_fall(text: list[RawHit], vectors: list[RawHit]) -> None:
+def test_scores_lie_between_nothing_and_one_and_fall(text: list[Match], vectors: list[Match]) -> None:
     found = fuse(text, vectors)
     assert {match.entry_id for match in found} == {hit.entry_id for hit in (*text, *vectors)}
     assert all(-1e-9 <= match.score <= 1 + 1e-9 for match in found)

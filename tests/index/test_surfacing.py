@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.index.ranking import RawHit
-from ai_lessons.index.surfacing import MOST, SIMILARITY, Rule, Work, belongs, near, surfaced
+from ai_lessons.index.ranking import Match
+from ai_lessons.library.surfacing import MOST, SIMILARITY, Rule, Work, belongs, near, surfaced
 
 NO_WORK = Work({})
 
 
-def hit(rule: str, score: float, text: str = "") -> RawHit:
-    return RawHit(rule, 0, score, text=text)
+def hit(rule: str, score: float, text: str = "") -> Match:
+    return Match(rule, 0, score, text=text)
 
 
 def ids(
@@ -101,7 +101,7 @@ def test_a_rule_that_has_every_word_is_near_whatever_its_vector_says() -> None:
 
 
 def test_the_best_passage_stands_for_the_rule() -> None:
-    hits = [RawHit("r", 0, 0.5, "One", "first"), RawHit("r", 1, 0.9, "Two", "second")]
+    hits = [Match("r", 0, 0.5, "One", "first"), Match("r", 1, 0.9, "Two", "second")]
     assert near("q", (), hits, {}, complete=True)["r"].match.heading == "Two"
 
 

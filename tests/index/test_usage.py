@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ai_lessons.index.usage import VERSION, UsageCache
+from ai_lessons.index.usage_cache import VERSION, UsageCache
 from ai_lessons.learning.events import USES, Event, Read, line_of, read_lines
 from ai_lessons.learning.fold import Tallies
 from learning.events_world import ENTRIES, IDS, TIMES, fold_uses, turns, uses

@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from ai_lessons.errors import StorageFailed
 from ai_lessons.index.vectors import VectorCache, pack, vector_key
 
 if TYPE_CHECKING:
@@ -60,10 +61,21 @@ def test_a_damaged_file_is_replaced_and_it_is_said(tmp_path: Path, damage: bytes
         assert "damaged" in cache.rebuilt
 
 
-def test_a_place_that_cannot_be_written_is_an_error_of_ours(tmp_path: Path) -> None:
+def test_where_nothing_can_be_written_vectors_are_kept_in_memory(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(StorageFailed, match="embedding cache"):
-        VectorCache(tmp_path / "file" / "v.sqlite").get(KEYS[:1])
+    with VectorCache(tmp_path / "file" / "v.sqlite") as cache:
+        cache.put([(KEYS[0], b"new")])
+        assert cache.get(KEYS[:2]) == {KEYS[0]: b"new"}
+        assert "in memory" in cache.rebuilt
+
+
+def test_a_file_of_an_older_program_keeps_its_vectors(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "v.sqlite")) as db:
+        db.execute("CREATE TABLE vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID")
+        db.execute("INSERT INTO vectors VALUES (?, ?)", (bytes.fromhex(KEYS[0]), b"old"))
+        db.commit()
+    with VectorCache(tmp_path / "v.sqlite") as cache:
+        assert cache.get(KEYS[:1]) == {KEYS[0]: b"old"}
 
 
 def test_two_processes_write_at_once(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from ai_lessons.doors import encode, render, render_graph
 from ai_lessons.doors.terminal import View
-from ai_lessons.index import catalog_records
+from ai_lessons.index import catalog_writing
 from ai_lessons.knowledge import checks, frontmatter, layout, markdown, passages, queries, relations
 from ai_lessons.knowledge.config import Chunking
 from ai_lessons.knowledge.entries import KINDS, Entry, Kind, Light, Relation, Status, handle, id_end
@@ -28,7 +28,7 @@ def written(kind: Kind) -> Entry:
 
 def light_of(kind: Kind) -> Light:
     entry = written(kind)
-    details = catalog_records.details_of(entry)
+    details = catalog_writing.details_of(entry)
     return Light(ID, handle(kind, ID), kind, entry.title, "p", (), (), entry.path, "Words.", details=details)
 
 

@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.knowledge import markdown, origins
+from ai_lessons.knowledge.bundle import Item, learning, read
 from ai_lessons.knowledge.checks import check_entry, check_together
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.frontmatter import read_entry
-from ai_lessons.knowledge.portable.portable_groove import ExportedFile, learning, read
+from ai_lessons.library.answers import Usage
 
 LESSON = "01JD3Z8QK5W7M2X9V4T68F3K2A"
 ORIGINAL = "01JD3Z8QK5W7M2X9V4T6QQQ111"
@@ -102,17 +103,14 @@ def test_saying_how_it_is_known_keeps_where_it_comes_from() -> None:
     assert origins.with_word("observed", "tested") == "tested"
 
 
-USAGE = {
-    **{f"times_{word}": 0 for word in ("injected", "helpful", "ignored", "contradicted")},
-    "confidence": 0.5, "last_used": None, "alpha": 1, "beta": 1,
-}  # fmt: skip
+USAGE = Usage(0, 0, 0, 0, None, 1, 1, 0.5)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in BLOCKS if kind != "user_created"])
 def test_a_block_and_a_scope_survive_the_way_through_an_export(kind: str) -> None:
     block = {key: value for key, value in BLOCKS[kind].items() if key != "how"}
     entry, text = entry_with(block, scope="project:/home/alex/web")
-    said = learning(entry, ExportedFile("a.md", text.encode()), USAGE)
+    said = learning(entry, Item("", "a.md", text.encode()), USAGE)
     assert said["scope"] == {"Project": "/home/alex/web"}
     assert list(said["source"]) == [origins.TYPES[kind].name]
     del said["file"]
@@ -138,7 +136,7 @@ def test_whatever_a_block_holds_it_is_told_and_only_valid_ones_are_exported(bloc
     valid = not list(origins.faults(block))
     if valid:
         entry, _ = entry_with(block)
-        exported = learning(entry, ExportedFile("a.md", b""), USAGE)["source"]
+        exported = learning(entry, Item("", "a.md", b""), USAGE)["source"]
         assert (exported if isinstance(exported, str) else next(iter(exported))) == origins.TYPES[block["type"]].name
 
 

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.errors import InvalidEntry
+from ai_lessons.knowledge.agent_rules import instructions, note, sections
 from ai_lessons.knowledge.checks import check_entry
 from ai_lessons.knowledge.entries import Entry, Kind
 from ai_lessons.knowledge.frontmatter import read_entry
-from ai_lessons.knowledge.portable.portable_markdown import instructions, note, sections
 
 NOW = datetime(2026, 11, 21, 20, 14, tzinfo=UTC)
 AGENTS = """# My project

@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ai_lessons.knowledge.agent_rules import agents_md, claude_rule, is_ours
 from ai_lessons.knowledge.entries import Entry, Kind
-from ai_lessons.knowledge.portable.portable_rules import agents_md, claude_rule, is_ours, refreshed
 
 
 def rule(body: str = "Send all back.\n", **fields: object) -> Entry:
@@ -50,16 +50,7 @@ def test_a_file_of_claude_is_loaded_for_the_globs_of_its_rule() -> None:
     )
 
 
-@given(st.binary(max_size=60), st.sampled_from(["x", "<!-- <<< ai-lessons rules <<< -->\n", "```\n---\n"]))
-def test_what_people_add_below_our_part_stays_byte_for_byte(added: bytes, body: str) -> None:
-    first = refreshed(None, claude_rule("R-1", rule(body)))
-    assert first is not None
-    newer = claude_rule("R-1", rule("another", applies_to=["a/*"]))
-    assert refreshed(first + added, newer) == newer.encode() + added
-    assert refreshed(first + added, None) == (added or None)
-
-
 @given(st.binary(max_size=60))
-def test_a_file_of_somebody_else_is_left_alone(there: bytes) -> None:
-    assert refreshed(there, claude_rule("R-1", rule())) == there
+def test_a_file_of_somebody_else_is_not_taken_for_ours(there: bytes) -> None:
     assert not is_ours(there)
+    assert is_ours(claude_rule("R-1", rule(applies_to=["a/*"])).encode() + there)

@@ -8,11 +8,10 @@ import pytest
 
 from ai_lessons.errors import InvalidEntry, NotFound, Refused, Unreachable, UsageError
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library import browsing, editing, health, indexing, model, setup, validating
+from ai_lessons.library import browsing, editing, health, indexing, model, recovering, setup, validating
 from ai_lessons.library.opened import Library
 from ai_lessons.library.rules import rule_count
 from ai_lessons.library.setup import init_repository
-from ai_lessons.library.sharing import recovering
 from library.world import DOC, LESSON, OTHER, SCRIPT, World, lesson, options, rule
 
 if TYPE_CHECKING:
@@ -320,12 +319,12 @@ def test_a_broken_config_stops_writes_and_says_why(world: World) -> None:
 
 def test_hooks_come_and_go(world: World) -> None:
     library = world.library
-    assert all("installed" in line for line in setup.hooks_install(library))
+    assert all("installed" in line for line in setup.hooks(library, "install"))
     assert (world.root / ".git/hooks/pre-commit").exists()
     assert states(world)["hooks"] == "ok"
-    setup.hooks_uninstall(library)
+    setup.hooks(library, "uninstall")
     assert not (world.root / ".git/hooks/pre-commit").exists()
-    assert any("not installed" in line for line in setup.hooks_status(library))
+    assert any("not installed" in line for line in setup.hooks(library, "status"))
 
 
 def test_adopt_writes_down_what_plain_files_leave_unsaid(world: World) -> None:

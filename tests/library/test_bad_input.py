@@ -21,11 +21,10 @@ from ai_lessons.errors import (
     UnsupportedRepository,
 )
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library import browsing, editing, health, importing, indexing, searching, validating
+from ai_lessons.library import browsing, editing, health, importing, indexing, recovering, searching, validating
 from ai_lessons.library.opened import Library
 from ai_lessons.library.reports import LessonDraft, ResourceDraft
 from ai_lessons.library.setup import init_repository
-from ai_lessons.library.sharing import recovering
 from library.world import LESSON, lesson
 
 if TYPE_CHECKING:

@@ -8,9 +8,18 @@ import pytest
 
 from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.knowledge.entries import Pattern
-from ai_lessons.library import browsing, editing, lesson_writing, lessons, provenance, running, setup
+from ai_lessons.library import (
+    browsing,
+    editing,
+    lesson_writing,
+    lessons,
+    provenance,
+    recovering,
+    running,
+    setup,
+    syncing,
+)
 from ai_lessons.library.opened import Library
-from ai_lessons.library.sharing import recovering, syncing
 from ai_lessons.repository.events import FOLDER
 from library.world import DOC, LESSON, OTHER, SCRIPT, World, lesson
 

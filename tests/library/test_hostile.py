@@ -13,11 +13,10 @@ import pytest
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, StorageFailed, UsageError
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library import browsing, editing, health, lessons, setup, validating
+from ai_lessons.library import browsing, editing, health, lessons, recovering, setup, validating
 from ai_lessons.library.reports import LessonDraft
 from ai_lessons.library.rules import rule_audit, rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
-from ai_lessons.library.sharing import recovering
 from library.world import LESSON, OTHER, lesson
 
 if TYPE_CHECKING:

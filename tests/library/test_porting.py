@@ -15,10 +15,8 @@ from hypothesis import strategies as st
 from ai_lessons.errors import InvalidEntry, NotFound, UnsupportedRepository, UsageError
 from ai_lessons.knowledge import frontmatter, markdown
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library import browsing, editing, validating
-from ai_lessons.library import health as params_jobs
+from ai_lessons.library import browsing, editing, exporting, import_bundle, validating
 from ai_lessons.library.opened import Library
-from ai_lessons.library.porting import import_bundle, porting_export
 from ai_lessons.library.rules import rule_review, suggesting
 from library.world import LESSON, OTHER, RULE, lesson, options, rule
 
@@ -41,7 +39,7 @@ def repository(folder: Path) -> Path:
 
 
 def exported(library: Library) -> dict[str, Any]:
-    document = porting_export.export_file(library, None).document
+    document = exporting.export_file(library, None).document
     assert document is not None
     return document
 
@@ -148,7 +146,7 @@ def test_a_rule_goes_out_as_it_is_in_force_and_comes_in_as_a_proposal(
     rule_id = approved(world)
     path = browsing.show(world.library, rule_id).entry.path
     world.write(path, world.read(path) + "Edited, and approved by nobody.\n")
-    porting_export.export_file(world.library, tmp_path / "k.json")
+    exporting.export_file(world.library, tmp_path / "k.json")
     first = exported(world.library)
     assert [one["kind"] for one in first["files"]] == ["rule"]
     assert "approved by nobody" not in first["files"][0]["text"]
@@ -164,7 +162,7 @@ def test_a_rule_goes_out_as_it_is_in_force_and_comes_in_as_a_proposal(
 
 def test_a_rule_that_was_turned_down_here_is_not_proposed_again(world: World, other: Library, tmp_path: Path) -> None:
     approved(world)
-    porting_export.export_file(world.library, tmp_path / "k.json")
+    exporting.export_file(world.library, tmp_path / "k.json")
     queued = import_bundle.import_file(other, tmp_path / "k.json", "groove").queued
     rule_review.reject_rule(other, queued[0].handle, reason="not here")
     assert import_bundle.import_file(other, tmp_path / "k.json", "groove").queued == ()
@@ -200,7 +198,7 @@ def test_a_dry_run_says_the_same_and_writes_nothing(world: World, other: Library
     world.add("One")
     editing.feedback(world.library, browsing.list_entries(world.library).entries[0].id, "helpful")
     approved(world)
-    porting_export.export_file(world.library, tmp_path / "k.json")
+    exporting.export_file(world.library, tmp_path / "k.json")
     before = git(tmp_path / "other", "for-each-ref")
     dry = import_bundle.import_file(other, tmp_path / "k.json", "groove", dry_run=True)
     assert (len(dry.written), len(dry.queued), dry.events, dry.commit) == (1, 1, 1, None)
@@ -212,41 +210,9 @@ def test_a_dry_run_says_the_same_and_writes_nothing(world: World, other: Library
     assert git(tmp_path / "other", "log", "-1", "--format=%s") == "Add lesson: One"
 
 
-def test_counts_of_another_tool_become_events_once_and_parameters_start_where_they_stood(
-    other: Library, tmp_path: Path
-) -> None:
-    stats = {
-        "times_injected": 5,
-        "times_helpful": 3,
-        "times_ignored": 1,
-        "times_contradicted": 1,
-        "last_used": "2026-10-05T00:00:00Z",
-    }
-    content = {"description": "d", "insight": "An insight"}
-    one = {"id": "018d3f2e-8c00-7000-8000-000000000001", "scope": "Global", "category": "Solution", "content": content,
-           "confidence": 0.5, "created_at": "2026-10-01", "source": "UserCreated", "usage_stats": stats}  # fmt: skip
-    param = {"value": 0.4, "uncertainty": 0.25, "observations": 9, "prior_alpha": 2, "prior_beta": 3}
-    params = [
-        {"name": "confidence_threshold", "param": param, "updated_at": "2026-10-06T00:00:00Z"},
-        {"name": "odd", "param": param},
-        {},
-    ]
-    (tmp_path / "k.json").write_text(json.dumps({"version": 1, "learnings": [one], "params": params, "relations": []}))
-    done = import_bundle.import_file(other, tmp_path / "k.json", "groove")
-    assert (done.events, done.params, len(done.skipped)) == (5 + 3 + 1 + 1 + 10, 1, 1)
-    usage = browsing.show(other, done.written[0].id).usage
-    assert usage is not None
-    assert (usage.times_injected, usage.times_helpful, usage.last_used) == (5, 3, "2026-10-05T00:00:00Z")
-    assert (usage.alpha, round(usage.beta, 6)) == (4.0, 2.6)
-    (moved,) = params_jobs.params(other, "confidence_threshold")
-    assert (moved.observations, moved.uncertainty, round(moved.value, 2)) == (9, 0.25, 0.36)
-    again = import_bundle.import_file(other, tmp_path / "k.json", "groove")
-    assert (again.written, again.events, again.unchanged) == ((), 0, 1)
-
-
 def test_an_entry_whose_place_is_taken_goes_beside_it(world: World, other: Library, tmp_path: Path) -> None:
     world.write("jira/docs/unversioned/api.md", lesson(OTHER, "API").replace("lesson", "doc"))
-    porting_export.export_file(world.library, tmp_path / "k.json")
+    exporting.export_file(world.library, tmp_path / "k.json")
     put(tmp_path / "other", {"jira/docs/unversioned/api.md": b"# Another one\n"})
     done = import_bundle.import_file(other, tmp_path / "k.json", "groove")
     assert [one.path for one in done.written] == ["jira/docs/unversioned/api-qqq111.md"]
@@ -256,7 +222,7 @@ def test_a_script_kept_elsewhere_stays_there(world: World, other: Library, tmp_p
     script = tmp_path / "run.sh"
     script.write_text("#!/bin/sh\n")
     world.bring(script, kind=Kind.SCRIPT, in_place=True)
-    porting_export.export_file(world.library, tmp_path / "k.json")
+    exporting.export_file(world.library, tmp_path / "k.json")
     first = exported(world.library)
     import_bundle.import_file(other, tmp_path / "k.json", "groove")
     assert exported(other)["files"] == first["files"]
@@ -265,7 +231,7 @@ def test_a_script_kept_elsewhere_stays_there(world: World, other: Library, tmp_p
 def test_one_project_alone_can_be_given_away(world: World) -> None:
     world.add("One", project="jira")
     world.add("Two")
-    document = porting_export.export_file(world.library, None, project="jira").document
+    document = exporting.export_file(world.library, None, project="jira").document
     assert document is not None
     assert [one["content"]["insight"] for one in document["learnings"]] == ["One"]
 
@@ -309,21 +275,21 @@ def test_rules_in_force_go_between_markers_and_nothing_else_changes(world: World
     file.write_bytes(b"# Mine\r\n\r\n<!-- >>> ai-lessons >>> -->\r\nprotocol\r\n<!-- <<< ai-lessons <<< -->\r\n")
     mine = file.read_bytes()
     library = world.library
-    assert porting_export.export_file(library, file, "agents-md").files == ((str(file), "not there"),)
+    assert exporting.export_file(library, file, "agents-md").files == ((str(file), "not there"),)
     rule_id = approved(world)
     waiting = suggesting.suggest_rule(world.library, draft(title="Only proposed"))
-    done = porting_export.export_file(library, file, "agents-md")
+    done = exporting.export_file(library, file, "agents-md")
     assert (done.rules, file.read_bytes().startswith(mine)) == (1, True)
     assert b"### Ask before deploying (R-" in file.read_bytes()
     assert b"Only proposed" not in file.read_bytes()
-    assert porting_export.export_file(library, file, "agents-md").files[0][1] == "already there"
+    assert exporting.export_file(library, file, "agents-md").files[0][1] == "already there"
     rule_review.approve_rule(library, waiting.handle)
-    assert porting_export.export_file(library, file, "agents-md").files[0][1] == "brought up to date"
+    assert exporting.export_file(library, file, "agents-md").files[0][1] == "brought up to date"
     back = import_bundle.import_file(world.library, file, "agents-md")
     assert [one.title for one in back.queued] == []
     for one in (rule_id, waiting.id):
         rule_review.approve_rule(library, suggesting.propose_removal(world.library, one).branch)
-    assert porting_export.export_file(library, file, "agents-md").files[0][1] == "taken out"
+    assert exporting.export_file(library, file, "agents-md").files[0][1] == "taken out"
     assert file.read_bytes() == mine
 
 
@@ -331,15 +297,15 @@ def test_a_folder_of_rules_follows_what_is_in_force(world: World, tmp_path: Path
     folder = tmp_path / ".claude/rules"
     rule_id = approved(world)
     library = world.library
-    ((name, said),) = porting_export.export_file(library, folder, "claude-rules").files
+    ((name, said),) = exporting.export_file(library, folder, "claude-rules").files
     assert (said, Path(name).parent) == ("written", folder)
     put(folder, {"mine.md": b"mine\n", "ai-lessons-like.md": b"mine too\n"})
-    assert [said for _, said in porting_export.export_file(library, folder, "claude-rules").files] == [
+    assert [said for _, said in exporting.export_file(library, folder, "claude-rules").files] == [
         "already there",
         "left alone, it is not ours",
     ]
     rule_review.approve_rule(library, suggesting.propose_removal(world.library, rule_id).branch)
-    porting_export.export_file(library, folder, "claude-rules")
+    exporting.export_file(library, folder, "claude-rules")
     assert sorted(one.name for one in folder.iterdir()) == ["ai-lessons-like.md", "mine.md"]
 
 
@@ -363,9 +329,9 @@ def test_what_cannot_be_imported_says_why(world: World, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="says itself"):
         import_bundle.import_file(library, tmp_path / "k.json", "groove", project="x")
     with pytest.raises(UsageError, match="no form"):
-        porting_export.export_file(library, tmp_path / "x", "xml")
+        exporting.export_file(library, tmp_path / "x", "xml")
     with pytest.raises(UsageError, match="written into files"):
-        porting_export.export_file(library, None, "agents-md")
+        exporting.export_file(library, None, "agents-md")
     (tmp_path / "empty").mkdir()
     with pytest.raises(InvalidEntry, match="no Markdown"):
         import_bundle.import_file(library, tmp_path / "empty", "markdown")

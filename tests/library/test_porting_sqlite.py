@@ -9,8 +9,7 @@ import pytest
 
 from ai_lessons.errors import InvalidEntry
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library import browsing
-from ai_lessons.library.porting import import_bundle
+from ai_lessons.library import browsing, import_bundle
 from ai_lessons.library.rules import rule_review
 
 if TYPE_CHECKING:
@@ -141,8 +140,8 @@ def test_views_and_virtual_tables_are_not_asked(world: World, tmp_path: Path) ->
 def test_a_table_that_computes_its_columns_without_end_is_cut_off(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ai_lessons.library.porting.porting_sqlite._PATIENCE", 1)
-    monkeypatch.setattr("ai_lessons.library.porting.porting_sqlite._STEPS", 1000)
+    monkeypatch.setattr("ai_lessons.library.import_sources._PATIENCE", 1)
+    monkeypatch.setattr("ai_lessons.library.import_sources._STEPS", 1000)
     with sqlite3.connect(tmp_path / "slow.db") as db:
         db.execute("CREATE TABLE lessons (id TEXT, title TEXT)")
         db.executemany("INSERT INTO lessons VALUES (?, 'x')", [(str(n),) for n in range(10_000)])

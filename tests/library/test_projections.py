@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import StorageFailed
-from ai_lessons.library import browsing, editing
+from ai_lessons.library import browsing, editing, recovering
 from ai_lessons.library import searching as searching_jobs
 from ai_lessons.library.answers import Query
-from ai_lessons.library.sharing import recovering
 from library.world import DOC, LESSON, lesson
 
 if TYPE_CHECKING:

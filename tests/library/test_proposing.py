@@ -10,10 +10,9 @@ import pytest
 
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.knowledge.frontmatter import read_entry
-from ai_lessons.library import browsing, provenance
+from ai_lessons.library import browsing, provenance, syncing
 from ai_lessons.library.rules import rule_audit, rule_count, rule_review
 from ai_lessons.library.rules.proposing import propose_entry, propose_release
-from ai_lessons.library.sharing import syncing
 from library.world import DOC, LESSON, NOW, OTHER, SCRIPT, World, lesson, options
 
 if TYPE_CHECKING:

@@ -42,7 +42,7 @@ def test_a_reranker_decides_about_the_order_and_its_score_is_the_match(
     stored: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stub = Backwards()
-    monkeypatch.setattr("ai_lessons.index.reranking.load_reranker", lambda *_, **__: stub)
+    monkeypatch.setattr("ai_lessons.index.embedding.load_reranker", lambda *_, **__: stub)
     assert stored.found("bread")[0] == "Bread"
     assert stub.read == []
     answer = stored.search("bread", rerank=True, explain=True)

@@ -410,9 +410,9 @@ def test_the_audit_tells_who_approved_and_what_violates_the_policy(world: World)
 def test_signing_puts_a_record_that_verifies_into_the_merge(
     world: World, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    from ai_lessons.repository.approval.derivation import derive
-    from ai_lessons.repository.signature.signed import with_signatures
-    from ai_lessons.repository.signature.signers import parse_signers
+    from ai_lessons.repository.approval.approval_history import derive
+    from ai_lessons.repository.approval.signed import with_signatures
+    from ai_lessons.repository.approval.signers import parse_signers
     from ai_lessons.repository.worktree import locate
 
     key = tmp_path_factory.mktemp("keys") / "key"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import UsageError
-from ai_lessons.index.model_spec import PINNED
+from ai_lessons.index.model_files import PINNED
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library import browsing, editing, health, searching
 from ai_lessons.library.answers import Query

@@ -11,15 +11,26 @@ import pytest
 
 from ai_lessons.errors import InvalidEntry, Refused, UsageError
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library import browsing, editing, importing, lesson_writing, refreshing, restoring, setup, validating
+from ai_lessons.library import (
+    browsing,
+    editing,
+    exporting,
+    import_bundle,
+    importing,
+    lesson_writing,
+    recovering,
+    refreshing,
+    restoring,
+    secret_scan,
+    setup,
+    syncing,
+    validating,
+)
 from ai_lessons.library.lessons import Targets
-from ai_lessons.library.porting import import_bundle, porting_export
 from ai_lessons.library.reports import LessonDraft, ResourceDraft
 from ai_lessons.library.rules import rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
-from ai_lessons.library.secrets import secret_scan
 from ai_lessons.library.setup import init_repository
-from ai_lessons.library.sharing import recovering, syncing
 from library.secret_world import FAKE, mark_of
 from library.world import LESSON, OTHER, lesson, rule
 
@@ -281,7 +292,7 @@ def test_an_export_that_holds_one_comes_in_only_with_its_reason(world: World, tm
         world.add("A token", SECRET)
     world.add("A token", SECRET, allow_secrets=[(mark_of(told.value), "revoked")])
     file = tmp_path / "all.json"
-    porting_export.export_file(world.library, file)
+    exporting.export_file(world.library, file)
     text = file.read_text()
     shutil.rmtree(world.root / "global")
     world.commit()
@@ -440,4 +451,4 @@ def test_nothing_of_the_library_writes_without_looking() -> None:
             if any(call in text for call in WRITES):
                 writing[f"{file.stem}.{ast.unparse(function).partition('(')[0]}"] = any(look in text for look in LOOKS)
     assert len(writing) >= 5
-    assert [name for name, looks in writing.items() if not looks] == ["parts.def commit_events"]
+    assert [name for name, looks in writing.items() if not looks] == ["session.def commit_events"]

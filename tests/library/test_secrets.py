@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from ai_lessons.errors import InvalidEntry, UsageError
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library import editing, validating
-from ai_lessons.library.secrets.secret_detectors import DETECTORS
-from ai_lessons.library.secrets.secret_scan import may_hold, secrets_in
+from ai_lessons.library.secret_detectors import DETECTORS
+from ai_lessons.library.secret_scan import may_hold, secrets_in
 from library.secret_world import FAKE, mark_of
 from library.world import lesson
 

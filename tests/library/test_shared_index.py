@@ -12,8 +12,7 @@ from moto.server import ThreadedMotoServer
 from ai_lessons.errors import NotFound, Unreachable, UsageError
 from ai_lessons.index.model_files import ModelUnavailable
 from ai_lessons.index.shared import SharedIndex
-from ai_lessons.library import setup
-from ai_lessons.library.sharing import shared_index
+from ai_lessons.library import setup, shared_index
 from hash_embedder import HashEmbedder
 from library.world import World, options
 

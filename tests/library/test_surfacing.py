@@ -699,7 +699,7 @@ def test_with_nothing_new_no_program_is_started_and_history_is_not_read(
     def fail(*_: object, **__: object) -> None:
         raise AssertionError("history was read")
 
-    monkeypatch.setattr("ai_lessons.repository.approval.derivation.derive", fail)
+    monkeypatch.setattr("ai_lessons.repository.approval.approval_history.derive", fail)
     monkeypatch.setattr("ai_lessons.repository.git.run", fail)
     assert browsing.list_entries(approved.fresh(), kinds=[Kind.RULE]).total == 1
     approved.write(PATH, EDITED)

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import Conflict, NotFound, Refused, UnsavedEdits, UsageError
-from ai_lessons.library import editing
+from ai_lessons.library import editing, syncing
 from ai_lessons.library.rules import rule_review, suggesting
 from ai_lessons.library.rules.rule_answers import RuleDraft
-from ai_lessons.library.sharing import syncing
 
 if TYPE_CHECKING:
     from library.world import World

@@ -7,14 +7,14 @@ import subprocess
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ai_lessons.repository.approval.derivation import derive
+from ai_lessons.repository.approval.approval_history import derive
 from ai_lessons.repository.worktree import locate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from ai_lessons.repository.approval.verdicts import BranchView, Verdict
+    from ai_lessons.repository.approval.approval_types import BranchView, Verdict
 
 RULE = "01JD3Z8QK5W7M2X9V4T68F3K2A"
 OTHER = "01JD3Z8QK5W7M2X9V4T6ZZZZZZ"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ai_lessons.repository import branch_update
-from ai_lessons.repository.approval import rule_edits, trunk
+from ai_lessons.repository.approval import approval_history, rule_edits
 from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.objects import opened
 from ai_lessons.repository.proposal import deciding, proposals, proposing
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from ai_lessons.repository.approval.verdicts import Verdict
+    from ai_lessons.repository.approval.approval_types import Verdict
     from ai_lessons.repository.proposal.deciding import Decided
     from ai_lessons.repository.proposal.proposals import Waiting
     from ai_lessons.repository.proposal.proposing import Made
@@ -50,12 +50,12 @@ class Desk:
         store = self.store
         with opened(store.worktree) as repo:
             wish = proposing.Wish(RULE, stem, "Propose rule: Use X", data, [("Rule", RULE)], Actor(agent=agent))
-            return proposing.propose(store, repo, trunk.look(store.worktree, MAIN), wish)
+            return proposing.propose(store, repo, approval_history.look(store.worktree, MAIN), wish)
 
     def waiting(self) -> list[Waiting]:
         store = self.store
         with opened(store.worktree) as repo:
-            seen = trunk.look(store.worktree, MAIN)
+            seen = approval_history.look(store.worktree, MAIN)
             return proposals.waiting(repo, seen, {one.commit for one in deciding.rejected(seen)})
 
     def open(self, branch: str = "") -> Waiting:
@@ -65,7 +65,7 @@ class Desk:
         store = self.store
         proposal = one or self.open(branch)
         with opened(store.worktree) as repo:
-            return deciding.approve(store, repo, trunk.look(store.worktree, MAIN), proposal, "Use X")
+            return deciding.approve(store, repo, approval_history.look(store.worktree, MAIN), proposal, "Use X")
 
     def reject(self, branch: str = "", reason: str = "no") -> Decided:
         store = self.store
@@ -75,7 +75,7 @@ class Desk:
             record = Rejection(
                 one.entry, "Use X", reason, one.name, one.commit, one.piece.path, "A", "2026-11-21T20:14:00Z", words
             )
-            return deciding.reject(store, repo, trunk.look(store.worktree, MAIN), one, record, RECORD)
+            return deciding.reject(store, repo, approval_history.look(store.worktree, MAIN), one, record, RECORD)
 
     def edits(self, *paths: str) -> list[rule_edits.Edited]:
         store = self.store
@@ -91,7 +91,7 @@ class Desk:
             )
 
     def verdict(self, rule: str = RULE) -> Verdict | None:
-        return trunk.look(self.store.worktree, MAIN).view.verdicts.get(rule)
+        return approval_history.look(self.store.worktree, MAIN).view.verdicts.get(rule)
 
     def served(self, rule: str = RULE) -> str | None:
         verdict = self.verdict(rule)

@@ -7,14 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ai_lessons.errors import StorageFailed
-from ai_lessons.repository.agents.agent_files import (
-    carry_out,
-    files_in,
-    holds_ours,
-    plan_install,
-    plan_status,
-    plan_uninstall,
-)
+from ai_lessons.repository.agent_files import carry_out, files_in, holds_ours, plan_install, plan_status, plan_uninstall
 
 if TYPE_CHECKING:
     from pathlib import Path

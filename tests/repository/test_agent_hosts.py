@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.repository.agents.agent_hosts import KINDS, Host, Where, look
+from ai_lessons.repository.agent_hosts import KINDS, Host, Where, look
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +45,7 @@ def test_an_empty_machine_has_none(where: Where) -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.id)
 def test_a_host_is_found_by_its_program_its_folder_or_its_files(kind: object, where: Where) -> None:
-    from ai_lessons.repository.agents.agent_hosts import HostKind
+    from ai_lessons.repository.agent_hosts import HostKind
 
     assert isinstance(kind, HostKind)
     program = where.path.rpartition(":")[2] + "/" + kind.programs[0]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import settings as with_settings
 from hypothesis import strategies as st
 
-from ai_lessons.repository.agents.agent_settings import FILES, HOOKS, MARK, added, carry_out, parsed, taken_out
+from ai_lessons.repository.agent_hosts import FILES, HOOKS, MARK, added, carry_out, parsed, taken_out
 
 PLUGIN = Path(__file__).parents[2] / "hooks" / "claude-code"
 SETTINGS, SERVERS = FILES
@@ -20,9 +20,9 @@ SETTINGS_FILES = [
     b"{}",
     b"",
     b'{"model": "opus"}',
-    b'{\n    "model": "opus",\n    "hooks": {}\n}\n',
+    b'{\n    "model": "opus",\n    "z": {}\n}\n',
     b'{\n\t"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "bell"}]}]},\n\t"z": "\xc3\xa9"\n}',
-    b'{"hooks": {"PreToolUse": []}, "permissions": {"allow": ["Bash(ls)"]}}\r\n',
+    b'{"permissions": {"allow": ["Bash(ls)"]}}\r\n',
 ]
 
 
@@ -34,11 +34,11 @@ def top(tmp_path: Path) -> Path:
 
 
 def do(top: Path, job: str) -> tuple[str, ...]:
-    return tuple(line.partition(": ")[2] for line in carry_out(top, PLUGIN, top.parent / "state", job))
+    return tuple(line.partition(": ")[2] for line in carry_out(top, PLUGIN, job))
 
 
 @pytest.mark.parametrize("there", SETTINGS_FILES)
-def test_taking_them_out_gives_back_every_byte(top: Path, there: bytes) -> None:
+def test_taking_them_out_leaves_what_was_there(top: Path, there: bytes) -> None:
     for name in (SETTINGS, SERVERS):
         (top / name).parent.mkdir(exist_ok=True)
         (top / name).write_bytes(there)
@@ -48,8 +48,9 @@ def test_taking_them_out_gives_back_every_byte(top: Path, there: bytes) -> None:
     once = (top / SETTINGS).read_bytes()
     assert do(top, "install") == ("already there", "already there")
     assert (top / SETTINGS).read_bytes() == once
-    assert do(top, "uninstall") == ("taken out", "taken out")
-    assert (top / SETTINGS).read_bytes() == (top / SERVERS).read_bytes() == there
+    before = parsed(there)
+    assert do(top, "uninstall") == (("taken out", "taken out") if before else ("removed", "removed"))
+    assert [parsed((top / name).read_bytes()) if (top / name).exists() else {} for name in FILES] == [before, before]
     assert do(top, "uninstall") == ("not there", "not there")
 
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from ai_lessons.repository.approval import approved
-from ai_lessons.repository.approval.ancestry import Ancestry
-from ai_lessons.repository.approval.derivation import derive
+from ai_lessons.repository.approval import approval_memory
+from ai_lessons.repository.approval.approval_history import derive
+from ai_lessons.repository.approval.rule_history import Ancestry
 from ai_lessons.repository.worktree import Worktree, locate
 from repository.approval_world import (
     AGENT,
@@ -135,7 +135,7 @@ def place_branches(root: Path, ids: list[str], stage: tuple[int, int, int]) -> N
 
 def forget_state(worktree: Worktree) -> None:
     """Everything that can be rebuilt; what was seen stays."""
-    approved.note_file(worktree, REF).unlink(missing_ok=True)
+    approval_memory.note_file(worktree, REF).unlink(missing_ok=True)
 
 
 def plain(parents: tuple[int, ...], *changes: tuple[str, str | None]) -> Planned:
@@ -163,7 +163,7 @@ def test_in_pieces_and_at_once(history: tuple[list[Planned], list[tuple[int, int
         for stage in stages:
             place_branches(root, ids, stage)
             in_pieces = derive(worktree, REF)
-        assert approved.look(worktree, REF) == in_pieces
+        assert approval_memory.look(worktree, REF) == in_pieces
         forget_state(worktree)
         at_once = derive(worktree, REF)
         assert at_once == in_pieces
@@ -208,7 +208,7 @@ def test_a_read_with_nothing_new_starts_no_program(tmp_path: Path, monkeypatch: 
     mine.view()
     monkeypatch.setenv("PATH", "/nonexistent")
     monkeypatch.setattr(subprocess, "Popen", None)
-    found = approved.look(locate(mine.root), REF)
+    found = approval_memory.look(locate(mine.root), REF)
     assert found is not None
     assert found.verdicts[RULE].in_force
 
@@ -219,7 +219,7 @@ def test_a_read_after_a_change_says_that_it_has_to_be_worked_out(tmp_path: Path,
     mine.approved()
     mine.view()
     worktree = locate(mine.root)
-    state = approved.note_file(worktree, REF)
+    state = approval_memory.note_file(worktree, REF)
     match what:
         case "commit":
             mine.other_work()
@@ -230,9 +230,9 @@ def test_a_read_after_a_change_says_that_it_has_to_be_worked_out(tmp_path: Path,
         case "damaged":
             state.write_bytes(state.read_bytes()[:-100])
         case _:
-            state.write_text(state.read_text().replace('"format":3', '"format":99'))
+            state.write_text(state.read_text().replace('"format":4', '"format":99'))
     changed = what != "packed"
-    assert (approved.look(worktree, REF) is None) is changed
+    assert (approval_memory.look(worktree, REF) is None) is changed
     assert mine.served() == "Use X"
 
 

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ai_lessons.repository.approval import approval_memory
 from ai_lessons.repository.approval import approval_memory as memory
-from ai_lessons.repository.approval import approved
-from ai_lessons.repository.approval.approval_stamp import folder
-from ai_lessons.repository.approval.merges import merged_branches, rule_end, trailers
-from ai_lessons.repository.approval.rule_files import parsed_id, stated_id
-from ai_lessons.repository.approval.verdicts import ApprovalPolicy
+from ai_lessons.repository.approval.approval_branch import folder
+from ai_lessons.repository.approval.approval_types import ApprovalPolicy
+from ai_lessons.repository.approval.rule_files import merged_branches, parsed_id, rule_end, stated_id, trailers
 from ai_lessons.repository.worktree import locate
 from repository.approval_world import AGENT, BRANCH, PATH, RULE, Clone, text, world
 
@@ -60,7 +59,7 @@ def test_a_weaker_policy_is_an_alarm_and_does_not_hold_until_a_person_has_looked
     for _ in range(2):
         assert (mine.view().policy, kinds(mine)) == (ApprovalPolicy("signed"), ["weakened"])
         assert mine.served() is None
-    approved.acknowledge(locate(mine.root), mine.view(), ApprovalPolicy("merge"))
+    approval_memory.acknowledge(locate(mine.root), mine.view(), ApprovalPolicy("merge"))
     assert (mine.view().policy, kinds(mine), mine.served()) == (ApprovalPolicy("merge"), [], "Use X")
 
 
@@ -114,7 +113,7 @@ def test_rewritten_history_is_an_alarm_that_stays_until_a_person_has_looked(tmp_
         assert mine.verdict() is None
     mine.other_work(AGENT)
     assert kinds(mine) == ["rewritten"]
-    approved.acknowledge(locate(mine.root), mine.view())
+    approval_memory.acknowledge(locate(mine.root), mine.view())
     assert kinds(mine) == []
 
 
@@ -123,7 +122,7 @@ def test_a_branch_set_back_is_rewritten_history_too_even_if_the_projection_was_t
     mine.approved()
     mine.view()
     mine.run("reset", "-q", "--hard", "HEAD~1")
-    approved.note_file(locate(mine.root), "refs/heads/main").unlink()
+    approval_memory.note_file(locate(mine.root), "refs/heads/main").unlink()
     assert kinds(mine) == ["rewritten"]
 
 

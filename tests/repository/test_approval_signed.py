@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.repository.signature.records import NAMESPACE, Record, text_digest
-from ai_lessons.repository.signature.signed import record_paths, with_signatures
-from ai_lessons.repository.signature.signers import Signer, parse_signers
-from ai_lessons.repository.signature.signing import sign
+from ai_lessons.repository.approval.record_chain import NAMESPACE, Record, text_digest
+from ai_lessons.repository.approval.signed import record_paths, with_signatures
+from ai_lessons.repository.approval.signers import Signer, parse_signers
+from ai_lessons.repository.approval.ssh_signatures import sign
 from ai_lessons.repository.worktree import locate
 from repository.approval_world import AGENT, BRANCH, PATH, RULE, Clone, text, world
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ai_lessons.repository.approval.verdicts import BranchView, Verdict
+    from ai_lessons.repository.approval.approval_types import BranchView, Verdict
 
 CONFIG = {".ai-lessons/config.yaml": "format: 1\napproval:\n  require: signed\n"}
 REPOSITORY = "the one"
@@ -183,7 +183,7 @@ def test_more_people_asked_for_than_signed(signing: Signing) -> None:
 
 
 def test_asking_again_gives_the_same_without_checking_again(signing: Signing, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ai_lessons.repository.signature import signed
+    from ai_lessons.repository.approval import signed
 
     signing.clone.commit("rule", {PATH: text("Use X"), **signing.decide("Use X")})
     first = signing.view()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import NotFound
-from ai_lessons.repository.running import captured
+from ai_lessons.repository import programs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,12 +17,12 @@ class Enough(BaseException):
     pass
 
 
-def sh(code: str, **how: object) -> captured.Captured:
-    return captured.run(["sh", "-c", code], **how)  # type: ignore[arg-type]
+def sh(code: str, **how: object) -> programs.Captured:
+    return programs.run_captured(["sh", "-c", code], **how)  # type: ignore[arg-type]
 
 
 def test_both_streams_and_the_exit_code_come_back() -> None:
-    assert sh("echo out; echo err >&2; exit 7") == captured.Captured(7, timed_out=False, stdout="out\n", stderr="err\n")
+    assert sh("echo out; echo err >&2; exit 7") == programs.Captured(7, timed_out=False, stdout="out\n", stderr="err\n")
 
 
 def test_a_signal_is_told_as_a_shell_tells_it() -> None:
@@ -40,7 +40,7 @@ def test_output_that_is_not_utf_8_is_kept() -> None:
 @pytest.mark.parametrize("more", [0, 1, 1000, 500_000])
 def test_long_output_keeps_its_beginning_and_its_end(more: int) -> None:
     code = f"import sys; sys.stdout.write('a' * 50 + 'm' * {more} + 'z' * 50)"
-    done = captured.run([sys.executable, "-c", code], kept=100)
+    done = programs.run_captured([sys.executable, "-c", code], kept=100)
     assert done.stdout_omitted == more
     assert done.stdout.startswith("a" * 50)
     assert done.stdout.endswith("z" * 50)
@@ -77,7 +77,7 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match="nowhere"):
         sh("true", cwd=tmp_path / "nowhere")
     with pytest.raises(NotFound, match="nowhere"):
-        captured.run([str(tmp_path / "nowhere")])
+        programs.run_captured([str(tmp_path / "nowhere")])
 
 
 def test_our_own_streams_are_not_touched(capfd: pytest.CaptureFixture[str]) -> None:

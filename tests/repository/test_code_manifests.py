@@ -3,8 +3,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from ai_lessons.repository.code import code_manifests
-from ai_lessons.repository.code.code_manifests import manifests
+from ai_lessons.repository import code_repository
+from ai_lessons.repository.code_repository import manifests
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,11 +64,11 @@ def test_pipes_and_folders_are_nothing_to_read_and_huge_files_are_named(git_repo
 
 def test_the_number_of_folders_and_files_is_bounded(git_repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(git_repo, *(f"p{n:03}/uv.lock" for n in range(9)))
-    monkeypatch.setattr(code_manifests, "MOST_FILES", 5)
+    monkeypatch.setattr(code_repository, "MOST_FILES", 5)
     files, left_out = manifests(git_repo)
     assert len(files) == 5
     assert left_out == ["p005/uv.lock and others: 5 files were read"]
-    monkeypatch.setattr(code_manifests, "MOST_FOLDERS", 3)
+    monkeypatch.setattr(code_repository, "MOST_FOLDERS", 3)
     assert [path for path, _ in found(git_repo)] == ["p000/uv.lock", "p001/uv.lock", "p002/uv.lock"]
 
 

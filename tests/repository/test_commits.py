@@ -81,13 +81,6 @@ def test_a_path_of_ours_that_the_user_had_staged_otherwise_is_current_afterwards
     assert git(store.root, "show", "HEAD:README.md") == "edited by us"
 
 
-def test_the_index_carries_the_stat_of_our_files_so_that_nothing_looks_changed(store: Store, git: Git) -> None:
-    store.apply(
-        Job("Add", [Change("b.md", b"b\n"), Change("a/long/" + "n" * 200 + ".md", b"a\n"), Change("c.md", b"c\n")])
-    )
-    assert git(store.root, "diff-files") == ""  # compares stats, reads no content
-
-
 def test_a_removal_is_committed_and_leaves_no_empty_folder(store: Store, git: Git) -> None:
     store.apply(add("p/lessons/2026-11/a.md"))
     done = store.apply(Job("Delete", [Change("p/lessons/2026-11/a.md", None)]))

@@ -104,7 +104,7 @@ def test_a_death_between_branch_and_index_is_healed_before_it_can_hurt(store: St
     clean(git, store.root)
 
 
-@pytest.mark.parametrize("where", ["git_index.changed", "ref_update.install", "commit.look", "activity.index_mark"])
+@pytest.mark.parametrize("where", ["ref_update.changed", "ref_update.install", "commit.look", "activity.index_mark"])
 def test_ctrl_c_leaves_no_lock_and_loses_nothing(
     store: Store, git: Git, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.repository import activity, commit, git_index, objects, ref_update
+from ai_lessons.repository import activity, commit, ref_update
 from ai_lessons.repository import git as git_program
 from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.store import Change, Job, Store
@@ -116,18 +116,6 @@ def test_jobs_that_have_to_wait_do_not_keep_later_ones_from_their_commit(
     assert len(store.pending()) == commit.BATCH + 1
 
 
-@pytest.mark.parametrize(("few", "packs"), [(objects.FEW_PACKS, 1), (0, 0)])
-def test_a_share_of_several_jobs_is_one_pack_where_there_are_few(
-    store: Store, git: Git, monkeypatch: pytest.MonkeyPatch, few: int, packs: int
-) -> None:
-    monkeypatch.setattr(objects, "FEW_PACKS", few)
-    for n in range(10):
-        note_only(store, add(f"p/lessons/{n}.md"))
-    assert len(store.save().commits) == 10
-    assert len(list((store.root / ".git/objects/pack").glob("*.pack"))) == packs
-    clean(git, store.root)
-
-
 def test_an_open_repository_survives_that_git_makes_one_pack_of_all(store: Store, git: Git) -> None:
     for round_number in range(3):
         for n in range(6):
@@ -135,24 +123,6 @@ def test_an_open_repository_survives_that_git_makes_one_pack_of_all(store: Store
         assert store.apply(add(f"{round_number}.md")).commit
         git(store.root, "gc", "-q", "--prune=now")
     assert git(store.root, "rev-list", "--count", "HEAD") == "22"
-    clean(git, store.root)
-
-
-@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="names of open files are read from /proc")
-def test_a_process_that_goes_on_keeps_only_the_files_of_few_packs_open(
-    store: Store, git: Git, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(objects, "OPEN_PACKS", 2)
-    for round_number in range(6):
-        for n in range(6):
-            note_only(store, add(f"p{round_number}/lessons/{n}.md", f"{round_number} {n}\n"))
-        assert store.save().commits
-    packs = {path.stem for path in (store.root / ".git/objects/pack").glob("*.pack")}
-    names = [os.path.realpath(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd")]
-    held = {stem for stem in packs if any(stem in name for name in names)}
-    assert len(packs) == 6
-    assert 0 < len(held) <= 2
-    assert store.apply(add("p0/lessons/0.md", "other\n")).commit  # what is in a pack that was closed is found
     clean(git, store.root)
 
 
@@ -173,20 +143,4 @@ def test_a_path_in_conflict_is_found_in_every_form_of_the_index(git_repo: Path, 
     in_conflict(git, git_repo, "p/torn.md")
     if form:
         git(git_repo, "update-index", form)
-    assert git_index.unmerged(locate(git_repo), ["README.md", "p/torn.md", "torn.md"]) == {"p/torn.md"}
-
-
-def test_a_plain_index_without_a_conflict_is_judged_without_starting_git(
-    git_repo: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(git_program, "run", lambda *_, **__: pytest.fail("git was started"))
-    assert git_index.unmerged(locate(git_repo), ["README.md", "new.md"]) == frozenset()
-
-
-def test_a_longer_path_whose_bytes_look_like_a_conflict_of_a_shorter_one_is_none(git_repo: Path, git: Git) -> None:
-    short = "n" * 44 + ".md"  # 47 bytes: `p/` before them reads as stage 3 and length 47
-    (git_repo / "xp").mkdir()
-    (git_repo / "xp" / short).write_text("text\n")
-    git(git_repo, "add", f"xp/{short}")
-    assert git_index._looks_unmerged((git_repo / ".git/index").read_bytes(), short.encode())
-    assert git_index.unmerged(locate(git_repo), [short]) == frozenset()
+    assert git_program.unmerged(locate(git_repo)) == {"p/torn.md"}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ai_lessons.repository import activity, branch_update, files, ref_update
+from ai_lessons.repository import branch_update, files, ref_update
 from repository.approval_world import PATH, text
 from repository.steps import add, clean
 
@@ -56,7 +56,6 @@ def test_a_death_while_a_proposal_is_taken_leaves_nothing_half(
         (ref_update, "_link"),
         (ref_update, "_put"),
         (ref_update, "_note_move"),
-        (activity, "remember"),
         (files.Staging, "publish"),
     ],
     ids=lambda one: one if isinstance(one, str) else "",

@@ -83,27 +83,6 @@ def test_it_is_queued_for_until_it_is_free(lock: Path) -> None:
         timer.join()
 
 
-def test_whoever_lost_patience_keeps_nobody_from_it(lock: Path) -> None:
-    with held(lock, patience=0.0), held(lock, patience=0.1) as mine:
-        assert not mine
-    for _ in range(3):
-        with held(lock, patience=60.0) as again:
-            assert again
-
-
-def test_whoever_lost_patience_does_not_get_it_afterwards(lock: Path) -> None:
-    before = set(threading.enumerate())
-    with ExitStack() as other:
-        other.enter_context(held(lock, patience=0.0))
-        with held(lock, patience=0.1) as mine:
-            assert not mine
-            other.close()
-            for left in set(threading.enumerate()) - before:
-                left.join(60)
-            with held(lock, patience=5.0) as third:
-                assert third
-
-
 def test_ctrl_c_ends_the_wait(lock: Path) -> None:
     with held(lock, patience=0.0):
         threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
@@ -114,12 +93,9 @@ def test_ctrl_c_ends_the_wait(lock: Path) -> None:
 
 
 def test_a_file_system_without_locks_is_told(monkeypatch: pytest.MonkeyPatch, lock: Path) -> None:
-    flock = fcntl.flock
 
     def unable(fd: int, what: int) -> None:
-        if not what & fcntl.LOCK_NB:
-            raise OSError(errno.ENOLCK, "No locks available")
-        flock(fd, what)
+        raise OSError(errno.ENOLCK, "No locks available")
 
     with held(lock, patience=0.0):
         monkeypatch.setattr(fcntl, "flock", unable)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ai_lessons.repository.approval.merges import (
+from ai_lessons.repository.approval.rule_files import (
     REPORT_LIMIT,
     entry_end,
     merged_branches,

@@ -34,7 +34,7 @@ def save_and_die(monkeypatch: pytest.MonkeyPatch, store: Store, at: int) -> bool
     done = 0
     with opened(locate(store.root)) as repo, monkeypatch.context() as patched:
         draft = Draft(repo)
-        for n in range(objects.BUSY_FROM):
+        for n in range(objects.PACK_FROM):
             draft.blob(b"blob %d\n" % n)
 
         def stepped(name: str) -> None:
@@ -95,7 +95,7 @@ def test_a_pack_its_index_and_their_folder_are_on_the_disk_in_this_order(
 
     with opened(locate(store.root)) as repo:
         draft = Draft(repo)
-        for n in range(objects.BUSY_FROM):
+        for n in range(objects.PACK_FROM):
             draft.blob(b"blob %d\n" % n)
         monkeypatch.setattr(os, "fsync", synced)
         monkeypatch.setattr(os, "rename", renamed)
@@ -103,7 +103,10 @@ def test_a_pack_its_index_and_their_folder_are_on_the_disk_in_this_order(
     assert told == ["sync tmp", "rename .pack", "sync tmp", "rename .idx", "sync pack"]
 
 
-def test_a_repository_that_is_open_finds_what_another_process_packed_since(store: Store, git: Git) -> None:
+def test_a_repository_that_is_open_finds_what_another_process_packed_since(
+    store: Store, git: Git, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(objects, "PACK_FROM", 20)
     with opened(locate(store.root)) as before:
         assert list(before.object_store.packs) == []
         for n in range(10):
@@ -122,43 +125,11 @@ def packs(root: Path) -> list[str]:
     return sorted(path.name for path in (root / ".git/objects/pack").glob("*.pack"))
 
 
-@pytest.mark.parametrize("goes_on", [True, False], ids=["it has seen them come", "it sees them all at once"])
-def test_an_object_is_looked_for_in_the_newest_pack_first_and_then_where_the_last_one_was(
-    store: Store, monkeypatch: pytest.MonkeyPatch, goes_on: bool
-) -> None:
-    trees = []
-    with opened(locate(store.root)) as repo:
-        for n in range(6):
-            draft = Draft(repo)
-            blobs = {b"%d-%d" % (n, k): (objects.PLAIN, draft.blob(b"%d %d" % (n, k))) for k in range(30)}
-            trees.append((draft.edit(None, blobs), next(iter(blobs))))
-            draft.save()
-            for file in packs(store.root):  # the clock of a file system may be coarser than this loop is fast
-                path = store.root / ".git/objects/pack" / file
-                os.utime(path, ns=(0, path.stat().st_mtime_ns - 10**9))
-            assert not goes_on or len(repo.object_store.packs) == n + 1
-        asked: list[str] = []
-        get_raw = Pack.get_raw
-
-        def noted(self: Pack, name: ObjectID) -> tuple[int, bytes]:
-            asked.append(self.data.filename)
-            return get_raw(self, name)
-
-        monkeypatch.setattr(Pack, "get_raw", noted)
-        newest = Draft(repo)
-        assert newest.lookup(*trees[5])
-        assert len(asked) == 1
-        assert newest.lookup(*trees[2])
-        assert len(asked) == 5
-        assert newest.lookup(*trees[2])  # it is known, so nobody is asked
-        assert len(asked) == 5
-
-
-@pytest.mark.parametrize("count", [3, objects.BUSY_FROM, objects.PACK_FROM])
+@pytest.mark.parametrize("count", [3, objects.PACK_FROM])
 def test_to_write_objects_no_pack_is_opened(store: Store, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     with opened(locate(store.root)) as repo:
         everything: list[ObjectID] = []
-        for many in (objects.BUSY_FROM, count):
+        for many in (objects.PACK_FROM, count):
             draft = Draft(repo)
             everything += [draft.blob(b"%d of %d" % (n, many)) for n in range(many)]
             with monkeypatch.context() as patched:
@@ -172,7 +143,7 @@ def test_to_write_objects_no_pack_is_opened(store: Store, monkeypatch: pytest.Mo
 def test_a_damaged_file_of_an_object_that_a_pack_has_whole_harms_nothing(store: Store, damage: bytes) -> None:
     with opened(locate(store.root)) as repo:
         draft = Draft(repo)
-        blobs = {b"%d" % k: (objects.PLAIN, draft.blob(b"%d" % k)) for k in range(30)}
+        blobs = {b"%d" % k: (objects.PLAIN, draft.blob(b"%d" % k)) for k in range(objects.PACK_FROM)}
         tree = draft.edit(None, blobs)
         draft.save()
         place = store.root / ".git/objects" / tree.decode()[:2] / tree.decode()[2:]
@@ -196,7 +167,7 @@ def test_an_object_that_nobody_has_whole_is_told_of(store: Store, damage: bytes)
 
 def test_an_object_is_found_although_git_removes_its_pack_before_it_is_opened(store: Store, git: Git) -> None:
     for folder in ("old", "new"):
-        for n in range(12):
+        for n in range(objects.PACK_FROM):
             note_only(store, add(f"{folder}/{folder}{n}.md"))
         assert store.save().commits
     with opened(locate(store.root)) as repo:

@@ -13,9 +13,9 @@ import pytest
 
 from ai_lessons.errors import GitMissing, Refused, StorageFailed
 from ai_lessons.repository import git as git_
+from ai_lessons.repository import programs
+from ai_lessons.repository.approval.ssh_signatures import sign
 from ai_lessons.repository.commit import Committer
-from ai_lessons.repository.running import programs
-from ai_lessons.repository.signature.signing import sign
 from ai_lessons.repository.store import Change, Job, Store
 from ai_lessons.repository.worktree import locate
 

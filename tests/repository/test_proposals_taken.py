@@ -11,7 +11,7 @@ import pytest
 
 from ai_lessons.errors import Conflict, Refused
 from ai_lessons.repository import branch_update, ref_update, worktree_status
-from ai_lessons.repository.approval import trunk
+from ai_lessons.repository.approval import approval_history
 from ai_lessons.repository.proposal import deciding, rejections
 from ai_lessons.repository.worktree import read_head
 from repository.approval_world import BRANCH, PATH, RULE, text
@@ -333,7 +333,7 @@ def test_a_rejection_leaves_a_record_and_no_branch(desk: Desk, git: Git) -> None
     assert desk.run("log", "-1", "--format=%H %s") == f"{done.commit} Reject rule: Use X"
     assert desk.status() == "M global/docs/unversioned/a.md"
     assert (desk.waiting(), desk.served()) == ([], None)
-    seen = trunk.look(desk.store.worktree, MAIN)
+    seen = approval_history.look(desk.store.worktree, MAIN)
     assert [one.reason for one in deciding.rejected(seen)] == ["We use Y: it is faster"]
     clean(git, desk.root)
 

@@ -9,10 +9,10 @@ import pytest
 
 from ai_lessons.errors import Refused
 from ai_lessons.repository import git as git_
+from ai_lessons.repository import sync
 from ai_lessons.repository.history import History
 from ai_lessons.repository.objects import opened
 from ai_lessons.repository.scaffold import clone, init
-from ai_lessons.repository.sharing import sync
 from ai_lessons.repository.store import Change, Job, Store
 from ai_lessons.repository.worktree import Worktree, locate, read_head
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ai_lessons.repository.approval.verdicts import ApprovalPolicy
+from ai_lessons.repository.approval.approval_types import ApprovalPolicy
 from ai_lessons.repository.proposal import releases
 from ai_lessons.repository.proposal.releases import FOLDER, Release, canonical, on_branch, place, read, taken
 from ai_lessons.repository.worktree import locate

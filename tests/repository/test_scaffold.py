@@ -8,8 +8,7 @@ import pytest
 from ai_lessons.errors import Conflict, Refused, StorageFailed, Unreachable, UnsupportedRepository
 from ai_lessons.knowledge.config import parse_config
 from ai_lessons.knowledge.layout import place
-from ai_lessons.repository.first_commit import SUBJECT
-from ai_lessons.repository.scaffold import clone, hooks_dir, init, read_template, template_dir
+from ai_lessons.repository.scaffold import SUBJECT, clone, hooks_dir, init, read_template, template_dir
 
 if TYPE_CHECKING:
     from pathlib import Path

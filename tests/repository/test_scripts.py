@@ -11,14 +11,14 @@ import pexpect
 import pytest
 
 from ai_lessons.errors import NotFound, Refused
-from ai_lessons.repository.running import scripts
-from ai_lessons.repository.running.scripts import command, run, shebang
+from ai_lessons.repository import programs, scripts
+from ai_lessons.repository.scripts import command, run, shebang
 
 SOURCE = Path(scripts.__file__).parents[2]
 RUN = f"""\
 import sys
 sys.path.insert(0, {str(SOURCE)!r})
-from ai_lessons.repository.running.scripts import run
+from ai_lessons.repository.scripts import run
 sys.exit(run(sys.argv[1:]))
 """
 
@@ -124,7 +124,7 @@ def test_the_timeout_ends_the_script_and_what_it_started(tmp_path: Path) -> None
 
 
 def test_a_script_that_ignores_the_request_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scripts, "GRACE", 0.2)
+    monkeypatch.setattr(programs, "GRACE", 0.2)
     file = script(tmp_path, "a", "#!/bin/sh\ntrap '' TERM\necho $$ >pid\nwhile :; do sleep 1; done\n")
 
     assert run(command(file), cwd=tmp_path, timeout=2) == 124
@@ -151,7 +151,7 @@ def test_a_signal_that_is_sent_to_us_reaches_the_script(tmp_path: Path) -> None:
 TOLD_AT_ONCE = f"""\
 import os, pathlib, signal, subprocess, sys, time
 sys.path.insert(0, {str(SOURCE)!r})
-from ai_lessons.repository.running.scripts import run
+from ai_lessons.repository.scripts import run
 
 class Told(subprocess.Popen):
     def __init__(self, *arguments, **options):

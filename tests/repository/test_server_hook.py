@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import NoRepository, Refused
-from ai_lessons.repository import scaffold
-from ai_lessons.repository.githooks import pushed
-from ai_lessons.repository.githooks.hooks import install_server_hook, server_hook_status, uninstall_server_hook
-from ai_lessons.repository.githooks.server_hook import Added, Update, parse_updates, refused_files, refused_refs
+from ai_lessons.repository import push_check, scaffold
+from ai_lessons.repository.git_hooks import install_server_hook, server_hook_status, uninstall_server_hook
+from ai_lessons.repository.push_check import Added, Update, parse_updates, refused_files, refused_refs
 from doors.world import environment
 from repository.approval_world import (
     AGENT,
@@ -665,7 +664,7 @@ class TestTheHookFile:
 
     def test_is_for_repositories(self, tmp_path: Path) -> None:
         with pytest.raises(NoRepository):
-            pushed.git_dir_of(tmp_path / "nowhere")
+            push_check.git_dir_of(tmp_path / "nowhere")
 
 
 class TestTheDecisionAlone:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.repository.signature.records import (
+from ai_lessons.repository.approval.record_chain import (
     DAY,
     NAMESPACE,
     SIGNERS_NAMESPACE,
@@ -27,9 +27,8 @@ from ai_lessons.repository.signature.records import (
     text_digest,
     trusted_signers,
 )
-from ai_lessons.repository.signature.signers import Signer, parse_signers
-from ai_lessons.repository.signature.signing import sign
-from ai_lessons.repository.signature.sshsig import NotVerified
+from ai_lessons.repository.approval.signers import NotVerified, Signer, parse_signers
+from ai_lessons.repository.approval.ssh_signatures import sign
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

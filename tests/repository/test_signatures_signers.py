@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.repository.signature.signers import matches, parse_signers, principal
-from ai_lessons.repository.signature.signing import sign
-from ai_lessons.repository.signature.sshsig import verify
+from ai_lessons.repository.approval.signers import matches, parse_signers, principal
+from ai_lessons.repository.approval.ssh_signatures import sign, verify
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,15 +19,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ai_lessons.errors import Refused
-from ai_lessons.repository.signature.signing import sign
-from ai_lessons.repository.signature.sshsig import (
+from ai_lessons.repository.approval.signers import NotVerified, fingerprint
+from ai_lessons.repository.approval.ssh_signatures import (
     ARMOUR_LIMIT,
     BEGIN,
     END,
-    NotVerified,
-    fingerprint,
     packed,
     parse,
+    sign,
     verify,
 )
 

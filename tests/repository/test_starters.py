@@ -8,7 +8,7 @@ import pytest
 
 from ai_lessons.errors import Refused
 from ai_lessons.knowledge.layout import place
-from ai_lessons.repository.approval.derivation import derive
+from ai_lessons.repository.approval.approval_history import derive
 from ai_lessons.repository.approval.rule_files import is_rule
 from ai_lessons.repository.scaffold import init, read_template, template_dir
 from ai_lessons.repository.worktree import locate
@@ -16,7 +16,7 @@ from ai_lessons.repository.worktree import locate
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ai_lessons.repository.approval.verdicts import BranchView
+    from ai_lessons.repository.approval.approval_types import BranchView
     from conftest import Git
 
 RULES = {name: one.data for name, one in read_template(template_dir()).items() if is_rule(name)}

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import Conflict, NotFound, Refused, Unreachable, UnsavedEdits, UnsupportedRepository
+from ai_lessons.repository import sync_bring, sync_network
 from ai_lessons.repository.commit import Committer
-from ai_lessons.repository.sharing import sync_bring, sync_network
-from ai_lessons.repository.sharing.sync import SyncResult, sync
-from ai_lessons.repository.sharing.sync_bring import decide, torn_now
-from ai_lessons.repository.sharing.sync_conflicts import kept
-from ai_lessons.repository.sharing.sync_merge import ConflictChoice
 from ai_lessons.repository.store import Change, Job, Store
+from ai_lessons.repository.sync import Synced, sync
+from ai_lessons.repository.sync_bring import decide, kept, torn_now
+from ai_lessons.repository.sync_merge import ConflictChoice
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,7 +78,7 @@ class Clone:
     def read(self, path: str) -> str:
         return (self.root / path).read_text()
 
-    def sync(self, remote: str | None = None) -> SyncResult:
+    def sync(self, remote: str | None = None) -> Synced:
         return sync(self.store, remote=remote)
 
     @property
@@ -136,10 +135,10 @@ def test_what_is_new_here_goes_out_and_what_is_new_there_comes_in(team: Team) ->
     sent = team.ann.sync()
     assert (sent.sent, sent.received, sent.merged, sent.notes) == (1, 0, (), ())
     came = team.bob.sync()
-    assert (came.sent, came.received, came.head) == (0, 1, team.ann.head)
+    assert (came.sent, came.received, came.commit) == (0, 1, team.ann.head)
     assert team.bob.read("p/lessons/1.md") == "1\n"
     again = team.bob.sync()
-    assert (again.sent, again.received, again.tries) == (0, 0, 1)
+    assert (again.sent, again.received) == (0, 0)
 
 
 def test_edits_of_the_same_entry_are_merged_key_by_key_into_a_merge_commit(team: Team) -> None:
@@ -241,7 +240,7 @@ def test_an_edit_in_the_way_stops_the_sync_before_anything_has_changed(team: Tea
 
 class TestConflict:
     @pytest.fixture
-    def done(self, team: Team) -> SyncResult:
+    def done(self, team: Team) -> Synced:
         team.ann.edit(LESSON, "One.", "I.")
         team.ann.write("ann.md", "ann\n")
         team.ann.sync()
@@ -249,10 +248,8 @@ class TestConflict:
         self.before = team.bob.head
         return team.bob.sync()
 
-    def test_leaves_branch_and_files_as_they_were_and_keeps_our_side_on_the_hub(
-        self, team: Team, done: SyncResult
-    ) -> None:
-        assert [(one.path, one.reasons) for one in done.torn] == [(LESSON, ("the text",))]
+    def test_leaves_branch_and_files_as_they_were_and_keeps_our_side_on_the_hub(self, team: Team, done: Synced) -> None:
+        assert [(one.path, one.reasons) for one in done.conflicts] == [(LESSON, ("the text",))]
         assert team.bob.head == self.before
         assert team.bob.run("status", "--porcelain") == ""
         assert "1.\n" in team.bob.read(LESSON)
@@ -262,22 +259,22 @@ class TestConflict:
         assert team.bob.git(team.hub, "rev-parse", done.kept) == team.bob.head
         assert team.bob.git(team.hub, "rev-parse", "main") == team.ann.head
 
-    def test_is_the_same_conflict_when_asked_again_and_its_branch_moves_on(self, team: Team, done: SyncResult) -> None:
+    def test_is_the_same_conflict_when_asked_again_and_its_branch_moves_on(self, team: Team, done: Synced) -> None:
         assert team.bob.sync().kept == done.kept
         team.bob.write("more.md", "more\n")
         again = team.bob.sync()
-        assert (again.kept, again.torn) == (done.kept, done.torn)
+        assert (again.kept, again.conflicts) == (done.kept, done.conflicts)
         assert team.bob.git(team.hub, "rev-parse", done.kept) == team.bob.head
 
     @pytest.mark.parametrize(("take", "text"), [("ours", "1."), ("theirs", "I."), ("edit", "one")])
     def test_is_settled_by_a_choice_and_the_next_sync_clears_the_branch(
-        self, team: Team, done: SyncResult, take: str, text: str
+        self, team: Team, done: Synced, take: str, text: str
     ) -> None:
-        ((torn, texts),) = torn_now(team.bob.store, done.place)
-        assert (texts["ours"] or b"").decode() == TEXT.replace("One.", "1.")
-        assert (texts["theirs"] or b"").decode() == TEXT.replace("One.", "I.")
+        (torn,) = torn_now(team.bob.store, done.place)
+        assert torn.ours == TEXT.replace("One.", "1.")
+        assert torn.theirs == TEXT.replace("One.", "I.")
         edited = TEXT.replace("One.", "one").encode() if take == "edit" else None
-        brought = decide(team.bob.store, done.place, torn, ConflictChoice(take, edited))
+        brought = decide(team.bob.store, done.place, torn.path, ConflictChoice(take, edited))
         assert brought.torn == ()
         assert torn_now(team.bob.store, done.place) == ()
         assert team.bob.read(LESSON) == TEXT.replace("One.", text)
@@ -289,30 +286,30 @@ class TestConflict:
         team.ann.sync()
         assert team.ann.read(LESSON) == TEXT.replace("One.", text)
 
-    def test_a_choice_holds_only_for_the_texts_that_it_was_made_about(self, team: Team, done: SyncResult) -> None:
+    def test_a_choice_holds_only_for_the_texts_that_it_was_made_about(self, team: Team, done: Synced) -> None:
         team.ann.edit(RULE, "1", "uno")
         team.ann.sync()
         team.bob.edit(RULE, "4", "four")
         team.bob.sync()
-        lesson, rule = (sides.torn for sides in torn_now(team.bob.store, done.place))
+        lesson, rule = torn_now(team.bob.store, done.place)
         assert rule.reasons == ("a rule, which is never merged",)
-        assert decide(team.bob.store, done.place, lesson, ConflictChoice("ours")).torn == (rule,)
+        assert decide(team.bob.store, done.place, lesson.path, ConflictChoice("ours")).torn[0].path == RULE
         team.bob.edit(LESSON, "1.", "2.")
-        assert [sides.torn.path for sides in torn_now(team.bob.store, done.place)] == [LESSON, RULE]
+        assert [one.path for one in torn_now(team.bob.store, done.place)] == [LESSON, RULE]
 
 
 def test_two_edits_of_a_rule_that_git_would_merge_are_a_conflict(team: Team) -> None:
     team.ann.edit(RULE, "1", "one")
     team.ann.sync()
     team.bob.edit(RULE, "4", "four")
-    assert [one.path for one in team.bob.sync().torn] == [RULE]
+    assert [one.path for one in team.bob.sync().conflicts] == [RULE]
 
 
 def test_a_rule_that_one_side_changed_comes_as_it_is(team: Team) -> None:
     team.ann.edit(RULE, "1", "one")
     team.ann.sync()
     team.bob.write("x.md", "x\n")
-    assert team.bob.sync().torn == ()
+    assert team.bob.sync().conflicts == ()
     assert team.bob.read(RULE) == RULE_TEXT.replace("1", "one", 1) or "one" in team.bob.read(RULE)
 
 
@@ -323,12 +320,12 @@ def test_removed_here_and_changed_there_is_a_conflict_from_both_sides(team: Team
     team.bob.edit(LESSON, "Five.", "5.")
     team.bob.write(RULE, None)
     done = team.bob.sync()
-    assert [(one.path, one.ours is None, one.theirs is None) for one in done.torn] == [
+    assert [(one.path, one.ours is None, one.theirs is None) for one in done.conflicts] == [
         (LESSON, False, True),
         (RULE, True, False),
     ]
-    for sides in torn_now(team.bob.store, done.place):
-        decide(team.bob.store, done.place, sides.torn, ConflictChoice("theirs"))
+    for one in torn_now(team.bob.store, done.place):
+        decide(team.bob.store, done.place, one.path, ConflictChoice("theirs"))
     assert not (team.bob.root / LESSON).exists()
     assert "one" in team.bob.read(RULE)
 
@@ -341,7 +338,7 @@ def test_an_edit_follows_an_entry_that_was_moved_meanwhile(team: Team, mover: st
     moving.apply(Change(LESSON, None), Change(new, text.encode()))
     editing.edit(LESSON, "Five.", "5.")
     team.ann.sync()
-    assert team.bob.sync().torn == ()
+    assert team.bob.sync().conflicts == ()
     assert not (team.bob.root / LESSON).exists()
     assert team.bob.read(new) == text.replace("Five.", "5.")
 
@@ -351,7 +348,7 @@ def test_an_entry_that_both_moved_ends_where_the_hub_has_it(team: Team) -> None:
         text = clone.read(LESSON).replace("  - a\n", f"  - {project}{project}\n  - a\n")
         clone.apply(Change(LESSON, None), Change(f"{project}/lessons/x.md", text.encode()))
     team.ann.sync()
-    assert team.bob.sync().torn == ()
+    assert team.bob.sync().conflicts == ()
     assert not (team.bob.root / "b/lessons/x.md").exists()
     merged = team.bob.read("a/lessons/x.md")
     assert "  - aa\n" in merged
@@ -362,7 +359,7 @@ def test_a_file_where_the_other_has_a_folder_is_a_conflict(team: Team) -> None:
     team.ann.write("p/notes", "a file\n")
     team.ann.sync()
     team.bob.write("p/notes/one.md", "below a folder\n")
-    assert [(one.path, one.reasons[0]) for one in team.bob.sync().torn] == [
+    assert [(one.path, one.reasons[0]) for one in team.bob.sync().conflicts] == [
         ("p/notes", "a file on one side has the name of a folder on the other")
     ]
 
@@ -375,7 +372,7 @@ def test_a_folder_that_they_made_a_file_of_is_a_file(team: Team) -> None:
     team.ann.write("p/notes", "a file\n")
     team.ann.sync()
     team.bob.write("p/other.md", "x\n")
-    assert team.bob.sync().torn == ()
+    assert team.bob.sync().conflicts == ()
     assert team.bob.read("p/notes") == "a file\n"
 
 
@@ -411,7 +408,7 @@ def test_histories_that_cross_are_merged_over_their_common_ground(team: Team) ->
     team.ann.edit(LESSON, "  - a\n", "  - a\n  - ann\n")
     team.bob.edit(LESSON, "1.", "One.")
     team.ann.sync()
-    assert team.bob.sync().torn == ()
+    assert team.bob.sync().conflicts == ()
     assert team.bob.read(LESSON) == TEXT.replace("Five.", "5.").replace("  - a\n", "  - a\n  - ann\n")
 
 
@@ -422,7 +419,7 @@ def test_somebody_who_is_faster_is_merged_and_the_push_repeated(team: Team) -> N
     hook.chmod(0o755)
     team.bob.write("bob.md", "bob\n")
     done = team.bob.sync()
-    assert (done.tries, done.received) == (2, 1)
+    assert done.received == 1
     assert team.bob.git(team.hub, "ls-tree", "--name-only", "main", "ann.md", "bob.md") == "ann.md\nbob.md"
 
 
@@ -530,7 +527,7 @@ def test_two_empty_ends_have_nothing_to_say(tmp_path: Path, git: Git) -> None:
     git(tmp_path, "init", "-q", "--bare", "hub.git")
     git(tmp_path, "clone", "-q", "hub.git", "a")
     done = Clone(tmp_path / "a", git).sync()
-    assert (done.head, done.sent, done.received) == (None, 0, 0)
+    assert (done.commit, done.sent, done.received) == (None, 0, 0)
 
 
 def test_a_shallow_clone_shares_as_far_as_it_reaches_and_says_where_it_does_not(

@@ -6,20 +6,24 @@ with a line in `agent-hooks.log` in the user's state folder. That holds for too 
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 from threading import Timer
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ai_lessons.doors import agent_host, render_agents
-from ai_lessons.doors.opening import options, whereabouts
-from ai_lessons.library.agents.agent_events import AgentEvent, Moment
+from ai_lessons import settings
+from ai_lessons.doors import render_agents
+from ai_lessons.doors.cli.command_context import options, whereabouts
+from ai_lessons.errors import AiLessonsError, UsageError
+from ai_lessons.library.agent_hooks import AgentEvent, Moment, hear
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Mapping
 
     from ai_lessons.settings import Settings
 
@@ -40,13 +44,11 @@ SECONDS_TO_BEGIN = 10.0
 
 def run(repo: str | None, tier: str | None, project: str | None, data: bytes | None = None) -> str:
     """The answer to the event on standard input (or in `data`); empty for none. Never raises."""
-    from ai_lessons import settings
-
     name = "?"
     watch = _deadline(SECONDS_TO_BEGIN)
     try:
         here = settings.current_folder()
-        event = agent_host.parse(sys.stdin.buffer.read(MOST_INPUT) if data is None else data, here)
+        event = parse(sys.stdin.buffer.read(MOST_INPUT) if data is None else data, here)
         if event is None:
             return ""
         name = event.moment.value
@@ -77,12 +79,10 @@ def _sign_in(file: str | None, session: str) -> None:
 
 
 def _answer(chosen: Settings, event: AgentEvent, project: str | None) -> str:
-    from ai_lessons.library.agents.agent_hooks import hear
-
     told = hear(chosen.repo, options(chosen), event, project=project)
     draw = render_agents.begin if event.moment is Moment.BEGIN else render_agents.told
     text = draw(told, whereabouts(chosen))
-    return agent_host.answer(event.moment, text) if text else ""
+    return answer(event.moment, text) if text else ""
 
 
 def _deadline(seconds: float) -> Timer:
@@ -100,11 +100,10 @@ def _deadline(seconds: float) -> Timer:
 
 def log(text: str) -> None:
     """Add a line for people who wonder why a hook is silent. Where that is not possible, nothing happens."""
-    from ai_lessons.errors import AiLessonsError
-    from ai_lessons.settings import folders
-
     with suppress(OSError, AiLessonsError, ValueError):
-        _append(folders(os.environ).state / LOG, f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {text!r}\n")
+        _append(
+            settings.folders(os.environ).state / LOG, f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {text!r}\n"
+        )
 
 
 def _append(file: Path, row: str) -> None:
@@ -113,3 +112,62 @@ def _append(file: Path, row: str) -> None:
     mode = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if full else os.O_APPEND)
     with open(os.open(file, mode, 0o600), "w", encoding="utf-8", errors="backslashreplace") as out:
         out.write(row[:1000].rstrip("\n") + "\n")
+
+
+MOMENTS = {
+    "SessionStart": Moment.BEGIN,
+    "PreToolUse": Moment.BEFORE_TOOL,
+    "PostToolUse": Moment.TOOL_DONE,
+    "PostToolUseFailure": Moment.TOOL_FAILED,
+    "Stop": Moment.STOP,
+}
+"""The host's name of an event: when it is. Other events are of no interest."""
+
+NAMES = {moment: name for name, moment in MOMENTS.items()}
+
+FORGETFUL = frozenset({"startup", "clear", "compact"})
+"""Ways in which a session starts with nothing in mind; after `resume` and `fork` the agent still has the transcript."""
+
+LONGEST_COMMAND = 20_000
+"""Characters of a command line that are looked at."""
+
+
+def parse(data: bytes, here: Path) -> AgentEvent | None:
+    """The event; None if it is one that we have nothing to say about. `here` stands in for a missing folder.
+
+    Raises:
+        UsageError: it is no event of a host.
+    """
+    try:
+        raw = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise UsageError("standard input holds no event of an agent host") from error
+    if not isinstance(raw, dict) or not isinstance(raw.get("hook_event_name"), str):
+        raise UsageError("standard input holds no event of an agent host: hook_event_name is missing")
+    moment = MOMENTS.get(raw["hook_event_name"])
+    if moment is None or raw.get("is_interrupt") is True:
+        return None
+    given = raw.get("tool_input")
+    tool: Mapping[str, Any] = given if isinstance(given, dict) else {}
+    return AgentEvent(
+        moment,
+        session=_text(raw, "session_id") or "unnamed",
+        cwd=Path(_text(raw, "cwd") or here),
+        agent=_text(raw, "agent_id"),
+        tool=_text(raw, "tool_name"),
+        paths=tuple(path for key in ("file_path", "notebook_path") if (path := _text(tool, key))),
+        command=_text(tool, "command")[:LONGEST_COMMAND],
+        forgotten=_text(raw, "source") in FORGETFUL,
+        again=raw.get("stop_hook_active") is True,
+        unfinished=bool(raw.get("background_tasks")),
+    )
+
+
+def _text(raw: Mapping[str, Any], key: str) -> str:
+    value = raw.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def answer(moment: Moment, text: str) -> str:
+    """The JSON that puts `text` into the context of the agent. At a stop it makes the agent go on, once."""
+    return json.dumps({"hookSpecificOutput": {"hookEventName": NAMES[moment], "additionalContext": text}})

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from ai_lessons.errors import AiLessonsError
     from ai_lessons.knowledge.entries import Light, Pattern
     from ai_lessons.library.answers import Related, Shown, Why
+    from ai_lessons.library.exporting import Exported
     from ai_lessons.library.lessons import LessonShown
-    from ai_lessons.library.porting.porting_export import Exported
     from ai_lessons.library.promotion.promotions import Promoted
     from ai_lessons.library.running import Ran
 
@@ -35,8 +35,10 @@ KEYS: Mapping[str, str] = {
     "relating.Graph": "entries missing links=lines clusters notes",
     "lessons.LessonChange": "id handle path commit change target? notes?",
     "relations.Line": "source relation target weight",
+    "rows.IndexRefresh": "entries passages embedded missing rebuilt notes",
     "reports.Report": "files problems fixed",
-    "syncing.TornEntry": "id title path reasons ours theirs",
+    "sync_bring.TornEntry": "id title path reasons ours theirs",
+    "snapshots.Snapshot": "name commit when message notes?",
     "opened.TierState": "tier=name state path why hint url",
     "reports.Written": "id handle path commit notes?",
 }
@@ -192,7 +194,7 @@ SHAPES: Mapping[str, Callable[[Any], Any]] = {
     "entries.Light": light,
     "entries.Pattern": pattern,
     "import_bundle.Ported": lambda value: (
-        keyed(value, "written unchanged skipped relations params events queued commit dry_run notes to_embed")
+        keyed(value, "written unchanged skipped relations params events queued commit dry_run notes")
         | {"skipped": _pairs("path reason", value.skipped)}
     ),
     "lessons.LessonShown": _lesson_shown,
@@ -201,11 +203,8 @@ SHAPES: Mapping[str, Callable[[Any], Any]] = {
         "groups": [{"scope": scope, "lessons": [lesson(one) for one in entries]} for scope, entries in value.groups],
         "notes": list(value.notes),
     },
-    "porting_export.Exported": _exported,
+    "exporting.Exported": _exported,
     "promotions.Promoted": _promoted,
-    "reports.ModelState": lambda value: (
-        keyed(value, "name present path source") | {"tried": _pairs("source outcome", value.tried)}
-    ),
     "reports.Outdated": _about("reason detail"),
     "running.Ran": _ran,
     "syncing.Conflicts": lambda value: encode(value.entries),

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from ai_lessons import library
-from ai_lessons.doors import encode, render_lessons
-from ai_lessons.doors.cli import ending, global_options, prepare
+from ai_lessons.doors import encode, render_lessons, render_porting
+from ai_lessons.doors.cli import error_handler, global_options, prepare
 from ai_lessons.doors.cli.asking import read_input
-from ai_lessons.doors.cli.call import Call, pass_call
-from ai_lessons.doors.cli.commands import Group
-from ai_lessons.doors.cli.completion import offer
-from ai_lessons.doors.cli.options import id_argument, limit_option, project_named
+from ai_lessons.doors.cli.command_context import Call, pass_call
+from ai_lessons.doors.cli.commands import Group, Tool
+from ai_lessons.doors.cli.options import id_argument, limit_option, offer, project_named
 from ai_lessons.doors.mcp import framing
 from ai_lessons.errors import UsageError
 from ai_lessons.knowledge import patterns
@@ -121,7 +121,17 @@ def show(call: Call, ref: str) -> None:
     call.answer(library.lessons.show(call.library, ref), render_lessons.shown, paged=True)
 
 
-@lesson.command("wrong", examples=["lesson wrong L-8F3K2A", 'lesson wrong L-8F3K2A --reason "too specific"'])
+@lesson.command(
+    "wrong",
+    examples=["lesson wrong L-8F3K2A", 'lesson wrong L-8F3K2A --reason "too specific"'],
+    tool=Tool(
+        "mark_wrong",
+        "id=ref reason",
+        "id handle path commit",
+        "Take a lesson that is wrong out of all results; its file and history stay.",
+        repeatable=True,
+    ),
+)
 @id_argument
 @click.option("--reason", metavar="R", default="", help="Why it is wrong; kept with it.")
 @click.option("--from", "origin", type=ORIGINS, help="Who says so (default: who calls).")
@@ -160,7 +170,18 @@ def search(call: Call, words: tuple[str, ...], scope: str | None, limit: int) ->
     )
 
 
-@lesson.command("load", examples=["lesson load", "lesson load --scope=tmux"])
+@lesson.command(
+    "load",
+    examples=["lesson load", "lesson load --scope=tmux"],
+    tool=Tool(
+        "load_lessons",
+        "scope limit",
+        "notice active groups notes",
+        "The lessons that hold everywhere and those of one scope (a project), for the start of a session.",
+        defaults={"limit": 100},
+        reads=True,
+    ),
+)
 @scope_option("The lessons of this scope, too.")
 @click.option(
     "--limit",
@@ -182,9 +203,8 @@ def load(call: Call, scope: str | None, limit: int) -> None:
 @pass_call
 def import_lessons(call: Call, file: str | None) -> None:
     """Take over the lessons of a lessons.jsonl (default: ~/.claude/lessons/lessons.jsonl). Twice adds nothing."""
-    from ai_lessons.doors.cli.porting import take_over_lessons
-
-    take_over_lessons(call, file)
+    place = call.settings.cwd / os.path.expanduser(file) if file else call.settings.lesson_log
+    call.answer(library.import_bundle.import_file(call.library, place, "lessons-jsonl"), render_porting.ported)
 
 
 def main() -> None:
@@ -199,4 +219,4 @@ def run(args: list[str]) -> int:
     def program() -> object:
         return lesson.main(args, PROGRAM, COMPLETE_VARIABLE, standalone_mode=False)
 
-    return ending.run(program, args)
+    return error_handler.run(program, args)

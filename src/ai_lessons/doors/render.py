@@ -155,7 +155,7 @@ def shown(value: Shown, view: View, *, command: str = "show", call: str = "", fr
 
 
 def _approval(given: Approval, view: View) -> list[str]:
-    """By whose hand a rule is in force."""
+    """Whether a rule is in force, and who approved it."""
     since = f"In force since {line(given.since)}" if given.in_force else "Not in force"
     facts = (
         ("approved by", given.approved_by),

@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ai_lessons.doors.terminal import clip, count, line
-from ai_lessons.library.agents.agent_events import Reminder
+from ai_lessons.library.agent_hooks import Reminder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.agents.agent_events import Told
+    from ai_lessons.library.agent_hooks import Told
 
 LONGEST = 6000
 """Characters of one answer; the host cuts at 10,000 and hands on a file instead."""

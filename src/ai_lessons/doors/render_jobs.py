@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         Stats,
         Written,
     )
+    from ai_lessons.library.shared_index import IndexState, Pulled, Pushed, Shared
 
 STATES = {"ok": ("ok", "good"), "warning": ("warning", "warn"), "error": ("error", "bad")}
 FEW = 10
@@ -230,12 +231,54 @@ def lines(values: Iterable[str], _view: View) -> str:
 
 
 def model(value: ModelState, _view: View) -> str:
-    """Where the model is, or what was tried to get it."""
+    """Where the model is."""
     state = (
         f"present, {value.path} (from {value.source})" if value.present else "not here: searches use full text alone"
     )
-    tried = [f"  tried {line(source)}: {line(outcome)}" for source, outcome in value.tried]
-    return "\n".join([f"{line(value.name)}: {line(state)}", *tried])
+    return f"{line(value.name)}: {line(state)}"
+
+
+def index_state(value: IndexState, view: View) -> str:
+    """What is in the index, and below it the shared one."""
+    rows = {
+        "model": line(value.model),
+        "entries": f"{value.entries:,}",
+        "passages": f"{value.passages:,} ({value.vectors:,} with a vector)",
+        "size": size(value.bytes),
+        "vectors": "every one is compared" if value.indexed is None else f"{value.indexed:,} in an index (IVF_SQ)",
+        "outside the indices": f"{count(value.unindexed, 'passage')}, searched by reading",
+    }
+    shown = [pairs(rows, view)]
+    if value.shared:
+        shown.append(pairs(_shared(value.shared), view))
+    return "\n\n".join(shown)
+
+
+def pushed(value: Pushed, view: View) -> str:
+    """What a push changed there."""
+    head = f"{count(value.sent, 'entry')} pushed, {value.removed:,} removed: {line(value.shared.uri)}"
+    return "\n".join([head, pairs(_shared(value.shared), view), *map(line, value.notes)])
+
+
+def pulled(value: Pulled, _view: View) -> str:
+    """What came, and what was computed here."""
+    lines = [f"{count(value.came, 'vector')} came from {line(value.uri)}, {value.embedded:,} filled in here"]
+    if value.missing:
+        lines.append(f"{value.missing:,} of {count(value.passages, 'passage')} are without a vector")
+    return "\n".join([*lines, *map(line, value.notes)])
+
+
+def _shared(value: Shared) -> dict[str, str]:
+    if not value.model:
+        return {"shared": f"nothing at {line(value.uri)}"}
+    use = (
+        f"covers {count(value.covers, 'passage')} of this clone" if value.usable else "of another model: of no use here"
+    )
+    return {
+        "shared": line(value.uri),
+        "its model": f"{line(value.model)}, {use}",
+        "its passages": f"{value.passages:,} of {count(value.entries, 'entry')} ({value.vectors:,} with a vector)",
+    }
 
 
 def tiers(found: Sequence[TierState], view: View) -> str:

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from ai_lessons.doors.terminal import View
-    from ai_lessons.library.migrating import Migrated
-    from ai_lessons.library.porting.import_bundle import Ported
-    from ai_lessons.library.porting.porting_export import Exported
-    from ai_lessons.library.restoring import Restored, Snapshot, Taken
+    from ai_lessons.library.exporting import Exported
+    from ai_lessons.library.import_bundle import Ported
+    from ai_lessons.library.installing import Host, Target
+    from ai_lessons.library.restoring import Migrated, Restored, Snapshot
     from ai_lessons.library.rules.rule_answers import Suggested
 
 REVIEW = "Rules count once a person has approved them: ai-lessons admin review-rules"
@@ -67,34 +67,26 @@ def exported(value: Exported, _view: View) -> str:
     return "\n".join(rows)
 
 
-def migrated(value: Migrated, view: View) -> str:
+def migrated(value: Migrated, _view: View) -> str:
     """What the migration did, and how to take it back."""
     if value.old == value.new:
         return f"This repository has format {value.new}, the newest one: nothing to migrate."
     rows = [f"{'From' if value.dry_run else 'Migrated from'} format {value.old} to {value.new}"]
     rows += [f"  {line(step)}" for step in value.steps]
     rows.append(f"{count(len(value.changed), 'file')} changed")
-    rows += [*_some(map(line, value.changed)), *_waiting(value.notes), *_queued(value.queued, view)]
+    rows += [*_some(map(line, value.changed)), *_waiting(value.notes)]
     if value.snapshot:
         rows.append(f"Before: {line(value.snapshot)}. Take it back: ai-lessons admin undo")
     return "\n".join([*rows, *([DRY] if value.dry_run else [])])
 
 
-def taken(value: Taken, _view: View) -> str:
+def taken(value: Snapshot, _view: View) -> str:
     """The tag, and how to keep it elsewhere."""
     name = line(value.name)
     return (
         f"Snapshot {name} of {line(value.commit)[:10]}\nTo keep it elsewhere, too: git push origin {name}\n"
         f"Back to it: ai-lessons admin restore --all --to {name}"
     )
-
-
-def snapshots(values: Sequence[Snapshot], view: View) -> str:
-    """One line a snapshot."""
-    if not values:
-        return "No snapshot yet. Every commit is one, too: git log"
-    rows = [(line(one.name), line(one.commit)[:10], line(one.when), line(one.message)) for one in values]
-    return "\n".join(table(("NAME", "COMMIT", "MADE", "SAYS"), rows, view, flexible=(3,)))
 
 
 def restored(value: Restored, view: View) -> str:
@@ -108,3 +100,37 @@ def restored(value: Restored, view: View) -> str:
     rows += _some(f"removed: {view.place(path)}" for path in value.removed)
     rows += [*_waiting(value.notes), *_queued(value.queued, view)]
     return "\n".join([*rows, *([DRY] if value.dry_run else [])])
+
+
+WAYS = {
+    "session-start": "text at the start of a session",
+    "edit": "text around an edit",
+    "instructions": "instructions",
+    "mcp": "MCP server",
+}
+NONE = "No agent host was found: no program on the path, no folder of one, no file of one here."
+
+
+def hosts(found: Sequence[Host], view: View) -> str:
+    """A line for each host, then for each the ways to its agent."""
+    if not found:
+        return NONE
+    rows = [(host.name, ", ".join(host.found), _events(host), _ours(host)) for host in found]
+    lines = table(("HOST", "FOUND", "HOOKS", "OURS"), rows, view, flexible=(1, 2))
+    for host in found:
+        lines += ["", view.paint(line(host.name), "heading"), *map(_target, host.targets)]
+        lines += [f"  {view.paint('cannot be read:', 'warn')} {line(place)}" for place in host.unreadable]
+    return "\n".join(lines)
+
+
+def _events(host: Host) -> str:
+    return ", ".join(dict.fromkeys(event for events in host.hooks.values() for event in events))
+
+
+def _ours(host: Host) -> str:
+    return ", ".join(dict.fromkeys(target.way for target in host.targets if target.ours))
+
+
+def _target(target: Target) -> str:
+    state = "ours is there" if target.ours else "nothing of ours" if target.there else "no file"
+    return f"  {WAYS[target.way]}: {line(target.place)} ({state})"

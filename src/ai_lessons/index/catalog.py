@@ -7,43 +7,82 @@ something changed. Knows nothing of commits, and shows no rule that was not put 
 
 from __future__ import annotations
 
-import sqlite3
 import time
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from ai_lessons.errors import NotFound, StorageFailed
-from ai_lessons.index import catalog_names, catalog_reading
-from ai_lessons.index.catalog_records import record
-from ai_lessons.index.catalog_schema import (
-    inode,
-    is_damage,
-    is_mistake,
-    open_database,
-    open_in_memory,
-    replace_database,
-)
+from ai_lessons.index.catalog_reading import CatalogReader, unattested, unreadable_files
 from ai_lessons.index.catalog_survey import Disk, survey
-from ai_lessons.index.catalog_writing import Writing, attest
+from ai_lessons.index.catalog_writing import Writing, attest, record
+from ai_lessons.index.database import Database, Schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    import sqlite3
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from pathlib import Path
     from types import TracebackType
 
-    from ai_lessons.errors import Problem
-    from ai_lessons.index.catalog_reading import Filter, Location, Sizes, Tally
-    from ai_lessons.index.catalog_records import CatalogRecord
-    from ai_lessons.index.catalog_schema import Opened
     from ai_lessons.index.catalog_survey import FolderChange, Parse, Progress, Read, Scan
-    from ai_lessons.index.catalog_writing import Attested
-    from ai_lessons.knowledge.entries import Entry, Kind, Light
-    from ai_lessons.knowledge.relations import Edge
+    from ai_lessons.index.catalog_writing import Attested, CatalogRecord
+    from ai_lessons.knowledge.entries import Entry
 
-T = TypeVar("T")
 _HOPEFUL_TRIES = 3
-_STEP = 0.002
 """How often a refresh reads first and locks after; then it holds the write lock while it reads."""
+
+_TABLES = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE folders (folder TEXT PRIMARY KEY, digest BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE files (
+    folder TEXT NOT NULL, name TEXT NOT NULL,
+    mtime INTEGER NOT NULL, ctime INTEGER NOT NULL, size INTEGER NOT NULL, inode INTEGER NOT NULL,
+    mode INTEGER NOT NULL, racy INTEGER NOT NULL, hash TEXT NOT NULL,
+    PRIMARY KEY (folder, name)
+) WITHOUT ROWID;
+CREATE TABLE problems (file TEXT NOT NULL, path TEXT NOT NULL, line INTEGER NOT NULL, message TEXT NOT NULL);
+CREATE INDEX problems_file ON problems (file);
+
+-- standing: 0 shown; 1 a rule of the working tree, which counts only as approved; 2 a second file with a taken id.
+-- The check is the wall: no statement, however wrong, can show a rule that did not come from the approval branch.
+CREATE TABLE entries (
+    key INTEGER PRIMARY KEY,
+    source TEXT NOT NULL CHECK (source IN ('files', 'approved')),
+    file TEXT NOT NULL,
+    standing INTEGER NOT NULL CHECK (standing <> 0 OR kind <> 'rule' OR source = 'approved'),
+    id TEXT NOT NULL, tail TEXT NOT NULL, handle TEXT NOT NULL, kind TEXT NOT NULL,
+    project TEXT NOT NULL, path TEXT NOT NULL, side_path TEXT, status TEXT NOT NULL, created TEXT NOT NULL,
+    title TEXT NOT NULL, tags TEXT NOT NULL, versions TEXT NOT NULL, snippet TEXT NOT NULL, details TEXT NOT NULL,
+    derived INTEGER NOT NULL, hash TEXT, side_hash TEXT, text_hash TEXT NOT NULL, meta_hash TEXT NOT NULL
+);
+CREATE UNIQUE INDEX entries_file ON entries (file, source);
+CREATE INDEX entries_id ON entries (id);
+CREATE UNIQUE INDEX shown_id ON entries (id, text_hash, meta_hash) WHERE standing = 0;
+CREATE INDEX shown_tail ON entries (tail) WHERE standing = 0;
+CREATE INDEX shown_newest ON entries (created DESC, id DESC, status, kind, project) WHERE standing = 0;
+CREATE INDEX shown_path ON entries (path) WHERE standing = 0;
+CREATE INDEX shown_side_path ON entries (side_path) WHERE standing = 0 AND side_path IS NOT NULL;
+CREATE INDEX hidden ON entries (standing) WHERE standing <> 0;
+CREATE INDEX approved ON entries (id, standing, path, hash) WHERE source = 'approved';
+CREATE TABLE tags (
+    key INTEGER NOT NULL REFERENCES entries ON DELETE CASCADE, tag TEXT NOT NULL, PRIMARY KEY (key, tag)
+) WITHOUT ROWID;
+CREATE TABLE versions (
+    key INTEGER NOT NULL REFERENCES entries ON DELETE CASCADE, version TEXT NOT NULL, PRIMARY KEY (key, version)
+) WITHOUT ROWID;
+CREATE TABLE links (
+    key INTEGER NOT NULL REFERENCES entries ON DELETE CASCADE,
+    relation TEXT NOT NULL, target TEXT NOT NULL, weight REAL, PRIMARY KEY (key, relation, target)
+) WITHOUT ROWID;
+CREATE INDEX links_target ON links (target);
+-- the whole frontmatter as JSON, apart from the entries, so that lists do not read past it
+CREATE TABLE fields (key INTEGER PRIMARY KEY REFERENCES entries ON DELETE CASCADE, fields TEXT NOT NULL);
+CREATE VIEW shown AS SELECT * FROM entries WHERE standing = 0;
+-- the same entries with what filters ask for: it stands in the index, so that no row is read only to be counted
+CREATE VIEW counted AS SELECT key, status, kind, project FROM entries INDEXED BY shown_newest WHERE standing = 0;
+"""
+
+VERSION = 6
+"""Raise it when the tables change, or when the same file would be read into another entry."""
+
+SCHEMA = Schema("catalog", _TABLES, VERSION, application=0x61694C73)
 
 
 class Refreshed(NamedTuple):
@@ -63,18 +102,13 @@ def _silent(_what: str, _done: int, _total: int) -> None:
     """Progress for callers that show none."""
 
 
-class Catalog:
-    """One catalog file, opened. Use as a context manager.
-
-    For one thread at a time, and for any number of processes: readers see what was last committed and wait for
-    nobody. A damaged file is replaced and filled again in the middle of whatever was asked.
-    """
+class Catalog(CatalogReader):
+    """One catalog file, opened. Use as a context manager. A damaged file is replaced and filled again in between."""
 
     def __init__(self, path: Path, *, tier: str = "user", clock: Callable[[], int] = time.time_ns) -> None:
-        self._path, self._tier, self._clock = path, tier, clock
+        self._tier, self._clock = tier, clock
         self._disk: Disk | None = None
-        self._notice = ""
-        self._use(open_database(path))
+        self._database = Database(path, SCHEMA)
 
     def __enter__(self) -> Self:
         return self
@@ -86,12 +120,12 @@ class Catalog:
 
     def close(self) -> None:
         """Let go of the file."""
-        self._db.close()
+        self._database.close()
 
     @property
     def in_memory(self) -> bool:
         """Whether this process keeps the catalog to itself because its folder cannot be written."""
-        return self._in_memory
+        return self._database.in_memory
 
     @property
     def generation(self) -> int:
@@ -106,7 +140,7 @@ class Catalog:
         cannot be read; `parser()` gives what makes an Entry of them, and is called only if something changed.
         """
         self._disk = Disk(scan, read, parser, progress)
-        return self._ask(lambda _: self._refresh(), fill=False)
+        return self._database.ask(lambda _: self._refresh())
 
     def set_rules_in_force(
         self, tree: str, rules: Iterable[tuple[Entry, str]], *, keep: Collection[str] = ()
@@ -120,53 +154,9 @@ class Catalog:
         records = [record(entry, entry.path, blob, None) for entry, blob in rules]
         return self._ask(lambda _: self._put_rules(tree, records, frozenset(keep)))
 
-    def rules_in_force(self) -> dict[str, tuple[str, str]]:
-        """(path, blob hash) of every rule that was put in, by id."""
-        return self._ask(catalog_reading.approved)
-
-    def with_globs(self, kinds: Collection[str]) -> list[Light]:
-        """The active entries of these kinds that say what files they apply to."""
-        return self._ask(lambda db: catalog_reading.with_globs(db, kinds, self._tier))
-
     def rules_tree(self) -> str:
         """What `set_rules_in_force` was last told; empty in a new catalog."""
         return self._ask(lambda db: str(_meta(db, "rules_tree") or ""))
-
-    def get(self, entry_id: str) -> Light:
-        """The entry with this full id. Raises NotFound."""
-        found = self.many([entry_id])
-        if entry_id not in found:
-            raise NotFound("entry", entry_id)
-        return found[entry_id]
-
-    def many(self, ids: Iterable[str]) -> dict[str, Light]:
-        """The entries with these full ids; ids that do not exist are left out."""
-        wanted = list(ids)
-        return self._ask(lambda db: catalog_reading.by_ids(db, wanted, self._tier))
-
-    def resolve(self, ref: str) -> Light:
-        """The entry that a person means: handle, id, unique end of an id, or repository-relative path of a file.
-
-        Raises:
-            NotFound: nothing answers to it; the hint says what comes near. AmbiguousName: more than one entry does.
-        """
-        return self.get(self._ask(lambda db: catalog_names.resolve(db, ref)))
-
-    def handle_beside(self, kind: Kind, entry_id: str) -> str:
-        """The handle of an entry that was written a moment ago, unique among the entries of the last refresh."""
-        return self._ask(lambda db: catalog_names.handle_beside(db, kind, entry_id))
-
-    def locate(self, entry_id: str) -> Location:
-        """The files of one entry. Raises NotFound."""
-        found = self.locations([entry_id])
-        if not found:
-            raise NotFound("entry", entry_id)
-        return found[0]
-
-    def locations(self, ids: Iterable[str] | None = None) -> list[Location]:
-        """The files of these entries, or of all."""
-        wanted = None if ids is None else list(ids)
-        return self._ask(lambda db: catalog_reading.locations(db, wanted))
 
     def unattested(self) -> list[str]:
         """Ids of lessons that claim to be a person's, or proven elsewhere, and of which `attest` has not been told."""
@@ -176,187 +166,75 @@ class Catalog:
         """Write down by id what is known of such claims. It holds until the file changes."""
         self._ask(lambda _: self._put_attested(found))
 
-    def fields(self, entry_id: str) -> dict[str, Any]:
-        """The whole frontmatter of an entry, as it was read from the contents that `locate` names."""
-        return self._ask(lambda db: catalog_reading.fields(db, entry_id))
-
-    def select(self, wanted: Filter) -> list[Light]:
-        """The entries that pass a filter, with handles that are unique in the repository."""
-        return self._ask(lambda db: catalog_reading.select(db, wanted, self._tier))
-
-    def count(self, wanted: Filter) -> int:
-        """How many entries pass a filter, whatever its limit and offset."""
-        return self._ask(lambda db: catalog_reading.count(db, wanted))
-
-    def tags(self) -> list[Tally]:
-        """The tags of active entries, most used first."""
-        return self._ask(catalog_reading.tag_tallies)
-
-    def versions(self) -> list[Tally]:
-        """The versions of active entries, most used first."""
-        return self._ask(catalog_reading.version_tallies)
-
-    def projects(self) -> list[Tally]:
-        """The projects of active entries, largest first."""
-        return self._ask(catalog_reading.project_tallies)
-
-    def edges(self, entry_id: str | None = None) -> list[Edge]:
-        """The links that start or end at an entry, or the whole graph. Says nothing of which hold both ways."""
-        return self._ask(lambda db: catalog_reading.edges(db, entry_id))
-
-    def unreadable(self) -> list[Problem]:
-        """Every reason why a file gives no entry, by path: it cannot be read, is invalid, or its id is taken."""
-        return self._ask(catalog_reading.problems)
-
-    def complete(self, what: str, prefix: str, limit: int = 50) -> list[tuple[str, str]]:
-        """Values of `what` (id, project, tag, version) that start with `prefix`, each with a word of help."""
-        return self._ask(lambda db: catalog_names.complete(db, what, prefix, limit))
-
-    def fingerprints(self) -> list[tuple[str, str, str]]:
-        """(id, text hash, meta hash) of every entry, by id: what an index compares with its own rows."""
-        return self._ask(catalog_reading.fingerprints)
-
-    def sizes(self) -> Sizes:
-        """Counts for statistics."""
-        return self._ask(catalog_reading.sizes)
-
     def _refresh(self) -> Refreshed:
         for _ in range(_HOPEFUL_TRIES):
             done = self._refresh_hopefully()
             if done:
                 return done
-        with _transaction(self._db):
+        with self._database.transaction():
             return self._write(self._look())
 
     def _refresh_hopefully(self) -> Refreshed | None:
         """Read and parse without a lock; None where another process wrote meanwhile, so that we know too little."""
-        base = _generation(self._db)
+        base = _generation(self._database.connection)
         changes = self._look()
         if not changes:
             return self._refreshed()
-        with _transaction(self._db):
-            return self._write(changes) if _generation(self._db) == base else None
+        with self._database.transaction():
+            return self._write(changes) if _generation(self._database.connection) == base else None
 
     def _look(self) -> list[FolderChange]:
         assert self._disk is not None, "a look needs the ways to the disk"  # noqa: S101 - for the type checker
-        return survey(self._db, self._disk, self._clock())
+        return survey(self._database.connection, self._disk, self._clock())
 
     def _write(self, changes: list[FolderChange]) -> Refreshed:
         if not changes:
             return self._refreshed()
-        writing = Writing(self._db)
+        writing = Writing(self._database.connection)
         writing.folders(changes)
         return self._settle(writing)
 
     def _put_rules(self, tree: str, records: list[CatalogRecord], keep: frozenset[str]) -> Refreshed:
-        with _transaction(self._db):
-            _put_meta(self._db, "rules_tree", tree)
-            if not records and keep >= catalog_reading.approved(self._db).keys():
+        with self._database.transaction():
+            _put_meta(self._database.connection, "rules_tree", tree)
+            if not records and keep >= self.rules_in_force().keys():
                 return self._refreshed()
-            writing = Writing(self._db)
+            writing = Writing(self._database.connection)
             writing.approved(records, keep)
             return self._settle(writing)
 
     def _put_attested(self, found: Mapping[str, Attested]) -> None:
-        with _transaction(self._db):
-            attest(self._db, found)
+        with self._database.transaction():
+            attest(self._database.connection, found)
 
     def _unattested(self) -> list[str]:
         """Nothing is looked for where nothing was written since the last look that found nothing."""
-        now = _generation(self._db)
-        if _meta(self._db, "attested") == now:
+        now = _generation(self._database.connection)
+        if _meta(self._database.connection, "attested") == now:
             return []
-        found = catalog_reading.unattested(self._db)
+        found = unattested(self._database.connection)
         if not found:
-            _put_meta(self._db, "attested", now)
+            _put_meta(self._database.connection, "attested", now)
         return found
 
     def _settle(self, writing: Writing) -> Refreshed:
         changed, removed = writing.settle()
         # from the clock, so that a catalog made anew does not count through the numbers of the last one
-        _put_meta(self._db, "generation", max(self._clock(), _generation(self._db) + 1))
-        _put_meta(self._db, "unreadable", catalog_reading.unreadable_files(self._db))
+        _put_meta(
+            self._database.connection, "generation", max(self._clock(), _generation(self._database.connection) + 1)
+        )
+        _put_meta(self._database.connection, "unreadable", unreadable_files(self._database.connection))
         return self._refreshed(changed, removed)
 
     def _refreshed(self, changed: tuple[str, ...] = (), removed: tuple[str, ...] = ()) -> Refreshed:
-        notice, self._notice = self._notice, ""
-        unreadable = int(_meta(self._db, "unreadable") or 0)
-        return Refreshed(_generation(self._db), changed, removed, unreadable, notice)
+        notice, self._database.notice = self._database.notice, ""
+        unreadable = int(_meta(self._database.connection, "unreadable") or 0)
+        return Refreshed(_generation(self._database.connection), changed, removed, unreadable, notice)
 
-    def _ask(self, question: Callable[[sqlite3.Connection], T], *, fill: bool = True) -> T:
-        """Answer from the database; where it fails, once more from a new one, which is filled first.
-
-        Raises:
-            StorageFailed: the new one failed too.
-        """
-        try:
-            return question(self._db)
-        except sqlite3.DatabaseError as error:
-            self._replace(error)
-        try:
-            if fill and self._disk is not None:
-                self._notice = self._fill()
-            return question(self._db)
-        except sqlite3.DatabaseError as error:
-            raise StorageFailed(f"the catalog {self._path} cannot be used: {error}") from error
-
-    def _fill(self) -> str:
+    def _refill(self) -> None:
         """Fill a new database and keep what is to be said of it for the next refresh."""
-        return self._refresh().rebuilt
-
-    def _replace(self, error: sqlite3.DatabaseError) -> None:
-        """Go on with a new file if the old one is damaged, in memory if the system will not have it.
-
-        Raises:
-            sqlite3.DatabaseError: the error itself, where neither would help.
-        """
-        if self._in_memory or isinstance(error, sqlite3.ProgrammingError) or is_mistake(error):
-            raise error
-        self._db.close()
-        if is_damage(error):
-            try:
-                self._use(replace_database(self._path, f"{self._path.name} was damaged ({error})", self._inode))
-            except (sqlite3.Error, OSError) as still:
-                self._use(open_in_memory(self._path, still))
-        else:
-            self._use(open_in_memory(self._path, error))
-
-    def _use(self, opened: Opened) -> None:
-        self._db, self._in_memory = opened.connection, opened.in_memory
-        self._notice = opened.notice or self._notice
-        self._inode = inode(self._path)
-
-
-@contextmanager
-def _transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """Hold the write lock, waiting for whoever has it; undo everything if anything is raised."""
-    _begin(db)
-    try:
-        yield
-    except BaseException:
-        if db.in_transaction:  # a full disk has undone it already
-            db.execute("ROLLBACK")
-        raise
-    db.execute("COMMIT")
-
-
-def _begin(db: sqlite3.Connection) -> None:
-    """Take the write lock. SQLite's own waiting sleeps ten times as long as the lock is usually held."""
-    (usual,) = db.execute("PRAGMA busy_timeout").fetchone()
-    give_up = time.monotonic() + usual / 1000
-    db.execute("PRAGMA busy_timeout = 0")
-    try:
-        while True:
-            try:
-                db.execute("BEGIN IMMEDIATE")
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
-                    raise
-                time.sleep(_STEP)
-            else:
-                return
-    finally:
-        db.execute(f"PRAGMA busy_timeout = {usual}")
+        if self._disk is not None:
+            self._database.notice = self._refresh().rebuilt
 
 
 def _generation(db: sqlite3.Connection) -> int:

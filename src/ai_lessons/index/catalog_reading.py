@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from ai_lessons.errors import Problem, UsageError
-from ai_lessons.index.catalog_records import SEPARATOR
+from ai_lessons.errors import NotFound, Problem, UsageError
+from ai_lessons.index import catalog_names
+from ai_lessons.index.catalog_writing import SEPARATOR
 from ai_lessons.knowledge.entries import Kind, Light, Status
 from ai_lessons.knowledge.relations import Edge
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+    from ai_lessons.index.database import Database
+
+T = TypeVar("T")
 _KINDS = {kind.value: kind for kind in Kind}
 _ORDERS = {
     "newest": "created DESC, id DESC",
@@ -43,6 +47,10 @@ status = 'active' AND instr(details, '"applies_to":') AND NOT instr(details, '"a
 AND kind IN (SELECT value FROM json_each(?))
 """
 _BY_IDS = "id IN (SELECT value FROM json_each(?))"
+_TAKEN = """
+SELECT e.path, e.id, min(w.path) FROM entries e JOIN entries w ON w.id = e.id AND w.standing <> 2
+WHERE e.standing = 2 GROUP BY e.key
+"""
 
 
 class Filter(NamedTuple):
@@ -100,25 +108,157 @@ class Sizes(NamedTuple):
     newest: str | None = None
 
 
-def select(db: sqlite3.Connection, wanted: Filter, tier: str) -> list[Light]:
-    """The entries that pass the filter, in its order.
+class CatalogReader:
+    """What can be asked of a catalog. `_database` answers each question, from a new file if the old one is damaged."""
 
-    Raises:
-        UsageError: an order that we do not know.
-    """
-    if wanted.sort not in _ORDERS:
-        raise UsageError(f"no order {wanted.sort!r}", hint="one of: " + ", ".join(_ORDERS))
-    values = _values(wanted)
-    query = f"{_SELECT}{_passes(values)} ORDER BY {_ORDERS[wanted.sort]} LIMIT :limit OFFSET :offset"
-    bounds = {"limit": -1 if wanted.limit is None else wanted.limit, "offset": wanted.offset}
-    return _lights(db.execute(query, values | bounds).fetchall(), tier)
+    _database: Database
+    _tier: str
 
+    def _refill(self) -> None:
+        """Fill a new database, in a catalog that knows from where."""
 
-def count(db: sqlite3.Connection, wanted: Filter) -> int:
-    """How many entries pass the filter, whatever its limit."""
-    values = _values(wanted)
-    (number,) = db.execute(_COUNT + _passes(values), values).fetchone()
-    return int(number)
+    def _ask(self, question: Callable[[sqlite3.Connection], T]) -> T:
+        return self._database.ask(question, self._refill)
+
+    def _rows(self, query: str, values: Any = ()) -> list[Any]:
+        return self._ask(lambda db: db.execute(query, values).fetchall())
+
+    def _one(self, query: str, values: Any = ()) -> int:
+        return int(self._rows(query, values)[0][0])
+
+    def select(self, wanted: Filter) -> list[Light]:
+        """The entries that pass a filter, in its order, with handles that are unique in the repository.
+
+        Raises:
+            UsageError: an order that we do not know.
+        """
+        if wanted.sort not in _ORDERS:
+            raise UsageError(f"no order {wanted.sort!r}", hint="one of: " + ", ".join(_ORDERS))
+        values = _values(wanted)
+        query = f"{_SELECT}{_passes(values)} ORDER BY {_ORDERS[wanted.sort]} LIMIT :limit OFFSET :offset"
+        bounds = {"limit": -1 if wanted.limit is None else wanted.limit, "offset": wanted.offset}
+        return _lights(self._rows(query, values | bounds), self._tier)
+
+    def count(self, wanted: Filter) -> int:
+        """How many entries pass a filter, whatever its limit and offset."""
+        values = _values(wanted)
+        return self._one(_COUNT + _passes(values), values)
+
+    def get(self, entry_id: str) -> Light:
+        """The entry with this full id. Raises NotFound."""
+        found = self.many([entry_id])
+        if entry_id not in found:
+            raise NotFound("entry", entry_id)
+        return found[entry_id]
+
+    def many(self, ids: Iterable[str]) -> dict[str, Light]:
+        """The entries with these full ids; ids that do not exist are left out."""
+        return {
+            light.id: light for light in _lights(self._rows(_SELECT + _BY_IDS, (json.dumps(list(ids)),)), self._tier)
+        }
+
+    def resolve(self, ref: str) -> Light:
+        """The entry that a person means: handle, id, unique end of an id, or repository-relative path of a file.
+
+        Raises:
+            NotFound: nothing answers to it; the hint says what comes near. AmbiguousName: more than one entry does.
+        """
+        return self.get(self._ask(lambda db: catalog_names.resolve(db, ref)))
+
+    def handle_beside(self, kind: Kind, entry_id: str) -> str:
+        """The handle of an entry that was written a moment ago, unique among the entries of the last refresh."""
+        return self._ask(lambda db: catalog_names.handle_beside(db, kind, entry_id))
+
+    def complete(self, what: str, prefix: str, limit: int = 50) -> list[tuple[str, str]]:
+        """Values of `what` (id, project, tag, version) that start with `prefix`, each with a word of help."""
+        return self._ask(lambda db: catalog_names.complete(db, what, prefix, limit))
+
+    def locate(self, entry_id: str) -> Location:
+        """The files of one entry. Raises NotFound."""
+        found = self.locations([entry_id])
+        if not found:
+            raise NotFound("entry", entry_id)
+        return found[0]
+
+    def locations(self, ids: Iterable[str] | None = None) -> list[Location]:
+        """The files of these entries, or of all."""
+        query = "SELECT id, path, side_path, hash, side_hash, derived, source = 'approved' FROM shown"
+        rows = self._rows(query) if ids is None else self._rows(f"{query} WHERE {_BY_IDS}", (json.dumps(list(ids)),))
+        return [Location._make((*row[:5], bool(row[5]), bool(row[6]))) for row in rows]
+
+    def fields(self, entry_id: str) -> dict[str, Any]:
+        """The whole frontmatter of an entry, as it was read from the contents that `locate` names."""
+        rows = self._rows("SELECT fields FROM shown JOIN fields USING (key) WHERE id = ?", (entry_id,))
+        found: dict[str, Any] = json.loads(rows[0][0]) if rows else {}
+        return found
+
+    def rules_in_force(self) -> dict[str, tuple[str, str]]:
+        """(path, blob hash) of every rule that was put in, by id."""
+        rows = self._rows("SELECT id, path, hash FROM shown WHERE source = 'approved'")
+        return {entry_id: (path, blob) for entry_id, path, blob in rows}
+
+    def with_globs(self, kinds: Collection[str]) -> list[Light]:
+        """The active entries of these kinds that say what files they apply to."""
+        rows = self._rows(_SELECT + _LIKELY_GLOBS, (_array(kinds) or "[]",))
+        return [light for light in _lights(rows, self._tier) if light.details.get("applies_to")]
+
+    def tags(self) -> list[Tally]:
+        """The tags of active entries, most used first."""
+        return self._tallies("SELECT tag, kind, count(*) FROM shown JOIN tags USING (key)")
+
+    def versions(self) -> list[Tally]:
+        """The versions of active entries, most used first."""
+        return self._tallies("SELECT version, kind, count(*) FROM shown JOIN versions USING (key)")
+
+    def projects(self) -> list[Tally]:
+        """The projects of active entries, largest first."""
+        return self._tallies("SELECT project, kind, count(*) FROM shown")
+
+    def _tallies(self, query: str) -> list[Tally]:
+        by_name: dict[str, dict[str, int]] = {}
+        for name, kind, number in self._rows(f"{query} WHERE status = 'active' GROUP BY 1, 2"):
+            by_name.setdefault(name, {})[kind] = number
+        tallies = [Tally(name, sum(kinds.values()), kinds) for name, kinds in by_name.items()]
+        return sorted(tallies, key=lambda tally: (-tally.total, tally.name))
+
+    def edges(self, entry_id: str | None = None) -> list[Edge]:
+        """The links that start or end at an entry, or the whole graph. Says nothing of which hold both ways."""
+        query = "SELECT id, relation, target, weight FROM links JOIN shown USING (key)"
+        order = " ORDER BY id, relation, target"
+        if entry_id is None:
+            return [Edge(*row) for row in self._rows(query + order)]
+        outgoing = self._rows(f"{query} WHERE id = ?{order}", (entry_id,))
+        incoming = self._rows(f"{query} WHERE target = ? AND id <> ?{order}", (entry_id, entry_id))
+        return [Edge(*row) for row in outgoing + incoming]
+
+    def fingerprints(self) -> list[tuple[str, str, str]]:
+        """(id, text hash, meta hash) of every entry, by id: what an index compares with its own rows."""
+        return self._rows("SELECT id, text_hash, meta_hash FROM shown ORDER BY id")
+
+    def unreadable(self) -> list[Problem]:
+        """Every reason why a file gives no entry, by path: it cannot be read, is invalid, or its id is taken."""
+        found = [Problem(*row) for row in self._rows("SELECT path, message, line FROM problems")]
+        for path, entry_id, winner in self._rows(_TAKEN):
+            said = f"has the id {entry_id} of {winner}, so it is left out: give it an id of its own"
+            found.append(Problem(path, said))
+        return sorted(found, key=lambda problem: (problem.path, problem.line, problem.message))
+
+    def sizes(self) -> Sizes:
+        """Counts for statistics."""
+        ((files, size),) = self._rows("SELECT count(*), coalesce(sum(size), 0) FROM files")
+        ((oldest, newest),) = self._rows("SELECT min(created), max(created) FROM shown WHERE created <> ''")
+        return Sizes(
+            entries=dict(self._rows("SELECT kind, count(*) FROM shown GROUP BY kind")),
+            projects=self._one("SELECT count(DISTINCT project) FROM shown"),
+            tags=self._one("SELECT count(DISTINCT tag) FROM shown JOIN tags USING (key)"),
+            files=files,
+            bytes=size,
+            unreadable=self._ask(unreadable_files),
+            working_rules=self._one("SELECT count(*) FROM entries WHERE standing = 1"),
+            catalog_bytes=self._one("PRAGMA page_count") * self._one("PRAGMA page_size"),
+            oldest=oldest,
+            newest=newest,
+        )
 
 
 def _passes(values: Mapping[str, str | int]) -> str:
@@ -157,78 +297,6 @@ def _lights(rows: Sequence[tuple[Any, ...]], tier: str) -> list[Light]:
     ]  # fmt: skip
 
 
-def by_ids(db: sqlite3.Connection, ids: Iterable[str], tier: str) -> dict[str, Light]:
-    """Those of the ids that exist."""
-    rows = db.execute(_SELECT + _BY_IDS, (json.dumps(list(ids)),)).fetchall()
-    return {light.id: light for light in _lights(rows, tier)}
-
-
-def locations(db: sqlite3.Connection, ids: Iterable[str] | None) -> list[Location]:
-    """Where the entries with these ids lie, or all of them."""
-    query = "SELECT id, path, side_path, hash, side_hash, derived, source = 'approved' FROM shown"
-    rows = db.execute(query) if ids is None else db.execute(f"{query} WHERE {_BY_IDS}", (json.dumps(list(ids)),))
-    return [
-        Location(id_, path, side_path, blob, side_blob, bool(derived), bool(approved))
-        for id_, path, side_path, blob, side_blob, derived, approved in rows
-    ]
-
-
-def fields(db: sqlite3.Connection, entry_id: str) -> dict[str, Any]:
-    """The whole frontmatter of an entry; empty where there is none, or no such entry."""
-    row = db.execute("SELECT fields FROM shown JOIN fields USING (key) WHERE id = ?", (entry_id,)).fetchone()
-    found: dict[str, Any] = json.loads(row[0]) if row else {}
-    return found
-
-
-def approved(db: sqlite3.Connection) -> dict[str, tuple[str, str]]:
-    """(path, blob id) of every rule in force, by id."""
-    query = "SELECT id, path, hash FROM shown WHERE source = 'approved'"
-    return {entry_id: (path, blob) for entry_id, path, blob in db.execute(query)}
-
-
-def with_globs(db: sqlite3.Connection, kinds: Iterable[str], tier: str) -> list[Light]:
-    """The shown, active entries of these kinds that state `applies_to`."""
-    rows = db.execute(_SELECT + _LIKELY_GLOBS, (_array(kinds) or "[]",))
-    return [light for light in _lights(rows.fetchall(), tier) if light.details.get("applies_to")]
-
-
-def tag_tallies(db: sqlite3.Connection) -> list[Tally]:
-    """Every tag of a shown, active entry."""
-    query = "SELECT tag, kind, count(*) FROM shown JOIN tags USING (key) WHERE status = 'active' GROUP BY tag, kind"
-    return _tallies(db.execute(query))
-
-
-def version_tallies(db: sqlite3.Connection) -> list[Tally]:
-    """Every version of a shown, active entry."""
-    query = "SELECT version, kind, count(*) FROM shown JOIN versions USING (key) WHERE status = 'active' GROUP BY 1, 2"
-    return _tallies(db.execute(query))
-
-
-def project_tallies(db: sqlite3.Connection) -> list[Tally]:
-    """Every project that holds a shown, active entry."""
-    query = "SELECT project, kind, count(*) FROM shown WHERE status = 'active' GROUP BY project, kind"
-    return _tallies(db.execute(query))
-
-
-def _tallies(rows: Iterable[tuple[str, str, int]]) -> list[Tally]:
-    by_name: dict[str, dict[str, int]] = {}
-    for name, kind, number in rows:
-        by_name.setdefault(name, {})[kind] = number
-    tallies = [Tally(name, sum(kinds.values()), kinds) for name, kinds in by_name.items()]
-    return sorted(tallies, key=lambda tally: (-tally.total, tally.name))
-
-
-def edges(db: sqlite3.Connection, entry_id: str | None) -> list[Edge]:
-    """All links, or those that start or end at one entry, as they are written."""
-    query = "SELECT id, relation, target, weight FROM links JOIN shown USING (key)"
-    order = " ORDER BY id, relation, target"
-    if entry_id is None:
-        return [Edge(*row) for row in db.execute(query + order)]
-    outgoing = db.execute(f"{query} WHERE id = ?{order}", (entry_id,)).fetchall()
-    incoming = db.execute(f"{query} WHERE target = ? AND id <> ?{order}", (entry_id, entry_id)).fetchall()
-    return [Edge(*row) for row in outgoing + incoming]
-
-
 _UNATTESTED = """
 SELECT id FROM shown WHERE kind = 'lesson' AND NOT instr(details, '"stated_by":')
 AND (instr(details, '"from":"user"') OR instr(details, '"start":'))
@@ -240,46 +308,7 @@ def unattested(db: sqlite3.Connection) -> list[str]:
     return [row[0] for row in db.execute(_UNATTESTED)]
 
 
-def fingerprints(db: sqlite3.Connection) -> list[tuple[str, str, str]]:
-    """(id, text hash, meta hash) of every shown entry, by id: read from an index alone."""
-    return db.execute("SELECT id, text_hash, meta_hash FROM shown ORDER BY id").fetchall()
-
-
-def problems(db: sqlite3.Connection) -> list[Problem]:
-    """Why files give no entry: unreadable, invalid, or their id belongs to another file."""
-    found = [Problem(*row) for row in db.execute("SELECT path, message, line FROM problems")]
-    taken = """
-        SELECT e.path, e.id, min(w.path) FROM entries e JOIN entries w ON w.id = e.id AND w.standing <> 2
-        WHERE e.standing = 2 GROUP BY e.key
-    """
-    for path, entry_id, winner in db.execute(taken):
-        found.append(Problem(path, f"has the id {entry_id} of {winner}, so it is left out: give it an id of its own"))
-    return sorted(found, key=lambda problem: (problem.path, problem.line, problem.message))
-
-
 def unreadable_files(db: sqlite3.Connection) -> int:
     """How many entries are left out, each once however many problems it has."""
     query = "SELECT (SELECT count(DISTINCT file) FROM problems) + (SELECT count(*) FROM entries WHERE standing = 2)"
-    return int(db.execute(query).fetchone()[0])
-
-
-def sizes(db: sqlite3.Connection) -> Sizes:
-    """Counts for statistics."""
-    files, size = db.execute("SELECT count(*), coalesce(sum(size), 0) FROM files").fetchone()
-    oldest, newest = db.execute("SELECT min(created), max(created) FROM shown WHERE created <> ''").fetchone()
-    return Sizes(
-        entries=dict(db.execute("SELECT kind, count(*) FROM shown GROUP BY kind")),
-        projects=_one(db, "SELECT count(DISTINCT project) FROM shown"),
-        tags=_one(db, "SELECT count(DISTINCT tag) FROM shown JOIN tags USING (key)"),
-        files=files,
-        bytes=size,
-        unreadable=unreadable_files(db),
-        working_rules=_one(db, "SELECT count(*) FROM entries WHERE standing = 1"),
-        catalog_bytes=_one(db, "PRAGMA page_count") * _one(db, "PRAGMA page_size"),
-        oldest=oldest,
-        newest=newest,
-    )
-
-
-def _one(db: sqlite3.Connection, query: str) -> int:
     return int(db.execute(query).fetchone()[0])

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from ai_lessons.index.model_spec import ModelSpec
+    from ai_lessons.index.model_files import ModelSpec
 
 Progress = Callable[[str, int, int], None]
 """Called as `progress(what, done, total)`, here in bytes."""

@@ -6,31 +6,34 @@ next refresh goes on. One writer at a time (file locks of ours); readers are nev
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import StorageFailed
-from ai_lessons.index import succession
-from ai_lessons.index.asking import Asking, IndexDamaged, first_line, model_of
 from ai_lessons.index.columns import made_with
-from ai_lessons.index.filling import PATIENCE, Filling
+from ai_lessons.index.embed_missing import PATIENCE, MissingVectors, slices
+from ai_lessons.index.query import IndexDamaged, TableQuery, first_line, model_of
 from ai_lessons.index.refresh_state import BUILD, WRITE, RefreshState
-from ai_lessons.index.rows import Candidates, IndexRefresh, IndexStatus, PassageFilter
+from ai_lessons.index.rows import Candidates, IndexRefresh, IndexStatus, PassageFilter, rows_of
 from ai_lessons.index.table import LANCE_ERRORS, Tables
-from ai_lessons.index.writing import EMBED_FIRST, RefreshJob, loaded, silent, update
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from ai_lessons.index.model_sources import Progress
     from ai_lessons.index.pinned import Embedder
-    from ai_lessons.index.succession import Succession
+    from ai_lessons.index.rows import EntryRows, Row
     from ai_lessons.index.table import Passages
     from ai_lessons.index.vectors import VectorCache
-    from ai_lessons.index.writing import Load
+
+    Load = Callable[[Sequence[str]], Iterable[EntryRows]]
+
+ENTRIES_AT_ONCE = 500
+EMBED_FIRST = 8
+"""Texts up to which vectors are computed before the rows are written: one commit instead of two."""
 
 FEW = 200
 """Missing vectors that a search with little time still completes at once; a fresh import has more."""
@@ -40,12 +43,28 @@ BUSY = "another process is updating the index; the latest changes may be missing
 BUILDING = "another process is building the index; results may be incomplete"
 
 
+@dataclass(frozen=True, slots=True)
+class RefreshJob:
+    """What one refresh was asked to bring about."""
+
+    generation: str
+    fingerprints: Callable[[], Mapping[str, str]]
+    load: Load
+    progress: Progress
+    again: frozenset[str]
+    embed: bool
+
+
+def silent(_what: str, _done: int, _total: int) -> None:
+    """Progress for callers that show none."""
+
+
 class Index:
     """The search index of one repository. Opens nothing until it is asked something.
 
     `uri` is a folder or what LanceDB takes (`s3://…`); `state_dir` a local folder for locks and notes. `embedder` is
-    called with the name of a model when a vector of it is first needed, and may raise ModelUnavailable: then search
-    works on text alone. One thread at a time.
+    called with the name of the model when a vector is first needed, and may raise ModelUnavailable: then search works
+    on text alone. One thread at a time.
     """
 
     def __init__(
@@ -59,24 +78,22 @@ class Index:
         embedder: Callable[[str], Embedder] | None,
         storage_options: Mapping[str, str] | None = None,
     ) -> None:
-        self._uri = str(uri)
+        self._uri, self.model = str(uri), model
         self._state = RefreshState(state_dir)
         self._vectors = vectors
-        self.model = model
         self._made = made_with(model, dimensions)
-        self._make_embedder = embedder
-        self._fillings: dict[str, Filling] = {}
-        connect = partial(Tables, self._uri, storage_options)
-        self._asking = Asking(self._uri, connect, self._filling, self._state)
+        self._embeds = embedder is not None
+        self._filler = MissingVectors(model, vectors, self._state, embedder)
+        self._query = TableQuery(self._uri, partial(Tables, self._uri, storage_options), self._filler, self._state)
 
     def close(self) -> None:
         """Let go of the table. The embedding cache belongs to the caller."""
-        self._asking.close()
+        self._query.close()
 
     def current(self, generation: str) -> IndexRefresh | None:
         """The state of the index if it holds exactly this generation of the catalog, else None. Reads no rows."""
-        table, version = self._asking.look()
-        if table is None or self._why_rebuild(table) or succession.outgrown(table, self._made):
+        table, version = self._query.look()
+        if table is None or self._why_rebuild(table):
             return None
         missing = self._state.missing_at(generation, *version)
         return None if missing is None else IndexRefresh(missing=missing)
@@ -99,79 +116,33 @@ class Index:
         (None: until complete, 0: text only); where more than half of many vectors are missing, a bounded refresh
         embeds nothing, and `candidates` answers from text: the answer comes first. Waits at most `wait` seconds for
         another process that writes, and then leaves the work to it and says so in `notes`. `again` entries are written
-        whatever their fingerprint; `full` makes everything anew, with vectors from the cache. Where only the model is
-        another one, the time goes into a table for it, and the old one answers until that is complete.
+        whatever their fingerprint; `full` or another model makes everything anew, with vectors from the cache.
 
         Raises:
             StorageFailed: the index cannot be written (full disk).
         """
-        embed = seconds != 0 and self._make_embedder is not None
-        job = RefreshJob(generation, fingerprints, load, progress, frozenset(again), embed)
+        job = RefreshJob(generation, fingerprints, load, progress, frozenset(again), self._embeds and seconds != 0)
         try:
             done = None if full or again else self.current(generation)
             if done is not None and not done.missing:
-                self._asking.text_alone = False
+                self._query.text_alone = False
                 return done
-            self._asking.changed()  # what follows may write
-            if done is None:
-                done = self._refresh_text(job, wait, full=full)
-            table = self._asking.newest()
-            outgrown = succession.outgrown(table, self._made)
-            model = model_of(table) or self.model
-            done = self._refresh_vectors(job, done, seconds, model, outgrown=outgrown)
-            return self._succeed(job, done, seconds, model) if outgrown else done
+            self._query.changed()  # what follows may write
+            return self._refresh_vectors(job, done or self._refresh_text(job, wait, full=full), seconds)
         except LANCE_ERRORS as error:
-            self._asking.tables.forget_open()
+            self._query.tables.forget_open()
             raise StorageFailed(f"the index at {self._uri} cannot be written: {first_line(error)}") from error
 
-    def _refresh_vectors(
-        self, job: RefreshJob, done: IndexRefresh, seconds: float | None, model: str, *, outgrown: bool
-    ) -> IndexRefresh:
-        """Fill in what is missing for the model in use, as far as there is time."""
-        filling = self._filling(model)
-        self._asking.text_alone = self._lacks_most(done.missing)
-        # a table that is to be replaced gets the vectors of small edits; time is better spent on its successor
-        waits = (seconds is not None and self._asking.text_alone) or (outgrown and done.missing > FEW)
+    def _refresh_vectors(self, job: RefreshJob, done: IndexRefresh, seconds: float | None) -> IndexRefresh:
+        """Fill in what is missing, as far as there is time."""
+        self._query.text_alone = self._lacks_most(done.missing)
+        waits = seconds is not None and self._query.text_alone
         if done.missing and not done.notes and job.embed and not waits:
             few = done.missing <= FEW
-            done = filling.fill(done, job.progress, None if few else seconds, self._asking.newest)
-            self._asking.text_alone = self._lacks_most(done.missing)
-        return replace(done, notes=(*done.notes, filling.no_model)) if done.missing and filling.no_model else done
-
-    def _succeed(self, job: RefreshJob, done: IndexRefresh, seconds: float | None, old: str) -> IndexRefresh:
-        """Spend the time on the table for the model that is asked for; say how far it is."""
-        if not job.embed:
-            return done
-        made, filling = self._made, self._filling(self.model)
-        grown = succession.grow(job, self._asking.tables, made, self._state, self._vectors, filling, seconds)
-        if grown.done:
-            self._asking.text_alone = False
-            said = f"the vectors are those of {self.model} from now on, not of {old}"
-            return replace(done, missing=0, embedded=grown.vectors, rebuilt=said)
-        share = f"{100 * grown.vectors // grown.passages} %" if grown.passages else "none"
-        why = f" ({grown.trouble})" if grown.trouble else ""
-        said = (
-            f"{share} of the vectors of {self.model} are made{why}; until all are, those of {old} answer: "
-            "`ai-lessons admin reindex` completes them"
-        )
-        return replace(done, notes=(*done.notes, said))
-
-    def _filling(self, model: str) -> Filling:
-        """What embeds with a model."""
-        if model not in self._fillings:
-            make = partial(self._make_embedder, model) if self._make_embedder else None
-            self._fillings[model] = Filling(self._vectors, self._state, make)
-        return self._fillings[model]
-
-    def rules(self, text: str, depth: int) -> Candidates:
-        """As `candidates`, of rules: while they are few, by what they share with the question, compared in memory.
-
-        The scores of texts are numbers of words then, no BM25.
-
-        Raises:
-            IndexDamaged: as `candidates`.
-        """
-        return self._asking.rules(text, depth)
+            done = self._filler.fill(done, job.progress, None if few else seconds, self._of_our_model)
+            self._query.text_alone = self._lacks_most(done.missing)
+        no_model = self._filler.no_model if done.missing else ""
+        return replace(done, notes=(*done.notes, no_model)) if no_model else done
 
     def candidates(self, text: str, wanted: PassageFilter | None = None, depth: int = 100) -> Candidates:
         """The best passages by full text and by vector. No letter or digit in the question: nothing.
@@ -179,7 +150,7 @@ class Index:
         Raises:
             IndexDamaged: the table cannot be read, even after opening it anew.
         """
-        self._asking.changed()
+        self._query.changed()
         return self.begin(text, wanted or PassageFilter(), depth)()
 
     def begin(self, text: str, wanted: PassageFilter, depth: int) -> Callable[[], Candidates]:
@@ -187,38 +158,23 @@ class Index:
 
         The texts are searched from now on; what is returned waits for that, and is as `candidates`.
         """
-        return self._asking.begin(text, wanted, depth)
+        return self._query.begin(text, wanted, depth)
 
     def passages(self) -> int:
         """How many passages there are."""
-        return self._asking.passages()
+        return self._query.passages()
 
     def in_use(self) -> Passages | None:
-        """The table in use, to be copied."""
-        return self._asking.newest()
+        """The table in use, to be copied or measured."""
+        return self._query.newest()
 
-    def keys(self) -> set[str]:
-        """The text keys of all passages."""
-        table = self._asking.newest()
-        return table.keys() if table else set()
-
-    def growing(self) -> Succession:
-        """How far the table for another model is; nothing where the model in use is the one that is asked for."""
-        return succession.state_of(self._asking.tables, self._made)
-
-    def vectors_indexed(self) -> int | None:
-        """How many passages the index of vectors covers; None where every vector is compared."""
-        table = self._asking.newest()
-        return table.vectors_indexed() if table else None
-
-    def recall(self, probes: int) -> float | None:
-        """Share of the ten nearest passages that the index finds, with vectors of passages as questions."""
-        table = self._asking.newest()
-        return table.recall(probes) if table else None
+    def _of_our_model(self) -> Passages | None:
+        table = self._query.newest()
+        return table if model_of(table) == self.model else None
 
     def status(self) -> IndexStatus:
-        """Sizes, all zero where there is no index yet."""
-        table = self._asking.newest()
+        """Sizes; all zero where there is no index yet."""
+        table = self._query.newest()
         if table is None:
             return IndexStatus(model=self.model)
         try:
@@ -229,6 +185,7 @@ class Index:
                 vectors=passages - table.missing(),
                 bytes=table.size(),
                 unindexed=table.unindexed(),
+                indexed=table.vectors_indexed(),
                 table=f"passages_{table.number}",
                 version=table.version,
                 model=model_of(table),
@@ -237,13 +194,13 @@ class Index:
             raise IndexDamaged(f"the index at {self._uri} is damaged: {first_line(error)}") from error
 
     def _refresh_text(self, job: RefreshJob, wait: float, *, full: bool = False) -> IndexRefresh:
-        reason = "it was asked for" if full else self._why_rebuild(self._asking.newest())
+        reason = "it was asked for" if full else self._why_rebuild(self._query.newest())
         if reason:
             return self._rebuild(job, wait, reason)
-        if job.embed and (model := self._few_changed(job)):
-            self._filling(model).embedder()  # before the lock: it may have to be downloaded
+        if job.embed and self._few_changed(job):
+            self._filler.embedder()  # before the lock: it may have to be downloaded
         with self._state.locked(WRITE, wait) as mine:
-            table = self._asking.newest()
+            table = self._query.newest()
             if not mine:
                 return IndexRefresh(missing=table.missing() if table else 0, notes=(self._state.trouble or BUSY,))
             try:
@@ -251,36 +208,67 @@ class Index:
             except LANCE_ERRORS as error:
                 reason = f"it could not be read ({first_line(error)})"
             else:
-                if table:
+                reason = self._why_rebuild(table)
+                if table and not reason:
                     return self._update(job, table, known)
         return self._rebuild(job, wait, reason or FIRST)
 
-    def _few_changed(self, job: RefreshJob) -> str:
-        """The model in use, if so little changed that vectors are computed before the rows are written; or ""."""
-        table = self._asking.newest()
-        if table is None:
-            return ""
+    def _few_changed(self, job: RefreshJob) -> bool:
+        """Whether so little changed that vectors are computed before the rows are written."""
+        table = self._query.newest()
         try:
-            known = table.fingerprints()
+            known = table.fingerprints() if table else {}
         except LANCE_ERRORS:
-            return ""
+            return False
         changed = (entry for entry, hash_ in job.fingerprints().items() if known.get(entry) != hash_)
-        few = 0 < sum(1 for _ in islice(changed, EMBED_FIRST + 1)) <= EMBED_FIRST
-        return model_of(table) if few else ""
+        return 0 < sum(1 for _ in islice(changed, EMBED_FIRST + 1)) <= EMBED_FIRST
 
     def _update(self, job: RefreshJob, table: Passages, known: Mapping[str, str]) -> IndexRefresh:
-        wrote = update(job, table, known, self._vectors, self._filling(model_of(table)) if job.embed else None)
+        """Write the entries that the table does not have as they are, remove those that are gone.
+
+        `known`: the fingerprints in the table. The vectors of a small part are computed with it.
+        """
+        wanted = job.fingerprints()
+        changed = [entry for entry, hash_ in wanted.items() if known.get(entry) != hash_ or entry in job.again]
+        gone = set(known.keys() - wanted.keys())
+        passages = entries = embedded = 0
+        for part, rows in self._loaded(changed, job):
+            have = self._vectors.get(row.text_key for row in rows)
+            new = {row.text_key: row.embedded_text for row in rows if row.text_key not in have}
+            if job.embed and len(new) <= EMBED_FIRST:
+                have |= self._filler.embed(new)
+                embedded += sum(row.text_key in new and row.text_key in have for row in rows)
+            ours = {row.entry_id for row in rows}
+            if known.keys().isdisjoint(ours):
+                table.add(rows, have)
+            else:
+                table.replace(rows, have)
+            # Entries that can no longer be loaded leave the index with the ones that are gone.
+            gone |= (set(part) & known.keys()) - ours
+            passages, entries = passages + len(rows), entries + len(ours)
+        for names in slices(sorted(gone), ENTRIES_AT_ONCE):
+            table.remove(names)
         table.tidy()
         missing = table.missing()
         self._state.remember(job.generation, table.number, table.version, missing)
-        return IndexRefresh(wrote.entries, wrote.removed, wrote.passages, wrote.embedded, missing)
+        return IndexRefresh(entries, len(gone), passages, embedded, missing)
+
+    def _loaded(self, ids: Sequence[str], job: RefreshJob) -> Iterator[tuple[Sequence[str], list[Row]]]:
+        """The ids in parts, each with the rows of those entries that could be loaded."""
+        show = job.progress if len(ids) > ENTRIES_AT_ONCE else silent
+        for number, part in enumerate(slices(ids, ENTRIES_AT_ONCE)):
+            show("Indexing text", number * ENTRIES_AT_ONCE, len(ids))
+            asked = set(part)
+            entries = {entry.id: entry for entry in job.load(part) if entry.id in asked}
+            yield part, [row for entry in entries.values() for row in rows_of(entry, self.model)]
+        show("Indexing text", len(ids), len(ids))
 
     def _rebuild(self, job: RefreshJob, wait: float, reason: str) -> IndexRefresh:
-        before = self._asking.newest()
+        before = self._query.newest()
         with self._state.locked(BUILD, 0.0 if before else wait) as mine:
             if not mine:
                 return IndexRefresh(notes=(self._state.trouble or BUILDING,))
-            if (after := self._asking.newest()) and (before is None or after.number != before.number):
+            if (after := self._query.newest()) and (before is None or after.number != before.number):
                 # Another process finished one while we waited: only the differences are left.
                 return self._refresh_text(job, wait)
             table, entries = self._build(job)
@@ -290,10 +278,10 @@ class Index:
             return IndexRefresh(entries, 0, table.count(), 0, missing, said)
 
     def _build(self, job: RefreshJob) -> tuple[Passages, int]:
-        tables = self._asking.tables
+        tables = self._query.tables
         table = tables.begin(self._made)
         written = 0
-        for _, rows in loaded(list(job.fingerprints()), job, self.model):
+        for _, rows in self._loaded(list(job.fingerprints()), job):
             table.add(rows, self._vectors.get(row.text_key for row in rows))
             written += len({row.entry_id for row in rows})
         table.finish()
@@ -304,7 +292,7 @@ class Index:
 
     def _lacks_most(self, missing: int) -> bool:
         """Whether the vectors that are there say little: more than half of many are missing."""
-        table = self._asking.newest() if missing > FEW else None
+        table = self._query.newest() if missing > FEW else None
         return table is not None and 2 * missing > table.count()
 
     def _why_rebuild(self, table: Passages | None) -> str:
@@ -312,8 +300,6 @@ class Index:
         if reason := self._state.damage():
             return reason
         if table is None:
-            return "its last build was not finished" if self._asking.tables.any() else FIRST
-        if succession.outgrown(table, self._made):
-            return ""
+            return "its last build was not finished" if self._query.tables.any() else FIRST
         differing = [name for name, value in self._made.items() if table.made_with.get(name) != value]
         return f"it was made with another {' and '.join(differing)}" if differing else ""

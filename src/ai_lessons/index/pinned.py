@@ -21,13 +21,13 @@ from onnxruntime.capi.onnxruntime_pybind11_state import (  # type: ignore[import
 from tokenizers import Tokenizer
 
 from ai_lessons.errors import StorageFailed
-from ai_lessons.index.model_spec import PINNED
+from ai_lessons.index.model_files import PINNED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from ai_lessons.index.model_spec import ModelSpec
+    from ai_lessons.index.model_files import ModelSpec
 
 Vector: TypeAlias = NDArray[np.float32]
 """One embedding: float32, shape (dimensions,), length 1."""
@@ -54,17 +54,10 @@ TOKENS = 512
 
 
 class Embedder(Protocol):
-    """Texts to vectors of one model. `name` says which: vectors of different names are never compared."""
+    """Texts to vectors of one model. Vectors of different names are never compared; `dimensions` is their length."""
 
-    @property
-    def name(self) -> str:
-        """Which model, as it stands in keys and tables."""
-        ...
-
-    @property
-    def dimensions(self) -> int:
-        """Length of its vectors."""
-        ...
+    name: str
+    dimensions: int
 
     def embed(self, texts: Sequence[str]) -> Iterator[Vector]:
         """Vectors of passages, in the order of the texts."""

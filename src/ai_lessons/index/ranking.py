@@ -7,15 +7,18 @@ best passage. It decides nothing about what is hidden (the caller leaves such en
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from math import log
+from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.index.phrases import places
+from ai_lessons.index.rows import LOST, places
 from ai_lessons.knowledge.versions import score as version_score
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
+
+    from ai_lessons.index.rows import Candidates
 
 VECTOR_WEIGHT = 0.5
 """Share of the vectors in the mix. Measured over twelve judged sets: .4 .546, .5 .550, .6 .538 nDCG@10."""
@@ -28,19 +31,8 @@ DEFAULT_CONTEXT_WEIGHT = 1.5
 
 
 @dataclass(frozen=True, slots=True)
-class RawHit:
-    """A passage that one of the two searches found. `score`: BM25, or cosine similarity (-1 to 1); higher is better."""
-
-    entry_id: str
-    ordinal: int
-    score: float
-    heading: str = ""
-    text: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Match:
-    """An entry with its best passage; `score` is the mix, 0 to 1."""
+    """A passage that was found. `score`: BM25, cosine similarity (-1 to 1), or the mix of both (0 to 1)."""
 
     entry_id: str
     ordinal: int
@@ -75,7 +67,7 @@ class Ranked:
     factors: Mapping[str, float] = field(default_factory=dict)
 
 
-def normalised(hits: Sequence[RawHit], depth: int, floor: float | None = None) -> dict[tuple[str, int], float]:
+def normalised(hits: Sequence[Match], depth: int, floor: float | None = None) -> dict[tuple[str, int], float]:
     """Scores moved to 0..1, the best of them at 1 (min-max).
 
     A list shorter than `depth` is complete, so that its last hit is not the worst there is: `floor`, if given,
@@ -92,7 +84,7 @@ def normalised(hits: Sequence[RawHit], depth: int, floor: float | None = None) -
 
 
 def fuse(
-    text: Sequence[RawHit], vectors: Sequence[RawHit], depth: int = 100, weight: float = VECTOR_WEIGHT
+    text: Sequence[Match], vectors: Sequence[Match], depth: int = 100, weight: float = VECTOR_WEIGHT
 ) -> tuple[Match, ...]:
     """The mix of both lists, best passage per entry, best entry first (equal scores: by id).
 
@@ -275,3 +267,70 @@ def gap_prompt(counts: Mapping[str, int]) -> str:
         return GAPS[present]
     missing = [group for group in counts if group not in present]
     return f"No {' and no '.join(missing)} here yet. If you had to find that out, add what is missing."
+
+
+class Found(NamedTuple):
+    """The hits of one index, best first, and how many passages it has."""
+
+    hits: Sequence[Match]
+    passages: int
+
+
+def blend(lists: Sequence[Found], depth: int) -> tuple[Match, ...]:
+    """The hits of all lists, best first, at most `depth`; of equal ones those of an earlier list first."""
+    several = [one for one in lists if one.hits]
+    if len(several) < 2:
+        return tuple(several[0].hits[:depth]) if several else ()
+    most = _rarest(sum(one.passages for one in several))
+    every = [
+        replace(hit, score=hit.score * factor)
+        for one in several
+        for factor in [most / _rarest(one.passages)]
+        for hit in one.hits
+    ]
+    return tuple(sorted(every, key=lambda hit: -hit.score)[:depth])
+
+
+def nearest(lists: Sequence[Sequence[Match]], depth: int) -> tuple[Match, ...]:
+    """The hits of all lists by their scores as they are: similarities of one model compare."""
+    return tuple(sorted((hit for one in lists for hit in one), key=lambda hit: -hit.score)[:depth])
+
+
+def _rarest(passages: int) -> float:
+    """What a word weighs that is in one passage only.
+
+    The inverse document frequency of BM25 (Robertson and Zaragoza 2009), with the 1 that keeps it positive.
+    """
+    return log(1 + (max(passages, 1) - 0.5) / 1.5)
+
+
+NEAR_LEAST, NEAR_RISE, NEAR_MOST = 0.51, 0.015, 0.64
+"""Cosine similarity: NEAR_LEAST + NEAR_RISE x ln(passages), at most NEAR_MOST; 0.56 for 20 passages, 0.62 for 1,500."""
+
+MEASURED = frozenset({"bge-small-en-v1.5-int8"})
+"""Models for which these hold. Of any other nothing is too far."""
+
+SHARED = 0.75
+"""Share of a question's words from which on a text is near that holds them, whatever its vector says."""
+
+
+def bar(model: str, passages: int) -> float | None:
+    """The similarity from which on one of so many passages is near; None for a model that is not measured."""
+    return min(NEAR_LEAST + NEAR_RISE * log(max(passages, 1)), NEAR_MOST) if model in MEASURED else None
+
+
+def too_far(found: Candidates, passages: int) -> tuple[float, float] | None:
+    """The similarity of the nearest passage and the bar, if it is below; None where it is not or nobody can tell."""
+    least = bar(found.model, passages)
+    if not found.vectors or least is None or found.vectors[0].score >= least:
+        return None
+    return found.vectors[0].score, least
+
+
+def holds(question: str, texts: Iterable[str]) -> bool:
+    """Whether one of the texts holds most words of the question; words that no search looks for do not count."""
+    wanted = {stem(word) for word in QUERY_WORD.findall(question.lower()) if len(word) > 1 and word not in LOST}
+    if not wanted:
+        return True
+    words = ({stem(word) for word in QUERY_WORD.findall(text.lower())} for text in texts)
+    return any(len(wanted & there) >= SHARED * len(wanted) for there in words)

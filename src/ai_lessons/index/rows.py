@@ -4,38 +4,75 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from itertools import chain
+from typing import TYPE_CHECKING
 
-from ai_lessons.index.identifiers import with_parts
-from ai_lessons.index.phrases import pattern
 from ai_lessons.index.vectors import vector_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from ai_lessons.index.ranking import RawHit
+    from ai_lessons.index.ranking import Match
+    from ai_lessons.knowledge.passages import Passage
+
+CAMEL_WORD = re.compile(r"(?<![A-Za-z0-9])(?:[A-Za-z0-9]*[a-z0-9][A-Z][A-Za-z0-9]*|[A-Z]{2,}[a-z][A-Za-z0-9]*)")
+CAMEL_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+CODE = re.compile(r"(?<![A-Za-z0-9])([A-Za-z]{1,8})([0-9]{3,})(?![A-Za-z0-9])")
+CJK = r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]"
+CJK_RUN = re.compile(CJK + "{2,}")
+BESIDE_CJK = re.compile(rf"(?<={CJK})[A-Za-z0-9]+|(?<![A-Za-z0-9])[A-Za-z0-9]+(?={CJK})")
+NAME = re.compile(
+    r"(?<![\w-])--?[A-Za-z][A-Za-z0-9]*(?:[._/:-]+[A-Za-z0-9]+)*"
+    r"|(?<![A-Za-z0-9])[A-Za-z0-9]+(?:[._/:-]+[A-Za-z0-9]+)+"
+)
+"""A flag, or words with nothing but the marks of a name between them."""
+
+LONGEST_NAME = 100
+JOINT = "0"
+"""What stands for the marks of a name in its whole form, so that this is one word for the tokenizer and no other."""
+
+LOST = frozenset(
+    re.findall(
+        r"\w+",
+        "a about after again against all an and are as at be below between both but by can did do down each few "
+        "for from had has have he here how i if in into is it just me more most my no nor not now of off on or "
+        "other out over own s same she so some such t than that the their then there these they this through to "
+        "too under until up was we what when where while who will with you",
+    )
+)
+"""Stop words: those of these that the index drops in fact (seen by asking it for each)."""
+
+
+def hidden_parts(text: str) -> list[str]:
+    """The parts in order of appearance, each once: `setUserName` gives set, User, Name."""
+    parts: dict[str, None] = {}
+    for word in CAMEL_WORD.findall(text):
+        parts.update(dict.fromkeys(part for part in CAMEL_PART.findall(word) if len(part) > 1))
+    for letters, digits in CODE.findall(text):
+        parts.update(dict.fromkeys(part for part in (letters, digits) if len(part) > 1))
+    for name in NAME.findall(text):
+        if whole := _whole(name):
+            parts[whole] = None
+    for run in CJK_RUN.findall(text):
+        parts.update(dict.fromkeys(run[i : i + 2] for i in range(len(run) - 1)))
+    parts.update(dict.fromkeys(BESIDE_CJK.findall(text)))
+    return list(parts)
+
+
+def _whole(name: str) -> str:
+    """One word for a name that has lost a part to the stop words: `--no-verify` is 0no0verify; else nothing."""
+    words = re.split(r"[._/:-]+", name.lower())
+    return JOINT.join(words) if len(name) <= LONGEST_NAME and not LOST.isdisjoint(words) else ""
+
+
+def with_parts(text: str) -> str:
+    """The text with its hidden parts on a line below; the text itself if there are none."""
+    parts = hidden_parts(text)
+    return f"{text}\n{' '.join(parts)}" if parts else text
+
 
 LONGEST_QUERY = 2000
 """Characters of a question that are looked at; the model reads fewer."""
-
-
-class PassageText(Protocol):
-    """What is used of a passage. `heading` is its path of headings, without the title of the entry."""
-
-    @property
-    def ordinal(self) -> int:
-        """Place in the entry, from 0; different for each passage of an entry."""
-        ...
-
-    @property
-    def heading(self) -> str:
-        """`Section > Subsection`, or empty."""
-        ...
-
-    @property
-    def text(self) -> str:
-        """The passage as it stands in the file."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +87,7 @@ class EntryRows:
     tags: Sequence[str] = ()
     versions: Sequence[str] = ()
     status: str = "active"
-    passages: Sequence[PassageText] = ()
+    passages: Sequence[Passage] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,22 +108,6 @@ class Row:
     fts_text: str
     row_hash: str
     text_key: str
-
-    @property
-    def embedded_text(self) -> str:
-        """What its vector is made of."""
-        return embedded_text(self.title, self.heading, self.text)
-
-
-@dataclass(frozen=True, slots=True)
-class Unembedded:
-    """A row that has no vector yet, with what is needed to make one."""
-
-    id: str
-    text_key: str
-    title: str
-    heading: str
-    text: str
 
     @property
     def embedded_text(self) -> str:
@@ -118,8 +139,8 @@ class Candidates:
     `model` made the vectors.
     """
 
-    text: tuple[RawHit, ...] = ()
-    vectors: tuple[RawHit, ...] = ()
+    text: tuple[Match, ...] = ()
+    vectors: tuple[Match, ...] = ()
     depth: int = 100
     note: str = ""
     model: str = ""
@@ -147,6 +168,7 @@ class IndexStatus:
     vectors: int = 0
     bytes: int = 0
     unindexed: int = 0
+    indexed: int | None = None
     table: str = ""
     version: int = 0
     model: str = ""
@@ -222,3 +244,30 @@ def question(text: str) -> str:
     """What to search for, on one line, or "" if there is no letter or digit in it."""
     cut = " ".join(text[:LONGEST_QUERY].split())
     return cut if re.search(r"[^\W_]", cut) else ""
+
+
+LONGEST = 500
+"""Characters of a phrase that count."""
+
+_START, _END = "(?:^|[^A-Za-z0-9])", "(?:[^A-Za-z0-9]|$)"
+"""Where a word of ASCII letters begins and ends. Beside CJK characters, too, which have no blanks between words."""
+
+_GAP = r"[\W_]+"
+"""Blanks, line ends and marks like `**` stand between words; all other characters have to be as they were typed."""
+
+
+def pattern(phrase: str) -> str:
+    """What finds the phrase in any case, as whole words; empty for an empty one."""
+    words = phrase[:LONGEST].split()
+    if not words:
+        return ""
+    first, last = words[0][0], words[-1][-1]
+    start = _START if first.isascii() and first.isalnum() else ""
+    end = _END if last.isascii() and last.isalnum() else ""
+    return f"(?i){start}({_GAP.join(map(re.escape, words))}){end}"
+
+
+def places(text: str, phrases: Iterable[str]) -> list[int]:
+    """Where phrases begin in a text, in order."""
+    patterns = filter(None, map(pattern, phrases))
+    return sorted(match.start(1) for match in chain.from_iterable(re.finditer(one, text) for one in patterns))

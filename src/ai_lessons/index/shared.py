@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import Conflict, Unreachable
-from ai_lessons.index.filling import slices
+from ai_lessons.index.embed_missing import slices
 from ai_lessons.index.table import LANCE_ERRORS, Tables
 
 if TYPE_CHECKING:

@@ -12,12 +12,42 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sys
 from datetime import timedelta
 from functools import partial
+from importlib.util import find_spec
 from math import sqrt
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
-from ai_lessons.index.deferring import defer
+
+def defer(package: str) -> None:
+    """Let `import package` and imports of its submodules succeed without running its `__init__` yet.
+
+    It runs when a name that only `__init__` gives is first asked for. The standard library's LazyLoader cannot do
+    this for a package: an import of any submodule wakes it. A package that is loaded, or that is not installed, is
+    left alone.
+    """
+    spec = None if package in sys.modules else find_spec(package)
+    if spec is None or spec.loader is None or spec.submodule_search_locations is None:
+        return
+    loader, module = spec.loader, ModuleType(package)
+    module.__spec__, module.__loader__, module.__file__ = spec, loader, spec.origin
+    module.__package__, module.__path__ = package, list(spec.submodule_search_locations)
+
+    def wake(name: str) -> object:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if module.__dict__.pop("__getattr__", None):
+            loader.exec_module(module)
+        try:
+            return module.__dict__[name]
+        except KeyError:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}") from None
+
+    module.__dict__["__getattr__"] = wake
+    sys.modules[package] = module
+
 
 # lancedb imports a REST client for servers that we do not use: half of what its import costs (0.4 s of 0.9)
 defer("lance_namespace_urllib3_client")
@@ -29,10 +59,8 @@ from lancedb.index import FTS, IvfSq
 from lancedb.query import MatchQuery
 
 from ai_lessons.index.columns import FTS_COLUMN, as_arrow, schema, vector_column
-from ai_lessons.index.identifiers import with_parts
-from ai_lessons.index.in_memory import Vectors
-from ai_lessons.index.ranking import RawHit
-from ai_lessons.index.rows import Unembedded, one_of
+from ai_lessons.index.ranking import Match
+from ai_lessons.index.rows import embedded_text, one_of, with_parts
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -114,20 +142,6 @@ class Tables:
                     return self._open
             except LANCE_ERRORS:
                 continue
-        return None
-
-    def growing(self, made: Mapping[str, str]) -> Passages | None:
-        """A table that is newer than the one in use, not complete, and made as asked; or None."""
-        used = self.newest()
-        for number in sorted(self._numbers(), reverse=True):
-            if used is not None and number <= used.number:
-                break
-            try:
-                table = self._passages(self._db.open_table(f"{NAME}{number}"), number)
-            except LANCE_ERRORS:
-                continue
-            if table.made_with == made:
-                return table
         return None
 
     def forget_open(self) -> None:
@@ -221,24 +235,6 @@ class Passages:
         """The text keys of the passages that have a vector."""
         return set(self._rows("vector IS NOT NULL", ["text_key"])["text_key"])
 
-    def recall(self, probes: int, depth: int = 10) -> float | None:
-        """Share of the nearest passages of some of the stored vectors that a search finds; None without vectors.
-
-        The vectors are taken evenly from the whole table; exact is a comparison with every one.
-        """
-        known = self.count("vector IS NOT NULL")
-        search = self._table.search().where("vector IS NOT NULL").select(["vector"])
-        step = max(1, known // probes)
-        taken = [search.limit(1).offset(n).to_list()[0]["vector"] for n in range(0, min(known, step * probes), step)]
-        shares = []
-        for vector in taken:
-            exact, found = (
-                {(hit.entry_id, hit.ordinal) for hit in self.by_vector(vector, "", 100, exact=exactly)[:depth]}
-                for exactly in (True, False)
-            )
-            shares.append(len(exact & found) / len(exact))
-        return sum(shares) / len(shares) if shares else None
-
     def keys(self) -> set[str]:
         """The text keys of all passages."""
         return set(self._rows("true", ["text_key"])["text_key"])
@@ -264,11 +260,11 @@ class Passages:
         else:
             self._put(rows, where)
 
-    def without_vector(self, limit: int) -> list[Unembedded]:
-        """Up to `limit` rows that have no vector yet."""
+    def without_vector(self, limit: int) -> list[tuple[str, str, str]]:
+        """(row id, text key, what to embed) of up to `limit` rows that have no vector yet."""
         names = ["id", "text_key", "title", "heading", "text"]
         columns = self._rows("vector IS NULL", names, limit)
-        return [Unembedded(*values) for values in zip(*(columns[name] for name in names), strict=True)]
+        return [(row, key, embedded_text(*texts)) for row, key, *texts in zip(*map(columns.get, names), strict=True)]
 
     def count(self, where: str | None = None) -> int:
         """How many rows there are, or how many fulfil a condition."""
@@ -278,7 +274,7 @@ class Passages:
         """How many rows have no vector yet."""
         return self.count("vector IS NULL")
 
-    def by_text(self, text: str, where: str, depth: int) -> Callable[[], tuple[RawHit, ...]]:
+    def by_text(self, text: str, where: str, depth: int) -> Callable[[], tuple[Match, ...]]:
         """Passages by BM25, best first: the question is on its way, and what is returned waits for the answer.
 
         `text` is data, never a query language.
@@ -295,21 +291,15 @@ class Passages:
         found = (query.where(where) if where else query).select([*HIT, "_score"]).limit(depth)
         return await found.to_arrow()
 
-    def holding(self, found: tuple[RawHit, ...], where: str, depth: int) -> tuple[RawHit, ...]:
+    def holding(self, found: tuple[Match, ...], where: str, depth: int) -> tuple[Match, ...]:
         """What was found by text, and then what else fulfils the condition: stop words alone are in no index."""
         known = {(hit.entry_id, hit.ordinal) for hit in found}
         columns = self._table.search().where(where).select(["entry_id", "ordinal", "heading", "text"]).limit(depth)
-        rows = (RawHit(one["entry_id"], one["ordinal"], 0.0, one["heading"], one["text"]) for one in columns.to_list())
+        rows = (Match(one["entry_id"], one["ordinal"], 0.0, one["heading"], one["text"]) for one in columns.to_list())
         others = [hit for hit in rows if (hit.entry_id, hit.ordinal) not in known]
         return (*found, *sorted(others, key=lambda hit: (hit.entry_id, hit.ordinal)))[:depth]
 
-    def some(self, where: str, columns: Sequence[str], limit: int) -> list[dict[str, Any]]:
-        """Rows that fulfil a condition, at most so many."""
-        search = self._table.search().where(where).select(list(columns))
-        found: list[dict[str, Any]] = search.limit(limit).to_list()
-        return found
-
-    def by_vector(self, vector: Sequence[float], where: str, depth: int, *, exact: bool = False) -> tuple[RawHit, ...]:
+    def by_vector(self, vector: Sequence[float], where: str, depth: int, *, exact: bool = False) -> tuple[Match, ...]:
         """Passages by cosine similarity, best first. `exact`: whatever index there is, compare with every vector."""
         search = self._table.search(vector, vector_column_name="vector", query_type="vector").distance_type("cosine")
         search = search.bypass_vector_index() if exact else search.nprobes(ALL_PARTITIONS).refine_factor(REFINE)
@@ -317,15 +307,15 @@ class Passages:
             search = search.where(where, prefilter=True)
         return _hits(search.select([*HIT, "_distance"]).limit(depth).to_arrow(), "_distance")
 
-    def all_vectors(self, at_most: int) -> Vectors | None:
-        """The passages that have a vector, to be compared in memory; None if there are more than so many."""
+    def all_vectors(self, at_most: int) -> tuple[list[str], Any, list[tuple[str, int, str, str]]] | None:
+        """Row ids, vectors as rows of a matrix (float32), and hits of what has a vector; None if more than so many."""
         columns = ["id", *HIT, "vector"]
         found = self._table.search().where("vector IS NOT NULL").select(columns).limit(at_most + 1).to_arrow()
         if found.num_rows > at_most:
             return None
         matrix = found.column("vector").combine_chunks().flatten().to_numpy().reshape(-1, self.dimensions)
         ids, *hits = (found.column(name).to_pylist() for name in columns[:-1])
-        return Vectors(ids, matrix, list(zip(*hits, strict=True)))
+        return ids, matrix, list(zip(*hits, strict=True))
 
     def ids(self, where: str) -> list[str]:
         """The ids of all rows that fulfil a condition."""
@@ -380,9 +370,9 @@ def _listed(folder: str) -> list[str]:
         return []
 
 
-def _hits(rows: pa.Table, score: str) -> tuple[RawHit, ...]:
+def _hits(rows: pa.Table, score: str) -> tuple[Match, ...]:
     entries, ordinals, headings, texts, scores = (rows.column(name).to_pylist() for name in (*HIT, score))
     if score == "_distance":
         scores = [1.0 - distance for distance in scores]
-    hits = map(RawHit, entries, ordinals, scores, headings, texts)
+    hits = map(Match, entries, ordinals, scores, headings, texts)
     return tuple(sorted(hits, key=lambda hit: (-hit.score, hit.entry_id, hit.ordinal)))

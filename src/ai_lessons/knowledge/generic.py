@@ -13,9 +13,9 @@ from difflib import unified_diff
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.knowledge import markdown
+from ai_lessons.knowledge.bundle import one_line
 from ai_lessons.knowledge.evaluation import NO_NAMES, PLACEHOLDER, TOLD, Names, specifics
 from ai_lessons.knowledge.passages import code_lines, lines_of
-from ai_lessons.knowledge.portable.bundle import one_line
 from ai_lessons.knowledge.texts import cut
 
 if TYPE_CHECKING:

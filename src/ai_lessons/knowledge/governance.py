@@ -7,7 +7,7 @@ person released a text, is found out elsewhere and handed in.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -124,14 +124,7 @@ def choice(policy: Policy, value: object) -> StrEnum | None:
 
 def stricter(one: Policies, other: Policies) -> Policies:
     """Of each policy the stricter value."""
-    return Policies(*map(_stricter, one, other))  # type: ignore[arg-type]  # in the same order
-
-
-_V = TypeVar("_V", bound=StrEnum)
-
-
-def _stricter(one: _V, other: _V) -> _V:
-    return min(one, other, key=list(type(one)).index)
+    return Policies(*(min(pair, key=list(type(pair[0])).index) for pair in zip(one, other, strict=True)))  # type: ignore[arg-type]  # in the same order
 
 
 class Question(NamedTuple):
@@ -144,21 +137,28 @@ class Question(NamedTuple):
 def questions(source: str, target: str, here: str) -> tuple[Question, ...]:
     """Whose policies have a say when an entry goes from one tier to another.
 
-    `here` is the tier of the enterprise whose project is worked in, empty if there is none. What goes into an
-    enterprise is for its people to take or turn down, so no policy is asked about that. From an enterprise to its own
-    project nothing leaves it.
+    `here` is the tier of the enterprise whose project is worked in, or empty. None has a say in what goes into an
+    enterprise (its people take it or turn it down), nor where an entry stays between it and its own project.
     """
-    found = []
-    inside = here and {source, target} <= {here, "project"}
-    if source == target or inside:
+    if source == target or (here and {source, target} <= {here, "project"}):
         return ()
-    if source.startswith(ENTERPRISE):
-        found.append(Question(source, Policy.OUTBOUND))
-    if source == "project" and here:
-        found.append(Question(here, Policy.FROM_CONTEXT))
-    if target == "user" and here:
-        found.append(Question(here, Policy.PERSONAL))
-    return tuple(found)
+    asked = (
+        (source.startswith(ENTERPRISE), source, Policy.OUTBOUND),
+        (source == "project" and here, here, Policy.FROM_CONTEXT),
+        (target == "user" and here, here, Policy.PERSONAL),
+    )
+    return tuple(Question(enterprise, policy) for applies, enterprise, policy in asked if applies)
+
+
+_ANSWERS: Final = {
+    Outbound.BLOCK_ALL: PolicyVerdict.REFUSED,
+    Outbound.REQUIRE_APPROVAL: PolicyVerdict.NEEDS_RELEASE,
+    Outbound.ALLOW_GENERIC: PolicyVerdict.GENERIC,
+    Outbound.ALLOW_ALL: PolicyVerdict.AS_IS,
+    FromContext.ALLOW: PolicyVerdict.AS_IS,
+    Personal.BLOCK: PolicyVerdict.REFUSED,
+}
+"""Values of the same name mean the same in every policy."""
 
 
 def answer(policies: Policies, policy: Policy, *, code: bool) -> PolicyVerdict:
@@ -166,32 +166,10 @@ def answer(policies: Policies, policy: Policy, *, code: bool) -> PolicyVerdict:
 
     A text that a person released counts as `as_is` where this says `generic` or `needs_release`.
     """
-    if policy is Policy.OUTBOUND:
-        return _OUTBOUND[policies.outbound]
-    if policy is Policy.FROM_CONTEXT:
-        return _FROM_CONTEXT[policies.from_context]
-    return _PERSONAL[policies.personal, code]
-
-
-_OUTBOUND: Final = {
-    Outbound.BLOCK_ALL: PolicyVerdict.REFUSED,
-    Outbound.REQUIRE_APPROVAL: PolicyVerdict.NEEDS_RELEASE,
-    Outbound.ALLOW_GENERIC: PolicyVerdict.GENERIC,
-    Outbound.ALLOW_ALL: PolicyVerdict.AS_IS,
-}
-_FROM_CONTEXT: Final = {
-    FromContext.BLOCK_ALL: PolicyVerdict.REFUSED,
-    FromContext.REQUIRE_APPROVAL: PolicyVerdict.NEEDS_RELEASE,
-    FromContext.ALLOW: PolicyVerdict.AS_IS,
-}
-_PERSONAL: Final = {
-    (Personal.BLOCK, False): PolicyVerdict.REFUSED,
-    (Personal.BLOCK, True): PolicyVerdict.REFUSED,
-    (Personal.ALLOW_NON_CODE, False): PolicyVerdict.AS_IS,
-    (Personal.ALLOW_NON_CODE, True): PolicyVerdict.GENERIC,
-    (Personal.ALLOW, False): PolicyVerdict.AS_IS,
-    (Personal.ALLOW, True): PolicyVerdict.AS_IS,
-}
+    value = policies.value(policy)
+    if value is Personal.ALLOW_NON_CODE:
+        return PolicyVerdict.GENERIC if code else PolicyVerdict.AS_IS
+    return _ANSWERS[value]
 
 
 def strictest(verdicts: Iterable[PolicyVerdict]) -> PolicyVerdict:

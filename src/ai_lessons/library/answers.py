@@ -8,12 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ai_lessons.knowledge.entries import KINDS, Kind
 
 if TYPE_CHECKING:
+    from ai_lessons.index.catalog_reading import Tally
     from ai_lessons.knowledge.entries import Light
+
+    Count: TypeAlias = Tally
+    """A tag, version or project, with the number of entries of each kind that carry it."""
 
 Progress = Callable[[str, int, int], None]
 """Called as `progress(what, done, total)`; a door draws it. Called from the thread that does the work."""
@@ -235,14 +239,6 @@ class Listing(NamedTuple):
     entries: tuple[Light, ...]
     total: int
     notes: tuple[str, ...] = ()
-
-
-class Count(NamedTuple):
-    """A tag, version or project, with the number of entries of each kind that carry it."""
-
-    name: str
-    total: int
-    by_kind: Mapping[str, int]
 
 
 class Revision(NamedTuple):

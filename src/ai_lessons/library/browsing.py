@@ -6,18 +6,18 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import NotFound, UsageError
-from ai_lessons.index.catalog_reading import Filter
+from ai_lessons.index.catalog_reading import Filter, Tally
 from ai_lessons.knowledge import relations
 from ai_lessons.knowledge.entries import UNVERSIONED, Kind, Status
 from ai_lessons.knowledge.texts import may_have_headings, texts_of
-from ai_lessons.library.answers import Count, Listing, Related, Revision, Section, Shown
+from ai_lessons.library.answers import Listing, Related, Revision, Section, Shown
 from ai_lessons.library.relating import superseded
 from ai_lessons.repository.store import blob_id
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from ai_lessons.index.catalog_reading import Location, Tally
+    from ai_lessons.index.catalog_reading import Location
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.knowledge.passages import TextSection as Cut
     from ai_lessons.library.answers import Approval
@@ -87,23 +87,23 @@ def list_entries(
     return Listing(entries, total, tuple(library.reading.notes()))
 
 
-def tags(library: Library) -> tuple[Count, ...]:
+def tags(library: Library) -> tuple[Tally, ...]:
     """Every tag with its entries counted, most used first."""
-    return _counts(library.reading.current().tags())
+    return tuple(library.reading.current().tags())
 
 
-def versions(library: Library) -> tuple[Count, ...]:
+def versions(library: Library) -> tuple[Tally, ...]:
     """Every version, `unversioned` included, with its docs and scripts counted."""
     catalog = library.reading.current()
     resources = catalog.select(Filter(kinds=frozenset(kind for kind in Kind if kind.is_resource)))
     plain = Counter(light.kind.value for light in resources if not light.versions)
-    rest = (Count(UNVERSIONED, plain.total(), dict(plain)),) if plain else ()
-    return tuple(sorted((*_counts(catalog.versions()), *rest), key=lambda count: (-count.total, count.name)))
+    rest = (Tally(UNVERSIONED, plain.total(), dict(plain)),) if plain else ()
+    return tuple(sorted((*catalog.versions(), *rest), key=lambda count: (-count.total, count.name)))
 
 
-def projects(library: Library) -> tuple[Count, ...]:
+def projects(library: Library) -> tuple[Tally, ...]:
     """Every project with its entries counted."""
-    return _counts(library.reading.current().projects())
+    return tuple(library.reading.current().projects())
 
 
 def related(library: Library, ref: str, depth: int = 1) -> tuple[Related, ...]:
@@ -181,10 +181,6 @@ def _choose(found: Sequence[Cut], number: int | None, heading: str | None, title
     )  # fmt: skip
 
 
-def _counts(tallies: Sequence[Tally]) -> tuple[Count, ...]:
-    return tuple(Count(tally.name, tally.total, tally.by_kind) for tally in tallies)
-
-
 def _neighbours(catalog: Reader, start: str, depth: int) -> tuple[Related, ...]:
     edges = catalog.edges(None if depth > 1 else start)
     reached = relations.reach(edges, start, depth)
@@ -225,4 +221,4 @@ def _fields(parts: Parts, place: Location, data: bytes, side: bytes | None) -> M
     """From the catalog; parsed if a file was changed in the moment since it looked."""
     if (place.hash is None or blob_id(data) == place.hash) and (side is None or blob_id(side) == place.side_hash):
         return parts.catalog.fields(place.id)
-    return parts.parsed(place.path, data, side).fields
+    return parts.parse(place.path, data, side).fields

@@ -10,7 +10,7 @@ from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.layout import check_path, side_of
 from ai_lessons.knowledge.texts import decode
-from ai_lessons.library.secrets import secret_scan
+from ai_lessons.library import secret_scan
 
 if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Entry

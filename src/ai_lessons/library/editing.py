@@ -11,12 +11,11 @@ from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Kind, Patt
 from ai_lessons.knowledge.yaml_edit import REMOVE
 from ai_lessons.learning.events import CONTRADICTED, OBSERVED, OUTCOMES, Event
 from ai_lessons.learning.fold import ABLATION, ASSESSMENT, NOTHING, curiosity, learned
-from ai_lessons.library import importing, statements
+from ai_lessons.library import importing, secret_scan, statements
 from ai_lessons.library.checking import checked, project_name
 from ai_lessons.library.relating import opposites, refuse_circle, refuse_wrong_kinds
 from ai_lessons.library.reports import Feedback
 from ai_lessons.library.rules import suggesting
-from ai_lessons.library.secrets import secret_scan
 from ai_lessons.repository.store import Applied, Change, blob_id
 
 if TYPE_CHECKING:
@@ -50,7 +49,12 @@ def add_lesson(library: Library, draft: LessonDraft) -> Written:
     fields |= secret_scan.fields(draft.allow_secrets)
     project = project_name(draft.project) if draft.project else GLOBAL_PROJECT
     path = layout.lesson_path(project, draft.title, entry_id, frontmatter.stamp(created))
-    done = _new(library, path, fields, frontmatter.body_of(draft.content), f"Add lesson: {draft.title}")
+    data = markdown.render(fields, frontmatter.body_of(draft.content)).encode()
+    entry = checked(path, data)
+    applied = parts.write(f"Add lesson: {draft.title}", [Change(path, data, expect=None)], [("Entry", entry.id)])
+    if entry.fields.get("from") == statements.USER:
+        statements.remember(parts, statements.USER, entry)
+    done = parts.written_one(entry, applied)
     action = draft.do or draft.dont
     if not (draft.when and action and draft.because):
         return done
@@ -66,16 +70,6 @@ def _links(library: Library, wanted: Sequence[tuple[str, str]]) -> list[tuple[st
     found = frontmatter.resolved(wanted, library.reading.resolve)
     refuse_wrong_kinds(library.reading, Kind.LESSON, found)
     return found
-
-
-def _new(library: Library, path: str, fields: Mapping[str, Any], body: str, subject: str) -> Written:
-    data = markdown.render(fields, body).encode()
-    entry = checked(path, data)
-    parts = library.primary
-    applied = parts.write(subject, [Change(path, data, expect=None)], [("Entry", entry.id)])
-    if entry.fields.get("from") == statements.USER:
-        statements.remember(parts, statements.USER, entry)
-    return parts.written_one(entry, applied)
 
 
 def update(
@@ -172,8 +166,10 @@ def delete(library: Library, refs: Sequence[str], *, only_resources: bool = Fals
         library.reading.current()
         for ref in refs:
             _refuse_others(library.reading.resolve(ref), "delete")
-    places = _by_place(library, refs)  # all are resolved before the first is deleted
-    return tuple(one for parts, own in places for one in remove(parts, own))
+    places: dict[Parts, list[str]] = {}
+    for ref in refs:  # all are resolved before the first is deleted
+        places.setdefault(library.writing(ref), []).append(ref)
+    return tuple(one for parts, own in places.items() for one in remove(parts, own))
 
 
 def link(library: Library, a: str, b: str, relation: str, weight: float | None = None) -> Written:
@@ -190,7 +186,8 @@ def link(library: Library, a: str, b: str, relation: str, weight: float | None =
     start, end = _pair(library, a, b)
     refuse_wrong_kinds(library.reading, start.kind, [(relation, end.id)])
     refuse_circle(library.reading, start, relation, end)
-    if Relation(relation).symmetric and _says(library, end, relation, start):
+    there, _ = library.reading.load(end.id)
+    if Relation(relation).symmetric and (relation, start.id) in {(x.relation, x.target) for x in there.links}:
         start, end = end, start
     entry, _ = library.reading.load(start.id)
     kept = [x for x in entry.links if (x.relation, x.target) != (relation, end.id)]
@@ -201,11 +198,6 @@ def link(library: Library, a: str, b: str, relation: str, weight: float | None =
     if relation in statements.SILENCING:
         statements.remember_link(parts, start.id, end.id)
     return done
-
-
-def _says(library: Library, here: Light, relation: str, there: Light) -> bool:
-    entry, _ = library.reading.load(here.id)
-    return any((x.relation, x.target) == (relation, there.id) for x in entry.links)
 
 
 def unlink(library: Library, a: str, b: str, relation: str | None = None) -> Written:
@@ -224,15 +216,6 @@ def unlink(library: Library, a: str, b: str, relation: str | None = None) -> Wri
             subject = f"Unlink: {here.title} and {there.title}"
             return change(library.writing(here.id), here, {"links": links}, subject)
     raise NotFound(f"link between {start.handle} and", end.handle, hint=f"ai-lessons recall related {start.handle}")
-
-
-def _by_place(library: Library, refs: Sequence[str]) -> list[tuple[Parts, list[str]]]:
-    """The repositories in which these entries lie, each with its own; without any the one that is written to."""
-    found: dict[int, tuple[Parts, list[str]]] = {}
-    for ref in refs:
-        parts = library.writing(ref)
-        found.setdefault(id(parts), (parts, []))[1].append(ref)
-    return list(found.values()) or [(library.primary, [])]
 
 
 def _pair(library: Library, a: str, b: str) -> tuple[Light, Light]:
@@ -282,6 +265,8 @@ def rewrite(parts: Parts, entry: Entry, text: str, new_text: str, path: str, sub
     if entry.kind is Kind.RULE:
         if new_text == text and path == entry.path:
             return parts.written_one(entry, Applied(None), ("nothing changed",))
+        from ai_lessons.library.rules import suggesting  # half of the start-up, and only rules need it
+
         return suggesting.propose_text(parts, entry, path, new_text)
     is_script = entry.kind is Kind.SCRIPT
     old_file, new_file = entry.file, layout.side_of(path) if is_script else path
@@ -315,6 +300,7 @@ def remove(parts: Parts, refs: Sequence[str]) -> tuple[Written, ...]:
 
 
 def _removal(parts: Parts, rule: Light) -> Written:
+
     return suggesting.told(suggesting.removal(parts, rule.id))
 
 

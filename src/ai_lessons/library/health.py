@@ -14,10 +14,9 @@ from ai_lessons.knowledge.entries import Kind, Relation
 from ai_lessons.knowledge.relations import clusters
 from ai_lessons.learning.events import BOUNDS, RESET, Event
 from ai_lessons.learning.fold import DEFINITIONS
-from ai_lessons.library import usefulness
+from ai_lessons.library import usage
 from ai_lessons.library.reports import Check, Parameter, Stale, Stats
-from ai_lessons.repository import git, scaffold
-from ai_lessons.repository.githooks import hooks
+from ai_lessons.repository import git, git_hooks, scaffold
 from ai_lessons.repository.store import AUTOCOMMIT
 
 if TYPE_CHECKING:
@@ -110,7 +109,7 @@ def _approval(parts: Parts) -> Finding:
 
 
 def _hooks(parts: Parts) -> Finding:
-    lines = hooks.hooks_status(parts.store.root, scaffold.hooks_dir())
+    lines = git_hooks.hooks_status(parts.store.root, scaffold.hooks_dir())
     if parts.store.is_folder_of_bigger_repo:
         return "ok", "the hooks of this git repository are its own business", ""
     missing = any("installed" not in line or "not installed" in line for line in lines)
@@ -170,7 +169,7 @@ def stats(library: Library) -> Stats:
     sizes = parts.current().sizes()
     state = parts.store.state_dir
     status = parts.index.status()
-    most, least = usefulness.judged(parts)
+    most, least = usage.judged(parts)
     return Stats(
         entries=sizes.entries,
         projects=sizes.projects,
@@ -189,8 +188,8 @@ def stats(library: Library) -> Stats:
         newest=sizes.newest,
         most_useful=most,
         least_useful=least,
-        damaged_events=usefulness.damaged(parts),
-        ablation=usefulness.ablation(parts),
+        damaged_events=usage.damaged(parts),
+        ablation=usage.ablation(parts),
         clusters=_clusters(parts),
     )
 

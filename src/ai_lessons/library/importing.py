@@ -17,26 +17,26 @@ from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Entry, Kin
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.passages import split
 from ai_lessons.knowledge.texts import decode
+from ai_lessons.library import secret_scan
 from ai_lessons.library.checking import checked, project_name
+from ai_lessons.library.incoming import as_doc, take
 from ai_lessons.library.refreshing import refreshed_text, remember_sources
 from ai_lessons.library.reports import Imported, PassagePreview, Written
 from ai_lessons.library.running import interpreter_of
-from ai_lessons.library.secrets import secret_scan
-from ai_lessons.library.sharing.incoming import as_doc, take
 from ai_lessons.repository import outside
-from ai_lessons.repository.running.trust import Trust, fingerprint
 from ai_lessons.repository.sources import Sources
 from ai_lessons.repository.store import Change, blob_id
+from ai_lessons.repository.trust import Trust, fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from ai_lessons.knowledge.entries import Light
+    from ai_lessons.library.incoming import Incoming
     from ai_lessons.library.opened import Library
     from ai_lessons.library.reports import ResourceDraft
     from ai_lessons.library.session import Parts
-    from ai_lessons.library.sharing.incoming import Incoming
     from ai_lessons.repository.outside import Outside
     from ai_lessons.repository.store import Applied
 
@@ -106,8 +106,9 @@ def _import(
     if not fresh:
         remember_sources(parts, sources)
         return Imported((), len(planned), tuple(skipped), None)
-    what = f"{draft.kind}: {fresh[0].entry.title}" if len(fresh) == 1 else f"{len(fresh)} {draft.kind}s"
-    trailers = [("Entry", fresh[0].entry.id)] if len(fresh) == 1 else []
+    first, alone = fresh[0].entry, len(fresh) == 1
+    what = f"{draft.kind}: {first.title}" if alone else f"{len(fresh)} {draft.kind}s"
+    trailers = [("Entry", first.id)] if alone else []
     changes = [change for one in fresh for change in one.changes]
     parts.options.progress("writing", 0, len(fresh))
     parts.keep_edits([change.path for change in changes if isinstance(change.expect, str)])
@@ -115,9 +116,8 @@ def _import(
     parts.options.progress("writing", len(fresh), len(fresh))
     remember_sources(parts, sources)
     if draft.kind is Kind.SCRIPT:
-        marks = (
-            (e.path, fingerprint(_script_bytes(parts, e), interpreter_of(e))) for e in (one.entry for one in fresh)
-        )
+        scripts = [one.entry for one in fresh]
+        marks = ((one.path, fingerprint(_script_bytes(parts, one), interpreter_of(one))) for one in scripts)
         Trust(parts.options.state_dir).add_all(marks)
     written = parts.written([one.entry.id for one in fresh], applied, parsed=parsed)
     return Imported(written, len(planned) - len(fresh), tuple(skipped), applied.commit, told_of(applied))

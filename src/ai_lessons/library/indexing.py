@@ -6,17 +6,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError, UsageError
-from ai_lessons.index.asking import IndexDamaged
 from ai_lessons.index.catalog_reading import Filter
-from ai_lessons.index.model_spec import PINNED
+from ai_lessons.index.model_files import PINNED
 from ai_lessons.index.passage_index import Index
+from ai_lessons.index.query import IndexDamaged
 from ai_lessons.index.rows import EntryRows
 from ai_lessons.index.vectors import VectorCache
 from ai_lessons.knowledge.config import DEFAULT_MODEL
 from ai_lessons.knowledge.entries import Status
 from ai_lessons.knowledge.passages import split
-from ai_lessons.library.reports import Indexed
-from ai_lessons.repository.running.trust import Trust
+from ai_lessons.repository.trust import Trust
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -114,10 +113,6 @@ class Indexing:
         finish = self.index.begin(text, wanted, depth)
         return lambda: self._mended(finish)
 
-    def rules(self, text: str, depth: int) -> Candidates:
-        """What the index finds among rules; a damaged one is made anew first."""
-        return self._mended(lambda: self.index.rules(text, depth))
-
     def _mended(self, ask: Callable[[], Candidates]) -> Candidates:
         try:
             return ask()
@@ -166,7 +161,7 @@ def reindex(
     full: bool = False,
     kinds: Collection[Kind] = (),
     seconds: float | None = None,
-) -> Indexed:
+) -> IndexRefresh:
     """Bring the index up to date now, until every vector is there (or for `seconds` of embedding).
 
     `refs` or `kinds`: write those entries anew; `full`: build everything anew (vectors come from the cache).
@@ -176,5 +171,4 @@ def reindex(
     again = [parts.resolve(ref).id for ref in refs]
     if kinds:
         again += [light.id for light in catalog.select(Filter(kinds=frozenset(kinds), status=None))]
-    done = parts.indexing.refresh(seconds=seconds, full=full, again=again)
-    return Indexed(done.entries, done.passages, done.embedded, done.missing, done.rebuilt, done.notes)
+    return parts.indexing.refresh(seconds=seconds, full=full, again=again)

@@ -11,12 +11,11 @@ from ai_lessons.knowledge import frontmatter, markdown
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Status
 from ai_lessons.knowledge.layout import check_path
 from ai_lessons.knowledge.patterns import title_of
-from ai_lessons.library import statements
+from ai_lessons.library import secret_scan, statements
 from ai_lessons.library.checking import checked, project_name
 from ai_lessons.library.editing import add_lesson
 from ai_lessons.library.lessons import LessonChange, is_firm, lesson, place_of
 from ai_lessons.library.reports import LessonDraft, Written
-from ai_lessons.library.secrets import secret_scan
 from ai_lessons.repository.files import read_file, translated, write_file
 from ai_lessons.repository.locks import held
 from ai_lessons.repository.store import Change, blob_id
@@ -46,7 +45,8 @@ def add(library: Library, pattern: Pattern, *, scope: str = "", by: str = "ai") 
     parts = library.primary
     by = "ai" if parts.options.agent else by
     project = project_name(scope) if scope else GLOBAL_PROJECT
-    same = _same(parts, pattern, project)
+    wanted = Filter(kinds=frozenset({Kind.LESSON}), project=project, status=None)
+    same = [one for one in parts.current().select(wanted) if one.details.get("pattern") == str(pattern)]
     active = [one for one in same if one.details.get("status") == Status.ACTIVE]
     if active and (by != "user" or any(map(is_firm, active))):
         return _told(_unchanged(active[0]), "unchanged", by)
@@ -74,12 +74,6 @@ def _confirm(parts: Parts, light: Light) -> LessonChange:
     return change(parts, light, changes, "confirmed", f"Confirm lesson: {light.title}")._replace(change="confirmed")
 
 
-def _same(parts: Parts, pattern: Pattern, project: str) -> list[Light]:
-    """Lessons of the project, whatever became of them, that say exactly this."""
-    wanted = Filter(kinds=frozenset({Kind.LESSON}), project=project, status=None)
-    return [one for one in parts.current().select(wanted) if one.details.get("pattern") == str(pattern)]
-
-
 def _history(parts: Parts, light: Light) -> str:
     """What an author should know of the same lesson that is not active any more."""
     fields = parts.catalog.fields(light.id)
@@ -97,11 +91,11 @@ def wrong(library: Library, ref: str, reason: str = "", *, by: str = "ai") -> Le
     """
     parts = place_of(library.writing, ref)
     light = lesson(parts, ref)
-    settled = light.details.get("status") == Status.WRONG and not reason.strip()
-    if is_firm(light) and (by != "user" or parts.options.agent) and not settled:
-        why = f" ({' '.join(reason.split())})" if reason.strip() else ""
-        statements.refuse(parts, light, f"mark it wrong{why}", f"lesson wrong {light.handle} --from user")
     reason = " ".join(reason.split())
+    settled = light.details.get("status") == Status.WRONG and not reason
+    if is_firm(light) and (by != "user" or parts.options.agent) and not settled:
+        why = f" ({reason})" if reason else ""
+        statements.refuse(parts, light, f"mark it wrong{why}", f"lesson wrong {light.handle} --from user")
     changes: dict[str, Any] = {"status": Status.WRONG.value} | ({"reason": reason} if reason else {})
     left = promoted_to(parts.catalog.fields(light.id))
     notes = [f"it still stands in {name}: take it out there by hand" for name in left]
@@ -201,7 +195,9 @@ def promote_lesson(library: Library, ref: str, to: str, targets: Targets) -> Les
     with held(parts.options.state_dir / "promote.lock", patience=PATIENCE) as mine:
         if not mine:
             raise Conflict(f"{file} is being written by another process", hint="try again in a moment")
-        _refuse_secrets(parts, light)
+        problems = secret_scan.problems(parts.catalog.fields(light.id), [(light.path, addition("", light))])
+        if problems:  # the lesson may have been written by hand
+            raise InvalidEntry(problems, hint="nothing was promoted")
         appended = _append(target, light)
     stated = promoted_to(parts.catalog.fields(light.id))
     names = [*stated, *([] if to in stated else [to])]
@@ -209,17 +205,6 @@ def promote_lesson(library: Library, ref: str, to: str, targets: Targets) -> Les
     done = change(parts, light, changes, "promoted", f"Promote lesson: {light.title}")
     what = "promoted" if appended else done.change
     return done._replace(change=what, target=str(file))
-
-
-def _refuse_secrets(parts: Parts, light: Light) -> None:
-    """What others read for ever is looked at again: the lesson may have been written by hand.
-
-    Raises:
-        InvalidEntry: the line holds a secret that the lesson does not allow.
-    """
-    problems = secret_scan.problems(parts.catalog.fields(light.id), [(light.path, addition("", light))])
-    if problems:
-        raise InvalidEntry(problems, hint="nothing was promoted")
 
 
 def _append(target: PromotionTarget, light: Light) -> bool:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from ai_lessons.index import model_files
-from ai_lessons.index.model_spec import PINNED
+from ai_lessons.index.model_files import PINNED
 from ai_lessons.knowledge.config import DEFAULT_MODEL
 from ai_lessons.library.reports import ModelState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from ai_lessons.index.model_files import ModelFolder
-    from ai_lessons.index.pinned import Embedder, Vector
+    from ai_lessons.index.pinned import Embedder
     from ai_lessons.library.opened import Library
     from ai_lessons.library.options import Options
 
@@ -80,21 +79,5 @@ class _Remembering:
     """An embedder that keeps the vector of the last question: each repository asks for it."""
 
     def __init__(self, model: Embedder) -> None:
-        self._model = model
-        self._asked: tuple[str, Vector] | None = None
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    @property
-    def dimensions(self) -> int:
-        return self._model.dimensions
-
-    def embed(self, texts: Sequence[str]) -> Iterator[Vector]:
-        return self._model.embed(texts)
-
-    def embed_query(self, text: str) -> Vector:
-        if self._asked is None or self._asked[0] != text:
-            self._asked = text, self._model.embed_query(text)
-        return self._asked[1]
+        self.name, self.dimensions, self.embed = model.name, model.dimensions, model.embed
+        self.embed_query = lru_cache(maxsize=1)(model.embed_query)

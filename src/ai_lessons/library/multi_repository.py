@@ -1,4 +1,4 @@
-"""Several repositories read as one, nearest first: what jobs that read ask of `Parts`, answered from all of them.
+"""Several repositories read as one, nearest first: what jobs that read ask of one, answered from all of them.
 
 An id that two repositories have is the nearer one's. One thread at a time.
 """
@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
 from ai_lessons.errors import AmbiguousName, NotFound
-from ai_lessons.index import blending
+from ai_lessons.index import ranking
 from ai_lessons.index.catalog_reading import Sizes, Tally
 from ai_lessons.index.rows import Candidates, IndexRefresh, IndexStatus, PassageFilter
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.index.catalog import Catalog
     from ai_lessons.index.catalog_reading import Filter
-    from ai_lessons.index.ranking import RawHit
+    from ai_lessons.index.ranking import Match
     from ai_lessons.knowledge.config import RepositoryConfig
     from ai_lessons.knowledge.entries import Entry, Light
     from ai_lessons.knowledge.relations import Edge
@@ -147,13 +147,12 @@ class SeveralIndexes:
 
     def candidates(self, text: str, wanted: PassageFilter, depth: int) -> Candidates:
         """What the indexes find, in one list of each sort. Where their models differ, that of the nearest decides."""
-        begun = [one.indexing.begin(text, wanted, depth) for one in self._parts]
-        return self._together([finish() for finish in begun], depth)
+        return self.begin(text, wanted, depth)()
 
-    def rules(self, text: str, depth: int) -> Candidates:
-        """What the indexes find among rules. Those without any are not asked."""
-        found = [one.indexing.rules(text, depth) if one.rules.count else Candidates() for one in self._parts]
-        return self._together(found, depth)
+    def begin(self, text: str, wanted: PassageFilter, depth: int) -> Callable[[], Candidates]:
+        """As `candidates`, in two steps: others can be asked before the answer is waited for."""
+        begun = [one.indexing.begin(text, wanted, depth) for one in self._parts]
+        return lambda: self._together([finish() for finish in begun], depth)
 
     def _together(self, found: Sequence[Candidates], depth: int) -> Candidates:
         model = next((one.model for one in found if one.model), "")
@@ -170,8 +169,8 @@ class SeveralIndexes:
         vectors = [_without(one.vectors, ids) for one, ids in zip(found, taken, strict=True)]
         sizes = [part.index.passages() for part in self._parts] if sum(map(bool, texts)) > 1 else [0] * len(texts)
         return Candidates(
-            blending.blend(list(map(blending.Found, texts, sizes)), depth),
-            blending.nearest([hits for hits, one in zip(vectors, found, strict=True) if one.model == model], depth),
+            ranking.blend(list(map(ranking.Found, texts, sizes)), depth),
+            ranking.nearest([hits for hits, one in zip(vectors, found, strict=True) if one.model == model], depth),
             depth,
             "; ".join(dict.fromkeys(said)),
             model,
@@ -195,7 +194,7 @@ class SeveralIndexes:
         return IndexStatus(passages=sum(one.passages for one in every), vectors=sum(one.vectors for one in every))
 
 
-def _without(hits: Sequence[RawHit], taken: set[str]) -> Sequence[RawHit]:
+def _without(hits: Sequence[Match], taken: set[str]) -> Sequence[Match]:
     return [hit for hit in hits if hit.entry_id not in taken] if taken else hits
 
 

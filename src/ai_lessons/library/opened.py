@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
 
@@ -10,12 +10,10 @@ from ai_lessons import library
 from ai_lessons.errors import AiLessonsError, NoRepository, NotFound, Refused
 from ai_lessons.library.options import ENTERPRISE, PROJECT, USER, TierPlace
 from ai_lessons.library.session import Parts
-from ai_lessons.repository.store import Change, Store
+from ai_lessons.repository.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
-    from types import TracebackType
 
     from ai_lessons.library.model import Embedders
     from ai_lessons.library.multi_repository import Several
@@ -40,7 +38,6 @@ class Library:
         """
         self.options = options
         self._opened: dict[Path, Parts] = {}
-        self._embedders: Embedders | None = None
         self._reading: Reading | None = None
         self._reads = options.places.reads or (TierPlace(options.tier, root),)
         self._notes: dict[str, str] = {}
@@ -57,9 +54,7 @@ class Library:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -155,17 +150,15 @@ class Library:
     def _at(self, place: TierPlace) -> Parts:
         if place.root not in self._opened:
             options = self.options._replace(tier=place.name, index_dir=self._index_dir(place))
-            opened = self._opened[place.root] = Parts(place.root, options, self._shared_embedders)
+            opened = self._opened[place.root] = Parts(place.root, options, lambda: self._embedders)
             if self.belongs_to and self._is_users(place):
-                opened.guard = partial(self._guard, opened)
+                # PLW0108: policies are loaded when something is written
+                opened.guard = lambda changes: library.governing.guard(self, opened)(changes)  # noqa: PLW0108
         return self._opened[place.root]
 
     def _is_users(self, place: TierPlace) -> bool:
         """Whether the user's own repository lies there, whatever it is called in this call."""
         return place.name == USER or any(x.name == USER and x.root == place.root for x in self.options.places.known)
-
-    def _guard(self, into: Parts, changes: Sequence[Change]) -> None:
-        library.governing.guard(self, into)(changes)
 
     def _index_dir(self, place: TierPlace) -> str | None:
         """That of the user's repository is where the user says; one for another tier lies beside it."""
@@ -174,10 +167,9 @@ class Library:
             return named
         return f"{named.rstrip('/')}-{sha256(str(place.root).encode()).hexdigest()[:12]}"
 
-    def _shared_embedders(self) -> Embedders:
-        if self._embedders is None:
-            self._embedders = library.model.Embedders(self.options)
-        return self._embedders
+    @cached_property
+    def _embedders(self) -> Embedders:
+        return library.model.Embedders(self.options)
 
 
 READS, WRITES, MISSING, DAMAGED, ELSEWHERE = "reads", "writes", "missing", "damaged", "not here"

@@ -12,7 +12,7 @@ from ai_lessons.knowledge.entries import Kind, Relation
 from ai_lessons.library.answers import Approval, Related, Why
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.knowledge.relations import Edge
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ai_lessons.library.multi_repository import Reader
     from ai_lessons.library.opened import Library, Reading
     from ai_lessons.library.session import Parts
-    from ai_lessons.repository.approval.verdicts import BranchView, Evidence, Person, Verdict
+    from ai_lessons.repository.approval.approval_types import BranchView, Evidence, Person, Verdict
     from ai_lessons.repository.history import FileRevision
 
 CHAIN = 20
@@ -39,7 +39,7 @@ _WAYS = {
 
 
 def approval_of(parts: Parts, rule: Light) -> Approval | None:
-    """By whose hand this rule is in force; None if it stopped being so since the catalog looked. Call `current` first.
+    """Who approved this rule; None if it stopped being in force since the catalog looked. Call `current` first.
 
     Raises:
         NotFound: the text is missing in git.
@@ -48,12 +48,11 @@ def approval_of(parts: Parts, rule: Light) -> Approval | None:
     verdict = view.verdicts.get(rule.id) if view else None
     if view is None or verdict is None or not verdict.in_force or verdict.blob is None or verdict.path is None:
         return None
-    change = _unapproved_change(parts, view, verdict, verdict.path, verdict.blob)
-    return _approval(verdict.evidence, change)
+    return _approval(verdict.evidence, _unapproved_change(parts, view, verdict, verdict.path, verdict.blob))
 
 
 def approvals_of(parts: Reading, rules: Iterable[Light]) -> dict[str, Approval]:
-    """By whose hand these rules are in force, by id, without a look for unapproved changes. Call `current` first."""
+    """Who approved these rules, by id, without a look for unapproved changes. Call `current` first."""
     wanted, found = list(rules), dict[str, Approval]()
     for place in parts.every:
         ids = [rule.id for rule in wanted if rule.tier == place.options.tier]
@@ -90,46 +89,36 @@ def _moment(seconds: int) -> str:
 
 def _unapproved_change(parts: Parts, view: BranchView, verdict: Verdict, path: str, blob: str) -> str:
     """The diff to the working tree if somebody edited the rule there, else to the branch."""
-    approved = parts.rules.text(verdict.rule, blob).decode("utf-8", "replace")
-    there = _in_tree(parts, path)
-    if there != _unix(approved) and _is_edit(parts, view, path, there):
-        return _diff(path, approved, there, "working tree")
+    approved = _unix(parts.rules.text(verdict.rule, blob))
+    there = _text(lambda: parts.store.read(path))
+    if there != approved:
+        # a tree at another commit may simply have another text
+        head = parts.store.head().commit
+        if head and (head == view.tip or there != _text(lambda: parts.history.text_at("HEAD", path))):
+            return _diff(path, approved, there, "working tree")
     for arrival in verdict.unapproved:
-        if arrival.blob == blob:
-            continue  # another copy of the same text
-        text = parts.rules.text(verdict.rule, arrival.blob).decode("utf-8", "replace") if arrival.blob else None
-        return _diff(path, approved, text, "approval branch")
+        if arrival.blob != blob:  # else another copy of the same text
+            text = _unix(parts.rules.text(verdict.rule, arrival.blob)) if arrival.blob else None
+            return _diff(path, approved, text, "approval branch")
     return ""
 
 
-def _in_tree(parts: Parts, path: str) -> str | None:
+def _text(read: Callable[[], bytes]) -> str | None:
     try:
-        return _unix(parts.store.read(path).decode("utf-8", "replace"))
+        return _unix(read())
     except AiLessonsError:
         return None  # gone, or replaced by what is no plain file
 
 
-def _is_edit(parts: Parts, view: BranchView, path: str, there: str | None) -> bool:
-    """Whether somebody made the difference here; a tree at another commit may simply have another text."""
-    head = parts.store.head().commit
-    if head is None or head == view.tip:
-        return head is not None
-    try:
-        committed: str | None = _unix(parts.history.text_at("HEAD", path).decode("utf-8", "replace"))
-    except AiLessonsError:
-        committed = None
-    return committed != there
-
-
-def _unix(text: str) -> str:
+def _unix(data: bytes) -> str:
     """As git would store it where it changes line ends on checkout."""
-    return text.replace("\r\n", "\n")
+    return data.decode("utf-8", "replace").replace("\r\n", "\n")
 
 
 def _diff(path: str, approved: str, other: str | None, where: str) -> str:
     lines = unified_diff(
-        _unix(approved).splitlines(keepends=True),
-        _unix(other or "").splitlines(keepends=True),
+        approved.splitlines(keepends=True),
+        (other or "").splitlines(keepends=True),
         f"{path} (in force)",
         f"{path} ({where})" if other is not None else f"removed from the {where}",
     )
@@ -145,7 +134,8 @@ def why(library: Library, ref: str) -> Why:
     parts = library.holding(ref)
     light = parts.resolve(ref)
     entry, _ = parts.load(light.id)
-    revisions = _revisions(parts, light)
+    place = parts.catalog.locate(light.id)
+    revisions = parts.history.log(place.path if place.hash is not None else place.side_path or place.path)
     approval = approval_of(parts, light) if light.kind is Kind.RULE else None
     source = tuple((key, origins.told(entry.fields[key])) for key in _STATED if entry.fields.get(key) not in (None, ""))
     chain, others = _linked(library.reading.catalog, light)
@@ -166,16 +156,10 @@ def why(library: Library, ref: str) -> Why:
             *(f"{'its file says ' if light.kind is Kind.LESSON else ''}{key}: {value}" for key, value in source),
             *(f"derived from {_title(one)}" for one in chain),
             *(f"{_word(one)} {_title(one)}" for one in others),
-            *(_approved(approval) if light.kind is Kind.RULE else _taken(parts, light)),
+            *(_approved(approval) if approval else () if light.kind is Kind.RULE else _taken(parts, light)),
             *_done(parts.usages.of(light)),
         ),
     )
-
-
-def _revisions(parts: Parts, light: Light) -> Sequence[FileRevision]:
-    place = parts.catalog.locate(light.id)
-    path = place.path if place.hash is not None else place.side_path or place.path
-    return parts.history.log(path)
 
 
 def _who(revision: FileRevision | None) -> str:
@@ -206,14 +190,12 @@ def _linked(catalog: Reader, light: Light) -> tuple[tuple[Related, ...], tuple[R
 def _origins(derived: Sequence[Edge], start: str) -> list[relations.GraphStep]:
     """What the entry was made from, and what that was made from; never back to where it came by another way."""
     found: list[relations.GraphStep] = []
-    seen, border = {start}, [start]
+    seen, border = {start}, {start}
     for depth in range(1, CHAIN + 1):
-        edges = [edge for edge in derived if edge.source in border]
-        ring = [relations.GraphStep(e.target, e.relation, True, e.weight, depth, e.source) for e in edges]  # noqa: FBT003
-        ring = [step for step in {step.target: step for step in ring}.values() if step.target not in seen]
-        found += ring
-        border = [step.target for step in ring]
-        seen.update(border)
+        ring = {e.target: e for e in derived if e.source in border and e.target not in seen}.values()
+        found += [relations.GraphStep(e.target, e.relation, True, e.weight, depth, e.source) for e in ring]  # noqa: FBT003
+        border = {edge.target for edge in ring}
+        seen |= border
     return found
 
 
@@ -261,9 +243,7 @@ def _taken(parts: Parts, light: Light) -> Iterator[str]:
         yield f"approved{by} on {_moment(one.at)}, {way} (suggested by {who}), commit {one.commit[:10]}"
 
 
-def _approved(approval: Approval | None) -> Iterator[str]:
-    if approval is None:
-        return
+def _approved(approval: Approval) -> Iterator[str]:
     by = f" by {approval.approved_by}" if approval.approved_by else ""
     way = _WAYS.get(approval.how, approval.how)
     yield f"approved{by} on {approval.approved_at}, {way} (evidence {approval.evidence}), commit {approval.commit[:10]}"

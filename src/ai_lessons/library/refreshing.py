@@ -15,22 +15,22 @@ from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import markdown
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.yaml_edit import REMOVE
+from ai_lessons.library import secret_scan
 from ai_lessons.library.checking import checked
+from ai_lessons.library.incoming import as_doc, take
 from ai_lessons.library.reports import Refreshed
-from ai_lessons.library.secrets import secret_scan
-from ai_lessons.library.sharing.incoming import as_doc, take
 from ai_lessons.repository.outside import Outside, expanded
-from ai_lessons.repository.running.trust import Trust
 from ai_lessons.repository.sources import Sources
 from ai_lessons.repository.store import Change, blob_id
+from ai_lessons.repository.trust import Trust
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Light
+    from ai_lessons.library.incoming import Incoming
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import Parts
-    from ai_lessons.library.sharing.incoming import Incoming
 
 SOURCE = "source"
 
@@ -61,17 +61,11 @@ def refresh(
     title = next(answer.title for answer, change in looked if change)
     parts.keep_edits([change.path for change in changes])
     applied = parts.write(f"Refresh {f'doc: {title}' if len(changes) == 1 else f'{len(changes)} docs'}", changes)
-    late = f"waiting: {applied.waiting}" if applied.waiting else ""
-    return tuple(_warned(answer, late) if answer.changed else answer for answer, _ in looked)
-
-
-def _moved(old: str, new: str) -> bool:
-    """Whether HEAD is another commit; uncommitted changes there (`-dirty`) are no move."""
-    return bool(old and new) and old.partition("-")[0] != new.partition("-")[0]
-
-
-def _warned(answer: Refreshed, more: str) -> Refreshed:
-    return replace(answer, warning="; ".join(filter(None, (answer.warning, more))))
+    late = [f"waiting: {applied.waiting}"] if applied.waiting else []
+    return tuple(
+        replace(answer, warning="; ".join(filter(None, (answer.warning, *late)))) if answer.changed else answer
+        for answer, _ in looked
+    )
 
 
 def _look(
@@ -106,15 +100,19 @@ def _look_at(
     outside = Outside(allow_source(parts, light, str(source)), path.name)
     came = take(outside, sources, parts.options.limits, str(source))
     old_ref = entry.fields.get("source_ref")
-    warning = "its source's repository has moved on" if _moved(str(old_ref or ""), came.source_ref or "") else ""
+    # uncommitted changes there (`-dirty`) are no move
+    heads = [str(ref).partition("-")[0] for ref in (old_ref, came.source_ref) if ref]
+    warning = "its source's repository has moved on" if len(set(heads)) > 1 else ""
     answer = _answer(light, old_ref, came.source_ref, warning)
     if entry.fields.get("content_hash") == came.hash:
         return answer, None
     body = as_doc(path, came.data).body
     new = refreshed_text(old, came, body, secret_scan.fields(allow, there=entry.fields, text=body))
     checked(entry.path, new.encode(), was=entry)
-    diff, added, removed = _difference(entry.body, body, light.path)
-    answer = replace(answer, changed=True, added=added, removed=removed, diff=diff)
+    names = f"a/{light.path}", f"b/{light.path}"
+    diff = list(difflib.unified_diff(entry.body.split("\n"), body.split("\n"), *names, lineterm=""))
+    added, removed = (sum(line.startswith(sign) for line in diff[2:]) for sign in "+-")
+    answer = replace(answer, changed=True, added=added, removed=removed, diff="\n".join(diff))
     return answer, Change(entry.path, new.encode(), expect=blob_id(old.encode()))
 
 
@@ -166,11 +164,3 @@ def refreshed_text(old: str, came: Incoming, body: str, more: Mapping[str, Any] 
     """The text of a snapshot brought up to date: its body, what it says of its source, and what else it shall say."""
     changes: dict[str, Any] = {**more, "content_hash": came.hash, "source_ref": came.source_ref or REMOVE}
     return markdown.edit(old, changes, body)
-
-
-def _difference(old: str, new: str, path: str) -> tuple[str, int, int]:
-    """Unified diff, lines added, lines removed."""
-    lines = list(difflib.unified_diff(old.split("\n"), new.split("\n"), f"a/{path}", f"b/{path}", lineterm=""))
-    added = sum(line.startswith("+") for line in lines[2:])
-    removed = sum(line.startswith("-") for line in lines[2:])
-    return "\n".join(lines), added, removed

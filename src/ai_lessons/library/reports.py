@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ai_lessons.errors import Problem
+    from ai_lessons.index.rows import IndexRefresh
     from ai_lessons.knowledge.entries import Kind, Light
     from ai_lessons.library.answers import Usage
+
+    Indexed: TypeAlias = IndexRefresh
+    """What a refresh of the index did, and what is still without a vector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,18 +106,6 @@ class Stats:
 
 
 @dataclass(frozen=True, slots=True)
-class Indexed:
-    """What a refresh of the index did, and what is still without a vector."""
-
-    entries: int
-    passages: int
-    embedded: int
-    missing: int
-    rebuilt: str = ""
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Stale:
     """A script whose external file is newer than what was indexed, or gone."""
 
@@ -137,13 +129,12 @@ class Outdated:
 
 @dataclass(frozen=True, slots=True)
 class ModelState:
-    """Where the embedding model is, if anywhere, and what was tried."""
+    """Where the embedding model is, if anywhere."""
 
     name: str
     present: bool
     path: str | None
     source: str | None
-    tried: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from ai_lessons.errors import EXIT_INTERRUPTED, NotFound, Refused, UsageError
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.learning.events import SCRIPT_FAILED, SCRIPT_OK, Event
-from ai_lessons.repository import outside
-from ai_lessons.repository.running import captured, scripts
-from ai_lessons.repository.running.trust import CODE, HERE, Trust, fingerprint, neighbours
+from ai_lessons.repository import outside, programs, scripts
+from ai_lessons.repository.trust import CODE, HERE, Trust, fingerprint, neighbours
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -80,7 +79,7 @@ def run_captured(
     parts = library.holding(ref)
     light = parts.resolve(ref)
     with _allowed(parts, light, args, cwd) as start:
-        done = captured.run(start.argv, cwd=start.cwd, env=start.env, timeout=timeout, interrupted=interrupted)
+        done = programs.run_captured(start.argv, cwd=start.cwd, env=start.env, timeout=timeout, interrupted=interrupted)
     _note(parts, light, done.code)
     return Ran(light, done.code, done.timed_out, done.stdout, done.stderr, done.stdout_omitted + done.stderr_omitted)
 

@@ -3,29 +3,96 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import UsageError
-from ai_lessons.index import catalog_reading, rows
-from ai_lessons.index.ranking import VECTOR_WEIGHT, Match, RankingFacts, fuse, gap_prompt, rank, snippet
+from ai_lessons.index import rows
+from ai_lessons.index.catalog_reading import Filter
+from ai_lessons.index.ranking import (
+    NEAR_MOST,
+    VECTOR_WEIGHT,
+    Match,
+    RankingFacts,
+    fuse,
+    gap_prompt,
+    holds,
+    rank,
+    snippet,
+    too_far,
+)
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.queries import Asked, one_project, parse
+from ai_lessons.knowledge.versions import AUTO
+from ai_lessons.knowledge.versions import score as version_score
 from ai_lessons.library.answers import Answer, Hit, Query
-from ai_lessons.library.asked_versions import asked_versions
-from ai_lessons.library.nearness import why_nothing
 from ai_lessons.library.provenance import approvals_of
 from ai_lessons.library.relating import see_also, settled, warnings, with_room
-from ai_lessons.library.reranking import reranked
-from ai_lessons.library.surfacing import rules_for
+from ai_lessons.library.surfacing import ALL_RULES, rules_for
+from ai_lessons.library.surfacing import DEPTH as RULES_DEPTH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from ai_lessons.index.embedding import Reranker
     from ai_lessons.index.ranking import Ranked
     from ai_lessons.index.rows import Candidates, IndexRefresh
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.asked_versions import Versions
+    from ai_lessons.knowledge.manifests import Use
     from ai_lessons.library.opened import Library, Reading
+
+NAMED_IN_NOTE = 6
+"""Packages that a note names; the others are counted."""
+
+
+class Versions(NamedTuple):
+    """Versions asked of entries: of projects by their own, and of all others alike. Empty asks for nothing."""
+
+    others: frozenset[str] = frozenset()
+    of_project: Mapping[str, frozenset[str]] = MappingProxyType({})
+    notes: tuple[str, ...] = ()
+
+    def of(self, project: str) -> frozenset[str]:
+        """What is asked of an entry of this project."""
+        return self.of_project.get(project, self.others)
+
+    def spellings(self, known: Sequence[str]) -> tuple[frozenset[str] | None, dict[str, frozenset[str]]]:
+        """Of the versions as entries write them those that fit: for all others (None: whatever), and by project."""
+
+        def fitting(asked: frozenset[str]) -> frozenset[str]:
+            return frozenset(name for name in known if version_score(asked, {name}) is not None)
+
+        by_project = {project: fitting(asked) for project, asked in self.of_project.items()}
+        return (fitting(self.others) if self.others else None), by_project
+
+
+def asked_versions(parts: Reading, query: Query) -> Versions:
+    """What the query asks for, with `auto` resolved. The catalog is up to date already."""
+    named = frozenset(version for version in query.versions if version.strip().casefold() != AUTO)
+    if len(named) == len(set(query.versions)):
+        return Versions(named)
+    from ai_lessons.knowledge.manifests import in_use
+    from ai_lessons.repository.code_repository import manifests
+
+    projects = [query.project] if query.project else [tally.name for tally in parts.catalog.projects()]
+    files, left_out = manifests(parts.options.cwd)
+    uses = in_use(files, projects, parts.reading_config.tag_aliases)
+    notes = [_note(uses, query.project), *(f"left out for the versions in use: {one}" for one in left_out)]
+    used = {project: named | {use.version for use in found} for project, found in uses.items()}
+    return Versions(named, used, tuple(notes))
+
+
+def _note(uses: Mapping[str, Sequence[Use]], project: str | None) -> str:
+    """Which versions are in use, and what says so."""
+    found = (use for one in uses.values() for use in one)
+    every = dict.fromkeys(f"{use.package} {use.version.lstrip('@')} ({use.path})" for use in found)
+    if not every:
+        whose = f"of {project!r}" if project else "of any project here"
+        return f"versions in use: no lock or manifest file of the code you are in names one {whose}"
+    more = len(every) - NAMED_IN_NOTE
+    return "versions in use: " + ", ".join(list(every)[:NAMED_IN_NOTE]) + (f" and {more} more" if more > 0 else "")
+
 
 DEPTH = 100
 """Passages asked of each half, more only for more results; measured in the recipe that `ranking` follows."""
@@ -73,7 +140,9 @@ def find(parts: Reading, query: Query) -> tuple[list[Hit], list[str]]:
     surfacing = not query.kinds and parts.rules.count > 0
     depth = max(DEPTH, query.limit)
     wanted = _wanted(parts, query, phrases, versions, without_rules=surfacing)
+    begun = parts.indexing.begin(query.text, ALL_RULES, RULES_DEPTH) if surfacing else None
     found = parts.indexing.candidates(query.text, wanted, depth)
+    found_rules = begun() if begun else NOTHING_FOUND
     unheld = ""
     if phrases and not (found.text or found.vectors) and _words(phrases) < _words([query.text]):
         unheld = f"nothing holds {_or(repr(phrase) for phrase in phrases)} word by word: the words are looked for"
@@ -88,7 +157,7 @@ def find(parts: Reading, query: Query) -> tuple[list[Hit], list[str]]:
     nothing = "" if phrases or done.missing else why_nothing(parts, query.text, found, hits)
     hits = [] if nothing else hits
     if surfacing:
-        hits = rules_for(parts, query, [hit.entry for hit in hits], complete=not done.missing) + hits
+        hits = rules_for(parts, query, found_rules, [hit.entry for hit in hits], complete=not done.missing) + hits
     lights = [hit.entry for hit in hits]
     told = [*filter(None, [unheld, nothing]), *warnings(parts, lights), *see_also(parts, lights)]
     return hits, [*_notes(parts, versions, done, found), *told]
@@ -156,7 +225,7 @@ def _wanted(
 def _filtered(parts: Reading, query: Query, versions: Versions) -> list[Hit]:
     """What passes the filters, from the catalog alone; where a version is asked for, only what can carry one."""
     kinds = query.kinds or frozenset(kind for kind in Kind if query.versions and kind.is_resource)
-    wanted = catalog_reading.Filter(kinds=kinds, project=query.project, tags=query.tags)
+    wanted = Filter(kinds=kinds, project=query.project, tags=query.tags)
     matches = [Match(light.id, 0, 1.0) for light in parts.catalog.select(wanted)]
     place = {match.entry_id: number for number, match in enumerate(matches)}
     hits = _hits(parts, query._replace(limit=len(matches)), (), matches, versions)
@@ -227,4 +296,63 @@ def _facts(light: Light, standings: Mapping[str, float], versions: Versions, dis
         versioned=light.kind.is_resource,
         asked=versions.of(light.project),
         distance=distance,
+    )
+
+
+READ = 30
+"""Matches that are read at least. A cross-encoder reads each with the question: that is its cost."""
+
+
+def reranked(parts: Reading, question: str, matches: Sequence[Match], limit: int) -> tuple[Match, ...]:
+    """The best of the matches with the reranker's score in the place of theirs; the others are left out.
+
+    Raises:
+        ModelUnavailable, UsageError: there is no such reranker.
+    """
+    best = matches[: max(READ, limit)]
+    reranker = _reranker(parts)
+    lights = parts.catalog.many(match.entry_id for match in best)
+    known = [match for match in best if match.entry_id in lights]
+    texts = [f"{lights[match.entry_id].title}\n{match.heading}\n{match.text}" for match in known]
+    scores = reranker.scores(question, texts) if texts else []
+    scored = [replace(match, score=score) for match, score in zip(known, scores, strict=True)]
+    return tuple(sorted(scored, key=lambda match: (-match.score, match.entry_id)))
+
+
+def _reranker(parts: Reading) -> Reranker:
+    from ai_lessons.index import embedding
+
+    named = parts.options.reranker or embedding.DEFAULT
+    folder = parts.options.cwd / Path(named).expanduser()
+    return embedding.load_reranker(
+        str(folder) if folder.is_dir() else named, parts.options.cache_dir, offline=parts.options.offline
+    )
+
+
+BEST = 10
+"""Results that are looked at for the words of the question."""
+
+
+def why_nothing(parts: Reading, question: str, found: Candidates, hits: Sequence[Hit]) -> str:
+    """One line where there is nothing to show, or nothing that should be; empty where there is an answer."""
+    if not hits:
+        stored = sum(parts.catalog.sizes().entries.values())
+        return f"none of the {stored} entries stored here matches" if stored else "nothing is stored here yet"
+    if found.vectors and found.vectors[0].score >= NEAR_MOST:
+        return ""  # near in any repository: nothing need be counted
+    far = too_far(found, parts.index.passages())
+    if far is None:
+        return ""
+    texts = {(hit.entry_id, hit.heading): hit.text for hit in (*found.text, *found.vectors)}
+    shown = (
+        f"{hit.entry.title} {hit.heading} {texts.get((hit.entry.id, hit.heading), hit.entry.snippet)}"
+        for hit in hits[:BEST]
+    )
+    if holds(question, shown):
+        return ""
+    nearest = parts.catalog.many([found.vectors[0].entry_id]).get(found.vectors[0].entry_id)
+    which = f" ({nearest.handle}, {nearest.title!r})" if nearest else ""
+    return (
+        f"nothing that is stored comes near this question: the nearest{which} has a similarity of {far[0]:.2f}, "
+        f"answers begin at {far[1]:.2f}"
     )

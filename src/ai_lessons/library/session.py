@@ -17,7 +17,7 @@ from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.library import statements
 from ai_lessons.library.rules.in_force import RulesInForce
 from ai_lessons.library.rules.signatures import Signatures
-from ai_lessons.library.secrets.secret_scan import masked
+from ai_lessons.library.secret_scan import masked
 from ai_lessons.repository.store import AS_IT_IS, Applied, Change, Job, Store
 
 if TYPE_CHECKING:
@@ -49,8 +49,14 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return None
 
 
-def _anything(_changes: Sequence[Change]) -> None:
-    """A guard that lets everything be written."""
+def _settings(data: bytes) -> RepositoryConfig:
+    """The settings that a file states; those of an empty one are the defaults."""
+    from ai_lessons.knowledge.config import parse_config
+
+    try:
+        return parse_config(data.decode("utf-8", "replace"))
+    except InvalidEntry as error:
+        raise InvalidEntry(error.problems, hint="mend the file; nothing is written until it is valid") from error
 
 
 def _committer(store: Store) -> Committer:
@@ -77,7 +83,7 @@ class Parts:
         self._place: tuple[tuple[int, int] | None, ...] = ()
         self.signatures = Signatures(self.store.worktree, options)
         self.rules = RulesInForce(self.store, self.signatures)
-        self.guard: Callable[[Sequence[Change]], None] = _anything
+        self.guard: Callable[[Sequence[Change]], None] = lambda _changes: None
         self._refuse_newer()
 
     def _refuse_newer(self) -> None:
@@ -107,7 +113,7 @@ class Parts:
 
         def read(path: str, data: bytes, side: bytes | None) -> Entry:
             known = parsed.get(path)
-            return known[1] if known and known[0] == data and side is None else self.parsed(path, data, side)
+            return known[1] if known and known[0] == data and side is None else self.parse(path, data, side)
 
         self._skipped.clear()
         self._refreshed = self.catalog.refresh(self._scan, self.store.read, lambda: read, self.options.progress)
@@ -152,30 +158,21 @@ class Parts:
         Raises:
             InvalidEntry: the file cannot be read. UnsupportedRepository: it is of a newer program.
         """
-        from ai_lessons.knowledge.config import parse_config
-
         try:
             data = self.store.read(CONFIG_PATH)
         except NotFound:
             data = b""
         if self._config is None or self._config[0] != data:
-            try:
-                self._config = (data, parse_config(data.decode("utf-8", "replace")))
-            except InvalidEntry as error:
-                raise InvalidEntry(
-                    error.problems, hint="mend the file; nothing is written until it is valid"
-                ) from error
+            self._config = data, _settings(data)
         return self._config[1]
 
     @property
     def reading_config(self) -> RepositoryConfig:
         """The settings for a job that only reads: the defaults where the file is broken, because it may be pulled."""
-        from ai_lessons.knowledge.config import RepositoryConfig
-
         try:
             return self.config
         except InvalidEntry:
-            return RepositoryConfig()
+            return _settings(b"")
 
     def config_notes(self) -> list[str]:
         """What a reader should know about the settings; one line, or none."""
@@ -259,7 +256,7 @@ class Parts:
         return None
 
     @staticmethod
-    def parsed(path: str, data: bytes, side: bytes | None = None) -> Entry:
+    def parse(path: str, data: bytes, side: bytes | None = None) -> Entry:
         """What these bytes are; see `read_entry`, which loads YAML."""
         from ai_lessons.knowledge.frontmatter import read_entry
 
@@ -274,11 +271,11 @@ class Parts:
         place = self.catalog.locate(entry_id)
         if place.approved and place.hash:
             approved = self.rules.text(entry_id, place.hash)
-            return self.parsed(place.path, approved, None), approved.decode("utf-8", "replace")
+            return self.parse(place.path, approved, None), approved.decode("utf-8", "replace")
         side = self.store.read(place.side_path) if place.side_path else None
         outside = place.hash is None
         data = b"" if outside else self.store.read(place.path)
-        entry = self.parsed(place.path, data, side)
+        entry = self.parse(place.path, data, side)
         own = side if side is not None else b"" if entry.code else data
         return entry, own.decode("utf-8", "replace")
 

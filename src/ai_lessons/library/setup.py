@@ -9,20 +9,24 @@ from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.knowledge.config import set_value, values_of
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.knowledge.texts import decode
+from ai_lessons.library import secret_gate
 from ai_lessons.library.governance.enforced import refuse_agents
 from ai_lessons.library.reports import Initialised
-from ai_lessons.library.secrets import secret_gate
 from ai_lessons.library.session import Parts
+from ai_lessons.repository import git_hooks as client_hooks
 from ai_lessons.repository import scaffold
-from ai_lessons.repository.githooks import hooks as client_hooks
 from ai_lessons.repository.store import AUTOCOMMIT, Change, blob_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from ai_lessons.library.installing import Job
     from ai_lessons.library.opened import Library
     from ai_lessons.library.options import Options
+
+LISTED = 20
+"""So many reasons are named; who pushes reads them in a terminal."""
 
 
 def init_repository(
@@ -100,19 +104,14 @@ def config_set(library: Library, key: str, value: str) -> str | None:
     return parts.write(f"Set {key}", [Change(CONFIG_PATH, new, expect=expect)]).commit
 
 
-def hooks_install(library: Library) -> tuple[str, ...]:
-    """Put our part into the repository's client hooks; a line for each hook."""
-    return client_hooks.install_hooks(library.primary.store.root, scaffold.hooks_dir())
-
-
-def hooks_uninstall(library: Library) -> tuple[str, ...]:
-    """Take our part out again, byte for byte; a line for each hook."""
-    return client_hooks.uninstall_hooks(library.primary.store.root, scaffold.hooks_dir())
-
-
-def hooks_status(library: Library) -> tuple[str, ...]:
-    """Which hooks carry our part; a line for each."""
-    return client_hooks.hooks_status(library.primary.store.root, scaffold.hooks_dir())
+def hooks(library: Library, job: Job) -> tuple[str, ...]:
+    """Put our part into the client hooks, take it out byte for byte, or say which carry it; a line for each hook."""
+    jobs = {
+        "install": client_hooks.install_hooks,
+        "uninstall": client_hooks.uninstall_hooks,
+        "status": client_hooks.hooks_status,
+    }
+    return jobs[job](library.primary.store.root, scaffold.hooks_dir())
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +128,10 @@ def check_push(hub: Path, lines: Iterable[str]) -> PushChecked:
     Raises:
         Refused: not such lines. NoRepository, NotFound, UnsupportedRepository: it cannot be decided, so refuse it.
     """
-    from ai_lessons.repository.githooks import pushed, server_hook
+    from ai_lessons.repository import push_check
 
-    found = pushed.check(hub, server_hook.parse_updates(lines))
-    return PushChecked(found.refused, found.more)
+    found = push_check.check(hub, push_check.parse_updates(lines))
+    return PushChecked(found[:LISTED], max(len(found) - LISTED, 0))
 
 
 def hook_install(hub: Path) -> tuple[str, ...]:
@@ -141,23 +140,20 @@ def hook_install(hub: Path) -> tuple[str, ...]:
     Raises:
         NoRepository: no hub there. StorageFailed: it cannot be written.
     """
-    from ai_lessons.repository import scaffold
-    from ai_lessons.repository.githooks import hooks, pushed
+    from ai_lessons.repository import git_hooks, push_check, scaffold
 
-    return hooks.install_server_hook(pushed.git_dir_of(hub), scaffold.hooks_dir())
+    return git_hooks.install_server_hook(push_check.git_dir_of(hub), scaffold.hooks_dir())
 
 
 def hook_uninstall(hub: Path) -> tuple[str, ...]:
     """Take our part out again, byte for byte."""
-    from ai_lessons.repository import scaffold
-    from ai_lessons.repository.githooks import hooks, pushed
+    from ai_lessons.repository import git_hooks, push_check, scaffold
 
-    return hooks.uninstall_server_hook(pushed.git_dir_of(hub), scaffold.hooks_dir())
+    return git_hooks.uninstall_server_hook(push_check.git_dir_of(hub), scaffold.hooks_dir())
 
 
 def hook_status(hub: Path) -> tuple[str, ...]:
     """Whether the hub checks what is pushed to it."""
-    from ai_lessons.repository import scaffold
-    from ai_lessons.repository.githooks import hooks, pushed
+    from ai_lessons.repository import git_hooks, push_check, scaffold
 
-    return hooks.server_hook_status(pushed.git_dir_of(hub), scaffold.hooks_dir())
+    return git_hooks.server_hook_status(push_check.git_dir_of(hub), scaffold.hooks_dir())

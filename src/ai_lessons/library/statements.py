@@ -16,7 +16,7 @@ from ai_lessons.errors import AiLessonsError, Refused
 from ai_lessons.index.catalog_writing import Attested
 from ai_lessons.knowledge.entries import Kind, Relation, Status
 from ai_lessons.knowledge.layout import place
-from ai_lessons.repository.running.trust import Trust
+from ai_lessons.repository.trust import Trust
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -56,20 +56,12 @@ def digest(entry: Entry) -> str:
 
 
 def remember(parts: Parts, who: str, entry: Entry) -> None:
-    """Note on this machine that the user in person, or an agent, has just stated a lesson.
-
-    Raises:
-        StorageFailed: the state folder cannot be written.
-    """
+    """Note on this machine that the user in person, or an agent, has just stated a lesson."""
     _marks(parts).add_all([(entry.path, f"{who} {digest(entry)}")])
 
 
 def confirm(parts: Parts, entry: Entry) -> None:
-    """Note that the user in person states what is written already, whoever wrote it.
-
-    Raises:
-        StorageFailed: the state folder cannot be written.
-    """
+    """Note that the user in person states what is written already, whoever wrote it."""
     remember(parts, USER, entry)
     parts.catalog.attest({entry.id: Attested(_me(parts).who, firm=True, start=True)})
 
@@ -87,8 +79,7 @@ def attest(parts: Parts) -> None:
             found = _attested(parts, entries)
         except AiLessonsError:
             found = {}
-        nothing = Attested("", firm=False, start=False)
-        parts.catalog.attest({one: found.get(one, nothing) for one in wanted})
+        parts.catalog.attest({one: found.get(one, Attested("", firm=False, start=False)) for one in wanted})
         parts.catalog.unattested()  # that nothing is left is written down
 
 
@@ -102,24 +93,20 @@ def _read(parts: Parts, light: Light) -> Entry | None:
 def _attested(parts: Parts, entries: Mapping[str, Entry]) -> dict[str, Attested]:
     me, marks = _me(parts), _marks(parts).marks()
     found: dict[str, Attested] = {}
-    rest: dict[str, Entry] = {}
     for entry_id, entry in entries.items():
         said = digest(entry)
         if f"{USER} {said}" in marks:
             found[entry_id] = Attested(me.who, _is_users(entry), start=True)
         elif f"{AGENT} {said}" in marks:
             found[entry_id] = Attested(f"an agent for {me.who}", firm=False, start=True)
-        else:
-            rest[entry_id] = entry
-    if rest:
-        found |= _by_history(parts, rest, me)
-    return found
+    rest = {entry_id: entry for entry_id, entry in entries.items() if entry_id not in found}
+    return found | (_by_history(parts, rest, me) if rest else {})
 
 
 def _me(parts: Parts) -> _Me:
     from ai_lessons.repository import git  # starts programs, which a load that has nothing to look at need not pay
 
-    author, committer, _ = git.callers(parts.store.worktree)
+    author, committer = git.identity(parts.store.worktree, "AUTHOR"), git.identity(parts.store.worktree)
     return _Me(author or "", _address(author), _address(committer))
 
 
@@ -135,12 +122,9 @@ def _by_history(parts: Parts, entries: Mapping[str, Entry], me: _Me) -> dict[str
         if own or edited:
             found[entry_id] = Attested(me.who, _is_users(entry), start=True)
         else:
-            found[entry_id] = Attested(_named(by[-1]) if by else "", firm=False, start=bool(mine))
+            last = f"{by[-1].who}, agent {by[-1].agent}" if by and by[-1].agent else by[-1].who if by else ""
+            found[entry_id] = Attested(last, firm=False, start=bool(mine))
     return found
-
-
-def _named(one: Introduced) -> str:
-    return f"{one.who}, agent {one.agent}" if one.agent else one.who
 
 
 def _is_users(entry: Entry) -> bool:
@@ -192,20 +176,22 @@ class _Origins:
     def digest_of(self, path: str, blob: str) -> str:
         """What a file said in a commit; empty for what is no lesson."""
         if (path, blob) not in self._digests:
-            where = place(path)
-            is_lesson = where is not None and where.kind is Kind.LESSON
-            data = self._parts.history.blobs([blob]).get(blob, b"") if is_lesson else b""
+            data = self._parts.history.blobs([blob]).get(blob, b"") if _is_lesson(path) else b""
             entry = _parsed(self._parts, path, data)
             self._digests[path, blob] = digest(entry) if entry else ""
         return self._digests[path, blob]
 
 
-def _parsed(parts: Parts, path: str, data: bytes | None) -> Entry | None:
+def _is_lesson(path: str) -> bool:
     where = place(path)
-    if not data or where is None or where.kind is not Kind.LESSON:
+    return where is not None and where.kind is Kind.LESSON
+
+
+def _parsed(parts: Parts, path: str, data: bytes | None) -> Entry | None:
+    if not data or not _is_lesson(path):
         return None
     try:
-        return parts.parsed(path, data)
+        return parts.parse(path, data)
     except AiLessonsError:
         return None
 
@@ -238,8 +224,7 @@ def _known(parts: Parts, entry: Entry) -> bool:
 def _firm(parts: Parts, paths: Iterable[str]) -> Iterator[tuple[Light, Entry]]:
     """The firm lessons at these paths."""
     for path in paths:
-        where = place(path)
-        if where is None or where.kind is not Kind.LESSON or not parts.store.exists(path):
+        if not _is_lesson(path) or not parts.store.exists(path):
             continue
         try:
             light = parts.catalog.resolve(path)
@@ -253,7 +238,7 @@ def _firm(parts: Parts, paths: Iterable[str]) -> Iterator[tuple[Light, Entry]]:
 def _refuse_links(parts: Parts, entry: Entry) -> None:
     ends = {link.target for link in entry.links if link.relation in SILENCING}
     ends -= {edge.target for edge in parts.catalog.edges(entry.id) if edge.relation in SILENCING} if ends else set()
-    for light in parts.catalog.many(ends).values() if ends else ():
+    for light in parts.catalog.many(ends).values():
         if light.details.get("firm"):
             refuse(parts, light, f"let {entry.title!r} take its place")
 
@@ -272,11 +257,7 @@ def refuse(parts: Parts, light: Light, what: str, person: str = "repeats the com
 
 
 def remember_link(parts: Parts, source: str, target: str) -> None:
-    """Note that the user in person lets one lesson silence another.
-
-    Raises:
-        StorageFailed: the state folder cannot be written.
-    """
+    """Note that the user in person lets one lesson silence another."""
     if not parts.options.agent:
         _marks(parts).add_all([(source, f"link {source} {target}")])
 
@@ -293,11 +274,7 @@ def may_silence(parts: Reading, source: str, target: str, known: Mapping[str, Li
 
 
 def ask(parts: Parts, light: Light, what: str) -> None:
-    """Keep a question about a firm lesson for `admin review`, on this machine; the same one of a day once.
-
-    Raises:
-        StorageFailed: the state folder cannot be written.
-    """
+    """Keep a question about a firm lesson for `admin review`, on this machine; the same one of a day once."""
     day = parts.options.now().date().isoformat()
     _questions(parts).add_all([(light.path, f"{light.id} {day} {parts.options.agent or 'an agent'} {what}")])
 

@@ -21,16 +21,14 @@ from ai_lessons.knowledge.layout import side_of
 from ai_lessons.knowledge.markdown import key_lines
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.learning.events import SCRIPT_FAILED, SCRIPT_OK
-from ai_lessons.library import statements
+from ai_lessons.library import secret_scan, statements
 from ai_lessons.library.checking import texts_of
 from ai_lessons.library.health import stale_scripts
 from ai_lessons.library.refreshing import is_known_source
 from ai_lessons.library.relating import superseded_by
 from ai_lessons.library.reports import Outdated, Report
-from ai_lessons.library.secrets import secret_scan
-from ai_lessons.repository import outside
-from ai_lessons.repository.approval.derivation import odd_commits
-from ai_lessons.repository.code import code_files
+from ai_lessons.repository import code_repository, outside
+from ai_lessons.repository.approval.approval_history import odd_commits
 from ai_lessons.repository.store import Change, blob_id
 
 if TYPE_CHECKING:
@@ -283,7 +281,9 @@ class _Review:
         self._cache = self._parts.usages.cache
         self._asked = statements.questions(self._parts)
         self._gone = {one.handle: one for one in stale_scripts(self._parts)}
-        self._code = code_files.around(self._parts.options.cwd, self._parts.store.worktree.top, self._parts.store.root)
+        self._code = code_repository.around(
+            self._parts.options.cwd, self._parts.store.worktree.top, self._parts.store.root
+        )
         for light in catalog.select(Filter(sort="created")):
             found = list(self._findings(light))
             if found and (light.kind is Kind.RULE or superseded_by(self._parts, light.id) is None):

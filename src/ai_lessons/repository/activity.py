@@ -7,13 +7,13 @@ user at work few. A commit that was asked for (`admin save`, `admin sync`) looks
 
 from __future__ import annotations
 
-import json
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ai_lessons.repository.worktree import read_head
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from ai_lessons.repository.worktree import Worktree
@@ -22,9 +22,9 @@ HALF_DONE, SETTLE, SETTLE_MANY = 3.0, 0.5, 1.5
 """Seconds for which a git command is fresh that has not moved HEAD yet (it fetches, or takes a message); that is done,
 for a single write; and for one of many that wait."""
 
-AT_WORK, BURST, EVERY = 60.0, 5, 5.0
-"""For so many seconds after a git command the user counts as at work: then so many moves of the branch may follow one
-another, and one more every so many seconds."""
+AT_WORK, BURST, WINDOW = 60.0, 5, 25.0
+"""For so many seconds after a git command the user counts as at work: then the branch moves so often in so many
+seconds."""
 
 _UNDER_WAY = {
     "MERGE_HEAD": "a merge is under way; finish it (git commit) or give it up (git merge --abort)",
@@ -36,7 +36,6 @@ _UNDER_WAY = {
     "sequencer": "a cherry-pick or revert is under way; finish it or give it up",
 }
 _SIGNS = ("FETCH_HEAD", "COMMIT_EDITMSG", "MERGE_MSG", "AUTO_MERGE", "ORIG_HEAD", "logs/refs/stash")
-_STATE = "activity"
 
 
 def busy(worktree: Worktree) -> str:
@@ -53,61 +52,34 @@ def index_mark(worktree: Worktree) -> str:
     return f"{status.st_ino} {status.st_mtime_ns} {status.st_size}"
 
 
-class _State(NamedTuple):
-    """Index and HEAD as we left them last, when that was, and our moves of the branch since the user's last command."""
+def wait(worktree: Worktree, moves: Sequence[float], *, alone: bool) -> float:
+    """For how many seconds a write should leave the branch alone; 0.0: it may move.
 
-    mark: str = ""
-    head: str = ""
-    moved: float = 0.0
-    moves: int = 0
-    user: float = 0.0
-
-
-def wait(worktree: Worktree, *, alone: bool) -> float:
-    """For how many seconds a write should leave the branch alone; 0.0: it may move. Under our commit lock.
-
-    `alone`: no other write waits for its commit.
+    `moves` says when our commits moved it (seconds since 1970, oldest first), `alone` that no other write waits.
     """
-    now, state = time.time(), _look(worktree)
-    fresh = max(_mtime(worktree.git_dir / name) for name in _SIGNS)
-    left = [0.0, (SETTLE if alone else SETTLE_MANY) - abs(now - state.user)]
-    if fresh > _head_moved(worktree):
-        left.append(HALF_DONE - abs(now - fresh))
-    if abs(now - state.user) < AT_WORK and state.moves >= BURST:
-        left.append(EVERY - abs(now - state.moved))
+    now, sign = time.time(), _signs(worktree)
+    left = [0.0, (SETTLE if alone else SETTLE_MANY) - abs(now - _moved_by_user(worktree, moves))]
+    if sign > _head_moved(worktree):
+        left.append(HALF_DONE - abs(now - sign))
+    if at_work(worktree, moves) and len(moves) >= BURST:
+        left.append(moves[-BURST] + WINDOW - now)
     return max(left)
 
 
-def at_work(worktree: Worktree) -> bool:
-    """Whether the user has run a git command that wrote something within `AT_WORK` seconds. Under our commit lock."""
-    return abs(time.time() - _look(worktree).user) < AT_WORK
+def at_work(worktree: Worktree, moves: Sequence[float]) -> bool:
+    """Whether the user has run a git command within `AT_WORK` seconds, since our first commit."""
+    last = max(_moved_by_user(worktree, moves), _signs(worktree))
+    return last > min(moves, default=last) and time.time() - last < AT_WORK
 
 
-def remember(worktree: Worktree, *, ours: bool = True) -> None:
-    """Note that we moved the branch or wrote git's index (or, not `ours`, that the user did). Under our commit lock."""
-    state, now = _read(worktree), time.time()
-    made = _State(index_mark(worktree), read_head(worktree).commit or "", now, state.moves + 1, state.user)
-    if not ours:
-        touched = max(_mtime(worktree.git_dir / "index"), _head_moved(worktree))
-        made = made._replace(moved=state.moved, moves=0, user=min(now, touched))
-    place = worktree.state_dir / _STATE
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(json.dumps(made))
+def _moved_by_user(worktree: Worktree, moves: Sequence[float]) -> float:
+    """When the user moved HEAD after our last commit; 0.0 if that was the last, or there is none."""
+    moved = _head_moved(worktree)
+    return moved if moves and moved > moves[-1] else 0.0
 
 
-def _look(worktree: Worktree) -> _State:
-    state = _read(worktree)
-    if state.moved and (state.mark, state.head) != (index_mark(worktree), read_head(worktree).commit or ""):
-        remember(worktree, ours=False)
-        return _read(worktree)
-    return state
-
-
-def _read(worktree: Worktree) -> _State:
-    try:
-        return _State(*json.loads((worktree.state_dir / _STATE).read_bytes()))
-    except (FileNotFoundError, ValueError, TypeError):
-        return _State()
+def _signs(worktree: Worktree) -> float:
+    return max(_mtime(worktree.git_dir / name) for name in _SIGNS)
 
 
 def _head_moved(worktree: Worktree) -> float:

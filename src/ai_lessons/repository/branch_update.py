@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from dulwich.objects import ObjectID
 
 from ai_lessons.errors import AiLessonsError, Conflict, NotFound, StorageFailed
-from ai_lessons.repository import activity, files, git_index, ref_update
+from ai_lessons.repository import activity, files, ref_update
 from ai_lessons.repository.files import translated
-from ai_lessons.repository.git_index import Tracked
 from ai_lessons.repository.locks import held
 from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft, contains, opened
 from ai_lessons.repository.worktree import checked_out_at, read_head, read_ref
@@ -37,8 +36,8 @@ if TYPE_CHECKING:
 SECONDS: Final = 5.0
 """How long to try against a user who works with git meanwhile."""
 
-PATIENCE, WRITE_PATIENCE = 30.0, 60.0
-"""Seconds to wait for another process of ours that is committing, or writing files."""
+PATIENCE = 30.0
+"""Seconds to wait for another process of ours that is committing."""
 
 _NOTE: Final = "checkout"
 
@@ -201,14 +200,7 @@ class _Checkout:
     def run(self, repo: Repo, head: Head, mark: str) -> tuple[str, ...] | None:
         """Branch and index, then the files; None, and nothing has changed, if either moved meanwhile."""
         store, worktree = self._store, self._store.worktree
-        with (
-            held(store.state_dir / "write.lock", patience=WRITE_PATIENCE) as mine,
-            files.Staging(store.root) as staging,
-        ):
-            if not mine:
-                raise StorageFailed(
-                    f"another process has been writing to {store.root} for {WRITE_PATIENCE:.0f} seconds"
-                )
+        with store.writing(), files.Staging(store.root) as staging:
             self._note()  # before the first file, whose temporary name only the note tells
             done = False
             try:
@@ -216,7 +208,7 @@ class _Checkout:
                     if (blob := self._after[path]) is not None:
                         data = checked_out(worktree, repo, path, blob)
                         staging.add(path, data, executable=self._landing.programs.get(path))
-                index = git_index.changed(worktree, self._entries()), mark
+                index = ref_update.changed(worktree, self._entries()), mark
                 done = ref_update.install(worktree, head, self._landing.commit or None, index, self._landing.log)
             finally:
                 # Ctrl-C may come right after the move, before `install` has said so
@@ -236,15 +228,13 @@ class _Checkout:
         told = json.dumps({"tip": self._landing.commit, "files": rows}).encode()
         files.write_file(self._store.state_dir, _NOTE, told)
 
-    def _entries(self) -> dict[bytes, Tracked | None]:
+    def _entries(self) -> dict[bytes, tuple[int, ObjectID] | None]:
         """What git's index shall say, by path below the worktree's top; what the user staged is left out."""
         worktree = self._store.worktree
-        found: dict[bytes, Tracked | None] = {}
+        found: dict[bytes, tuple[int, ObjectID] | None] = {}
         for path, blob in self._after.items():
             if not self._before[path].staged_something:
-                there = blob is not None and self._before[path].has(blob)
-                status = files.status_of(worktree.root, path) if there else None
-                entry = Tracked(self._mode(path), ObjectID(blob.encode()), status) if blob else None
+                entry = (self._mode(path), ObjectID(blob.encode())) if blob else None
                 found[os.fsencode(worktree.prefix + path)] = entry
         return found
 

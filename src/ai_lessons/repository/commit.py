@@ -11,35 +11,61 @@ from __future__ import annotations
 
 import os
 import time
-import weakref
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dulwich.objects import ObjectID
 
 from ai_lessons.errors import AiLessonsError, Conflict
-from ai_lessons.repository import activity, branch_update, git_index, housekeeping, recover, ref_update
+from ai_lessons.repository import activity, branch_update, git, recover, ref_update
 from ai_lessons.repository.commit_builder import NO_IDENTITY, People, make_commit, zone
 from ai_lessons.repository.files import translated
 from ai_lessons.repository.journal import BatchRecord
 from ai_lessons.repository.locks import held
-from ai_lessons.repository.objects import Draft, contains, let_go, open_repo, readable
+from ai_lessons.repository.objects import Draft, contains, opened
 from ai_lessons.repository.store import Applied, Saved
 from ai_lessons.repository.worktree import read_head, read_settings
 from ai_lessons.repository.worktree_status import look
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from dulwich.repo import Repo
 
-    from ai_lessons.repository.git_index import Tracked
     from ai_lessons.repository.journal import Intent
     from ai_lessons.repository.store import Store
-    from ai_lessons.repository.worktree import Head
+    from ai_lessons.repository.worktree import Head, Worktree
     from ai_lessons.repository.worktree_status import OnDisk
+
+QUIET = 10.0
+"""Seconds without a commit before one after which there is time for it: it takes the machine for a second or two."""
+
+_LOOSE, _SAMPLE = 27, "17"
+"""So many loose objects in one of git's 256 folders of them are many, as `git gc --auto` judges it."""
+
+
+def due(worktree: Worktree, when: float) -> bool:
+    """Whether a commit made now (seconds since 1970) is the first for a while, and much lies about."""
+    try:
+        last = (worktree.git_dir / "logs" / "HEAD").stat().st_mtime
+    except FileNotFoundError:
+        return False
+    if when - last < QUIET:
+        return False
+    try:
+        return len(os.listdir(f"{worktree.common_dir}/objects/{_SAMPLE}")) > _LOOSE
+    except FileNotFoundError:
+        return False
+
+
+def tidy(worktree: Worktree) -> None:
+    """Start `git gc --auto` and leave it alone: what it has to say it also says to the user's next command.
+
+    Nobody waits for it, and it is never ended: killed, it would leave git's lock on branches.
+    """
+    git.leave_running(worktree, "gc", "--auto", "--quiet")
+
 
 BATCH = 100
 """Jobs that share one move of the branch."""
@@ -52,9 +78,6 @@ TRIES, SAVE_TRIES = 0.1, 5.0
 
 FEW = 20
 """Jobs that a write looks through for files that were taken away, where it has to wait for its commit."""
-
-HALF_WRITTEN = 0.2
-"""Seconds for which a file that is shorter than what we wrote counts as one that `git stash pop` is just filling."""
 
 _AT_WORK = "you work with git here, so the next command commits it, or at once: admin save"
 _MOVING = "git is busy in this repository; the next command commits it, or: admin save"
@@ -88,7 +111,7 @@ class _Batch:
     committer: str
     jobs: dict[str, str] = field(default_factory=dict)
     blocked: dict[str, str] = field(default_factory=dict)
-    entries: dict[bytes, Tracked | None] = field(default_factory=dict)
+    entries: dict[bytes, tuple[int, ObjectID] | None] = field(default_factory=dict)
     subjects: list[str] = field(default_factory=list)
 
 
@@ -98,7 +121,6 @@ class Committer:
     def __init__(self, store: Store) -> None:
         self._store, self._journal, self._worktree = store, store.journal, store.worktree
         self._people = People(store.worktree)
-        self._repo: Repo | None = None
         self._looked_at: str | None = None
 
     def commit(self, name: str) -> Applied:
@@ -119,11 +141,11 @@ class Committer:
         outcome = _Outcome(insist)
         try:
             with translated(str(self._worktree.git_dir), writing=True):
-                untidy = housekeeping.due(self._worktree, time.time())
+                untidy = due(self._worktree, time.time())
                 while self._hold(done, outcome) and self._is_left(outcome):
                     pass
-                if untidy and outcome.commits and not activity.at_work(self._worktree):
-                    housekeeping.tidy(self._worktree)
+                if untidy and outcome.commits and not activity.at_work(self._worktree, self._journal.moves()):
+                    tidy(self._worktree)
         except Later as later:
             outcome.waiting = str(later)
             outcome.notes += recover.told(self._journal.missing(self._store.root, None if insist else FEW))
@@ -158,7 +180,7 @@ class Committer:
             if reason := activity.busy(self._worktree):
                 raise Later(reason)
             blocked = len(outcome.blocked)
-            with self._opened() as repo:
+            with opened(self._worktree) as repo:
                 self._commit_batch(repo, jobs, outcome)
             if not outcome.insist and len(outcome.blocked) == blocked:
                 return
@@ -168,7 +190,7 @@ class Committer:
         last = next(self._journal.records(), None)
         if last is None or head.commit in {None, last.head, self._looked_at} or head.ref is None:
             return
-        with self._opened() as repo:
+        with opened(self._worktree) as repo:
             if contains(self._worktree, repo, head.commit or "", last.head):
                 recover.note_left_out(self._worktree, repo, last, head.commit or "", int(self._store.now()))
             elif found := recover.dropped(self._worktree, repo, head.commit or ""):
@@ -179,26 +201,13 @@ class Committer:
     def _refuse_busy(self, outcome: _Outcome, *, alone: bool) -> None:
         if reason := activity.busy(self._worktree):
             raise Later(reason)
-        left = 0.0 if outcome.insist else activity.wait(self._worktree, alone=alone)
+        moves = self._journal.moves()
+        left = 0.0 if outcome.insist else activity.wait(self._worktree, moves, alone=alone)
         if left and alone and left <= activity.SETTLE:
             time.sleep(left)  # the user's command is done, and no other write waits for this one
-            left = activity.wait(self._worktree, alone=alone)
+            left = activity.wait(self._worktree, moves, alone=alone)
         if left:
             raise Later(_AT_WORK)
-
-    @contextmanager
-    def _opened(self) -> Iterator[Repo]:
-        """The repository, open from the first batch on: where many write, it has many packs, and each is opened."""
-        with readable(self._worktree):
-            if self._repo is None:
-                self._repo = open_repo(self._worktree)
-                weakref.finalize(self, self._repo.close)
-            try:
-                yield self._repo
-                let_go(self._repo)
-            except KeyError:
-                self._repo = None  # what is missing may be there for a process that looks anew
-                raise
 
     def _commit_batch(self, repo: Repo, jobs: Sequence[Intent], outcome: _Outcome) -> None:
         deadline = time.monotonic() + (SAVE_TRIES if outcome.insist else TRIES)
@@ -224,7 +233,7 @@ class Committer:
         tree = draft.tree_of(start) if start else None
         file_modes = read_settings(self._worktree.common_dir / "config").get("core.filemode", "true") != "false"
         disk = look(self._worktree, draft, jobs, file_modes=file_modes)
-        if any(_half_written(disk, job) for job in jobs):
+        if disk.filling:
             return False
         batch = _Batch(start, tree, self._people.committer() or "")
         self._build(draft, batch, jobs, disk, when)
@@ -247,13 +256,12 @@ class Committer:
             draft.save()
             return b""
         with ThreadPoolExecutor(1) as pool:
-            index = pool.submit(git_index.changed, self._worktree, batch.entries)
+            index = pool.submit(ref_update.changed, self._worktree, batch.entries)
             draft.save()
             return index.result()
 
     def _build(self, draft: Draft, batch: _Batch, jobs: Sequence[Intent], disk: OnDisk, when: int) -> None:
-        paths = [self._worktree.prefix + noted.path for job in jobs for noted in job.paths]
-        in_conflict = git_index.unmerged(self._worktree, paths)
+        in_conflict = git.unmerged(self._worktree)
         for job in jobs:
             author = job.author or self._people.author()
             reason = self._block(job, disk, in_conflict)
@@ -280,11 +288,7 @@ class Committer:
         """Put the job's commit at the end of the batch, if it changes anything."""
         wanted = [(noted.path, disk.wanted(noted)) for noted in job.paths]
         entries = {os.fsencode(self._worktree.prefix + path): entry for path, (ours, entry) in wanted if ours}
-        edits = {}
-        for name, entry in entries.items():
-            new = (entry.mode, entry.blob) if entry else None
-            if draft.lookup(batch.tree, name) != new:
-                edits[name] = new
+        edits = {name: entry for name, entry in entries.items() if draft.lookup(batch.tree, name) != entry}
         made = ""
         if edits:
             batch.committer = batch.committer or author
@@ -304,10 +308,3 @@ class Committer:
             outcome.notes.append(self._people.unsigned)
         if batch.jobs:
             self._journal.settle(BatchRecord(batch.tip.decode() if batch.tip else "", batch.jobs))
-
-
-def _half_written(disk: OnDisk, job: Intent) -> bool:
-    """Whether a file looks as if `git stash pop` were writing it: it makes the file empty, and then fills it."""
-    found = ((noted, disk.files.get(noted.path)) for noted in job.paths)
-    short = (one.status for noted, one in found if one and one.status and one.status.st_size < (noted.size or 0))
-    return any(time.time() - status.st_mtime < HALF_WRITTEN for status in short)

@@ -50,7 +50,8 @@ class People:
     def _asked(self) -> tuple[str | None, str | None, bool]:
         """A user whom git did not know may have told it meanwhile."""
         if None in self._known:
-            self._known = git.callers(self._worktree)
+            signs = git.setting(self._worktree, "commit.gpgsign", kind="bool") == "true"
+            self._known = git.identity(self._worktree, "AUTHOR"), git.identity(self._worktree), signs
         return self._known
 
     def sign(

@@ -9,18 +9,42 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import stat
+import threading
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Self
 
 from ai_lessons.errors import AiLessonsError, Conflict, InvalidEntry, NotFound, Problem, Refused, StorageFailed
 from ai_lessons.repository.folders import OpenFolders, step
-from ai_lessons.repository.interrupts import held_back
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-    from types import TracebackType
+    from types import FrameType, TracebackType
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """Ctrl-C during the block takes effect right after it. Only for blocks of well below a second.
+
+    Does nothing in other threads than the main one, which no Ctrl-C interrupts, and where the signal is not
+    handled by Python. Does not hold back a kill.
+    """
+    usual = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(usual):
+        yield
+        return
+    came: list[tuple[int, FrameType | None]] = []
+    # a handler, not a blocked signal: a thread of some library would take a blocked one, and Python raise it here
+    signal.signal(signal.SIGINT, lambda number, frame: came.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+        if came:
+            usual(*came[0])
+
 
 Row = tuple[str, int, int, int, int, int]
 """One file of a folder: name, mtime_ns, ctime_ns, size in bytes, inode, mode."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import GitMissing, StorageFailed
-from ai_lessons.repository.running import programs
+from ai_lessons.repository import programs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -90,14 +90,18 @@ def run(
     stdin: bytes = b"",
     extra: Mapping[str, str] | None = None,
     timeout: float = TIMEOUT,
+    terminal: bool = False,
 ) -> Done:
     """Run git on an accepted repository, in its top folder or in `cwd`. The exit code is the caller's business.
+
+    `terminal`: git may ask the person at the terminal.
 
     Raises:
         GitMissing: there is no git. StorageFailed: it did not end within `timeout` seconds, or could not be started.
     """
     flags = fixed(worktree, arguments)
-    return _run((*flags, *arguments), cwd or worktree.top, stdin, environment(worktree, extra or {}), timeout)
+    env = environment(worktree, extra or {})
+    return _run((*flags, *arguments), cwd or worktree.top, stdin, env, timeout, terminal=terminal)
 
 
 def run_outside(*arguments: str, timeout: float = TIMEOUT) -> Done:
@@ -109,12 +113,14 @@ def run_outside(*arguments: str, timeout: float = TIMEOUT) -> Done:
     return _run((*_NO_PROGRAMS, *_NO_HOOKS, *arguments), Path("/"), b"", environment(None, {}), timeout)
 
 
-def _run(arguments: Sequence[str], cwd: Path, stdin: bytes, env: Mapping[str, str], timeout: float) -> Done:
+def _run(
+    arguments: Sequence[str], cwd: Path, stdin: bytes, env: Mapping[str, str], timeout: float, *, terminal: bool = False
+) -> Done:
     found = program()
     if found is None:
         raise GitMissing
     try:
-        done = programs.run([found, *arguments], cwd=cwd, stdin=stdin, env=env, timeout=timeout)
+        done = programs.run([found, *arguments], cwd=cwd, stdin=stdin, env=env, timeout=timeout, terminal=terminal)
     except subprocess.TimeoutExpired as error:
         raise StorageFailed(f"git {_command(arguments)} did not end within {timeout:.0f} seconds") from error
     except OSError as error:
@@ -190,31 +196,6 @@ def identity(worktree: Worktree, role: str = "COMMITTER") -> str | None:
     return done.text[: done.text.rindex(">") + 1]
 
 
-def callers(worktree: Worktree) -> tuple[str | None, str | None, bool]:
-    """Author, committer (as `identity` says) and whether commits shall be signed: one question where three would do.
-
-    `git var -l` guesses a name where `git var GIT_AUTHOR_IDENT` refuses, so it is believed only where somebody stated
-    name and address.
-    """
-    done = run(worktree, "var", "-l")
-    rows = [line.partition("=") for line in done.text.splitlines()] if not done.code else []
-    said = {key.lower(): value if equals else "true" for key, equals, value in rows}
-    asked = not rows or "commit.gpgsign" in said
-    signs = asked and setting(worktree, "commit.gpgsign", kind="bool") == "true"  # git knows its words for true
-
-    def who(role: str) -> str | None:
-        own = role.lower()
-        stated = all(
-            os.environ.get(f"GIT_{role}_{part.upper()}", said.get(f"{own}.{part}", said.get(f"user.{part}")))
-            for part in ("name", "email")
-        )
-        ident = said.get(f"git_{own}_ident", "")
-        whole = ident[: ident.rfind(">") + 1]
-        return whole if stated and whole and not whole.startswith(" <") else identity(worktree, role)
-
-    return who("AUTHOR"), who("COMMITTER"), signs
-
-
 def setting(worktree: Worktree, key: str, *, kind: str | None = None) -> str | None:
     """One setting with everything that applies here, None if unset; `kind` as in `git config --type`."""
     done = run(worktree, "config", *([f"--type={kind}"] if kind else []), "--get", key)
@@ -266,14 +247,10 @@ def _quoted(path: str) -> bytes:
     return b'"' + raw.replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"' if raw.startswith(b'"') else raw
 
 
-def unmerged(worktree: Worktree, paths: Iterable[str]) -> tuple[str, ...]:
-    """Those of the paths (relative to `top`) that are in conflict in git's index."""
-    done = run(worktree, "ls-files", "-u", "-z")
-    wanted = frozenset(paths)
-    if not done.out:
-        return ()
-    found = {os.fsdecode(row.partition(b"\t")[2]) for row in done.out.split(b"\0")[:-1]}
-    return tuple(sorted(found & wanted))
+def unmerged(worktree: Worktree) -> frozenset[str]:
+    """The paths (relative to `top`) that are in conflict in git's index."""
+    rows = run(worktree, "ls-files", "-u", "-z").out.split(b"\0")[:-1]
+    return frozenset(os.fsdecode(row.partition(b"\t")[2]) for row in rows)
 
 
 def staged(worktree: Worktree, paths: Iterable[str]) -> dict[str, tuple[int, str, int]]:
@@ -302,20 +279,6 @@ def checked_out(worktree: Worktree, path: str, blob: str) -> bytes | None:
     """A blob as git would write it to `path` (line endings, filters); None where git said no."""
     done = run(worktree, "cat-file", "--filters", f"--path={path}", blob)
     return done.out if not done.code else None
-
-
-def update_index(worktree: Worktree, index: Path, rows: bytes) -> Done:
-    """Apply `--index-info` rows to an index file that is not git's own (a copy)."""
-    return run(
-        worktree,
-        "update-index",
-        "--add",
-        "--replace",
-        "-z",
-        "--index-info",
-        stdin=rows,
-        extra={"GIT_INDEX_FILE": str(index)},
-    )
 
 
 def signed_commit(

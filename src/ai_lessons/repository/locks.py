@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import threading
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
@@ -23,8 +22,7 @@ _STEPS = (0.0005, 0.005)
 def held(path: Path, *, patience: float, give_up: Callable[[], bool] | None = None) -> Iterator[bool]:
     """Hold the lock at `path` for the block; yields False without it after `patience` seconds.
 
-    `give_up` is asked between tries: a process that waits only to see a job done need not wait on when it is. Without
-    it one stands in the system's queue for the lock, where no process that came later is faster.
+    `give_up` is asked between tries: a process that waits only to see a job done need not wait on when it is.
     The file is never removed: removing a locked file lets two processes hold two different files of one name.
     """
     with ExitStack() as closing:
@@ -32,9 +30,7 @@ def held(path: Path, *, patience: float, give_up: Callable[[], bool] | None = No
             path.parent.mkdir(parents=True, exist_ok=True)
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
             closing.callback(os.close, fd)
-            mine = _tried(fd) or (_tries(fd, patience, give_up) if give_up else _queues(fd, patience))
-        if not mine:
-            closing.close()  # or it would become ours yet, through the thread that still waits for it
+            mine = _tried(fd) or _tries(fd, patience, give_up)
         yield mine
 
 
@@ -45,35 +41,12 @@ def _tried(fd: int) -> bool:
     return False
 
 
-def _tries(fd: int, patience: float, give_up: Callable[[], bool]) -> bool:
+def _tries(fd: int, patience: float, give_up: Callable[[], bool] | None) -> bool:
     step, last = _STEPS
     end = time.monotonic() + patience
-    while time.monotonic() < end and not give_up():
+    while time.monotonic() < end and not (give_up and give_up()):
         time.sleep(step)
         if _tried(fd):
             return True
         step = min(last, step * 1.3)
     return False
-
-
-def _queues(fd: int, patience: float) -> bool:
-    """Wait in a thread: nothing but the lock itself ends a `flock` that waits, so it is left there."""
-    if patience <= 0:
-        return False
-    ended, wrong = threading.Event(), list[OSError]()
-    same = os.dup(fd)  # the lock is of both; a thread that was left gives up its half as soon as it gets it
-
-    def wait() -> None:
-        try:
-            fcntl.flock(same, fcntl.LOCK_EX)
-        except OSError as error:
-            wrong.append(error)
-        finally:
-            os.close(same)
-            ended.set()
-
-    threading.Thread(target=wait, daemon=True).start()
-    got = ended.wait(patience)
-    if wrong:
-        raise wrong[0]
-    return got

@@ -9,39 +9,94 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import secrets
 import stat
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dulwich.errors import ChecksumMismatch, FileFormatException, NotGitRepository
 from dulwich.objects import Blob, Commit, ObjectID, ShaFile, Tree
-from dulwich.pack import PackFileDisappeared, write_pack_index_v2, write_pack_objects
+from dulwich.pack import write_pack_index_v2, write_pack_objects
 from dulwich.repo import Repo, UnsupportedExtension, UnsupportedVersion
 
 from ai_lessons.errors import Conflict, UnsupportedRepository
 from ai_lessons.repository import git
 from ai_lessons.repository.files import translated, write_all
-from ai_lessons.repository.stored_commit import parse_commit, read_commit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from dulwich.pack import Pack
+    from dulwich.object_store import BaseObjectStore
 
     from ai_lessons.repository.worktree import Worktree
 
-PLAIN, EXECUTABLE, FOLDER = 0o100644, 0o100755, 0o040000
-PACK_FROM = 120
-"""Batches of this many objects become one pack: two files to bring to the disk instead of a hundred. A share that is
-committed in passing has fewer, so that those who write all day do not fill a repository with packs."""
 
-BUSY_FROM, FEW_PACKS, OPEN_PACKS = 24, 256, 32
-"""So do batches of this many while there are fewer packs than that: an object is looked for in one after the other, and
-each that is looked into costs two open files, which only so many keep. A pack takes a third of the time of 24 files;
-more packs than 50 are what `git gc --auto` makes one."""
+class StoredCommit(NamedTuple):
+    """What stands in a commit, as far as it can be read: an odd one names nobody and no time, and stops no reader.
+
+    `time` is the committer's, in seconds since 1970.
+    """
+
+    id: str
+    tree: ObjectID
+    parents: tuple[ObjectID, ...]
+    author: bytes
+    committer: bytes
+    time: int
+    message: bytes
+
+
+LAST_SECOND: Final = 253_402_300_799
+"""Of the year 9999, which is as far as dates can be shown."""
+
+_COMMIT: Final = re.compile(rb"tree ([0-9a-f]{40})\n((?:parent [0-9a-f]{40}\n)*)")
+_MADE: Final = re.compile(rb"^(author|committer) ([^\n]*?>) (\d{1,12}) [+-]\d{4}$", re.MULTILINE)
+
+
+def read_commit(store: BaseObjectStore, name: ObjectID) -> StoredCommit:
+    """A commit by its own lines: dulwich refuses whole commits over a time zone that git passes over.
+
+    Raises:
+        KeyError: there is no such commit.
+    """
+    hexed = name.decode()
+    try:
+        with open(f"{os.fspath(store.path)}/{hexed[:2]}/{hexed[2:]}", "rb") as file:  # type: ignore[attr-defined]  # of a repository on disk
+            kind, _, data = zlib.decompress(file.read()).partition(b"\0")
+    except FileNotFoundError:
+        number, data = store.get_raw(name)
+        kind = b"commit" if number == Commit.type_num else b""
+    if not kind.startswith(b"commit"):
+        raise KeyError(name)
+    return parse_commit(hexed, data)
+
+
+def parse_commit(name: str, data: bytes) -> StoredCommit:
+    """The same from its text."""
+    lines = _COMMIT.match(data)
+    if lines is None:
+        raise KeyError(name)
+    header, _, message = data.partition(b"\n\n")
+    made = {row[1]: row for row in reversed(list(_MADE.finditer(header)))}
+    author, committer = made.get(b"author"), made.get(b"committer")
+    return StoredCommit(
+        name,
+        ObjectID(lines[1]),
+        tuple(ObjectID(line[7:]) for line in lines[2].splitlines()),
+        author[2] if author else b"",
+        committer[2] if committer else b"",
+        time if (time := int(committer[3]) if committer else 0) <= LAST_SECOND else 0,
+        message,
+    )
+
+
+PLAIN, EXECUTABLE, FOLDER = 0o100644, 0o100755, 0o040000
+PACK_FROM, FEW_PACKS, MANY = 24, 50, 120
+"""So many objects become one pack, which is on the disk in a tenth of the time of as many files, where there are fewer
+packs than `git gc --auto` leaves alone: an object is looked for in one after the other. Many become one anywhere."""
 
 _TEMPORARY = "tmp_obj_"  # git gc removes what is left over under this name
 _SYNC_THREADS = 32  # the file system brings files to the disk together: 30 at once take 15 ms, one by one 100
@@ -49,26 +104,15 @@ _SYNC_THREADS = 32  # the file system brings files to the disk together: 30 at o
 
 @contextmanager
 def opened(worktree: Worktree) -> Iterator[Repo]:
-    """The repository as dulwich sees it.
+    """The accepted repository as dulwich sees it, wherever dulwich itself would look for one.
 
     Raises:
         UnsupportedRepository: dulwich cannot read it, or an object is missing or damaged.
     """
-    with readable(worktree), open_repo(worktree) as repo:
-        yield repo
-
-
-def open_repo(worktree: Worktree) -> Repo:
-    """The accepted repository, wherever dulwich itself would look for one. The caller closes it; see `readable`."""
     tree = None if worktree.top == worktree.git_dir else os.fspath(worktree.top)
-    return Repo(os.fspath(worktree.top), controldir=os.fspath(worktree.git_dir), worktree=tree)
-
-
-@contextmanager
-def readable(worktree: Worktree) -> Iterator[None]:
-    """`opened`, for a repository that stays open: the same errors in our words."""
     try:
-        yield
+        with Repo(os.fspath(worktree.top), controldir=os.fspath(worktree.git_dir), worktree=tree) as repo:
+            yield repo
     except (NotGitRepository, UnsupportedExtension, UnsupportedVersion) as error:
         raise UnsupportedRepository(f"the repository at {worktree.top} cannot be read: {error}") from error
     except (KeyError, ChecksumMismatch, FileFormatException, zlib.error) as error:
@@ -76,12 +120,6 @@ def readable(worktree: Worktree) -> Iterator[None]:
             f"an object of the repository at {worktree.top} is missing or damaged: {error}",
             hint=f"look closer: git -C {worktree.top} fsck",
         ) from error
-
-
-def let_go(repo: Repo) -> None:
-    """Close the files of a repository that stays open, but for the newest packs; the others open again when needed."""
-    for pack in repo.object_store.packs[:-OPEN_PACKS]:
-        pack.close()
 
 
 def contains(worktree: Worktree, repo: Repo, tip: str, commit: str) -> bool:
@@ -101,7 +139,6 @@ class Draft:
         self._folder = os.fspath(repo.object_store.path)
         self._new: dict[ObjectID, ShaFile] = {}
         self._trees: dict[ObjectID, Tree] = {}  # as they were read: edits are made to copies
-        self._packs: list[Pack] | None = None
 
     def blob(self, data: bytes) -> ObjectID:
         """A new content."""
@@ -112,8 +149,7 @@ class Draft:
         made = self._new.get(commit)
         if made is not None:
             return parse_commit(commit.decode(), made.as_raw_string()).tree
-        packed = None if os.path.exists(self._place(commit)) else self._packed(commit)
-        return parse_commit(commit.decode(), packed[1]).tree if packed else read_commit(self._store, commit).tree
+        return read_commit(self._store, commit).tree
 
     def lookup(self, tree: ObjectID | None, path: bytes) -> tuple[int, ObjectID] | None:
         """Mode and id of what lies at `path` in a tree."""
@@ -188,7 +224,7 @@ class Draft:
         new = list(self._new.values())
         with translated(self._folder, writing=True):
             # whether packs have one already is not asked: to open them all would cost more than a second copy
-            if len(new) >= PACK_FROM or (len(new) >= BUSY_FROM and pack_count(self._folder) < FEW_PACKS):
+            if len(new) >= MANY or (len(new) >= PACK_FROM and _packs(self._folder) < FEW_PACKS):
                 _write_pack(self._folder, new)
             else:
                 _write_loose(self._folder, [made for made in new if not self._is_loose(made.id)])
@@ -202,44 +238,9 @@ class Draft:
             self._trees[whole.id] = made
         return whole.id
 
-    def _get(self, name: ObjectID) -> ShaFile:
-        """An object by its name. Where many write there are many packs, and dulwich asks each, the oldest first.
-
-        That was a quarter of a commit.
-        """
-        if name in self._new:
-            return self._new[name]
-        found = self._loose(name)
-        if found is None and (packed := self._packed(name)):
-            found = ShaFile.from_raw_string(*packed, verify_sha=name)
-        return self._store[name] if found is None else found
-
-    def _loose(self, name: ObjectID) -> ShaFile | None:
-        """None also for a damaged one: a pack may have it whole, and if none has, the store says what is wrong."""
-        with suppress(FileNotFoundError, FileFormatException, zlib.error):
-            found = ShaFile.from_path(self._place(name))
-            return found if found.id == name else None
-        return None
-
-    def _packed(self, name: ObjectID) -> tuple[int, bytes] | None:
-        """Type and content. The packs that had the last objects first, then the newest."""
-        if self._packs is None:
-            self._packs = sorted(self._store.packs, key=_made, reverse=True)
-        for place, pack in enumerate(self._packs):
-            try:
-                kind, raw = pack.get_raw(name)
-            except KeyError:
-                continue
-            except PackFileDisappeared:
-                self._packs = None  # git repacks; the store sees to it
-                return None
-            self._packs.insert(0, self._packs.pop(place))
-            return kind, raw
-        return None
-
     def _tree(self, name: ObjectID) -> Tree:
         if name not in self._trees:
-            found = self._get(name)
+            found = self._new.get(name) or self._store[name]
             if not isinstance(found, Tree):
                 raise KeyError(name)
             self._trees[name] = found
@@ -259,13 +260,6 @@ class Draft:
     def _place(self, name: ObjectID) -> str:
         hexed = name.decode()
         return f"{self._folder}/{hexed[:2]}/{hexed[2:]}"
-
-
-def _made(pack: Pack) -> int:
-    """When a pack was made, in nanoseconds; 0 for one that is gone."""
-    with suppress(FileNotFoundError):
-        return os.stat(pack._data_path).st_mtime_ns  # noqa: SLF001  # what tells a pack's path opens it
-    return 0
 
 
 def _copied(tree: Tree) -> Tree:
@@ -320,8 +314,7 @@ def _sync(descriptors: Sequence[int]) -> None:
             list(pool.map(os.fsync, descriptors))
 
 
-def pack_count(folder: str) -> int:
-    """How many packs a folder of objects has."""
+def _packs(folder: str) -> int:
     try:
         return sum(name.endswith(".idx") for name in os.listdir(f"{folder}/pack"))
     except FileNotFoundError:

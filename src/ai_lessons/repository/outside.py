@@ -1,11 +1,12 @@
-"""Files of the caller's, outside the repository: what a path, folder or glob names, and reading them.
+"""Files of the caller's, outside the repository: what a path, folder or glob names, reading them, and whose code it is.
 
-Never follows a link found inside a folder, never writes.
+Never follows a link found inside a folder, never writes, runs no git.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import stat
 from dataclasses import dataclass
 from glob import glob, has_magic
@@ -95,3 +96,34 @@ def read(path: Path, limit: int = READ_LIMIT) -> tuple[bytes, bool]:
         if status.st_size > limit:
             raise InvalidEntry([Problem(str(path), f"{status.st_size} bytes, more than {limit}")])
         return file.read(), bool(status.st_mode & stat.S_IXUSR)
+
+
+# --- the code repository that one works in ---
+
+_WORKTREE = re.compile(r"gitdir: (.+)/\.git/worktrees/[^/]+/?\s*\Z")
+
+
+def top_of(folder: Path) -> Path | None:
+    """The nearest folder from here upward that holds `.git`; None where there is none."""
+    return next((one for one in (folder, *folder.parents) if (one / ".git").exists()), None)
+
+
+def name_of(folder: Path) -> str:
+    """The name of the top folder; of a linked worktree that of the repository it belongs to. Empty outside of any."""
+    top = top_of(folder)
+    if top is None:
+        return ""
+    try:
+        found = _WORKTREE.match((top / ".git").read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):  # usually a folder: the repository itself
+        found = None
+    return Path(found[1]).name if found else top.name
+
+
+def same_name(one: str, other: str) -> bool:
+    """Whether two names of a project are one but for capitals and what joins their words."""
+    return _plain(one) == _plain(other) != ""
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\W_]+", "-", name.lower()).strip("-")

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING
 from dulwich.diff_tree import tree_changes
 from dulwich.objects import Commit, ObjectID
 
-from ai_lessons.errors import AiLessonsError, Conflict, StorageFailed
+from ai_lessons.errors import AiLessonsError, Conflict
 from ai_lessons.repository import files, git
 from ai_lessons.repository.journal import Intent, Journal, Noted, new_name
-from ai_lessons.repository.locks import held
 from ai_lessons.repository.objects import Draft, contains
 from ai_lessons.repository.store import blob_id
 from ai_lessons.repository.worktree_status import checked_out
@@ -32,9 +31,6 @@ if TYPE_CHECKING:
     from ai_lessons.repository.store import Store
     from ai_lessons.repository.worktree import Worktree
     from ai_lessons.repository.worktree_status import OnDisk
-
-PATIENCE = 5.0
-"""Seconds to wait for another process that puts files in place."""
 
 SHOWN = 3
 """So many files are named in an answer."""
@@ -61,7 +57,7 @@ def swept(
             if data is not None and one.path not in disk.unreadable and _read(worktree, one.path) != data:
                 name, now = os.fsencode(worktree.prefix + one.path), disk.files.get(one.path)
                 there = draft.lookup(tree, name)
-                as_committed = (there[1] if there else None) == (now.blob if now else None)
+                as_committed = (there[1] if there else None) == (now[1] if now else None)
                 if as_committed and not _was_committed(worktree, job, head, name, blob_id(data)):
                     gone[one.path] = data
         if gone:
@@ -176,9 +172,7 @@ def bring_back(store: Store, job: Intent) -> None:
     Raises:
         Conflict: another text is there now. StorageFailed: the disk said no.
     """
-    with held(store.state_dir / "write.lock", patience=PATIENCE) as mine:
-        if not mine:
-            raise StorageFailed(f"another process is writing to {store.root}", hint="repeat the command")
+    with store.writing():
         wanted = {one: store.journal.content(job, one.path) or b"" for one in job.paths}
         for one, data in wanted.items():
             if store.exists(one.path) and not _replaceable(store, job, one, data):

@@ -11,18 +11,21 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import shutil
 from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.repository import activity
-from ai_lessons.repository.files import translated, write_all
-from ai_lessons.repository.interrupts import held_back
+from ai_lessons.errors import Conflict, StorageFailed
+from ai_lessons.repository import activity, git
+from ai_lessons.repository.files import held_back, translated, write_all
 from ai_lessons.repository.worktree import read_head, read_ref, read_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
+
+    from dulwich.objects import ObjectID
 
     from ai_lessons.repository.worktree import Head, Worktree
 
@@ -173,8 +176,6 @@ def install(worktree: Worktree, head: Head, tip: str | None, index: tuple[bytes,
                 _put(branch_lock, worktree.common_dir / head.ref)
             # once the branch has moved, an index that has not would delete the files
             _put(lock, target)
-            # both locks are free; as long as the proof is there, a kill is known to have been ours
-            activity.remember(worktree)
         if branch_lock is not None and head.ref and tip:
             _note_move(worktree, head.ref, head.commit, tip, log)
     return True
@@ -213,11 +214,55 @@ def recover(worktree: Worktree) -> None:
     tip = ours.get(_identity(lock_of(target)), "").partition("-")[0]
     if tip and tip == head.commit:
         _put(lock_of(target), target)  # the index cannot have changed since: the lock was there
-    if _identity(target) in ours:
-        activity.remember(worktree)
     # the proofs go in any case, so whatever they prove has to be found now
     for lock in (lock_of(target), *worktree.common_dir.glob("refs/heads/**/*.lock")):
         if (found := _identity(lock)) is not None and found in ours:
             lock.unlink(missing_ok=True)
     for proof in proofs:
         proof.unlink(missing_ok=True)
+
+
+_EMPTY = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"  # the blob of nothing, which stands for "announced" too
+
+
+def changed(worktree: Worktree, entries: Mapping[bytes, tuple[int, ObjectID] | None]) -> bytes:
+    """The bytes of the index with these entries (mode, blob) set or (None) dropped; paths are below the worktree's top.
+
+    The git program makes them, on a copy, for every format it knows; it fills in the stat of the files when it looks.
+
+    Raises:
+        StorageFailed: git said no.
+    """
+    copy, original = lock_folder(worktree) / f"-index-{secrets.token_hex(8)}", index_file(worktree)
+    gone = [b"0 %s\t%s\0" % (b"0" * 40, path) for path, entry in entries.items() if entry is None]
+    here = [b"%o %s\t%s\0" % (*entry, path) for path, entry in entries.items() if entry is not None]
+    with translated(str(copy), writing=True):
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            if original.exists():
+                shutil.copyfile(original, copy)
+                shutil.copystat(original, copy)  # git judges by its time which entries it must look at again
+            flags = ("--add", "--replace", "-z", "--index-info")
+            rows = b"".join(gone + here)
+            done = git.run(worktree, "update-index", *flags, stdin=rows, extra={"GIT_INDEX_FILE": str(copy)})
+            if done.code:
+                raise StorageFailed(f"git could not update its index: {done.err}")
+            return copy.read_bytes()
+        finally:
+            copy.unlink(missing_ok=True)
+
+
+def staged(worktree: Worktree, paths: Iterable[str]) -> dict[str, tuple[int, str]]:
+    """What the index holds of these paths (relative to the worktree's top), as mode and blob id.
+
+    A path that was only announced (`git add -N`) is not held.
+
+    Raises:
+        Conflict: one of the paths is in conflict.
+    """
+    wanted = frozenset(paths)
+    held = git.staged(worktree, wanted) if wanted else {}
+    for path, (_, _, stage) in sorted(held.items()):
+        if stage:
+            raise Conflict(f"{path} is in conflict", hint=f"resolve it: git add {path}")
+    return {path: (mode, blob) for path, (mode, blob, _) in held.items() if blob != _EMPTY}

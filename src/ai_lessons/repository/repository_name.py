@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from ai_lessons.errors import Refused, UnsupportedRepository
-from ai_lessons.repository.approval.approval_stamp import cut_off, folder
+from ai_lessons.repository.approval.approval_branch import cut_off, folder
 
 if TYPE_CHECKING:
     from pathlib import Path

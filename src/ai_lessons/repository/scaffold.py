@@ -2,30 +2,146 @@
 
 Never overwrites, rewrites, moves or deletes a file that is there. What lies in the folder is committed as it is
 (`first_commit.py`). The entries of the template come only if they are asked for, and its rules then as proposals
-(`starters.py`), because a rule counts only once a person has read and approved it.
+(`propose_starters`), because a rule counts only once a person has read and approved it.
 """
 
 from __future__ import annotations
 
 import os
+import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from ai_lessons.errors import Conflict, NoRepository, Refused, StorageFailed, Unreachable
+from dulwich.objects import ObjectID
+from dulwich.refs import Ref
+
+from ai_lessons.errors import AiLessonsError, Conflict, NoRepository, Refused, StorageFailed, Unreachable
 from ai_lessons.knowledge import layout
 from ai_lessons.knowledge.config import set_value
-from ai_lessons.knowledge.layout import CONFIG_PATH
-from ai_lessons.repository import first_commit, git, starters
+from ai_lessons.knowledge.entries import HANDLE_LENGTH
+from ai_lessons.knowledge.frontmatter import read_entry
+from ai_lessons.knowledge.layout import CONFIG_PATH, slug
+from ai_lessons.repository import git
 from ai_lessons.repository.approval.rule_files import is_rule
-from ai_lessons.repository.files import translated, write_file
-from ai_lessons.repository.first_commit import BRANCH, TEXT_SAMPLE, is_binary, last_line
+from ai_lessons.repository.commit_builder import NO_IDENTITY
+from ai_lessons.repository.files import read_file, translated, write_file
+from ai_lessons.repository.objects import PLAIN, Draft, opened
+from ai_lessons.repository.proposal.proposal_refs import PROPOSALS
 from ai_lessons.repository.worktree import GIT_FOLDER, Worktree, locate, read_head, read_ref, refuse_linked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from ai_lessons.repository.first_commit import Unwanted
+    Unwanted = Callable[[Path, str, bytes], str]
+    """Why a file, given by folder, path in it and content, must not come into git; empty if it may."""
+
+SUBJECT = "Start the knowledge repository"
+BRANCH = "main"
+_AGAIN = "ai-lessons admin init"
+
+_AS_THEY_ARE = ("--literal-pathspecs", "-c", "core.autocrlf=false", "-c", "core.safecrlf=false")
+TEXT_SAMPLE = 8000
+"""Git takes a file for binary if a NUL is among so many first bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstCommit:
+    """What is in git's index now, the commit (None where it waits), and what to tell about it."""
+
+    staged: frozenset[str]
+    commit: str | None
+    notes: tuple[str, ...]
+
+
+def make_repository(root: Path) -> None:
+    """Make a git repository of a folder, on the branch `BRANCH`.
+
+    Raises:
+        StorageFailed: git could not.
+    """
+    _demand(git.run_outside("init", "--quiet", "--", os.path.abspath(root)), f"made no repository at {root}")
+    _demand(git.run(locate(root), "symbolic-ref", "HEAD", f"refs/heads/{BRANCH}"), f"made no branch at {root}")
+
+
+def take(root: Path, names: Iterable[str], *, only: Sequence[str] | None, unwanted: Unwanted | None) -> FirstCommit:
+    """Commit these files that git does not ignore: `only` those, or with all that the user has staged.
+
+    A text file of which `unwanted` says why stays as it is, outside of git.
+
+    Raises:
+        StorageFailed: git took them not.
+    """
+    wanted = _not_ignored(root, names)
+    left = _left_out(root, wanted, unwanted) if unwanted else {}
+    staged = _stage(root, [name for name in wanted if name not in left])
+    told = [f"left out of git: {why}" for why in left.values()]
+    if known := sorted(staged & set(left)):
+        undo = f"git -C {root} rm --cached -- {' '.join(known)}"
+        return FirstCommit(staged, None, (*told, f"not committed, because you have staged it: {undo}, then: {_AGAIN}"))
+    commit, why = _commit(root, only)
+    if left:
+        told.append(f"when that is mended: git -C {root} add -A && git -C {root} commit")
+    return FirstCommit(staged, commit, (*told, *why))
+
+
+def _left_out(root: Path, names: Iterable[str], unwanted: Unwanted) -> dict[str, str]:
+    """The text files that shall not come into git, and why. No look at links and at what is too large for an entry."""
+    found = {}
+    for name in names:
+        with suppress(AiLessonsError):
+            data = read_file(root, name)[0]
+            found[name] = "" if is_binary(data) else unwanted(root, name, data)
+    return {name: why for name, why in found.items() if why}
+
+
+def is_binary(data: bytes) -> bool:
+    """What git takes for binary: a NUL is among its first bytes."""
+    return b"\0" in data[:TEXT_SAMPLE]
+
+
+def _demand(done: git.Done, otherwise: str) -> None:
+    if done.code:
+        raise StorageFailed(f"git {otherwise}: {last_line(done.err)}")
+
+
+def _not_ignored(root: Path, names: Iterable[str]) -> list[str]:
+    every = list(names)
+    ignored = git.ignored(locate(root), every)
+    return [name for name in every if name not in ignored]
+
+
+def _stage(root: Path, names: Sequence[str]) -> frozenset[str]:
+    """Put these files into git's index; the paths that are staged now."""
+    if names:
+        given = git.listed(names)
+        done = git.run(locate(root), *_AS_THEY_ARE, "add", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=given)
+        _demand(done, f"took not every file of {root}")
+    done = git.run(locate(root), "ls-files", "-z")
+    return frozenset(os.fsdecode(name) for name in done.out.split(b"\0") if name)
+
+
+def _commit(root: Path, only: Sequence[str] | None) -> tuple[str | None, tuple[str, ...]]:
+    """Commit what is staged, or of it only these paths; (commit, nothing) or (None, why it waits and what to do)."""
+    command = f'git -C {root} commit -m "{SUBJECT}"' + (f" -- {' '.join(only)}" if only else "")
+    if read_head(locate(root)).ref is None:
+        return None, (f"not committed, because no branch is checked out; switch to one, then: {command}",)
+    if git.identity(locate(root)) is None:
+        tell = 'git config --global user.name "…" and git config --global user.email "…"'
+        return None, (f"not committed yet, because git does not know who you are: {tell}, then: {command}",)
+    these = ("--pathspec-from-file=-", "--pathspec-file-nul") if only else ()
+    done = git.run(locate(root), *_AS_THEY_ARE, "commit", "-q", "-m", SUBJECT, *these, stdin=git.listed(only or ()))
+    if done.code:
+        why = last_line(done.err or done.text)
+        return None, (f"not committed yet, because git refused: {why}; when that is mended: {command}",)
+    return read_head(locate(root)).commit, ()
+
+
+def last_line(text: str) -> str:
+    """What a program said in the end, which is why it failed."""
+    return (text.strip().splitlines() or ["no reason given"])[-1]
+
 
 CLONE_SECONDS = 900.0
 _HEADS = "refs/heads/"
@@ -159,7 +275,7 @@ def _with_rules(done: Scaffolded, rules: Mapping[str, bytes]) -> Scaffolded:
     if start is None or not rules:
         return done
     try:
-        starters.propose(locate(done.root), start, rules)
+        propose_starters(locate(done.root), start, rules)
     except StorageFailed as error:  # the repository is there, and works without them
         return replace(done, notes=(*done.notes, error.message))
     note = f"{len(rules)} starter rules wait for a person who reads and approves them: ai-lessons admin review-rules"
@@ -280,14 +396,44 @@ def _finish(
         return Scaffolded(root, bool(added), added, notes=notes)
     made = around is None
     if made:
-        first_commit.make_repository(root)
+        make_repository(root)
     unborn = read_head(locate(root)).commit is None
     if not unborn and not added:
         return Scaffolded(root, created=False, notes=notes)
     if unborn:
-        taken = first_commit.take(root, _files_below(root), only=None, unwanted=unwanted)
+        taken = take(root, _files_below(root), only=None, unwanted=unwanted)
     else:
-        taken = first_commit.take(root, added, only=added, unwanted=None)
+        taken = take(root, added, only=added, unwanted=None)
     adopted = len(taken.staged - set(added)) if unborn else 0
     created = made or bool(added) or taken.commit is not None
     return Scaffolded(root, created, added, adopted, taken.commit, (*notes, *taken.notes))
+
+
+AUTHOR: Final = "ai-lessons starter set <starter-set@ai-lessons.invalid>"
+
+
+def propose_starters(worktree: Worktree, start: str, rules: Mapping[str, bytes]) -> None:
+    """Propose these rules (by path) on top of `start`, each on a branch of its own; a branch that is there stays.
+
+    Their author is the project that wrote them; nobody is put down as an approver.
+
+    Raises:
+        StorageFailed: git has no name for the user.
+    """
+    who, now = git.identity(worktree), int(time.time())
+    if who is None:
+        raise StorageFailed(NO_IDENTITY)
+    when = (now, time.localtime(now).tm_gmtoff)
+    with opened(worktree) as repo:
+        draft, base = Draft(repo), ObjectID(start.encode())
+        made: dict[str, ObjectID] = {}
+        for path, data in rules.items():
+            rule = read_entry(path, data)
+            tree = draft.edit(draft.tree_of(base), {os.fsencode(path): (PLAIN, draft.blob(data))})
+            message = f"Propose rule: {rule.title}\n"
+            made[f"{PROPOSALS}R-{rule.id[-HANDLE_LENGTH:]}-{slug(rule.title)}"] = draft.commit(
+                tree, [base], message, author=(AUTHOR, *when), committer=(who, *when)
+            )
+        draft.save()
+        for branch, commit in made.items():
+            repo.refs.add_if_new(Ref(f"refs/heads/{branch}".encode()), commit)

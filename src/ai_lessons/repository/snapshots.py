@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from ai_lessons.repository.worktree import Worktree
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?(?:Z|[+-]\d{2}:?\d{2})?)?")
-_FIELDS = "%(refname:strip=2)%00%(*objectname)%00%(creatordate:iso-strict)%00%(contents:subject)"
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A tag, the commit that it names, when it was made (ISO 8601), and what it says."""
+    """A tag, the commit that it names, when it was made (ISO 8601), and what it says. `notes`: of what is not in it."""
 
     name: str
     commit: str
     when: str
     message: str
+    notes: tuple[str, ...] = ()
 
 
 class Then(NamedTuple):
@@ -52,29 +52,19 @@ def take(worktree: Worktree, name: str, commit: str, message: str) -> Snapshot:
         UsageError: a tag cannot have that name. Conflict: another one has it. Refused: git
         has no name for the user. StorageFailed: git says no.
     """
-    if name.startswith("-") or _run(worktree, "check-ref-format", f"refs/tags/{name}").code:
+    if name.startswith("-") or git.run(worktree, "check-ref-format", f"refs/tags/{name}").code:
         raise UsageError(f"a tag cannot be called {name!r}", hint="letters, digits, - and / will do: before-cleanup")
-    if not _run(worktree, "rev-parse", "--verify", "--quiet", f"refs/tags/{name}").code:
+    if not git.run(worktree, "rev-parse", "--verify", "--quiet", f"refs/tags/{name}").code:
         raise Conflict(f"there is a tag {name} already", hint="choose another name, or see: git tag -n")
     if git.identity(worktree) is None:
         words, _, hint = NO_IDENTITY.partition("; ")
         raise Refused(words, hint=hint)
     # a signature would ask for a passphrase, and a snapshot proves nothing
-    done = _run(worktree, "tag", "--annotate", "--no-sign", "--message", message, "--", name, commit)
+    done = git.run(worktree, "tag", "--annotate", "--no-sign", "--message", message, "--", name, commit)
     if done.code:
         raise StorageFailed(f"git made no tag: {done.err}")
-    return next(one for one in listed(worktree) if one.name == name)
-
-
-def listed(worktree: Worktree) -> tuple[Snapshot, ...]:
-    """Every annotated tag of a commit, newest first."""
-    done = _run(worktree, "for-each-ref", f"--format={_FIELDS}", "--sort=-creatordate", "refs/tags")
-    rows = [row.split("\0") for row in done.text.splitlines()]
-    return tuple(Snapshot(*row) for row in rows if len(row) == 4 and row[1])
-
-
-def _run(worktree: Worktree, *arguments: str) -> git.Done:
-    return git.run(worktree, *arguments)
+    made = git.run(worktree, "for-each-ref", "--format=%(creatordate:iso-strict)", f"refs/tags/{name}").text
+    return Snapshot(name, commit, made, message)
 
 
 def commit_at(worktree: Worktree, said: str) -> str:
@@ -97,7 +87,7 @@ def commit_at(worktree: Worktree, said: str) -> str:
         raise UsageError(f"{said!r} is no date", hint="such as 2026-11-21 or 2026-11-21T20:14") from error
     moment = datetime.combine(found, time.max) if len(said) == len("2026-11-21") else found
     before = f"--before={int(moment.astimezone().timestamp())}"
-    done = _run(worktree, "rev-list", "--max-count=1", "--first-parent", before, "HEAD")
+    done = git.run(worktree, "rev-list", "--max-count=1", "--first-parent", before, "HEAD")
     if done.code or not done.text:
         raise NotFound("commit made by", said, hint="the first ones: git log --reverse")
     return done.text
@@ -105,7 +95,7 @@ def commit_at(worktree: Worktree, said: str) -> str:
 
 def when(worktree: Worktree, commit: str) -> str:
     """The time of a commit, ISO 8601."""
-    return _run(worktree, "show", "--no-patch", "--format=%cI", commit).text
+    return git.run(worktree, "show", "--no-patch", "--format=%cI", commit).text
 
 
 def files_of(repo: Repo, store: Store, commit: str) -> dict[str, Then]:

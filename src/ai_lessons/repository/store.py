@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import contextmanager
 from hashlib import sha1
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, Self
 
@@ -253,12 +254,7 @@ class Store:
         """The name under which the job is noted; None if there is nothing to commit."""
         self.head()  # a repository whose branch is damaged is refused before anything is written
         with Staging(self.root, durable=len(job.changes) <= DURABLE_FILES) as staging:
-            with held(self.state_dir / "write.lock", patience=WRITE_PATIENCE) as mine:
-                if not mine:
-                    raise StorageFailed(
-                        f"another process has been writing to {self.root} for {WRITE_PATIENCE:.0f} seconds",
-                        hint="wait for it, or end it, and repeat the command",
-                    )
+            with self.writing():
                 self._take_up_orphans()
                 self._check(job)
                 intent = _intent(job, self.now(), self.head().commit if self.autocommit else None)
@@ -295,6 +291,21 @@ class Store:
             self.journal.ready(name)
         else:
             self.journal.drop(name)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold the lock under which files are put in place.
+
+        Raises:
+            StorageFailed: another process keeps it.
+        """
+        with held(self.state_dir / "write.lock", patience=WRITE_PATIENCE) as mine:
+            if not mine:
+                raise StorageFailed(
+                    f"another process has been writing to {self.root} for {WRITE_PATIENCE:.0f} seconds",
+                    hint="wait for it, or end it, and repeat the command",
+                )
+            yield
 
     def take_up_orphans(self) -> None:
         """Take up jobs whose process died while it wrote their files; nothing while another process writes."""

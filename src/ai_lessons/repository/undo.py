@@ -17,14 +17,12 @@ from dulwich.objects import Blob, ObjectID
 from ai_lessons.errors import Conflict, NotFound, Refused, UnsavedEdits
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.knowledge.merging import merge_file
-from ai_lessons.repository.approval.merges import PROPOSAL_TRAILER
-from ai_lessons.repository.approval.rule_files import is_rule, is_watched
+from ai_lessons.repository.approval.rule_files import PROPOSAL_TRAILER, is_rule, is_watched
 from ai_lessons.repository.approval.rule_history import commits
 from ai_lessons.repository.commit_builder import People
 from ai_lessons.repository.events import FOLDER
 from ai_lessons.repository.history import trailers_of
-from ai_lessons.repository.objects import EXECUTABLE, Draft, opened
-from ai_lessons.repository.stored_commit import StoredCommit, read_commit
+from ai_lessons.repository.objects import EXECUTABLE, Draft, StoredCommit, opened, read_commit
 from ai_lessons.repository.worktree_status import here
 
 if TYPE_CHECKING:

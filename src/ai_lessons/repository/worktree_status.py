@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import stat
 import sys
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dulwich.objects import ObjectID
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Refused
-from ai_lessons.repository import files, git, git_index
-from ai_lessons.repository.git_index import Tracked
+from ai_lessons.repository import files, git, ref_update
 from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft
 
 if TYPE_CHECKING:
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
     from ai_lessons.repository.journal import Intent, Noted
     from ai_lessons.repository.worktree import Worktree
+
+
+HALF_WRITTEN = 0.2
+"""Seconds for which a file that is shorter than what we wrote counts as one that `git stash pop` is just filling."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,7 @@ def here(worktree: Worktree, repo: Repo, before: Mapping[str, tuple[str | None, 
         Conflict: one of them is in conflict in git's index.
     """
     names = {path: worktree.prefix + path for path in before}
-    staged = git_index.staged(worktree, names.values())
+    staged = ref_update.staged(worktree, names.values())
     contents, odd = _contents(worktree, before)
     found = {path: blob.decode() for path, blob in blobs(worktree, Draft(repo), contents).items()}
     made = {}
@@ -91,14 +95,16 @@ class OnDisk:
     """The state of noted paths (relative to the root). `files` maps a path to what git shall track there.
 
     A path in `gone` has no file; one that is in neither is not ours any more (a link, a folder). `unreadable` maps a
-    path to the reason.
+    path to the reason. `filling`: a file is shorter than the job wrote it a moment ago, as while
+    `git stash pop` fills it.
     """
 
-    files: Mapping[str, Tracked]
+    files: Mapping[str, tuple[int, ObjectID]]
     gone: frozenset[str]
     unreadable: Mapping[str, str]
+    filling: bool
 
-    def wanted(self, noted: Noted) -> tuple[bool, Tracked | None]:
+    def wanted(self, noted: Noted) -> tuple[bool, tuple[int, ObjectID] | None]:
         """(True, what the commit shall hold) or (False, None) where the disk says something else than the job did.
 
         A file that the job wrote and the user removed since, or the reverse, is the user's change, not the job's.
@@ -132,11 +138,10 @@ def look(worktree: Worktree, draft: Draft, jobs: Sequence[Intent], *, file_modes
         else:
             read[noted.path] = (data, status, noted)
     found = blobs(worktree, draft, {path: data for path, (data, _, _) in read.items()})
-    tracked = {
-        path: Tracked(_mode(status, noted, file_modes=file_modes), found[path], status)
-        for path, (_, status, noted) in read.items()
-    }
-    return OnDisk(tracked, frozenset(gone), unreadable)
+    now = time.time()
+    filling = any(len(data) < (noted.size or 0) and now - s.st_mtime < HALF_WRITTEN for data, s, noted in read.values())
+    tracked = {path: (_mode(s, noted, file_modes=file_modes), found[path]) for path, (_, s, noted) in read.items()}
+    return OnDisk(tracked, frozenset(gone), unreadable, filling)
 
 
 def _mode(status: os.stat_result, noted: Noted, *, file_modes: bool) -> int:

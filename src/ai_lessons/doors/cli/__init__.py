@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 import click
 
-from ai_lessons.doors.cli import ending
-from ai_lessons.doors.cli.call import Call
+from ai_lessons.doors.cli import error_handler
+from ai_lessons.doors.cli.command_context import Call, version
 from ai_lessons.doors.cli.commands import LazyGroup
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -42,8 +42,6 @@ EVERYDAY = (
 def show_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     """Print the version and end."""
     if value and not ctx.resilient_parsing:
-        from ai_lessons.doors.opening import version
-
         click.echo(f"{ctx.info_name} {version()}")
         ctx.exit()
 
@@ -101,4 +99,4 @@ def run(args: list[str]) -> int:
     def program() -> object:
         return root.main(args, PROGRAM, COMPLETE_VARIABLE, standalone_mode=False)
 
-    return ending.run(program, args)
+    return error_handler.run(program, args)

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import click
 
 from ai_lessons import library
-from ai_lessons.doors import render_jobs
-from ai_lessons.doors.cli import agents, content, hub, learning, machinery, mcp, porting, rules, shared_index, sharing
-from ai_lessons.doors.cli.call import Call, pass_call
-from ai_lessons.doors.cli.commands import Group
+from ai_lessons.doors import mcp_server, render_jobs
+from ai_lessons.doors.cli import agents, content, machinery, porting, rules, sharing
+from ai_lessons.doors.cli.command_context import Call, pass_call
+from ai_lessons.doors.cli.commands import Group, Tool
 from ai_lessons.doors.cli.options import id_argument
 
 if TYPE_CHECKING:
     from ai_lessons.doors.terminal import View
-    from ai_lessons.library.agents.installing import Job
+    from ai_lessons.library.installing import Job
 
 EXIT_PROBLEMS = 4
 """`validate` found problems: the code of an invalid entry."""
@@ -73,7 +73,11 @@ def tiers(call: Call) -> None:
     call.answer(library.opened.tier_states(call.root, call.options()), render_jobs.tiers)
 
 
-@admin.command("stats", examples=["ai-lessons admin stats"])
+@admin.command(
+    "stats",
+    examples=["ai-lessons admin stats"],
+    tool=Tool("stats", "", "entries files", "How much is kept, and what waits.", reads=True),
+)
 @pass_call
 def stats(call: Call) -> None:
     """Counts and sizes."""
@@ -156,25 +160,21 @@ def hooks_command(name: Job, text: str) -> None:
     @pass_call
     def command(call: Call, server: str | None, paragraph: bool, files: tuple[str, ...], host: str | None) -> None:
         if server:
-            hub.answer_for_hub(call, name, server)
+            agents.answer_for_hub(call, name, server)
             return
         if paragraph or files or host:
             agents.answer_for_agents(call, name, paragraph=paragraph, files=files, host=host)
             return
-        lines = getattr(library.setup, f"hooks_{name}")(call.library)
-        call.answer(lines, render_jobs.lines)
+        call.answer(library.setup.hooks(call.library, name), render_jobs.lines)
 
 
 hooks_command("install", "Install them, beside the hooks that are there.")
 hooks_command("uninstall", "Take ours away again.")
 hooks_command("status", "Say which are installed.")
 machinery.register(admin)
-shared_index.register(admin)
-hub.register(admin)
 porting.register(admin)
-mcp.register(admin)
+admin.add_command(mcp_server.mcp)
 agents.register(admin)
 rules.register_admin(admin)
-learning.register_admin(admin)
 content.register(admin)
 sharing.register(admin)

@@ -1,4 +1,4 @@
-"""`ai-lessons admin`, the part for agent hosts: what their hooks call, which hosts there are, and what is put there."""
+"""`ai-lessons admin`, what hooks call: those of agent hosts and of a hub; and which hosts there are."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ai_lessons.doors import render_jobs
-from ai_lessons.doors.cli.call import Call, pass_call
+from ai_lessons import library
+from ai_lessons.doors import render_jobs, render_porting
+from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Command
 from ai_lessons.doors.terminal import is_terminal
 from ai_lessons.errors import UsageError
@@ -18,12 +19,17 @@ from ai_lessons.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ai_lessons.library.agents.installing import Job
+    from ai_lessons.doors.terminal import View
+    from ai_lessons.library.installing import Job
+    from ai_lessons.library.setup import PushChecked
+
+EXIT_REFUSED = 8
+"""The code of what a policy refuses."""
 
 
 def register(group: click.Group) -> None:
     """Hang these commands into the group `admin`."""
-    for command in (hosts, agent_hook):
+    for command in (hosts, agent_hook, check_push):
         group.add_command(command)
 
 
@@ -31,13 +37,11 @@ def register(group: click.Group) -> None:
 @pass_call
 def hosts(call: Call) -> None:
     """Show the agent hosts on this machine, their hooks, and what of ours reaches their agents."""
-    from ai_lessons.doors import render_hosts
-    from ai_lessons.library.agents import installing as agents
-
-    folders = {name: os.environ[name] for name in agents.FOLDERS if os.environ.get(name)}
+    jobs = library.installing
+    folders = {name: os.environ[name] for name in jobs.FOLDERS if os.environ.get(name)}
     home = Path(os.path.expanduser("~"))
-    found = agents.hosts(home, os.environ.get("PATH", ""), folders, call.settings.cwd)
-    call.answer(found, render_hosts.hosts)
+    found = jobs.hosts(home, os.environ.get("PATH", ""), folders, call.settings.cwd)
+    call.answer(found, render_porting.hosts)
 
 
 # hidden, because only an agent host calls it
@@ -59,14 +63,40 @@ def agent_hook(call: Call, project: str | None) -> None:
 
 def answer_for_agents(call: Call, job: Job, *, paragraph: bool, files: Sequence[str], host: str | None) -> None:
     """`hooks install`, `uninstall` or `status` with `--agents`, `--file` or `--host`."""
-    from ai_lessons.library.agents import installing as agents
-
-    cwd = call.settings.cwd
+    jobs, cwd = library.installing, call.settings.cwd
     lines: list[str] = []
     if paragraph:
-        lines += agents.instruct(job, cwd)
+        lines += jobs.instruct(job, cwd)
     if files:
-        lines += agents.instruct(job, cwd, [cwd / Path(file).expanduser() for file in files])
+        lines += jobs.instruct(job, cwd, [cwd / Path(file).expanduser() for file in files])
     if host:
-        lines += agents.register(job, cwd, call.settings.folders.state)
+        lines += jobs.register(job, cwd)
     call.answer(tuple(lines), render_jobs.lines)
+
+
+# hidden, because only a hook calls it
+@click.command(
+    "check-push", cls=Command, hidden=True, examples=["ai-lessons admin check-push < updates   # in a pre-receive hook"]
+)
+@pass_call
+def check_push(call: Call) -> int:
+    """Decide about a push inside a pre-receive hook, from its standard input. Exit code 8 if it is refused."""
+    done = library.setup.check_push(Path(os.environ.get("GIT_DIR") or "."), sys.stdin.read().splitlines())
+    if done.refused or call.json:
+        call.answer(done, _refused)
+    return EXIT_REFUSED if done.refused else 0
+
+
+def _refused(done: PushChecked, view: View) -> str:
+    more = [f"refused: and {done.more} more"] if done.more else []
+    return render_jobs.lines((*(f"refused: {reason}" for reason in done.refused), *more), view)
+
+
+def answer_for_hub(call: Call, job: Job, hub: str) -> None:
+    """`hooks install`, `uninstall` or `status` with `--server HUB`."""
+    jobs = {
+        "install": library.setup.hook_install,
+        "uninstall": library.setup.hook_uninstall,
+        "status": library.setup.hook_status,
+    }
+    call.answer(jobs[job](call.settings.cwd / hub), render_jobs.lines)

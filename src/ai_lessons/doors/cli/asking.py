@@ -6,6 +6,7 @@ import os
 import re
 import select
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -64,7 +65,7 @@ def open_editor(text: str, suffix: str) -> str | None:
     """The text as the user's editor leaves it, byte for byte; None if it was not saved or is the same.
 
     Raises:
-        UsageError: nobody is there to edit, and no editor is named; AiLessonsError: the editor failed.
+        UsageError: there is no terminal, and no editor is named; AiLessonsError: the editor failed.
     """
     if not (is_terminal(sys.stdin) or os.environ.get("VISUAL") or os.environ.get("EDITOR")):
         raise UsageError(
@@ -101,13 +102,12 @@ def new_text(content: str | None, file: str | None) -> str | None:
     """The text that replaces the old one, or None."""
     if content is not None and file is not None:
         raise UsageError("the text is given twice", hint="use one of --content and --file")
-    source = file or ("-" if content == "-" else None)
-    return read_text(source) if source else content
+    return read_text(file or "-") if file or content == "-" else content
 
 
 def read_input() -> str:
-    """All of standard input. Says so when nothing comes for a while."""
-    if sys.stdin is None:  # closed by the caller: `<&-`
+    """All of standard input, which agents' tools have none of. Says so when nothing comes for a while."""
+    if sys.stdin is None or threading.current_thread() is not threading.main_thread():  # closed by the caller: `<&-`
         return ""
     if os.name == "posix" and not is_terminal(sys.stdin):
         _mention_silence()
@@ -136,9 +136,8 @@ def decode(data: bytes, name: str) -> str:
 class Edits:
     """An editor that remembers the last text, so that a text which turns out invalid can be edited again or kept."""
 
-    def __init__(self) -> None:
-        self.text: str | None = None
-        self.suffix = ".md"
+    text: str | None = None
+    suffix = ".md"
 
     def __call__(self, text: str, suffix: str) -> str | None:
         """Edit `text`, or go on with the text that was refused last time."""
@@ -148,14 +147,12 @@ class Edits:
             self.text = edited
         return self.text
 
-    def keep(self, folder: Path) -> Path | None:
+    def keep(self, folder: Path) -> Path:
         """Write the last text where the user finds it again."""
-        if self.text is None:
-            return None
         try:
             folder.mkdir(parents=True, exist_ok=True)
             file = folder / f"edit-{os.getpid()}{self.suffix}"
-            file.write_text(self.text, encoding="utf-8", newline="")
+            file.write_text(self.text or "", encoding="utf-8", newline="")
         except OSError as error:
             raise StorageFailed(f"{folder}: {error.strerror}; your text was not kept") from error
         return file

@@ -1,18 +1,46 @@
-"""Commands and groups of ours: help with examples, `--json` after the command as well, groups loaded when called."""
+"""Commands and groups of ours: help with examples, `--json` after the command as well, groups loaded when called.
+
+A command is the one declaration of a job: its options, completion, help, the reference page and, where it names a
+`Tool`, what agents call over MCP are made from it.
+"""
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 COLUMN = 36
 """Widest left column of a help page."""
+
+
+class Tool(NamedTuple):
+    """How agents call a command over MCP. What is not named here, agents are not offered.
+
+    `takes` names the parameters in the order in which an agent sees them, as `name` or `agreed_name=name`, with a `!`
+    behind those of which an agent gives one value where people may give many. `gives` names the keys of the answer's
+    data that matter most. `tell` says what it does, where the first sentence of the help would not do. `notes` and
+    `defaults` are by agreed name.
+    """
+
+    name: str
+    takes: str
+    gives: str
+    tell: str = ""
+    notes: Mapping[str, str] = MappingProxyType({})
+    defaults: Mapping[str, object] = MappingProxyType({})
+    reads: bool = False
+    destroys: bool = False
+    repeatable: bool = False
+    """Calling it once more with the same arguments changes nothing more."""
+    alone: bool = False
+    """It may take long and shares nothing with other calls."""
 
 
 def write_options(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -32,10 +60,10 @@ class FirstSentence(click.Command):
 
 
 class Command(FirstSentence):
-    """A command whose help ends with examples, and that takes the global options too."""
+    """A command whose help ends with examples, and that takes the global options too; a `tool` for agents, perhaps."""
 
-    def __init__(self, *args: Any, examples: Sequence[str] = (), **kwargs: Any) -> None:
-        self.examples = tuple(examples)
+    def __init__(self, *args: Any, examples: Sequence[str] = (), tool: Tool | None = None, **kwargs: Any) -> None:
+        self.examples, self.tool = tuple(examples), tool
         kwargs["context_settings"] = CONTEXT | (kwargs.get("context_settings") or {})
         kwargs["params"] = [*(kwargs.get("params") or ()), *_global_options()]
         super().__init__(*args, **kwargs)
@@ -116,3 +144,14 @@ class LazyGroup(Group):
         with formatter.section("All commands"):
             formatter.write_dl([(f"{name} --help", text) for name, (_, text) in self.lazy.items()])
         write_options(self, ctx, formatter)
+
+
+def walk(group: click.Group, *path: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Every command below a group with the words that call it, in the order of the help."""
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from walk(command, *path, name)
+        elif command is not None:
+            yield (*path, name), command

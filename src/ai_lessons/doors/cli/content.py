@@ -12,9 +12,9 @@ import click
 from ai_lessons import library
 from ai_lessons.doors import render, render_jobs
 from ai_lessons.doors.cli import asking
-from ai_lessons.doors.cli.call import Call, pass_call
+from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Command
-from ai_lessons.doors.cli.completion import offer
+from ai_lessons.doors.cli.options import offer
 from ai_lessons.doors.terminal import clean, is_terminal, line
 from ai_lessons.errors import AiLessonsError, UsageError
 from ai_lessons.knowledge.entries import Kind

@@ -9,26 +9,29 @@ import click
 
 from ai_lessons import library
 from ai_lessons.doors import render_jobs
-from ai_lessons.doors.cli import asking, learning, promoting, rules
-from ai_lessons.doors.cli.call import Call, pass_call
-from ai_lessons.doors.cli.commands import Group
-from ai_lessons.doors.cli.completion import offer
+from ai_lessons.doors.cli import asking, machinery, promoting, rules
+from ai_lessons.doors.cli.command_context import Call, pass_call
+from ai_lessons.doors.cli.commands import Group, Tool
 from ai_lessons.doors.cli.options import (
     CATEGORY,
     CONFIDENCE,
+    FILE_NAME,
     RESOURCES,
     SOURCE,
     STATUS,
     WORDS,
+    NewLink,
+    OneOf,
     allow_secret_option,
+    changes,
     content_options,
     id_argument,
     ids_argument,
+    offer,
     project_option,
     tags_option,
     version_option,
 )
-from ai_lessons.doors.cli.parsing import NewLink, OneOf, changes, flat
 from ai_lessons.doors.terminal import is_terminal
 from ai_lessons.errors import Refused, UsageError
 from ai_lessons.knowledge.entries import Kind, Relation
@@ -79,6 +82,15 @@ def text_from(content: str | None, file: str | None, dash: str | None, *, option
         'ai-lessons contribute add --title "PUT replaces" --when "updating" --do "GET first" --because "PUT deletes"',
         'git log -1 --format=%B | ai-lessons contribute add-lesson --title "Why we did it" -',
     ],
+    tool=Tool(
+        "add_lesson",
+        "title content tags project confidence source category contexts applies_to links when do dont because",
+        "id handle path commit",
+        "Record one observation; when, do or dont, because make it a pattern. "
+        'Owed after more than one attempt. If a task failed: title "[UNSOLVED] …".',
+        notes={"applies_to": "globs of files", "links": "ids"},
+        defaults={"content": ""},
+    ),
 )
 @click.argument("dash", metavar="[-]", required=False, type=click.Choice(["-"]))
 @click.option("--title", required=True, metavar="T", help="One sentence that says what was observed.")
@@ -90,7 +102,9 @@ def text_from(content: str | None, file: str | None, dash: str | None, *, option
 @click.option("--source", type=SOURCE, default="observed", show_default=True, help=HOW_KNOWN)
 @click.option("--category", type=CATEGORY, help=WHAT_SORT)
 @click.option("--context", "contexts", metavar="X", multiple=True, help="Where it holds; may be given again.")
-@click.option("--applies-to", metavar="GLOB", multiple=True, help="Files it is about; may be given again.")
+@click.option(
+    "--applies-to", metavar="GLOB", type=FILE_NAME, multiple=True, help="Files it is about; may be given again."
+)
 @click.option(
     "--link",
     "links",
@@ -137,7 +151,7 @@ contribute.add_command(add_lesson, "add")
 @pass_call
 def update(call: Call, /, ref: str, content: str | None, file: str | None, **given: Any) -> None:
     """Change what is stated about an entry, or its text. Only the lines that change are touched."""
-    given |= {"versions": flat(given["versions"]), "content": asking.new_text(content, file)}
+    given["content"] = asking.new_text(content, file)
     call.answer(library.editing.update(call.library, ref, **changes(given)), render_jobs.written)
 
 
@@ -167,7 +181,11 @@ def delete(call: Call, refs: tuple[str, ...], yes: bool) -> None:
     remove(call, refs, yes=yes)
 
 
-@contribute.command("link", examples=["ai-lessons contribute link L-8F3K2A S-9XW2RB --relation has_script"])
+@contribute.command(
+    "link",
+    examples=["ai-lessons contribute link L-8F3K2A S-9XW2RB --relation has_script"],
+    tool=Tool("link", "from_id=a to_id=b relation weight", "id handle path commit", repeatable=True),
+)
 @click.argument("a", metavar="A", shell_complete=offer("id"))
 @click.argument("b", metavar="B", shell_complete=offer("id"))
 @click.option("--relation", type=RELATION, default="related_to", show_default=True, help="How A stands to B.")
@@ -181,7 +199,17 @@ def link(call: Call, a: str, b: str, relation: str, weight: float | None) -> Non
     call.answer(library.editing.link(call.library, a, b, relation, weight), render_jobs.written)
 
 
-@contribute.command("unlink", examples=["ai-lessons contribute unlink L-8F3K2A D-4T7QZM"])
+@contribute.command(
+    "unlink",
+    examples=["ai-lessons contribute unlink L-8F3K2A D-4T7QZM"],
+    tool=Tool(
+        "unlink",
+        "from_id=a to_id=b relation",
+        "id handle path commit",
+        "Take links between two entries away: of one relation, or all.",
+        destroys=True,
+    ),
+)
 @click.argument("a", metavar="A", shell_complete=offer("id"))
 @click.argument("b", metavar="B", shell_complete=offer("id"))
 @click.option("--relation", type=RELATION, help="Only this relation; without it, all between the two.")
@@ -198,13 +226,21 @@ def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
         "ai-lessons contribute add-resource --type script --path update-workflow.sh --version v2 --version v3",
         "ai-lessons contribute add-resource --type doc --path notes --recursive --project notes",
     ],
+    tool=Tool(
+        "add_resource",
+        "type=kind path=paths! title versions project tags recursive",
+        "written unchanged skipped commit",
+        "Keep a doc or a script from the file system.",
+        notes={"path": "file, folder (recursive) or glob"},
+        repeatable=True,
+    ),
 )
 @click.option("--type", "kind", type=RESOURCES, required=True, help="A doc is copied, a script can be run.")
 @click.option(
     "--path",
     "paths",
     metavar="P",
-    type=click.Path(),
+    type=FILE_NAME,
     multiple=True,
     required=True,
     help="File, folder or glob; may be given again.",
@@ -220,7 +256,6 @@ def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
 @pass_call
 def add_resource(call: Call, /, kind: str, preview: bool, **given: Any) -> None:
     """Add docs or scripts: a snapshot with the commit that it was taken from."""
-    given |= {"versions": flat(given["versions"])}
     draft = ResourceDraft(kind=Kind(kind), **given)
     if preview:
         call.answer(library.importing.preview(call.library, draft), render_jobs.previews)
@@ -235,7 +270,7 @@ def is_one_file(draft: ResourceDraft) -> bool:
 
 def show_import(call: Call, done: Imported, *, one: bool) -> None:
     """One file answers as a write, anything else as an import."""
-    if one and len(done.written) == 1:
+    if one and len(done.written) == 1 and not call.tool:
         call.answer(done.written[0], render_jobs.written)
     else:
         call.answer(done, render_jobs.imported)
@@ -244,6 +279,13 @@ def show_import(call: Call, done: Imported, *, one: bool) -> None:
 @contribute.command(
     "refresh-resource",
     examples=["ai-lessons contribute refresh-resource D-4T7QZM", "ai-lessons contribute refresh-resource --all"],
+    tool=Tool(
+        "refresh_resource",
+        "resource_id=refs! all=every",
+        "refreshed",
+        "Read a doc (or all) again from where it came.",
+        repeatable=True,
+    ),
 )
 @click.argument("refs", metavar="[ID]...", nargs=-1, shell_complete=offer("id"))
 @click.option("--all", "every", is_flag=True, help="Every doc that has a source.")
@@ -272,7 +314,6 @@ def refresh_resource(call: Call, refs: tuple[str, ...], every: bool, allow_secre
 @pass_call
 def update_resource(call: Call, /, ref: str, **given: Any) -> None:
     """Change what is stated about a doc or a script."""
-    given |= {"versions": flat(given["versions"])}
     done = library.editing.update(call.library, ref, **changes(given), only_resources=True)
     call.answer(done, render_jobs.written)
 
@@ -304,5 +345,5 @@ def delete_resource(call: Call, refs: tuple[str, ...], yes: bool) -> None:
 
 
 rules.register_contribute(contribute)
-learning.register_contribute(contribute)
+machinery.register_contribute(contribute)
 promoting.register(contribute)

@@ -8,10 +8,9 @@ import click
 
 from ai_lessons import library
 from ai_lessons.doors import render
-from ai_lessons.doors.cli.call import Call, pass_call
-from ai_lessons.doors.cli.commands import Command
-from ai_lessons.doors.cli.completion import offer
-from ai_lessons.doors.cli.options import id_argument
+from ai_lessons.doors.cli.command_context import Call, pass_call
+from ai_lessons.doors.cli.commands import Command, Tool
+from ai_lessons.doors.cli.options import id_argument, offer
 from ai_lessons.doors.terminal import is_terminal
 
 
@@ -21,7 +20,12 @@ def register(group: click.Group) -> None:
         group.add_command(command)
 
 
-@click.command("related", cls=Command, examples=["ai-lessons recall related L-8F3K2A --depth 2"])
+@click.command(
+    "related",
+    cls=Command,
+    examples=["ai-lessons recall related L-8F3K2A --depth 2"],
+    tool=Tool("related", "id=ref depth", "related", "Entries that links lead to, either way.", reads=True),
+)
 @id_argument
 @click.option("--depth", type=click.IntRange(1, 10), default=1, show_default=True, help="Steps over the graph.")
 @pass_call

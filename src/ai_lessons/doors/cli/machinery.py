@@ -1,4 +1,4 @@
-"""`ai-lessons admin`, the part about what is derived: the index, the model, and the shell's completion."""
+"""What is derived: the index, a shared one, the model, the shell's completion; feedback, and what learns from it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 import click
 
 from ai_lessons import library
-from ai_lessons.doors import render_jobs
-from ai_lessons.doors.cli.call import Call, pass_call
-from ai_lessons.doors.cli.commands import Command, Group
-from ai_lessons.doors.cli.options import ids_argument
+from ai_lessons.doors import render_jobs, render_usage
+from ai_lessons.doors.cli.command_context import Call, pass_call
+from ai_lessons.doors.cli.commands import Command, Group, Tool
+from ai_lessons.doors.cli.options import id_argument, ids_argument
 from ai_lessons.errors import UsageError
 from ai_lessons.knowledge.entries import Kind
 
 if TYPE_CHECKING:
-    from ai_lessons.library.reports import Indexed
+    from collections.abc import Callable
+
+    from ai_lessons.library.reports import Indexed, Parameter
 
 RESOURCES = frozenset(kind for kind in Kind if kind.is_resource)
 SHELLS = ("bash", "zsh", "fish")
@@ -24,7 +26,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 def register(group: click.Group) -> None:
     """Hang these commands into the group `admin`."""
-    for command in (reindex, reindex_resources, reindex_resource, list_stale, model, completion):
+    for command in (reindex, reindex_resources, reindex_resource, list_stale, model, completion, index, params):
         group.add_command(command)
 
 
@@ -101,3 +103,110 @@ def completion(call: Call, shell: str | None) -> None:
         raise UsageError(f"no completion for the shell {name!r}", hint="name one of: " + ", ".join(SHELLS))
     script = kind(root, {}, PROGRAM, COMPLETE_VARIABLE).source()
     call.answer(script, lambda text, _view: text.rstrip("\n"), lambda text: {"shell": name, "script": text})
+
+
+OUTCOMES = ("helpful", "ignored", "contradicted")
+
+
+def register_contribute(group: click.Group) -> None:
+    """Hang these commands into the group `contribute`."""
+    group.add_command(feedback)
+
+
+@click.command(
+    "feedback",
+    cls=Command,
+    examples=[
+        "ai-lessons contribute feedback L-8F3K2A helpful",
+        'ai-lessons contribute feedback L-8F3K2A contradicted --note "PATCH works since v4"',
+    ],
+    tool=Tool(
+        "record_outcome",
+        "id=ref outcome note",
+        "id handle outcome usage",
+        "Say how an entry did: its confidence learns from it.",
+    ),
+)
+@id_argument
+@click.argument("outcome", type=click.Choice(OUTCOMES))
+@click.option("--note", metavar="TEXT", default="", help="Why; kept with the event.")
+@pass_call
+def feedback(call: Call, ref: str, outcome: str, note: str) -> None:
+    """Say how an entry did: helpful, ignored or contradicted. Its confidence moves by that."""
+    call.answer(library.editing.feedback(call.library, ref, outcome, note), render_usage.feedback)
+
+
+@click.command(
+    "params",
+    cls=Command,
+    examples=[
+        "ai-lessons admin params",
+        "ai-lessons admin params injection_budget --min 3 --max 12",
+        "ai-lessons admin params confidence_threshold --set 0.4",
+        "ai-lessons admin params --reset",
+    ],
+)
+@click.argument("name", required=False)
+@click.option("--set", "value", type=float, metavar="V", help="Start anew from this value.")
+@click.option("--min", "low", type=float, metavar="V", help="Never below this.")
+@click.option("--max", "high", type=float, metavar="V", help="Never above this.")
+@click.option("--reset", is_flag=True, help="Forget what was learned, and the bounds; of all without a NAME.")
+@pass_call
+def params(
+    call: Call, name: str | None, value: float | None, low: float | None, high: float | None, reset: bool
+) -> None:
+    """Show the parameters that learn from outcomes, or change one."""
+    call.answer(_params(call, name, value, low, high, reset), render_usage.params)
+
+
+def _params(
+    call: Call, name: str | None, value: float | None, low: float | None, high: float | None, reset: bool
+) -> tuple[Parameter, ...]:
+    bounds = low is not None or high is not None
+    if (value is not None) + bounds + reset > 1:
+        raise UsageError("--set, --min and --max, and --reset are three different things", hint="give one of them")
+    if name is None and (bounds or value is not None):
+        raise UsageError("which parameter?", hint="ai-lessons admin params lists them")
+    health, opened = library.health, call.library
+    if reset:
+        return health.params_reset(opened, name)
+    if name is not None and value is not None:
+        return health.params_set(opened, name, value)
+    return health.params_bounds(opened, name, low, high) if name and bounds else health.params(opened, name)
+
+
+@click.group("index", cls=Group)
+def index() -> None:
+    """The search index: its state, and a shared one that saves others the embedding.
+
+    URI is a folder, or what LanceDB takes: s3://bucket/path, gs://…, az://…, set up by the environment (AWS_REGION, …).
+    """
+
+
+def uri_argument(required: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The address of a shared index; `~` is the home folder."""
+    return click.argument("uri", required=required, callback=lambda _ctx, _param, uri: uri and os.path.expanduser(uri))
+
+
+@index.command("status", examples=["ai-lessons admin index status"])
+@uri_argument(required=False)
+@pass_call
+def index_status(call: Call, uri: str | None) -> None:
+    """Say what is in the index; with URI also what a shared one holds, and how much of it is of use here."""
+    call.answer(library.shared_index.index_status(call.library, uri), render_jobs.index_state)
+
+
+@index.command("push", examples=["ai-lessons admin index push /srv/git/knowledge-index"])
+@uri_argument(required=True)
+@pass_call
+def push(call: Call, uri: str) -> None:
+    """Complete the index and make the shared one at URI equal to it: for the machine that builds it for all."""
+    call.answer(library.shared_index.index_push(call.library, uri), render_jobs.pushed)
+
+
+@index.command("pull", examples=["ai-lessons admin index pull /srv/git/knowledge-index"])
+@uri_argument(required=True)
+@pass_call
+def pull(call: Call, uri: str) -> None:
+    """Take over the vectors of the shared index at URI. Texts are never taken: those are your own files."""
+    call.answer(library.shared_index.index_pull(call.library, uri), render_jobs.pulled)

@@ -1,18 +1,171 @@
-"""Options and arguments that several commands share."""
+"""Options and arguments that several commands share: their types, and what the shell offers after TAB.
+
+Every complaint about a value names the part that is wrong and ends with code 2. A completion never complains: whatever
+goes wrong, the shell gets nothing. Values that a shell would take apart or obey (blanks, quotes, `$(…)`) are never
+offered, since they come from files that others may have written.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import io
+import os
+import re
+from typing import TYPE_CHECKING, Any
+
 import click
 
-from ai_lessons.doors.cli.call import Call
-from ai_lessons.doors.cli.completion import offer
-from ai_lessons.doors.cli.parsing import ContextTags, OneOf, VersionList, Words
+from ai_lessons import library, settings
+from ai_lessons.doors.cli.command_context import Call, options
+from ai_lessons.doors.terminal import line
+from ai_lessons.errors import UsageError
 from ai_lessons.knowledge import origins
-from ai_lessons.knowledge.entries import Category, Confidence, Kind, Source, Status
+from ai_lessons.knowledge.entries import Category, Confidence, Kind, Relation, Source, Status
+from ai_lessons.knowledge.versions import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from enum import StrEnum
+
+    from click.shell_completion import CompletionItem
+
+    Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]
+
+
+def words(text: str) -> tuple[str, ...]:
+    """`a, b,a` -> `("a", "b")`: the parts between commas, without blanks and repetitions, in their order."""
+    return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+
+
+def changes(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What was given of the options of an update. An empty list of tags, or an empty text in a list, clears it.
+
+    Raises:
+        UsageError: nothing was given.
+    """
+    found = {name: value for name, value in given.items() if value is not None and (value != () or name == "tags")}
+    if not found:
+        raise UsageError("nothing to change was given", hint="see the same command with --help")
+    return {name: tuple(filter(None, value)) if isinstance(value, tuple) else value for name, value in found.items()}
+
+
+class Words(click.ParamType[tuple[str, ...]]):
+    """A list with commas."""
+
+    name = "list"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:  # noqa: ARG002  # click's signature
+        """Split; an empty list is allowed (it clears)."""
+        return value if isinstance(value, tuple) else words(value)
+
+
+class VersionList(Words):
+    """A list of versions; a comma inside a range like `>=1.4,<2` parts nothing."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:  # noqa: ARG002  # click's signature
+        """Split."""
+        return value if isinstance(value, tuple) else listed(value)
+
+
+class FileName(click.Path):
+    """A file, folder or glob, which is not looked at here; the shell completes it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ARG002  # click's signature
+        """As it is."""
+        return value
+
+
+class ContextTags(click.ParamType[dict[str, float | None]]):
+    """`reviewer,jira-api=1.5`: tags of the situation one is in, with a weight where one matters more."""
+
+    name = "tags"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, float | None]:
+        """Split into tag and weight; no weight is None."""
+        if isinstance(value, dict):
+            return value
+        found: dict[str, float | None] = {}
+        for part in words(value):
+            tag, equals, number = (piece.strip() for piece in part.partition("="))
+            if not tag:
+                self.fail(f"{part!r} has no tag before '='", param, ctx)
+            if tag in found:
+                self.fail(f"{tag!r} is given twice", param, ctx)
+            if equals and not re.fullmatch(r"\d{1,3}(\.\d+)?|\.\d+", number):
+                self.fail(f"the weight of {tag!r} must be a number from 0 to 999 like 1.5, not {number!r}", param, ctx)
+            found[tag] = float(number) if equals else None
+        return found
+
+
+def _folded(text: str) -> str:
+    return text.strip().lower().replace("-", "_")
+
+
+class OneOf(click.Choice[str]):
+    """One value of an enumeration, in any case and with `-` or `_`, as it is written in files."""
+
+    def __init__(self, values: type[StrEnum], name: str) -> None:
+        super().__init__([value.value for value in values])
+        self.metavar, self.listed = name.upper(), ", ".join(self.choices)
+        self.spelled = {_folded(choice): choice for choice in self.choices}
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The value as it is written in files."""
+        return super().convert(self.spelled.get(_folded(str(value)), value), param, ctx)
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:  # noqa: ARG002  # click's signature
+        """One word; the values stand in the help text, where they can be wrapped."""
+        return self.metavar
+
+
+class NewLink(click.ParamType[tuple[str, str]]):
+    """`ID`, or `RELATION=ID`."""
+
+    name = "link"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        """Relation and target; an empty relation means the one that fits the kind of the target."""
+        if isinstance(value, tuple):
+            return value
+        relation, equals, target = value.partition("=")
+        if not equals:
+            return "", value
+        if not target.strip():
+            self.fail(f"{value!r} names no entry after '='", param, ctx)
+        return OneOf(Relation, "relation").convert(relation.strip(), param, ctx), target.strip()
+
+
+HARMLESS = re.compile(r"[\w./@:+-]+")
+
+
+def offer(what: str, *, listed: bool = False) -> Completer:
+    """A completer for ids, projects, tags or versions; `listed` completes the part after the last comma."""
+
+    def complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+        from click.shell_completion import CompletionItem
+
+        before, comma, last = incomplete.rpartition(",") if listed else ("", "", incomplete)
+        found = [(value, help_) for value, help_ in _known(ctx, what, last) if HARMLESS.fullmatch(value)]
+        return [CompletionItem(before + comma + value, help=line(help_) or None) for value, help_ in found]
+
+    return complete
+
+
+def _known(ctx: click.Context, what: str, prefix: str) -> list[tuple[str, str]]:
+    given = ctx.find_root().params
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):
+            chosen = settings.load(os.environ, repo=given.get("repo"), tier=given.get("tier"))
+            with library.opened.Library(chosen.repo, options(chosen)) as opened:
+                return list(library.browsing.complete(opened, prefix, what))
+    except Exception:  # noqa: BLE001  # a word on stderr would land in the middle of the line that is being typed
+        return []
+
 
 KINDS = click.Choice([kind.value for kind in Kind])
 RESOURCES = click.Choice([kind.value for kind in Kind if kind.is_resource])
 WORDS = Words()
+FILE_NAME = FileName()
 
 id_argument = click.argument("ref", metavar="ID", shell_complete=offer("id"))
 ids_argument = click.argument("refs", metavar="ID...", nargs=-1, required=True, shell_complete=offer("id"))
@@ -49,6 +202,17 @@ allow_secret_option = click.option(
     help="Keep what looks like a secret; the refusal tells the mark.",
 )
 
+
+def _flat(_ctx: click.Context, _option: click.Parameter, given: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
+    """What an option that may be repeated and may hold commas says in all."""
+    return tuple(dict.fromkeys(one for value in given for one in value))
+
+
+def _kinds(_ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) -> frozenset[Kind]:
+    """The kinds of a repeated `--type`: none for all, both kinds of resources where only they can be meant."""
+    return frozenset(map(Kind, given or (RESOURCES.choices if option.type is RESOURCES else ())))
+
+
 tags_option = click.option(
     "--tags", type=WORDS, metavar="A,B", default="", help="Tags, with commas.", shell_complete=offer("tag", listed=True)
 )
@@ -58,6 +222,7 @@ version_option = click.option(
     type=VersionList(),
     metavar="V",
     multiple=True,
+    callback=_flat,
     help="Version; may be given again.",
     shell_complete=offer("version", listed=True),
 )
@@ -67,11 +232,16 @@ asked_version_option = click.option(
     type=VersionList(),
     metavar="V",
     multiple=True,
+    callback=_flat,
     help="Version or range (v3, 3.x, '>=1.4 <2'), or auto: those that your code uses; may be given again.",
     shell_complete=offer("version", listed=True),
 )
-type_option = click.option("--type", "kinds", type=KINDS, multiple=True, help="Only this kind; may be given again.")
-resource_type_option = click.option("--type", "kinds", type=RESOURCES, multiple=True, help="Only docs or only scripts.")
+type_option = click.option(
+    "--type", "kinds", type=KINDS, multiple=True, callback=_kinds, help="Only this kind; may be given again."
+)
+resource_type_option = click.option(
+    "--type", "kinds", type=RESOURCES, multiple=True, callback=_kinds, help="Only docs or only scripts."
+)
 limit_option = click.option(
     "--limit", type=click.IntRange(1, 1000), default=10, show_default=True, help="Most results."
 )

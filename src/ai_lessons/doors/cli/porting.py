@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from ai_lessons import library
-from ai_lessons.doors import encode, render_jobs, render_porting
-from ai_lessons.doors.cli.call import Call, pass_call
+from ai_lessons.doors import encode, render_porting
+from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Command
 from ai_lessons.errors import UsageError
 
@@ -58,7 +58,7 @@ def export(call: Call, file: str, form: str, project: str | None) -> None:
     people who install nothing: run it again in a hook or in CI to refresh them.
     """
     place = None if file == "-" else call.settings.cwd / Path(file).expanduser()
-    done = library.porting_export.export_file(call.library, place, form, project=project)
+    done = library.exporting.export_file(call.library, place, form, project=project)
     if done.document is not None:
         call.exactly(encode.dump(done.document) + "\n")
         call.note([*done.notes, *(f"left out {path}: {reason}" for path, reason in done.skipped)])
@@ -89,11 +89,6 @@ def import_file(call: Call, file: str, form: str | None, project: str | None, dr
     """
     place = call.settings.cwd / Path(file).expanduser()
     form = form or guess(place)
-    if form == LOG:
-        if dry_run or project:
-            raise UsageError(f"{LOG} takes neither --dry-run nor --project", hint="its lessons say their scope")
-        take_over_lessons(call, file)
-        return
     done = library.import_bundle.import_file(call.library, place, form, project=project, dry_run=dry_run)
     call.answer(done, render_porting.ported)
 
@@ -119,34 +114,20 @@ def guess(file: Path) -> str:
     return found
 
 
-def take_over_lessons(call: Call, file: str | None) -> None:
-    """Import a log of lessons; None: the one in its usual place."""
-    place = call.settings.cwd / Path(file).expanduser() if file else call.settings.lesson_log
-    call.answer(library.lesson_log.import_log(call.library, place), render_jobs.imported)
-
-
 @click.command("migrate", cls=Command, examples=["ai-lessons admin migrate", "ai-lessons admin migrate --dry-run"])
 @dry_option
 @pass_call
 def migrate(call: Call, dry_run: bool) -> None:
     """Bring the repository to the newest file format: a snapshot, then one commit, which `undo` takes back."""
-    call.answer(library.migrating.migrate(call.library, dry_run=dry_run), render_porting.migrated)
+    call.answer(library.restoring.migrate(call.library, dry_run=dry_run), render_porting.migrated)
 
 
-@click.command(
-    "snapshot", cls=Command, examples=["ai-lessons admin snapshot before-cleanup", "ai-lessons admin snapshot --list"]
-)
+@click.command("snapshot", cls=Command, examples=["ai-lessons admin snapshot before-cleanup"])
 @click.argument("name", required=False)
-@click.option("--list", "every", is_flag=True, help="Show the snapshots that there are.")
 @pass_call
-def snapshot(call: Call, name: str | None, every: bool) -> None:
-    """Remember how all is now, as a tag of git; `restore` goes back to it."""
-    if every:
-        if name:
-            raise UsageError("--list takes no name", hint="ai-lessons admin snapshot --list")
-        call.answer(library.restoring.list_snapshots(call.library), render_porting.snapshots)
-    else:
-        call.answer(library.restoring.snapshot(call.library, name), render_porting.taken)
+def snapshot(call: Call, name: str | None) -> None:
+    """Remember how all is now, as a tag of git; `restore` goes back to it, and `git tag -n` shows them all."""
+    call.answer(library.restoring.snapshot(call.library, name), render_porting.taken)
 
 
 @click.command(
@@ -166,7 +147,7 @@ def restore(call: Call, ref: str | None, every: bool, to: str, dry_run: bool) ->
     """Bring one entry, or all, back to what they were: by a new commit, never by a reset.
 
     A date alone means the end of that day. An entry that was deleted since is named by its handle or its path. A rule
-    comes back as a proposal; settings stay as they are.
+    that is named comes back as a proposal; with --all rules and settings stay as they are.
     """
     done = library.restoring.restore(call.library, ref, to, every=every, dry_run=dry_run)
     call.answer(done, render_porting.restored)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ai_lessons import library
-from ai_lessons.doors.cli.call import Call, pass_call
-from ai_lessons.doors.cli.commands import Command
+from ai_lessons.doors.cli.command_context import Call, pass_call
+from ai_lessons.doors.cli.commands import Command, Tool
 from ai_lessons.doors.cli.options import allow_secret_option, id_argument
 
 if TYPE_CHECKING:
@@ -28,6 +28,14 @@ def register(group: click.Group) -> None:
         'ai-lessons contribute promote L-8F3K2A --to enterprise:acme --reason "three teams lost statuses"',
         "ai-lessons contribute promote L-8F3K2A --to enterprise:acme --generic --dry-run",
     ],
+    tool=Tool(
+        "promote",
+        "id=ref to reason dry_run",
+        "id handle outcome copy proposal evaluation policy dropped_links notes",
+        "Propose an entry to an enterprise, with an evaluation; a person there decides. With dry_run only the "
+        "evaluation. Copies between the user's and the project's tier are for people.",
+        notes={"to": "enterprise:NAME; a rule also to user or project"},
+    ),
 )
 @id_argument
 @click.option("--to", required=True, metavar="TIER", help="user, project or enterprise:NAME; see `admin tiers`.")
@@ -46,7 +54,7 @@ def promote(call: Call, /, ref: str, to: str, **given: Any) -> None:
     wanted = (
         PromotionRequest(**given, ask=lambda plan: _confirmed(call, plan))
         if call.can_ask
-        else PromotionRequest(**given)
+        else PromotionRequest(**given, person=not call.tool)
     )
     done = library.promoting.promote(call.library, ref, to, wanted)
     call.answer(done, render_promoting.promoted)

@@ -12,26 +12,26 @@ import click
 from ai_lessons import library
 from ai_lessons.doors import encode, render, render_rules, render_usage
 from ai_lessons.doors.cli import history
-from ai_lessons.doors.cli.call import Call, pass_call
-from ai_lessons.doors.cli.commands import Group
-from ai_lessons.doors.cli.completion import offer
+from ai_lessons.doors.cli.command_context import Call, pass_call
+from ai_lessons.doors.cli.commands import Group, Tool
 from ai_lessons.doors.cli.options import (
+    FILE_NAME,
     asked_version_option,
     context_tags_option,
     explain_option,
     id_argument,
     limit_option,
+    offer,
     project_option,
     resource_type_option,
     tags_option,
     type_option,
     version_option,
 )
-from ai_lessons.doors.cli.parsing import flat, kinds
 from ai_lessons.doors.mcp import framing
 from ai_lessons.doors.terminal import is_terminal
 from ai_lessons.errors import UsageError
-from ai_lessons.knowledge.entries import Kind, Status
+from ai_lessons.knowledge.entries import Status
 from ai_lessons.library.answers import ContextQuery, Query
 
 if TYPE_CHECKING:
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
     Framed = Callable[[Answer, str], str]
 
-RESOURCE_KINDS = frozenset(kind for kind in Kind if kind.is_resource)
 SORTS = ("newest", "title", "path", "created")
 LISTED = 100
 """Entries that a list shows unless told otherwise: neither a person nor an agent reads ten thousand."""
@@ -60,7 +59,7 @@ def find(
     call: Call, words: tuple[str, ...], text: Callable[[Answer, View], str], given: Mapping[str, Any], framed: Framed
 ) -> None:
     """Search, and answer in the given form of text."""
-    query = Query(text=" ".join(words), **given)
+    query = Query(text=" ".join(words), approvals=call.tool, **given)
     if not query.text.strip():
         raise UsageError("the search has no words", hint='for example: ai-lessons recall search "undo a commit"')
     found = library.searching.search(call.library, query)
@@ -75,6 +74,14 @@ def find(
         'ai-lessons recall search "workflow" --context-tags "reviewer,jira-api=1.5" --explain',
         "ai-lessons recall search 'transitions \"plain notes\" kind:doc version:3.x'",
     ],
+    tool=Tool(
+        "search",
+        "query=words! context_tags type=kinds! versions project limit",
+        "notice query rules scripts lessons docs prompt notes",
+        "Search rules, scripts, lessons and docs by meaning and words. Call before a task and after an error.",
+        notes={"context_tags": "tag: weight"},
+        reads=True,
+    ),
 )
 @click.argument("words", metavar="QUERY...", nargs=-1, required=True)
 @type_option
@@ -92,7 +99,6 @@ def search(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
 
     In the query, "quotes" ask for a phrase, and tag:T, project:P, kind:K and version:V filter.
     """
-    given |= {"kinds": kinds(given["kinds"]), "versions": flat(given["versions"])}
     find(call, words, render.answer, given, framing.search)
 
 
@@ -102,6 +108,13 @@ def search(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
         'ai-lessons recall search-resources "workflow transitions"',
         'ai-lessons recall search-resources "workflow" --type doc --version v2 --version v3',
     ],
+    tool=Tool(
+        "search_resources",
+        "query=words! type=kinds! versions limit",
+        "notice query scripts docs prompt notes",
+        "Search docs and scripts only.",
+        reads=True,
+    ),
 )
 @click.argument("words", metavar="QUERY...", nargs=-1, required=True)
 @resource_type_option
@@ -114,7 +127,6 @@ def search(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
 @pass_call
 def search_resources(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
     """Search docs and scripts only."""
-    given |= {"kinds": kinds(given["kinds"]) or RESOURCE_KINDS, "versions": flat(given["versions"])}
     find(call, words, render.resources, given, partial(framing.search, only_resources=True))
 
 
@@ -127,6 +139,7 @@ raw_option = click.option("--raw", is_flag=True, help="The file as it stands.")
 
 def read(call: Call, ref: str, section: int | None, heading: str | None, raw: bool, *, command: str) -> None:
     """Show one entry; raw text goes to a pipe byte for byte, to a terminal made harmless."""
+    how = framing.SECTION_CALL if call.tool else f"ai-lessons recall {command} {{}} --section "
     if section and heading:
         raise UsageError("--section and --heading exclude each other", hint="give one of them")
     shown = library.browsing.show(call.library, ref, section=section, heading=heading)
@@ -135,7 +148,7 @@ def read(call: Call, ref: str, section: int | None, heading: str | None, raw: bo
             shown,
             lambda value, view: render.shown(value, view, command=command),
             paged=True,
-            framed=lambda value, root: framing.shown(value, root, call=f"ai-lessons recall {command} {{}} --section "),
+            framed=lambda value, root: framing.shown(value, root, call=how),
         )
     elif is_terminal(sys.stdout):
         call.say(render.harmless(shown.raw), paged=True)
@@ -143,7 +156,14 @@ def read(call: Call, ref: str, section: int | None, heading: str | None, raw: bo
         call.exactly(shown.raw)
 
 
-@recall.command("show", examples=["ai-lessons recall show L-8F3K2A", "ai-lessons recall show D-4T7QZM --section 2"])
+SHOWN = "notice id handle kind title tags path snippet body code frontmatter related sections section approval notes"
+
+
+@recall.command(
+    "show",
+    examples=["ai-lessons recall show L-8F3K2A", "ai-lessons recall show D-4T7QZM --section 2"],
+    tool=Tool("get", "id=ref section", SHOWN, "Read one entry in full, or one numbered section of it.", reads=True),
+)
 @id_argument
 @section_option
 @heading_option
@@ -157,6 +177,13 @@ def show(call: Call, ref: str, section: int | None, heading: str | None, raw: bo
 @recall.command(
     "show-resource",
     examples=["ai-lessons recall show-resource S-9XW2RB", "ai-lessons recall show-resource D-4T7QZM --heading Limits"],
+    tool=Tool(
+        "get_resource",
+        "resource_id=ref section",
+        SHOWN,
+        "Read one search result of any kind in full, or one numbered section of it.",
+        reads=True,
+    ),
 )
 @id_argument
 @section_option
@@ -174,6 +201,16 @@ def show_resource(call: Call, ref: str, section: int | None, heading: str | None
         "ai-lessons recall run-resource S-9XW2RB -- --dry-run v3",
         "ai-lessons recall run-resource S-9XW2RB --timeout 30",
     ],
+    tool=Tool(
+        "run_script",
+        "resource_id=ref args timeout",
+        "handle exit_code timed_out stdout stderr omitted_bytes",
+        "Run a script that this machine trusts; gives exit code and output.",
+        notes={"timeout": "seconds"},
+        defaults={"timeout": 120.0},
+        destroys=True,
+        alone=True,
+    ),
 )
 @id_argument
 @click.option("--cwd", metavar="D", type=click.Path(), help="Run it in this folder.")
@@ -185,6 +222,10 @@ def run_resource(call: Call, ref: str, cwd: str | None, timeout: float | None, a
 
     A script that this machine has not run before is shown first, on a terminal, and asked about.
     """
+    if call.tool:
+        done = library.running.run_captured(call.library, ref, args, timeout=timeout, interrupted=call.interrupted)
+        call.answer(done, framing.ran)
+        return 0
     folder = Path(call.settings.cwd, cwd).resolve() if cwd else None
     return library.running.run(call.library, ref, args, cwd=folder, timeout=timeout)
 
@@ -207,8 +248,7 @@ def run_resource(call: Call, ref: str, cwd: str | None, timeout: float | None, a
 def list_(call: Call, /, every: bool, **given: Any) -> None:
     """List entries, the newest first, without what was superseded. A big repository is not poured out: see --limit."""
     status = None if every or given["status"] == "all" else given["status"]
-    given |= {"kinds": kinds(given["kinds"]), "versions": flat(given["versions"]), "status": status}
-    given["limit"] = given["limit"] or None
+    given |= {"status": status, "limit": given["limit"] or None}
     call.answer(library.browsing.list_entries(call.library, **given), render.listing, paged=True)
 
 
@@ -218,10 +258,25 @@ def list_(call: Call, /, every: bool, **given: Any) -> None:
         "ai-lessons recall context --project jira-api --explain",
         "ai-lessons recall context --path src/app.py --context-tags reviewer",
     ],
+    tool=Tool(
+        "context",
+        "project context_tags paths query budget",
+        "notice rules lessons notes",
+        "Rules and lessons for what you are about to do or edit.",
+        notes={"context_tags": "tag: weight", "paths": "files about to be edited"},
+        reads=True,
+    ),
 )
 @project_option
 @context_tags_option
-@click.option("--path", "paths", metavar="FILE", multiple=True, help="File about to be edited; may be given again.")
+@click.option(
+    "--path",
+    "paths",
+    metavar="FILE",
+    type=FILE_NAME,
+    multiple=True,
+    help="File about to be edited; may be given again.",
+)
 @click.option("--query", metavar="Q", default="", help="What is to be done, in words.")
 @click.option(
     "--budget", metavar="N", type=click.IntRange(1, 100), help="Most entries; without it, as many as proved best."
@@ -237,7 +292,7 @@ def context(call: Call, /, explain: bool, **given: Any) -> None:
     def explained(shown: str, view: View) -> str:
         return f"{shown}\n\n{render_usage.left_out(found.left_out, view)}" if explain else shown
 
-    found = library.contexts.context(call.library, ContextQuery(**given))
+    found = library.contexts.context(call.library, ContextQuery(**given, approvals=call.tool))
     call.answer(
         found,
         text,

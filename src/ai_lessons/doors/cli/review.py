@@ -18,7 +18,7 @@ from ai_lessons.knowledge.entries import id_end
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ai_lessons.doors.cli.call import Call
+    from ai_lessons.doors.cli.command_context import Call
     from ai_lessons.library.rules.rule_answers import Pending
 
 CHOICES = {"a": "approve", "e": "edit", "r": "reject", "s": "skip", "q": "quit"}

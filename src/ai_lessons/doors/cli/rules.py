@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ai_lessons import library
 from ai_lessons.doors import render_rules
 from ai_lessons.doors.cli import asking
-from ai_lessons.doors.cli.call import Call, pass_call
-from ai_lessons.doors.cli.commands import Command
-from ai_lessons.doors.cli.completion import offer
+from ai_lessons.doors.cli.command_context import Call, pass_call
+from ai_lessons.doors.cli.commands import Command, Tool
 from ai_lessons.doors.cli.options import (
+    FILE_NAME,
     allow_secret_option,
     content_options,
     id_argument,
     ids_argument,
+    offer,
     project_option,
     tags_option,
 )
@@ -25,17 +27,14 @@ from ai_lessons.doors.terminal import line
 from ai_lessons.errors import AiLessonsError, Refused, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from ai_lessons.library.rules.rule_answers import Approved
-
-FC = TypeVar("FC", bound="Callable[..., Any] | click.Command")
 
 EXIT_VIOLATED = 8
 """`audit` found that the policy is violated: the code of what a policy forbids."""
 
-LINKS = {"lesson": "related_to", "script": "has_script", "doc": "has_doc"}
-"""What each `--link-…` says, by kind of entry."""
+link_option = partial(click.option, metavar="ID", multiple=True, shell_complete=offer("id"))
 
 
 def register_contribute(group: click.Group) -> None:
@@ -50,13 +49,6 @@ def register_admin(group: click.Group) -> None:
         group.add_command(command)
 
 
-def link_option(kind: str, text: str) -> Callable[[FC], FC]:
-    """`--link-KIND ID`, as often as wanted."""
-    return click.option(
-        f"--link-{kind}", f"{kind}_links", metavar="ID", multiple=True, help=text, shell_complete=offer("id")
-    )
-
-
 @click.command(
     "suggest-rule",
     cls=Command,
@@ -64,6 +56,14 @@ def link_option(kind: str, text: str) -> Callable[[FC], FC]:
         'ai-lessons contribute suggest-rule --title "GET before PUT" --rationale "PUT replaces all" --tags jira-api',
         'ai-lessons contribute suggest-rule --title "Reset on Mondays" --rationale "Seen" --link-lesson L-8F3K2A',
     ],
+    tool=Tool(
+        "suggest_rule",
+        "title rationale content tags linked_lessons linked_resources project applies_to",
+        "id handle title path branch commit warnings",
+        "Propose a rule. It is in force only after a person approves it.",
+        notes={"applies_to": "globs of files"},
+        defaults={"content": ""},
+    ),
 )
 @click.option("--title", required=True, metavar="T", help="What to do, in one sentence.")
 @click.option("--rationale", required=True, metavar="R", help="Why: which outcome is wanted.")
@@ -71,17 +71,18 @@ def link_option(kind: str, text: str) -> Callable[[FC], FC]:
 @content_options[1]
 @tags_option
 @project_option
-@click.option("--applies-to", metavar="GLOB", multiple=True, help="Files it is about; may be given again.")
-@link_option("lesson", "Lesson that it rests on; may be given again.")
-@link_option("script", "Script that does or checks it.")
-@link_option("doc", "Doc that describes it.")
+@click.option(
+    "--applies-to", metavar="GLOB", type=FILE_NAME, multiple=True, help="Files it is about; may be given again."
+)
+@link_option("--link-lesson", "linked_lessons", help="Lesson that it rests on; may be given again.")
+@link_option("--link-script", "--link-doc", "linked_resources", help="Script that does it, or doc that describes it.")
 @allow_secret_option
 @pass_call
 def suggest_rule(call: Call, /, content: str | None, file: str | None, **given: Any) -> None:
     """Propose a rule, on a branch of its own. It is in force only once a person has approved it."""
     from ai_lessons.library.rules.rule_answers import RuleDraft
 
-    links = tuple((relation, ref) for kind, relation in LINKS.items() for ref in given.pop(f"{kind}_links"))
+    links = tuple(("", ref) for ref in (*given.pop("linked_lessons"), *given.pop("linked_resources")))
     project = given.pop("project") or ""
     draft = RuleDraft(content=asking.new_text(content, file) or "", links=links, project=project, **given)
     call.answer(library.suggesting.suggest_rule(call.library, draft), render_rules.suggested)
@@ -96,7 +97,16 @@ def propose(call: Call, paths: tuple[str, ...]) -> None:
 
 
 @click.command(
-    "pending-rules", cls=Command, examples=["ai-lessons admin pending-rules", "ai-lessons admin pending-rules --count"]
+    "pending-rules",
+    cls=Command,
+    examples=["ai-lessons admin pending-rules", "ai-lessons admin pending-rules --count"],
+    tool=Tool(
+        "list_pending",
+        "",
+        "notice pending",
+        "Proposals that wait for a person: rules, other entries, releases. None of them counts yet.",
+        reads=True,
+    ),
 )
 @click.option("--count", "only_count", is_flag=True, help="Only how many there are; quick.")
 @pass_call

@@ -7,7 +7,7 @@ import click
 from ai_lessons import library
 from ai_lessons.doors import render_sharing
 from ai_lessons.doors.cli.asking import until_valid
-from ai_lessons.doors.cli.call import Call, pass_call
+from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Command
 from ai_lessons.errors import Conflict, UsageError
 

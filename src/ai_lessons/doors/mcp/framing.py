@@ -1,6 +1,6 @@
 """What an agent reads: the text of the command line, framed so that content is not taken for instructions. Pure.
 
-A knowledge repository is shared, so anybody who may push to it has written what stands in it. Only a rule that a
+A knowledge repository is shared, so all who may push to it have written what stands in it. Only a rule that a
 person approved is to be followed; whatever else comes out of a file is shown as data, between two marks that the file
 cannot contain, with the path that it comes from and who is said to have written it.
 """
@@ -12,15 +12,16 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.doors import render, render_lessons, render_rules
+from ai_lessons.doors.encode import encode
 from ai_lessons.doors.terminal import View, clean, line
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library.answers import Answer, Hit
+from ai_lessons.library.answers import Answer, Context, Hit, Shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.answers import Approval, Context, Shown
+    from ai_lessons.library.answers import Approval
     from ai_lessons.library.lessons import Loaded
     from ai_lessons.library.rules.rule_answers import Pending
     from ai_lessons.library.running import Ran
@@ -87,7 +88,7 @@ def pending(values: Sequence[Pending], root: str) -> str:
     return told(render_rules.pending(values, BARE), root, notice=PROPOSED)
 
 
-def ran(value: Ran) -> str:
+def ran(value: Ran, _view: View = BARE) -> str:
     """How a script ended, and what it printed between marks."""
     how = "was stopped: its time was over" if value.timed_out else f"ended with exit code {value.code}"
     streams = (("stdout", value.stdout), ("stderr", value.stderr))
@@ -123,7 +124,7 @@ def origin(entry: Light, approvals: Mapping[str, Approval]) -> list[str]:
 
 
 def approved(approval: Approval | None) -> str:
-    """By whose hand a rule is in force."""
+    """Who approved a rule, when, and who suggested it."""
     if approval is None:
         return "approval: not known"
     by = line(approval.approved_by) or "somebody unknown"
@@ -148,13 +149,24 @@ def told(text: str, root: str, notes: Iterable[str] = (), *, notice: str = NOTIC
 
 
 def plain(value: Any) -> Any:
-    """Data as JSON has it, with every text made harmless as on a terminal: some hosts print it as it is."""
+    """Encoded data with every text made harmless as on a terminal: some hosts print it as it is."""
     if isinstance(value, str):
         return clean(str(value))
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    if hasattr(value, "items"):
+    if isinstance(value, dict):
         return {clean(str(key)): plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
-    return clean(str(value))
+    return [plain(one) for one in value] if isinstance(value, list) else value
+
+
+def data(value: object, found: Any, gives: str) -> dict[str, Any]:
+    """An answer as data: a list inside an object, with the notice, who approved a rule, and no endless text."""
+    keys = gives.split()
+    told: dict[str, Any] = dict(found) if isinstance(found, dict) else {keys[-1]: found}
+    if isinstance(value, Answer | Context):
+        approvals = encode(value.approvals)
+        told["rules"] = [rule | {"approval": approvals.get(rule["id"])} for rule in told["rules"]]
+    if isinstance(value, Shown):
+        told |= {key: cut(told[key], value.entry.path) for key in ("body", "code") if told.get(key)}
+        told |= {"code": ""} if told.get("code") == told["body"] and told["body"] else {}
+    if "notice" in keys:
+        told = {"notice": PROPOSED if "pending" in keys else NOTICE} | told
+    return {key: plain(one) for key, one in told.items()}

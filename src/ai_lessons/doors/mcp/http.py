@@ -1,32 +1,27 @@
 """Streamable HTTP: on this machine only, or with a token; who may ask is checked before anything is read.
 
 A web page in the user's browser can send requests to this machine, and a name of its own can be made to point here
-(DNS rebinding). So Host and Origin have to be names of this server. The SDK checks them too, and the size of a request.
-How often somebody may ask, how many at once, and how long a request may take to arrive, is bounded too: none of it
-needs the memory of the machine, and who says nothing keeps nobody out (`lines`).
+(DNS rebinding). So Host and Origin have to be names of this server; the SDK checks them, and the size of a request.
+How often a caller may ask, and how slowly, is for a web server before it.
 """
 
 from __future__ import annotations
 
 import hmac
 import ipaddress
-import json
 import os
 import socket
 import stat
 import sys
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
 import uvicorn
-from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
-from starlette.requests import Request
+from mcp.server.transport_security import TransportSecuritySettings
 from starlette.responses import PlainTextResponse
 
-from ai_lessons.doors.mcp import lines, pace
-from ai_lessons.doors.mcp.serving import until_told
+from ai_lessons.doors.mcp.server import until_told
 from ai_lessons.errors import AiLessonsError, Refused, StorageFailed, UsageError
 from ai_lessons.library.options import Limits
 
@@ -35,9 +30,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mcp.server.mcpserver import MCPServer
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
-    from ai_lessons.doors.mcp.desk import SessionPool
+    from ai_lessons.doors.mcp.session_pool import SessionPool
 
 PATH = "/mcp"
 BODY_BYTES = 1_000_000
@@ -46,11 +41,8 @@ BODY_BYTES = 1_000_000
 SESSIONS = 200
 """Clients that may be connected; more are asked to come again."""
 
-CONNECTIONS = 3 * SESSIONS
-"""Open at once: a client waits on one for what the server says of itself, and asks on others."""
-
 TOKEN_LENGTH = 16
-"""Fewest characters of a token: anybody may try."""
+"""Fewest characters of a token: all may try."""
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
@@ -73,14 +65,6 @@ class ListenAddress(NamedTuple):
             return True
         try:
             return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
-
-    @property
-    def everywhere(self) -> bool:
-        """Whether it is every address of this machine."""
-        try:
-            return ipaddress.ip_address(self.host).is_unspecified
         except ValueError:
             return False
 
@@ -136,68 +120,16 @@ def limits(root: Path | None, token_file: Path | None, token: str | None) -> Lim
     return Limits(root, token.encode(), (status.st_dev, status.st_ino))
 
 
-def refuse_shared(token_file: Path, desk: SessionPool) -> None:
+def refuse_shared(token_file: Path, pool: SessionPool) -> None:
     """Refuse a token that lies where callers may read everything.
 
     Raises:
         Refused: it lies in a repository that is served.
     """
     file = os.path.realpath(token_file)
-    for tier in desk.settings.reads:
+    for tier in pool.settings.reads:
         if os.path.commonpath([file, os.path.realpath(tier.path)]) == os.path.realpath(tier.path):
             raise Refused(f"{token_file} lies in {tier.path}, which callers read", hint="keep the token elsewhere")
-
-
-class InTurn:
-    """Lets the requests of a session that have one id in one after the other.
-
-    The SDK knows an answer by its session and its id: of two at once only the one that came last would get one.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-        self._busy: dict[tuple[bytes, str], tuple[anyio.Lock, list[None]]] = {}
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on what has no session or no id at once."""
-        session = next((value for name, value in scope.get("headers", ()) if name == b"mcp-session-id"), b"")
-        if scope["type"] != "http" or scope["method"] != "POST" or not session:
-            await self._app(scope, receive, send)
-            return
-        parts, told = [], await receive()
-        size = len(told.get("body", b""))
-        parts.append(told)
-        while told.get("more_body") and size <= BODY_BYTES:
-            told = await receive()
-            size += len(told.get("body", b""))
-            parts.append(told)
-
-        async def again() -> Message:
-            return parts.pop(0) if parts else await receive()
-
-        name = _id_of(b"".join(part.get("body", b"") for part in parts))
-        if name is None:
-            await self._app(scope, again, send)
-            return
-        lock, users = self._busy.setdefault((session, name), (anyio.Lock(), []))
-        users.append(None)
-        try:
-            async with lock:
-                await self._app(scope, again, send)
-        finally:
-            users.pop()
-            if not users:
-                del self._busy[session, name]
-
-
-def _id_of(body: bytes) -> str | None:
-    """The id of a request as the SDK keeps it; None for what is no request."""
-    try:
-        said = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    asks = isinstance(said, dict) and "method" in said and isinstance(said.get("id"), str | int)
-    return str(said["id"]) if asks else None
 
 
 class Gate:
@@ -205,12 +137,11 @@ class Gate:
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app, self._token = app, token.encode()
-        self._refuse = pace.Pace(_refused, pace.UNKNOWN)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 401 to everybody else."""
+        """Answer 401 to all others."""
         allowed = scope["type"] != "http" or self._known(scope["headers"])
-        await (self._app if allowed else self._refuse)(scope, receive, send)
+        await (self._app if allowed else _refused)(scope, receive, send)
 
     def _known(self, headers: Sequence[tuple[bytes, bytes]]) -> bool:
         said = [value for name, value in headers if name == b"authorization"]
@@ -224,35 +155,6 @@ async def _refused(scope: Scope, receive: Receive, send: Send) -> None:
     await refused(scope, receive, send)
 
 
-class Named:
-    """Lets through only requests for this server, and from its own pages; the others use up nobody's requests."""
-
-    def __init__(self, app: ASGIApp, settings: TransportSecuritySettings) -> None:
-        self._app, self._checks = app, TransportSecurityMiddleware(settings)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer 421 to a wrong Host, 403 to a wrong Origin."""
-        refused = await self._checks.validate_request(Request(scope)) if scope["type"] == "http" else None
-        await (refused or self._app)(scope, receive, send)
-
-
-def names_of(where: ListenAddress, more: Sequence[str] = ()) -> list[str]:
-    """The names under which callers may ask for this server."""
-    names = [*LOOPBACK, where.written, *more]
-    if where.everywhere:
-        own = socket.gethostname()
-        names += [own, socket.getfqdn(own), *_addresses(own)]
-    return list(dict.fromkeys(names))
-
-
-def _addresses(name: str) -> list[str]:
-    try:
-        found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
-    except OSError:
-        return []
-    return [ListenAddress(str(one[4][0]), 0).written for one in found]
-
-
 def guard(names: Sequence[str]) -> TransportSecuritySettings:
     """What Host and Origin may say; any port, because a tunnel may have another one."""
     origins = [f"{scheme}://{name}" for name in names for scheme in ("http", "https")]
@@ -264,29 +166,27 @@ def guard(names: Sequence[str]) -> TransportSecuritySettings:
 
 
 def serve(
-    server: MCPServer[Any], desk: SessionPool, where: ListenAddress, *, token: str | None, names: Sequence[str] = ()
+    server: MCPServer[Any], pool: SessionPool, where: ListenAddress, *, token: str | None, names: Sequence[str] = ()
 ) -> None:
     """Serve over HTTP until a signal comes; the address is told on stderr.
 
     Raises:
         AiLessonsError: nothing can listen there.
     """
-    known = guard(names_of(where, names))
     app: ASGIApp = server.streamable_http_app(
         streamable_http_path=PATH,
         host=where.host,
         max_request_body_size=BODY_BYTES,
         max_sessions=SESSIONS,
-        transport_security=known,
+        transport_security=guard([*LOOPBACK, where.written, *names]),
     )
-    app = Named(pace.Pace(InTurn(app), pace.KNOWN), known)
     if token is not None:
         app = Gate(app, token)
     listening = _listen(where)
     port = listening.getsockname()[1]
     with listening:
         print(f"listening on http://{where.written}:{port}{PATH}", file=sys.stderr, flush=True)
-        anyio.run(partial(_serve, app, desk, listening))
+        anyio.run(_serve, app, pool, listening)
 
 
 def _listen(where: ListenAddress) -> socket.socket:
@@ -312,10 +212,10 @@ class _Quiet(uvicorn.Server):
         yield
 
 
-async def _serve(app: ASGIApp, desk: SessionPool, listening: socket.socket) -> None:
+async def _serve(app: ASGIApp, pool: SessionPool, listening: socket.socket) -> None:
     # `proxy_headers` would believe every caller on this machine about the address that it comes from
     config = uvicorn.Config(
         app, log_config=None, access_log=False, timeout_graceful_shutdown=1, lifespan="on", proxy_headers=False,
-        server_header=False, ws="none", limit_concurrency=CONNECTIONS, http=lines.HttpConnection, backlog=lines.BACKLOG,
+        server_header=False, ws="none",
     )  # fmt: skip
-    await until_told(lambda: _Quiet(config).serve(sockets=[listening]), desk)
+    await until_told(lambda: _Quiet(config).serve(sockets=[listening]), pool)

@@ -1,307 +1,314 @@
-"""The tools as agents call them: parse, one library call, answer as text and as data. The server calls them in threads.
+"""The commands that agents may call, as tools of MCP: schemas, the reading of arguments, answers as text and data.
 
-No `from __future__ import annotations` here: the SDK reads the signatures while it runs.
+A tool is what its command declares (`doors.cli.commands.Tool`). What an agent sends is read into the words of a command
+line, so that types, ranges, defaults and checks are those of the command; then the command's own function runs, on a
+library of the session pool, and what it would print is the answer.
 """
 
-from collections.abc import Callable
+from __future__ import annotations
+
+import json
+import logging
+from contextlib import suppress
 from functools import partial
-from typing import Annotated, Any, Literal, TypeVar
+from pathlib import Path  # noqa: TC003  # pydantic reads it while it runs
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mcp.server.mcpserver import Context
-from mcp.types import CallToolResult, TextContent
-from pydantic import BeforeValidator, Field
+import anyio.to_thread
+import click
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool as ServedTool
+from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
+from mcp.types import CallToolResult, TextContent, ToolAnnotations
 
-from ai_lessons import library
-from ai_lessons.doors import render, render_jobs, render_lessons, render_promoting, render_rules, render_usage
-from ai_lessons.doors.mcp import calls, framing, shapes
-from ai_lessons.doors.mcp.desk import SessionPool
-from ai_lessons.doors.opening import whereabouts
+from ai_lessons.doors.cli import error_handler, root
+from ai_lessons.doors.cli.command_context import Call, notes_of, whereabouts
+from ai_lessons.doors.cli.commands import Command, Tool, walk
+from ai_lessons.doors.cli.options import ContextTags, FileName, Words
+from ai_lessons.doors.encode import encode
+from ai_lessons.doors.lesson_cli import lesson
+from ai_lessons.doors.mcp import framing
+from ai_lessons.doors.mcp.session_pool import Reported, SessionPool, client_name
 from ai_lessons.doors.terminal import View, line
-from ai_lessons.knowledge.entries import Category, Confidence, Kind, Relation, Source
-from ai_lessons.library.answers import ContextQuery, Query
-from ai_lessons.library.opened import Library
-from ai_lessons.library.promotion.promotions import PromotionRequest
-from ai_lessons.library.reports import LessonDraft, ResourceDraft
-from ai_lessons.library.rules.rule_answers import RuleDraft
+from ai_lessons.errors import AiLessonsError, NotFound
 
-T = TypeVar("T")
-Ctx = Context[Any, Any]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
-RESOURCE_KINDS = frozenset(kind for kind in Kind if kind.is_resource)
-TIMEOUT = 120.0
-"""Seconds that a script gets unless the agent asks for more: it is waiting."""
+    from mcp.server.mcpserver import Context
+
+    from ai_lessons.library.opened import Library
+
+    Data = dict[str, Any]
+
+LOG = logging.getLogger(__name__)
+
+DEFAULT = (
+    "search", "search_resources", "get_resource", "context", "add_lesson", "add_resource", "run_script",
+    "suggest_rule", "link", "record_outcome",
+)  # fmt: skip
+"""What an agent pays for in every session, in the order in which it needs them; `--tools all` adds the others."""
+
+PYTHON: Mapping[str, Any] = {
+    "string": str, "boolean": bool, "integer": int, "number": int | float, "array": list, "object": dict | list,
+}  # fmt: skip
+TEXT = {"type": "string"}
+TEXTS = {"type": "array", "items": TEXT}
+OBJECT = {"type": "object"}
+OBJECTS = {"type": "array", "items": OBJECT}
+OUTPUT: Mapping[str, Data] = {
+    key: schema
+    for schema, keys in (
+        (TEXTS, "tags notes warnings dropped_links"),
+        (OBJECTS, "rules scripts lessons docs related sections written skipped groups refreshed pending"),
+        (OBJECT, "frontmatter usage evaluation entries"),
+        ({"type": ["object", "null"]}, "approval copy proposal"),
+        ({"type": ["string", "null"]}, "commit"),
+        ({"type": ["integer", "null"]}, "section"),
+        ({"type": "integer"}, "unchanged exit_code omitted_bytes active files"),
+        ({"type": "boolean"}, "timed_out"),
+    )
+    for key in keys.split()
+}
+"""The schema of each key of an answer that is no text; one key means the same in all answers."""
 
 
-def as_words(value: object) -> object:
-    """A list of words where a model wrote one text with commas."""
-    return [word.strip() for word in value.split(",") if word.strip()] if isinstance(value, str) else value
+def declared() -> dict[str, tuple[Command, Tool]]:
+    """Every command that agents may call, by the name of its tool; those of every session first."""
+    commands = (command for group in (root, lesson) for _, command in walk(group) if isinstance(command, Command))
+    found = {command.tool.name: (command, command.tool) for command in commands if command.tool}
+    return {name: found[name] for name in (*DEFAULT, *found)}
 
 
-def as_tags(value: object) -> object:
-    """Tags with weights where a model wrote only their names."""
-    words = as_words(value)
-    return dict.fromkeys(words) if isinstance(words, list) else value
+def tools(pool: SessionPool, log: Path, chosen: str = "default", *, read_only: bool = False) -> list[ServedTool]:
+    """The tools of a set, or those of them that only read, ready to be served; `log` is where reports of bugs are."""
+    found = declared()
+    names = DEFAULT if chosen == "default" else found
+    return [CommandTool.of(*found[name], pool, log) for name in names if found[name][1].reads or not read_only]
 
 
-def as_one(value: object) -> object:
-    """A list where a model wrote one text."""
-    return [value] if isinstance(value, str) else value
+class Taken(NamedTuple):
+    """One parameter of a tool: its agreed name, the click parameter that it is, its schema, whether it is needed."""
 
+    name: str
+    of: click.Parameter
+    schema: Data
+    needed: bool
 
-Words = Annotated[list[str], BeforeValidator(as_words)]
-Paths = Annotated[list[str], BeforeValidator(as_one)]
-Tags = Annotated[dict[str, float | None], BeforeValidator(as_tags), Field(description="tag: weight")]
-Limit = Annotated[int, Field(ge=1, le=100)]
-Resource = Annotated[Kind | None, Field(json_schema_extra={"enum": sorted(RESOURCE_KINDS)})]
+    def texts(self, value: object) -> list[str]:
+        """A value from JSON as the command line has it; a list, number or object may be written as text.
 
-
-class Tools:
-    """Every tool is a method; `SessionPool` gives it the library."""
-
-    def __init__(self, desk: SessionPool) -> None:
-        self._desk = desk
-
-    def search(
-        self,
-        query: str,
-        context_tags: Tags = {},  # noqa: B006  # never changed, and the schema shows it
-        type: Kind | None = None,  # noqa: A002  # the agreed name
-        versions: Words = [],  # noqa: B006
-        project: str | None = None,
-        limit: Limit = 10,
-    ) -> CallToolResult:
-        """Search rules, scripts, lessons and docs by meaning and words.
-
-        Call before a task and after an error.
+        Raises:
+            ValueError: it is of another type.
         """
-        kinds = frozenset({type}) if type else frozenset[Kind]()
-        return self._search(Query(query, kinds, versions, project, (), context_tags, limit))
+        kind = self.schema["type"]
+        if isinstance(value, str) and kind != "string":
+            value = self._read(kind, value)
+        if isinstance(value, dict) and kind == "object":
+            value = [tag if weight is None else f"{tag}={weight!r}" for tag, weight in value.items()]
+        elif not isinstance(value, PYTHON[kind]) or (isinstance(value, bool) and kind != "boolean"):
+            raise ValueError(f"{self.name}: not of the type {kind}")
+        if not isinstance(value, list):
+            return [str(value)]
+        if not all(isinstance(one, str) for one in value):
+            raise ValueError(f"{self.name}: not a list of strings")
+        # a list that the command takes as one text with commas, or as several options
+        return value if getattr(self.of, "multiple", False) or self.of.nargs == -1 else [",".join(value)]
 
-    def search_resources(
+    def _read(self, kind: str, text: str) -> object:
+        with suppress(ValueError):
+            if isinstance(read := json.loads(text), PYTHON[kind]):
+                return read
+        if kind not in {"array", "object"}:
+            return text
+        whole = isinstance(self.of.type, FileName) or self.of.type is click.UNPROCESSED
+        return [text] if whole else [part.strip() for part in text.split(",") if part.strip()]
+
+
+def taken(command: Command, tool: Tool) -> list[Taken]:
+    """The parameters of a tool, as `Tool.takes` names them."""
+    known = {param.name: param for param in command.params}
+    found = []
+    for word in tool.takes.split():
+        name, _, of = word.rstrip("!").partition("=")
+        param = known[of or name]
+        schema = schema_of(param, single=word.endswith("!"))
+        default = tool.defaults.get(name, False if schema["type"] == "boolean" else param.default)
+        schema |= {"description": tool.notes[name]} if name in tool.notes else {}
+        schema |= {"default": default} if isinstance(default, str | int | float) and default != "" else {}
+        found.append(Taken(name, param, schema, param.required and name not in tool.defaults))
+    return found
+
+
+def schema_of(param: click.Parameter, *, single: bool) -> Data:
+    """What a parameter takes, as short as it can be said to an agent: that null is left out goes without saying."""
+    kind = param.type
+    if isinstance(kind, ContextTags):
+        return {"type": "object", "additionalProperties": {"type": ["number", "null"]}}
+    many = param.nargs == -1 or getattr(param, "multiple", False) or isinstance(kind, Words)
+    if many and not single:
+        return dict(TEXTS)
+    if isinstance(kind, click.Choice):
+        return {"enum": list(kind.choices), "type": "string"}
+    if getattr(param, "is_flag", False):
+        return {"type": "boolean"}
+    number = isinstance(kind, click.types.FloatParamType)
+    if not number and not isinstance(kind, click.types.IntParamType):
+        return dict(TEXT)
+    schema: Data = {"type": "number" if number else "integer"}
+    if isinstance(kind, click.IntRange | click.FloatRange):
+        schema |= {"exclusiveMinimum" if kind.min_open else "minimum": kind.min}
+        schema |= {"exclusiveMaximum" if kind.max_open else "maximum": kind.max}
+    return {key: value for key, value in schema.items() if value is not None}
+
+
+def output_of(gives: str) -> Data:
+    """The schema of an answer's data: the keys that matter most, not all that come."""
+    return {"type": "object", "properties": {key: OUTPUT.get(key, TEXT) for key in gives.split()}}
+
+
+class ToolCall(Call):
+    """What a command is given when an agent calls it: the library of the pool, and an answer that is kept."""
+
+    tool = True
+
+    def __init__(self, pool: SessionPool, tool: Tool) -> None:
+        super().__init__(json=True)
+        self.pool, self.served = pool, tool
+        self.result = CallToolResult(content=[])
+
+    def interrupted(self) -> None:
+        """Raise if the client has cancelled the call, or the server ends."""
+        self.pool.still()
+
+    def answer(
         self,
-        query: str,
-        type: Resource = None,  # noqa: A002
-        versions: Words = [],  # noqa: B006
-        limit: Limit = 10,
-    ) -> CallToolResult:
-        """Search docs and scripts only."""
-        kinds = frozenset({type}) if type else RESOURCE_KINDS
-        return self._search(Query(query, kinds, versions, limit=limit), only_resources=True)
+        value: Any,
+        text: Callable[[Any, View], str],
+        data: Callable[[Any], object] | None = None,
+        *,
+        paged: bool = False,  # noqa: ARG002  # agents have no pager
+        framed: Callable[[Any, str], str] | None = None,
+    ) -> None:
+        """Keep what the agent reads, and the same as data."""
+        if framed:
+            told = framed(value, whereabouts(self.settings))
+        else:
+            notes = (f"note: {line(note)}" for note in dict.fromkeys(notes_of(value)))
+            told = "\n".join([text(value, self.view), *notes])
+        found = framing.data(value, encode(data(value) if data else value), self.served.gives)
+        self.result = CallToolResult(content=[TextContent(type="text", text=told)], structured_content=found)
 
-    def _search(self, query: Query, *, only_resources: bool = False) -> CallToolResult:
-        found = self._read(lambda opened: library.searching.search(opened, query._replace(approvals=True)))
-        return answer(framing.search(found, self._root, only_resources=only_resources), shapes.ruled(found))
 
-    def get_resource(self, resource_id: str, section: int | None = None) -> CallToolResult:
-        """Read one search result of any kind in full, or one numbered section of it."""
-        return self.get(resource_id, section)
+class CommandTool(ServedTool):
+    """A tool that runs a command. Its errors are sentences with a hint; no words of other programs reach the client."""
 
-    def get(self, id: str, section: int | None = None) -> CallToolResult:  # noqa: A002
-        """Read one entry in full, or one numbered section of it."""
-        value = self._read(lambda opened: library.browsing.show(opened, id, section=section))
-        return answer(framing.shown(value, self._root), shapes.shown(value))
+    log: Path
 
-    def context(
-        self,
-        project: str | None = None,
-        context_tags: Tags = {},  # noqa: B006
-        paths: Annotated[Paths, Field(description="files about to be edited")] = [],  # noqa: B006
-        query: str = "",
-        budget: Limit | None = None,
-    ) -> CallToolResult:
-        """Rules and lessons for what you are about to do or edit."""
-        wanted = ContextQuery(project, context_tags, paths, query, budget, approvals=True)
-        found = self._read(lambda opened: library.contexts.context(opened, wanted))
-        return answer(framing.context(found, self._root), shapes.ruled(found))
+    @classmethod
+    def of(cls, command: Command, tool: Tool, pool: SessionPool, log: Path) -> CommandTool:
+        """A command as its declaration says, with the first paragraph of its help where that says nothing else."""
+        params = taken(command, tool)
+        required = [one.name for one in params if one.needed]
+        return cls(
+            fn=partial(_called, command, tool, params, pool),
+            name=tool.name,
+            description=tool.tell or " ".join((command.help or "").partition("\n\n")[0].split()),
+            parameters={"type": "object", "properties": {one.name: one.schema for one in params}}
+            | ({"required": required} if required else {}),
+            fn_metadata=FuncMetadata(arg_model=ArgModelBase, output_schema=output_of(tool.gives)),
+            is_async=False,
+            title=None,
+            context_kwarg=None,
+            annotations=ToolAnnotations(
+                read_only_hint=tool.reads or None,
+                destructive_hint=None if tool.reads else tool.destroys,
+                idempotent_hint=tool.repeatable or None,
+            ),
+            log=log,
+        )
 
-    def related(self, id: str, depth: Annotated[int, Field(ge=1, le=5)] = 1) -> CallToolResult:  # noqa: A002
-        """Entries that links lead to, either way."""
-        found = self._read(lambda opened: library.browsing.related(opened, id, depth))
-        return answer(render.related(found, self._view), shapes.listed("related", found))
+    async def run(self, arguments: Data, context: Context[Any, Any], convert_result: bool = False) -> Any:  # noqa: ARG002  # the SDK's signature
+        """Call the command in a thread.
 
-    def load_lessons(
-        self,
-        scope: str | None = None,
-        limit: Annotated[int, Field(ge=1, le=1000)] = 100,
-    ) -> CallToolResult:
-        """The lessons that hold everywhere and those of one scope (a project), for the start of a session."""
-        found = self._read(lambda opened: library.lessons.load(opened, scope, limit=limit))
-        text = framing.loaded(found, self._root)
-        return answer(text, shapes.framed(found))
-
-    def list_pending(self) -> CallToolResult:
-        """Proposals that wait for a person: rules, other entries, releases. None of them counts yet."""
-        found = self._read(library.rule_review.pending_rules)
-        return answer(framing.pending(found, self._root), shapes.pending(found))
-
-    def stats(self) -> CallToolResult:
-        """How much is kept, and what waits."""
-        found = self._read(library.health.stats)
-        return answer(render_jobs.stats(found, self._view), shapes.encoded(found))
-
-    def add_lesson(
-        self,
-        ctx: Ctx,
-        title: str,
-        content: str = "",
-        tags: Words = [],  # noqa: B006
-        project: str = "",
-        confidence: Confidence = Confidence.MEDIUM,
-        source: Source = Source.OBSERVED,
-        category: Category | None = None,
-        contexts: Words = [],  # noqa: B006
-        applies_to: Annotated[Paths, Field(description="globs of files")] = [],  # noqa: B006
-        links: Annotated[Words, Field(description="ids")] = [],  # noqa: B006
-        when: str | None = None,
-        do: str | None = None,
-        dont: str | None = None,
-        because: str | None = None,
-    ) -> CallToolResult:
-        """Record one observation; when, do or dont, because make it a pattern.
-
-        Owed after more than one attempt. If a task failed: title "[UNSOLVED] …".
+        Raises:
+            ToolError: whatever went wrong, in words.
         """
-        draft = LessonDraft(
-            title, content, tags, project, confidence.value, source.value, "ai", category.value if category else None,
-            contexts, applies_to, [("", one) for one in links], when=when, do=do, dont=dont, because=because,
-        )  # fmt: skip
-        done = self._write(ctx, lambda opened: library.editing.add_lesson(opened, draft))
-        return answer(told(render_jobs.written(done, self._view), done.notes), shapes.encoded(done))
-
-    def add_resource(
-        self,
-        ctx: Ctx,
-        type: Annotated[Kind, Field(json_schema_extra={"enum": sorted(RESOURCE_KINDS)})],  # noqa: A002
-        path: Annotated[str, Field(description="file, folder (recursive) or glob")],
-        title: str | None = None,
-        versions: Words = [],  # noqa: B006
-        project: str | None = None,
-        tags: Words = [],  # noqa: B006
-        recursive: bool = False,  # called by name
-    ) -> CallToolResult:
-        """Keep a doc or a script from the file system."""
-        draft = ResourceDraft(type, (path,), title, versions, project, tags, recursive)
-        done = self._write(ctx, lambda opened: library.importing.add_resources(opened, draft))
-        return answer(told(render_jobs.imported(done, self._view), done.notes), shapes.encoded(done))
-
-    def refresh_resource(
-        self,
-        ctx: Ctx,
-        resource_id: str | None = None,
-        all: bool = False,  # noqa: A002
-    ) -> CallToolResult:
-        """Read a doc (or all) again from where it came."""
-        refs = (resource_id,) if resource_id else ()
-        done = self._write(ctx, lambda opened: library.refreshing.refresh(opened, refs, every=all))
-        return answer(render_jobs.refreshed(done, self._view), shapes.listed("refreshed", done))
-
-    def suggest_rule(
-        self,
-        ctx: Ctx,
-        title: str,
-        rationale: str,
-        content: str = "",
-        tags: Words = [],  # noqa: B006
-        linked_lessons: Words = [],  # noqa: B006
-        linked_resources: Words = [],  # noqa: B006
-        project: str = "",
-        applies_to: Annotated[Paths, Field(description="globs of files")] = [],  # noqa: B006
-    ) -> CallToolResult:
-        """Propose a rule. It is in force only after a person approves it."""
-        links = [("", one) for one in (*linked_lessons, *linked_resources)]
-        draft = RuleDraft(title, rationale, content, tags, project, applies_to, links)
-        done = self._write(ctx, lambda opened: library.suggesting.suggest_rule(opened, draft))
-        return answer(render_rules.suggested(done, self._view), shapes.encoded(done))
-
-    def link(
-        self,
-        ctx: Ctx,
-        from_id: str,
-        to_id: str,
-        relation: Relation = Relation.RELATED_TO,
-        weight: Annotated[float | None, Field(ge=0, le=1)] = None,
-    ) -> CallToolResult:
-        """Say how one entry stands to another."""
-        done = self._write(ctx, lambda opened: library.editing.link(opened, from_id, to_id, relation.value, weight))
-        return answer(told(render_jobs.written(done, self._view), done.notes), shapes.encoded(done))
-
-    def record_outcome(
-        self,
-        ctx: Ctx,
-        id: str,  # noqa: A002
-        outcome: Literal["helpful", "ignored", "contradicted"],
-        note: str = "",
-    ) -> CallToolResult:
-        """Say how an entry did: its confidence learns from it."""
-        done = self._write(ctx, lambda opened: library.editing.feedback(opened, id, outcome, note))
-        return answer(told(render_usage.feedback(done, self._view), done.notes), shapes.encoded(done))
-
-    def mark_wrong(self, ctx: Ctx, id: str, reason: str = "") -> CallToolResult:  # noqa: A002
-        """Take a lesson that is wrong out of all results; its file and history stay."""
-        done = self._write(ctx, lambda opened: library.lesson_writing.wrong(opened, id, reason, by="ai"))
-        return answer(told(render_lessons.marked_wrong(done, self._view), done.notes), shapes.encoded(done))
-
-    def unlink(self, ctx: Ctx, from_id: str, to_id: str, relation: Relation | None = None) -> CallToolResult:
-        """Take links between two entries away: of one relation, or all."""
-        said = relation.value if relation else None
-        done = self._write(ctx, lambda opened: library.editing.unlink(opened, from_id, to_id, said))
-        return answer(told(render_jobs.written(done, self._view), done.notes), shapes.encoded(done))
-
-    def promote(
-        self,
-        ctx: Ctx,
-        id: str,  # noqa: A002
-        to: Annotated[str, Field(description="enterprise:NAME; a rule also to user or project")],
-        reason: str = "",
-        dry_run: bool = False,  # called by name
-    ) -> CallToolResult:
-        """Propose an entry to an enterprise, with an evaluation; a person there decides.
-
-        With dry_run only the evaluation. Copies between the user's and the project's tier are for people.
-        """
-        wanted = PromotionRequest(reason=reason, dry_run=dry_run, person=False)
-        done = self._write(ctx, lambda opened: library.promoting.promote(opened, id, to, wanted))
-        return answer(told(render_promoting.promoted(done, self._view), done.notes), shapes.encoded(done))
-
-    def run_script(
-        self,
-        ctx: Ctx,
-        resource_id: str,
-        args: list[str] = [],  # noqa: B006
-        timeout: Annotated[float, Field(gt=0, le=3600, description="seconds")] = TIMEOUT,
-    ) -> CallToolResult:
-        """Run a script that this machine trusts; gives exit code and output."""
-        still = partial(self._desk.still, calls.wanted)
-
-        def job(opened: Library) -> Any:
-            return library.running.run_captured(opened, resource_id, args, timeout=timeout, interrupted=still)
-
-        done = self._desk.run(job, agent=calls.agent(ctx))
-        return answer(framing.ran(done), shapes.encoded(done))
-
-    @property
-    def _root(self) -> str:
-        return whereabouts(self._desk.settings)
-
-    @property
-    def _view(self) -> View:
-        settings = self._desk.settings
-        return View(root=str(settings.repo), roots={tier.name: str(tier.path) for tier in settings.reads})
-
-    def _read(self, job: Callable[[Library], T]) -> T:
-        return self._desk.read(job, calls.wanted)
-
-    def _write(self, ctx: Ctx, job: Callable[[Library], T]) -> T:
-        progress = calls.Reported(ctx).show
-        return self._desk.write(job, calls.wanted, agent=calls.agent(ctx), progress=progress)
+        try:
+            return await anyio.to_thread.run_sync(self.fn, arguments, context)
+        except AiLessonsError as error:
+            raise ToolError(error_for_agents(error)) from error
+        except Exception as error:
+            LOG.exception("tool %s", self.name)
+            raise ToolError(bug(error, self.log)) from error
 
 
-def answer(text: str, data: dict[str, Any]) -> CallToolResult:
-    """What the agent reads, and the same as data."""
-    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=data)
+def _called(
+    command: Command, tool: Tool, params: list[Taken], pool: SessionPool, arguments: Data, ctx: Context[Any, Any]
+) -> CallToolResult:
+    """Run the command on what the agent sent."""
+    call = ToolCall(pool, tool)
+    try:
+        words = command_line(command, tool, params, arguments)
+    except ValueError as error:
+        raise AiLessonsError(f"wrong arguments for {tool.name}: {error}") from error
+    try:
+        context = command.make_context(tool.name, words, obj=call)
+    except click.BadParameter as error:
+        name = next((one.name for one in params if one.of is error.param), "")
+        raise AiLessonsError(f"wrong arguments for {tool.name}: {name}: {error.message}") from error
+    call.settings = pool.settings
+
+    def job(library: Library) -> CallToolResult:
+        call.library = library
+        with context:
+            command.invoke(context)
+        return call.result
+
+    if tool.reads:
+        return pool.read(job)
+    if tool.alone:
+        return pool.run(job, agent=client_name(ctx))
+    return pool.write(job, agent=client_name(ctx), progress=Reported(ctx).show)
 
 
-def told(text: str, notes: tuple[str, ...]) -> str:
-    """The text of a write, and what else is to be known; why it waits is in the text already."""
-    others = [f"note: {line(note)}" for note in notes if not note.startswith(("waiting: ", "proposed on "))]
-    return "\n".join([text, *dict.fromkeys(others)])
+def command_line(command: Command, tool: Tool, params: list[Taken], arguments: Data) -> list[str]:
+    """The words that a person would have typed.
+
+    Raises:
+        AiLessonsError: an argument that the tool has not. ValueError: one is missing, or of another type.
+    """
+    names = [one.name for one in params]
+    if unknown := [name for name in arguments if name not in names]:
+        raise AiLessonsError(f"{tool.name} has no argument {unknown[0]!r}", hint="it takes " + ", ".join(names))
+    given = {**tool.defaults, **{name: value for name, value in arguments.items() if value is not None}}
+    if missing := [f"{one.name}: needed" for one in params if one.needed and one.name not in given]:
+        raise ValueError("; ".join(missing))
+    options: list[str] = []
+    rest: dict[str | None, list[str]] = {}
+    for one in params:
+        if one.name not in given:
+            continue
+        texts = one.texts(given[one.name])
+        option = max(one.of.opts, key=len)
+        if isinstance(one.of, click.Argument):
+            rest[one.of.name] = texts
+        elif one.schema["type"] != "boolean":
+            options += [f"{option}={text}" for text in texts]
+        elif texts == ["True"]:
+            options.append(option)
+    return [*options, "--", *(text for param in command.params for text in rest.get(param.name, ()))]
+
+
+FIND = "ids stand in square brackets in the results of search"
+
+
+def error_for_agents(error: AiLessonsError) -> str:
+    """What happened, and what to do next."""
+    return error_handler.in_words(error, FIND if isinstance(error, NotFound) else "")
+
+
+def bug(error: BaseException, log: Path) -> str:
+    """An unforeseen error: only its kind, because its words may come from anywhere; the report is in the log."""
+    told = AiLessonsError(f"a bug in ai-lessons ({line(type(error).__name__)})", hint=f"the report is in {log}")
+    return error_handler.in_words(told)

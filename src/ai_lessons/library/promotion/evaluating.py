@@ -14,9 +14,9 @@ from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import origins
 from ai_lessons.knowledge.entries import Kind, Relation
 from ai_lessons.knowledge.evaluation import NO_NAMES, Facts, Names, SecretFinding, Similar, examine
+from ai_lessons.library import secret_scan
 from ai_lessons.library.relating import alike, opposed
 from ai_lessons.library.rules.rule_warnings import likeness, said, words
-from ai_lessons.library.secrets import secret_scan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import Refused
 from ai_lessons.knowledge import frontmatter, layout, markdown, origins
+from ai_lessons.knowledge.bundle import beside
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind, Link, Relation
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.generic import generic, generic_words
 from ai_lessons.knowledge.origins import promoted
-from ai_lessons.knowledge.portable.bundle import beside
 from ai_lessons.knowledge.yaml_edit import REMOVE
+from ai_lessons.library import secret_scan
 from ai_lessons.library.running import interpreter_of
-from ai_lessons.library.secrets import secret_scan
 from ai_lessons.repository import outside
-from ai_lessons.repository.running.trust import Trust
 from ai_lessons.repository.store import Change
+from ai_lessons.repository.trust import Trust
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.layout import CONFIG_PATH
-from ai_lessons.repository.approval import approval_branch, approval_stamp
+from ai_lessons.repository.approval import approval_branch
 from ai_lessons.repository.store import blob_id
 from ai_lessons.repository.worktree import read_ref
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ai_lessons.index.catalog import Catalog
     from ai_lessons.knowledge.entries import Entry
     from ai_lessons.library.rules.signatures import Signatures
-    from ai_lessons.repository.approval.verdicts import BranchView
+    from ai_lessons.repository.approval.approval_types import BranchView
     from ai_lessons.repository.store import Store
     from ai_lessons.repository.worktree import Worktree
 
@@ -133,8 +133,8 @@ class RulesInForce:
             return ""
         tip = read_ref(self.worktree, ref) or ""
         forge = read_ref(self.worktree, _on_forge(ref))
-        memory = approval_stamp.memory(self.worktree.state_dir)
-        key = approval_stamp.key_of(self.worktree, tip)
+        memory = approval_branch.memory(self.worktree.state_dir)
+        key = approval_branch.key_of(self.worktree, tip)
         return f"{memory} {_FORMAT} {ref} {forge} {self._signatures.stamp(ref)} {key}"
 
     def _settled(self) -> tuple[str, BranchView | None]:
@@ -151,11 +151,11 @@ class RulesInForce:
         return "", view
 
     def _look(self, ref: str) -> BranchView:
-        from ai_lessons.repository.approval import approved
+        from ai_lessons.repository.approval import approval_memory
 
-        found = approved.look(self.worktree, ref)
+        found = approval_memory.look(self.worktree, ref)
         if found is None:
-            from ai_lessons.repository.approval.derivation import derive
+            from ai_lessons.repository.approval.approval_history import derive
 
             found = derive(self.worktree, ref)
         return found

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 from ai_lessons.errors import InvalidEntry, Problem, StorageFailed
 from ai_lessons.knowledge import layout
 from ai_lessons.knowledge.entries import Kind, Relation
+from ai_lessons.library import secret_gate
 from ai_lessons.library.rules.rule_answers import Suggested
 from ai_lessons.library.rules.rule_desk import ProposalContext, desk, entry_of
 from ai_lessons.library.rules.rule_warnings import Said, alike, contradictions, said, same
-from ai_lessons.library.secrets import secret_gate
-from ai_lessons.repository.approval.merges import ENTRY_TRAILER, RULE_TRAILER
-from ai_lessons.repository.approval.rule_files import is_release
+from ai_lessons.repository.approval.rule_files import ENTRY_TRAILER, RULE_TRAILER, is_release
 from ai_lessons.repository.proposal import proposing
 from ai_lessons.repository.proposal.proposal_pieces import RELEASE
 from ai_lessons.repository.proposal.proposal_refs import OTHERS, PROPOSALS

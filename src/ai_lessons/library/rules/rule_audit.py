@@ -10,7 +10,7 @@ from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.library.rules.rule_answers import Audit, AuditRow, TakenRow
 from ai_lessons.library.rules.rule_desk import moment, name
 from ai_lessons.repository.approval.approval_branch import branch_name, short_name
-from ai_lessons.repository.approval.derivation import odd_commits
+from ai_lessons.repository.approval.approval_history import odd_commits
 from ai_lessons.repository.worktree import read_ref
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import Parts
-    from ai_lessons.repository.approval.verdicts import BranchView, Verdict
+    from ai_lessons.repository.approval.approval_types import BranchView, Verdict
     from ai_lessons.repository.proposal.proposals_taken import TakenProposal
 
 

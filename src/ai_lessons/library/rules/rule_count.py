@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import NotFound
-from ai_lessons.repository.approval import approval_stamp
+from ai_lessons.repository.approval import approval_branch
 from ai_lessons.repository.proposal.proposal_refs import PROPOSALS, branch_of, proposal_refs, signature
 from ai_lessons.repository.worktree import read_ref
 
@@ -29,7 +29,7 @@ def number_pending(parts: Parts) -> int:
     refs = proposal_refs(parts.store.worktree)
     if not refs or parts.rules.ref() is None:
         return 0
-    place = approval_stamp.folder(parts.store.state_dir) / _FILE
+    place = approval_branch.folder(parts.store.state_dir) / _FILE
     try:
         noted = json.loads(place.read_bytes())
         if noted["key"] == _key(parts, refs):
@@ -55,5 +55,5 @@ def _key(parts: Parts, refs: Mapping[str, str]) -> str:
     ref = parts.rules.ref() or ""
     worktree = parts.store.worktree
     rules = {name: commit for name, commit in refs.items() if branch_of(name).startswith(PROPOSALS)}
-    verdicts = approval_stamp.key_of(worktree, read_ref(worktree, ref) or "", rules)
+    verdicts = approval_branch.key_of(worktree, read_ref(worktree, ref) or "", rules)
     return f"{ref} {verdicts} {signature(refs)}"

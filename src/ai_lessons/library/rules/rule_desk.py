@@ -18,9 +18,8 @@ from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.layout import place, side_of
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library.rules.rule_warnings import Said, said
-from ai_lessons.repository.approval import trunk as trunks
-from ai_lessons.repository.approval.merges import entry_end, rule_end
-from ai_lessons.repository.approval.rule_files import is_release
+from ai_lessons.repository.approval import approval_history as trunks
+from ai_lessons.repository.approval.rule_files import entry_end, is_release, rule_end
 from ai_lessons.repository.objects import opened
 from ai_lessons.repository.proposal import deciding, proposals
 from ai_lessons.repository.proposal.proposal_pieces import RELEASE, blob_at, release_id
@@ -32,8 +31,8 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.session import Parts
-    from ai_lessons.repository.approval.trunk import Trunk
-    from ai_lessons.repository.approval.verdicts import Person
+    from ai_lessons.repository.approval.approval_history import Trunk
+    from ai_lessons.repository.approval.approval_types import Person
     from ai_lessons.repository.proposal.proposals import Repository, Some, Waiting
     from ai_lessons.repository.proposal.rejections import Rejection
 

@@ -10,6 +10,7 @@ from ai_lessons.errors import AmbiguousName, Conflict, InvalidEntry, NotFound, P
 from ai_lessons.knowledge import frontmatter
 from ai_lessons.knowledge.layout import side_of
 from ai_lessons.knowledge.texts import decode
+from ai_lessons.library import secret_gate, secret_scan
 from ai_lessons.library.checking import checked
 from ai_lessons.library.relating import refuse_wrong_kinds
 from ai_lessons.library.rules.proposing import (
@@ -22,8 +23,7 @@ from ai_lessons.library.rules.proposing import (
 from ai_lessons.library.rules.rule_answers import Approved, Pending, Rejected, Suggested
 from ai_lessons.library.rules.rule_desk import ProposalContext, desk, moment, name, refuse_agents, refuse_changed
 from ai_lessons.library.rules.rule_warnings import alike, said
-from ai_lessons.library.secrets import secret_gate, secret_scan
-from ai_lessons.repository.approval.merges import AGENT_TRAILER, ENTRY_TRAILER, RULE_TRAILER
+from ai_lessons.repository.approval.rule_files import AGENT_TRAILER, ENTRY_TRAILER, RULE_TRAILER
 from ai_lessons.repository.history import unified
 from ai_lessons.repository.proposal import deciding, proposing, rejections
 from ai_lessons.repository.proposal.proposals import text_of

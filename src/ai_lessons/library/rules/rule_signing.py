@@ -12,9 +12,9 @@ from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.library.checking import checked
 from ai_lessons.library.rules.rule_answers import Approved, Pending, Revoked
 from ai_lessons.library.rules.rule_desk import ProposalContext, desk, moment, name, refuse_agents, refuse_changed
+from ai_lessons.repository.approval.signed import Wanted, decide
 from ai_lessons.repository.history import unified
 from ai_lessons.repository.proposal import deciding
-from ai_lessons.repository.signature.signed_decisions import Wanted, decide
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Entry
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import Parts
-    from ai_lessons.repository.approval.verdicts import BranchView, UnapprovedChange, Verdict
+    from ai_lessons.repository.approval.approval_types import BranchView, UnapprovedChange, Verdict
+    from ai_lessons.repository.approval.record_chain import Decision
     from ai_lessons.repository.proposal.proposals import Waiting
-    from ai_lessons.repository.signature.records import Decision
 
 UNSIGNED = "unsigned"
 """The sort of what waits on the approval branch itself for signatures."""

@@ -9,7 +9,7 @@ from ai_lessons.errors import NotFound, Refused
 from ai_lessons.library.rules.rule_answers import Audit, TrustedKeys
 from ai_lessons.library.rules.rule_audit import audit
 from ai_lessons.library.rules.signatures import described
-from ai_lessons.repository.approval import approval_memory, approved
+from ai_lessons.repository.approval import approval_memory
 from ai_lessons.repository.approval.rule_files import SIGNERS
 
 if TYPE_CHECKING:
@@ -73,5 +73,5 @@ def acknowledge(library: Library, ask: Callable[[str], bool] | None) -> Audit:
     # what is gone is forgotten; the next look remembers what is there
     approval_memory.save(worktree.state_dir, replace(memory, records={}))
     for view in looks:
-        approved.acknowledge(worktree, view, view.said)
+        approval_memory.acknowledge(worktree, view, view.said)
     return audit(library)

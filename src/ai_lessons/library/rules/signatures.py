@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.repository import repository_name
-from ai_lessons.repository.signature.pinned_keys import PinnedKeys
+from ai_lessons.repository.approval.signers import PinnedKeys
 from ai_lessons.repository.store import blob_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ai_lessons.library.options import Options
-    from ai_lessons.repository.approval.verdicts import BranchView
-    from ai_lessons.repository.signature.signers import Signer
+    from ai_lessons.repository.approval.approval_types import BranchView
+    from ai_lessons.repository.approval.signers import Signer
     from ai_lessons.repository.worktree import Worktree
 
 COMMAND = "ai-lessons admin trust-keys"
@@ -75,7 +75,7 @@ class Signatures:
         Raises:
             Refused: a shallow clone. StorageFailed: what the user trusts, or the state, cannot be read.
         """
-        from ai_lessons.repository.signature.signed import with_signatures
+        from ai_lessons.repository.approval.signed import with_signatures
 
         if view.tip is None:
             return view
@@ -91,10 +91,10 @@ class Signatures:
 
     def trusted(self, view: BranchView) -> Trusted:
         """The keys that count now for this branch. Asks nobody."""
+        from ai_lessons.repository.approval.record_chain import trusted_signers
         from ai_lessons.repository.approval.rule_files import SIGNERS
         from ai_lessons.repository.approval.rule_history import read_blobs
-        from ai_lessons.repository.signature.records import trusted_signers
-        from ai_lessons.repository.signature.signers import parse_signers
+        from ai_lessons.repository.approval.signers import parse_signers
 
         name = repository_name.find(self._worktree, view.ref, view.tip or "")
         data = PinnedKeys(self._options.config_dir, name).read()
@@ -121,7 +121,7 @@ class Signatures:
     def proposed(self, view: BranchView) -> tuple[bytes, tuple[Signer, ...]]:
         """The list inside the repository, as text and as far as it can be read; empty if there is none."""
         from ai_lessons.repository.approval.rule_files import SIGNERS
-        from ai_lessons.repository.signature.signers import parse_signers
+        from ai_lessons.repository.approval.signers import parse_signers
 
         (text,) = self._texts(view, (SIGNERS,))
         return text or b"", parse_signers((text or b"").decode("utf-8", "replace"))[0]
@@ -168,6 +168,6 @@ class Signatures:
 
 def described(keys: Iterable[Signer]) -> list[str]:
     """A line for each key, for people: fingerprint, principals, type."""
-    from ai_lessons.repository.signature.sshsig import fingerprint, key_type
+    from ai_lessons.repository.approval.signers import fingerprint, key_type
 
     return [f"{fingerprint(one.key)} {one.principals} ({key_type(one.key)})" for one in keys]

@@ -8,13 +8,13 @@ from ai_lessons.errors import NotFound, UsageError
 from ai_lessons.knowledge import frontmatter, layout, markdown
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind
 from ai_lessons.knowledge.frontmatter import read_entry
+from ai_lessons.library import secret_scan
 from ai_lessons.library.checking import checked, project_name
 from ai_lessons.library.relating import refuse_wrong_kinds
 from ai_lessons.library.reports import Written
 from ai_lessons.library.rules.proposing import make, proposed_already
 from ai_lessons.library.rules.rule_answers import RuleDraft, Suggested
 from ai_lessons.library.rules.rule_desk import ProposalContext, desk
-from ai_lessons.library.secrets import secret_scan
 from ai_lessons.repository import branch_update
 from ai_lessons.repository.approval import rule_edits
 from ai_lessons.repository.proposal.proposals import text_of

@@ -1,4 +1,4 @@
-"""Which branch decides what is in force in this clone. Light: every read asks.
+"""Which branch decides what is in force in this clone, and what changes with it. Light: every read asks.
 
 `approval.branch` of the tracked settings cannot decide that alone: whoever edits a file of the working tree would then
 choose the branch. So it is `main`; or the branch that the clone's own git configuration names, which no pull changes
@@ -8,14 +8,61 @@ choose the branch. So it is `main`; or the branch that the clone's own git confi
 from __future__ import annotations
 
 from contextlib import suppress
+from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
-from ai_lessons.repository.approval.approval_stamp import folder
 from ai_lessons.repository.files import translated
+from ai_lessons.repository.proposal.proposal_refs import rule_refs, signature
 from ai_lessons.repository.worktree import read_ref, read_settings
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
     from ai_lessons.repository.worktree import Worktree
+
+_FOLDER: Final = "approval"
+REMEMBERED: Final = "remembered.json"
+PROPOSALS: Final = "proposals.jsonl"
+
+
+def folder(state_dir: Path) -> Path:
+    """Where approval keeps its files."""
+    return state_dir / _FOLDER
+
+
+def key_of(worktree: Worktree, tip: str, refs: Mapping[str, str] | None = None) -> str:
+    """Everything that verdicts depend on besides the policy: the history, and the proposals that are known.
+
+    `refs` are the branches of proposals of rules, if they were read a moment ago.
+    """
+    known = rule_refs(worktree) if refs is None else refs
+    return " ".join((tip, signature(known), str(_known(worktree.state_dir)), cut_off(worktree)))
+
+
+def memory(state_dir: Path) -> str:
+    """Changes with what this clone remembers for good of its approval branches; `-` for nothing."""
+    try:
+        return sha256((folder(state_dir) / REMEMBERED).read_bytes()).hexdigest()
+    except OSError:
+        return "-"
+
+
+def _known(state_dir: Path) -> int:
+    """Grows with every proposal remembered or forgotten."""
+    try:
+        return (folder(state_dir) / PROPOSALS).stat().st_size
+    except OSError:
+        return 0
+
+
+def cut_off(worktree: Worktree) -> str:
+    """Where a shallow clone's history ends; empty for a whole one."""
+    try:
+        return sha256((worktree.common_dir / "shallow").read_bytes()).hexdigest()
+    except OSError:
+        return ""
+
 
 SETTING: Final = "ai-lessons.approvalBranch"
 DEFAULT: Final = "main"

@@ -1,7 +1,8 @@
-"""What a clone remembers about approval for good: tips, policies, signed decisions and proposals it has seen.
+"""What a clone keeps about approval: the branch as it was judged last, and what it remembers for good.
 
-Two small files in the state folder. Unlike projections they cannot be rebuilt, so they are kept apart from them:
-without them nothing breaks, but rewritten history and squashed proposals can no longer be recognised.
+The first is a file that can be made anew; a read with nothing new needs it, two refs, and no program. What is kept for
+good (tips, policies, ends of chains of signed records, proposals seen) cannot be rebuilt: without it nothing breaks,
+but rewritten history and squashed proposals are no longer recognised.
 """
 
 from __future__ import annotations
@@ -10,15 +11,30 @@ import json
 import os
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from ai_lessons.errors import StorageFailed
-from ai_lessons.repository.approval.approval_stamp import PROPOSALS, REMEMBERED, folder
-from ai_lessons.repository.approval.verdicts import ApprovalPolicy, Known, Person, Proposal
+from ai_lessons.repository.approval.approval_branch import PROPOSALS, REMEMBERED, branch_name, cut_off, folder, key_of
+from ai_lessons.repository.approval.approval_types import (
+    Alarm,
+    ApprovalPolicy,
+    BranchView,
+    Evidence,
+    Known,
+    Person,
+    Proposal,
+    RecordFile,
+    UnapprovedChange,
+    Verdict,
+)
+from ai_lessons.repository.worktree import read_ref
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
+
+    from ai_lessons.repository.worktree import Worktree
 
 PROPOSALS_KEPT: Final = 10_000
 
@@ -106,7 +122,7 @@ def add_proposals(state_dir: Path, several: Iterable[Proposal]) -> None:
     Raises:
         StorageFailed: the folder cannot be written.
     """
-    _append(state_dir, [asdict(proposal) for proposal in several])
+    _append(state_dir, [asdict(proposal) | {"author": proposal.author._asdict()} for proposal in several])
 
 
 def forget_proposal(state_dir: Path, rule: str, branch: str) -> None:
@@ -132,3 +148,155 @@ def _append(state_dir: Path, rows: list[dict[str, Any]]) -> None:
             os.close(fd)
     except OSError as error:
         raise StorageFailed(f"{place} cannot be written: {error.strerror}") from error
+
+
+_FORMAT: Final = 4
+"""Raise it when the same history would be judged differently."""
+
+
+@dataclass(frozen=True, slots=True)
+class CachedView:
+    """What one look found, without alarms, and what it depends on.
+
+    `key` is `key_of` at the tip. `checked` is the tip that this clone had seen before, `missing` that the history no
+    longer has it.
+    """
+
+    view: BranchView
+    key: str
+    checked: str
+    missing: bool
+
+
+def look(worktree: Worktree, ref: str) -> BranchView | None:
+    """The approval branch as it was judged, or None if it, a proposal branch or the memory changed since."""
+    tip = read_ref(worktree, ref)
+    if tip is None:
+        return BranchView(ref, None, ApprovalPolicy(), {}, {})
+    found = noted(worktree, ref)
+    return viewed(worktree, ref, tip, found) if found is not None else None
+
+
+def viewed(worktree: Worktree, ref: str, tip: str, found: CachedView) -> BranchView | None:
+    """What was noted as a view, if it is about this tip and nothing else has changed."""
+    remembered = load(worktree.state_dir)
+    policy, alarms = policy_in_force(ref, found.view.said, remembered)
+    before = remembered.tips.get(ref, "")
+    if found.key != key_of(worktree, tip) or found.view.policy != policy or before not in {"", tip, found.checked}:
+        return None
+    if found.missing and before == found.checked:
+        message = f"{branch_name(ref)} was rewritten: commit {before[:10]}, seen here before, is not in it any more"
+        hint = f"look at what is gone: git log {branch_name(ref)}..{before[:10]}"
+        alarms += (Alarm("rewritten", message, hint),)
+    if cut_off(worktree):
+        message = "the history is cut off (a shallow clone): rules whose approval lies before the cut are not in force"
+        alarms += (Alarm("shallow", message, "git fetch --unshallow, or git fetch --deepen=100"),)
+    return replace(found.view, alarms=alarms)
+
+
+def policy_in_force(
+    ref: str, said: ApprovalPolicy | None, remembered: Remembered
+) -> tuple[ApprovalPolicy, tuple[Alarm, ...]]:
+    """The policy to judge by: the branch's own where this clone knew none, or where it only asks for more.
+
+    Policies are no ladder: `forge` is neither more nor less than `merge`. What a clone has seen holds until a person
+    acknowledges the change here, unless it is one to signatures, to another approver or to more of them.
+    """
+    known = remembered.policies.get(ref)
+    if said is None:
+        message = "the settings on the approval branch cannot be read"
+        return known or ApprovalPolicy("signed", distinct=True), (
+            Alarm("settings", message, "ai-lessons admin validate"),
+        )
+    if known is None:
+        return said, ()
+    require = "signed" if "signed" in {said.require, known.require} else known.require
+    policy = ApprovalPolicy(require, said.distinct or known.distinct, max(said.threshold, known.threshold))
+    if policy == said:
+        return said, ()
+    message = f"the policy on the approval branch was changed: {_words(known)} became {_words(said)}; here it stays"
+    return policy, (
+        Alarm("weakened", f"{message} {_words(policy)}", "if it was meant: ai-lessons admin audit --acknowledge"),
+    )
+
+
+def _words(policy: ApprovalPolicy) -> str:
+    people = f" by {policy.threshold} people" if policy.threshold > 1 else ""
+    return policy.require + people + (" by another person" if policy.distinct else "")
+
+
+def acknowledge(worktree: Worktree, view: BranchView, said: ApprovalPolicy | None = None) -> None:
+    """Take the branch as it is now for what was seen last: a person has looked at its alarms.
+
+    `said` is the policy to remember, if not the one that the view was judged by.
+
+    Raises:
+        StorageFailed: the memory cannot be written.
+    """
+    if view.tip is not None:
+        remembered = load(worktree.state_dir)
+        save(worktree.state_dir, remembered.with_branch(view.ref, view.tip, said or view.policy))
+
+
+def advance(worktree: Worktree, view: BranchView) -> None:
+    """Remember tip and policy, unless there is an alarm: an alarm does not silence itself.
+
+    Where nothing can be written nothing is remembered.
+    """
+    quiet = all(alarm.kind == "shallow" for alarm in view.alarms)
+    if view.tip is None or not quiet:
+        return
+    remembered = load(worktree.state_dir)
+    if remembered.tips.get(view.ref) == view.tip and remembered.policies.get(view.ref) == view.policy:
+        return
+    with suppress(StorageFailed):
+        save(worktree.state_dir, remembered.with_branch(view.ref, view.tip, view.policy))
+
+
+def note(worktree: Worktree, ref: str, found: CachedView) -> None:
+    """Keep what a look found.
+
+    Raises:
+        StorageFailed: the folder cannot be written.
+    """
+    view = {name: getattr(found.view, name) for name in BranchView.__slots__ if name != "alarms"}
+    data = {"format": _FORMAT, "view": view, "key": found.key, "checked": found.checked, "missing": found.missing}
+    replace_file(note_file(worktree, ref), json.dumps(data, separators=(",", ":"), default=asdict))
+
+
+def noted(worktree: Worktree, ref: str) -> CachedView | None:
+    """What was kept last; None if there is nothing that can be used."""
+    try:
+        raw = json.loads(note_file(worktree, ref).read_bytes())
+        if raw["format"] != _FORMAT:
+            return None
+        view = raw["view"] | {
+            "policy": ApprovalPolicy(**raw["view"]["policy"]),
+            "said": ApprovalPolicy(**raw["view"]["said"]) if raw["view"]["said"] else None,
+            "verdicts": {rule: unpack(one) for rule, one in raw["view"]["verdicts"].items()},
+            "here": {rule: tuple(map(tuple, several)) for rule, several in raw["view"]["here"].items()},
+            "texts": {rule: tuple(blobs) for rule, blobs in raw["view"]["texts"].items()},
+            "records": tuple(RecordFile(*one) for one in raw["view"]["records"]),
+            "signer_lists": tuple(map(tuple, raw["view"]["signer_lists"])),
+        }
+        return CachedView(BranchView(**view), raw["key"], raw["checked"], raw["missing"])
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, IndexError):
+        return None  # never looked, or a file that cannot be read: it is only a memory
+
+
+def note_file(worktree: Worktree, ref: str) -> Path:
+    """Where the view of one approval branch is kept."""
+    return folder(worktree.state_dir) / f"{sha256(os.fsencode(ref)).hexdigest()[:12]}.json"
+
+
+def unpack(raw: Any) -> Verdict:
+    """The verdict that JSON made this of."""
+    rule, in_force, path, blob, evidence, rest = raw
+    unapproved = tuple(UnapprovedChange(one[0], one[1], _evidence(one[2])) for one in rest)
+    return Verdict(rule, in_force, path, blob, _evidence(evidence), unapproved)
+
+
+def _evidence(raw: Any) -> Evidence:
+    level, how, by, at, suggested, commit, reason = raw
+    people = tuple(Person(*one) for one in suggested)
+    return Evidence(level, how, Person(*by) if by else None, at, people, commit, reason)

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import os
-import stat
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dulwich.objects import ObjectID, Tree
-
-from ai_lessons.errors import Conflict, InvalidEntry, Problem
-from ai_lessons.knowledge.entries import Kind
+from ai_lessons.errors import Conflict, InvalidEntry, Problem, UnsupportedRepository
 from ai_lessons.knowledge.layout import derived_id
 from ai_lessons.repository import git
 from ai_lessons.repository.approval.rule_files import TEXT_LIMIT, is_rule, stated_id
@@ -20,16 +16,17 @@ from ai_lessons.repository.store import blob_id
 from ai_lessons.repository.worktree_status import blobs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from dulwich.repo import Repo
 
     from ai_lessons.repository.store import Store
+    from ai_lessons.repository.worktree import Worktree
 
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """One rule that somebody changed in the working tree.
+    """One rule that was changed in the working tree.
 
     `files` are the paths (relative to the root) with the text as git would store it, None for a file that is gone.
     `blobs` are the ids of what is there now and of what was checked out, None for no file.
@@ -49,8 +46,7 @@ def edited(store: Store, repo: Repo, paths: Sequence[str] = ()) -> list[Edited]:
     head = store.head()
     if head.commit is None:
         raise Conflict("nothing is committed yet, so there is nothing to propose a change of")
-    draft = Draft(repo)
-    was = dict(_rules_in(draft, repo, draft.tree_of(ObjectID(head.commit.encode())), store.prefix))
+    was = _rules_of(store.worktree, head.commit)
     now = _differing(store, repo, was)
     wanted = {path: blob for path, blob in now.items() if _concerns(path, paths)}
     return _by_rule(repo, was, now, wanted)
@@ -60,35 +56,15 @@ def _concerns(path: str, paths: Sequence[str]) -> bool:
     return not paths or any(not one or path == one or path.startswith(one.rstrip("/") + "/") for one in paths)
 
 
-def _rules_in(draft: Draft, repo: Repo, tree: ObjectID, prefix: str) -> Iterator[tuple[str, str]]:
-    """Path and blob of every rule file of a tree; only folders that may hold rules are opened."""
-    top = draft.lookup(tree, os.fsencode(prefix.rstrip("/"))) if prefix else (stat.S_IFDIR, tree)
-    if top is None or not stat.S_ISDIR(top[0]):
-        return
-    for name, mode, sha in _items(repo, top[1]):
-        if not stat.S_ISDIR(mode) or name.startswith("."):
-            continue
-        if name == Kind.RULE.folder:
-            yield from _below(repo, name, sha)
-        for inner, inner_mode, inner_sha in _items(repo, sha):
-            if inner == Kind.RULE.folder and stat.S_ISDIR(inner_mode):
-                yield from _below(repo, f"{name}/{inner}", inner_sha)
-
-
-def _below(repo: Repo, folder: str, tree: ObjectID) -> Iterator[tuple[str, str]]:
-    for name, mode, sha in _items(repo, tree):
-        path = f"{folder}/{name}"
-        if stat.S_ISDIR(mode):
-            yield from _below(repo, path, sha)
-        elif stat.S_ISREG(mode) and is_rule(path):
-            yield path, sha.decode()
-
-
-def _items(repo: Repo, tree: ObjectID) -> Iterator[tuple[str, int, ObjectID]]:
-    found = repo.object_store[tree]
-    if isinstance(found, Tree):
-        for name, mode, sha in found.iteritems():
-            yield os.fsdecode(name), mode, ObjectID(sha)
+def _rules_of(worktree: Worktree, commit: str) -> dict[str, str]:
+    """The blob of every rule file of a commit, by path."""
+    below = ("--", worktree.prefix) if worktree.prefix else ()
+    done = git.run(worktree, "--no-replace-objects", "ls-tree", "-r", "-z", "--full-tree", commit, *below)
+    if done.code:
+        raise UnsupportedRepository(f"commit {commit} of {worktree.top} cannot be read: {done.err}")
+    found = [row.partition(b"\t") for row in done.out.split(b"\0") if row.startswith(b"100")]
+    files = {os.fsdecode(name).removeprefix(worktree.prefix): what.split()[2].decode() for what, _, name in found}
+    return {path: blob for path, blob in files.items() if is_rule(path)}
 
 
 def _differing(store: Store, repo: Repo, was: Mapping[str, str]) -> dict[str, str | None]:

@@ -1,8 +1,7 @@
 """The history that approval is judged by: every commit read strictly, and what it changed of the files that matter.
 
-Two plumbing programs of git, whose output no setting changes: `rev-list` gives the commits with git's own idea of
-their parents, `diff-tree` compares the trees that are named to it. What a commit says of itself counts only where it
-has the form that git writes; anything else is kept as an odd commit, which proves nothing and stops no reader.
+`rev-list` gives the commits, `diff-tree` compares the trees that are named to it; no setting changes what they print.
+A commit that has not the form that git writes is kept as an odd one, which proves nothing and stops no reader.
 """
 
 from __future__ import annotations
@@ -16,29 +15,22 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ai_lessons.errors import UnsupportedRepository
 from ai_lessons.repository import git
+from ai_lessons.repository.approval.approval_types import Person
 from ai_lessons.repository.approval.rule_files import TEXT_LIMIT, is_rule, is_watched
-from ai_lessons.repository.approval.verdicts import Person
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from ai_lessons.repository.worktree import Worktree
 
-PATIENCE: Final = 600.0
-"""Seconds for the first look at a long history."""
+PATIENCE: Final = 600.0  # seconds for the first look at a long history
 
 MESSAGE_LIMIT: Final = 64 * 1024
 """Bytes of a commit message that are read: trailers stand at the end, so longer ones have none."""
 
-UNKNOWN: Final = Person("", "")
-"""Who made an odd commit."""
-
-_FEW: Final = 64
-"""So many texts are first looked for as loose objects."""
-
-_MANY: Final = 1000
-"""From so many pairs of trees on, a second program is started."""
-
+UNKNOWN: Final = Person("", "")  # who made an odd commit
+_FEW: Final = 64  # so many texts are first looked for as loose objects
+_MANY: Final = 1000  # from so many pairs of trees on, a second program is started
 _EMPTY: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 _LAST_SECOND: Final = 253_402_300_799
 """Of the year 9999, which is as far as dates can be shown; `stored_commit.LAST_SECOND` without loading dulwich."""
@@ -76,8 +68,7 @@ class FileChange(NamedTuple):
 class Said(NamedTuple):
     """What a commit says of itself; `committed` in seconds since 1970.
 
-    `cut` says that it states other parents than git follows here (a shallow clone), `odd` what is wrong with a commit
-    that git would not have written; empty for all others.
+    `cut`: it states other parents than git follows here (a shallow clone). `odd`: why it proves nothing, or empty.
     """
 
     author: Person
@@ -89,10 +80,9 @@ class Said(NamedTuple):
 
 
 class RawCommit:
-    """One commit as it stands in git; what it says is read when it is asked for, because few of a history are.
+    """One commit; what it says of itself is read when it is asked for, because few of a history are.
 
-    `parents` are those that git follows here. `changes` are against each parent, against the empty tree for a commit
-    without one.
+    `parents` are those that git follows here, `changes` against each of them, or against the empty tree.
     """
 
     __slots__ = ("_record", "_said", "changes", "id", "parents", "tree")
@@ -171,8 +161,6 @@ def contained(worktree: Worktree, tip: str, commits: Collection[str]) -> set[str
         return set()
     types = _git(worktree, "cat-file", "--batch-check", "--buffer", stdin="\n".join(known).encode() + b"\n")
     there = [line.split()[0].decode() for line in types.splitlines() if line.split()[1:2] == [b"commit"]]
-    if not there:
-        return set()
     outside = _git(worktree, "rev-list", "--stdin", stdin="\n".join([*there, f"^{tip}"]).encode() + b"\n")
     return set(there) - set(outside.decode().split())
 
@@ -181,10 +169,10 @@ def read_blobs(worktree: Worktree, blobs: Iterable[str]) -> dict[str, bytes]:
     """The contents of blobs up to `TEXT_LIMIT` bytes; longer and missing ones are left out."""
     wanted = set(blobs)
     found = _read_loose(worktree, wanted) if len(wanted) <= _FEW else {}
-    packed = sorted(wanted - found.keys())
-    if not packed:
+    names = "".join(f"{blob}\n" for blob in sorted(wanted - found.keys())).encode()
+    if not names:
         return found
-    sizes = _git(worktree, "cat-file", "--batch-check", "--buffer", stdin="\n".join(packed).encode() + b"\n")
+    sizes = _git(worktree, "cat-file", "--batch-check", "--buffer", stdin=names)
     rows = [line.split() for line in sizes.splitlines()]
     small = [row[0] for row in rows if len(row) == 3 and row[1] == b"blob" and int(row[2]) <= TEXT_LIMIT]
     return found | _batch(_git(worktree, "cat-file", "--batch", "--buffer", stdin=b"\n".join(small) + b"\n"))
@@ -257,8 +245,6 @@ def _person(name: bytes, email: bytes, codec: str) -> Person:
 
 def _trees(worktree: Worktree, commits: Collection[str]) -> dict[str, str]:
     """The trees of commits."""
-    if not commits:
-        return {}
     names = "".join(f"{commit}^{{tree}}\n" for commit in commits).encode()
     found = _git(worktree, "cat-file", "--batch-check=%(objectname)", "--buffer", stdin=names).decode().splitlines()
     return {commit: line.partition(" ")[0] for commit, line in zip(commits, found, strict=True)}
@@ -333,3 +319,80 @@ def _batch(out: bytes) -> dict[str, bytes]:
         found[name.decode()] = out[end + 1 : end + 1 + int(size)]
         at = end + 2 + int(size)
     return found
+
+
+class Ancestry:
+    """Who comes before whom: commits are numbered so that parents have smaller numbers; -1 stands for nothing.
+
+    The line of first parents from the tip is the trunk. For every commit two places on it are kept: the last trunk
+    commit at or before it (`below`), and the first that contains it (`entered`). Only where those two do not decide is
+    the history walked, and then only off the trunk.
+    """
+
+    def __init__(self, parents: Sequence[Sequence[int]], tip: int) -> None:
+        self._parents = parents
+        self._trunk: list[int] = []
+        while tip >= 0:
+            self._trunk.append(tip)
+            tip = parents[tip][0] if parents[tip] else -1
+        self._trunk.reverse()
+        self._entered = self._entering()
+        self._below = self._belows({node: place for place, node in enumerate(self._trunk)})
+
+    def is_ancestor(self, one: int, other: int) -> bool:
+        """True if `other` contains `one`; a commit contains itself, and everything contains nothing (-1)."""
+        if one < 0 or one == other:
+            return True
+        if one > other:
+            return False
+        if self._entered[one] <= self._below[other]:
+            return True
+        return self._reaches(other, one)
+
+    def arrival(self, node: int) -> int:
+        """The commit of the trunk with which a commit came to it: the first that contains it, or is it."""
+        return self._trunk[self._entered[node]]
+
+    def between(self, before: int, after: int) -> list[int]:
+        """Every commit that `after` contains and `before` does not, newest first."""
+        found, waiting, met = [], [after], set()
+        while waiting:
+            at = waiting.pop()
+            if at >= 0 and at not in met and not self.is_ancestor(at, before):
+                met.add(at)
+                found.append(at)
+                waiting.extend(self._parents[at])
+        return sorted(found, reverse=True)
+
+    def _entering(self) -> list[int]:
+        never = len(self._parents) + 1
+        entered = [never] * len(self._parents)
+        for place, node in enumerate(self._trunk):
+            waiting = [node]
+            while waiting:
+                at = waiting.pop()
+                if at >= 0 and entered[at] == never:
+                    entered[at] = place
+                    waiting.extend(self._parents[at])
+        return entered
+
+    def _belows(self, places: dict[int, int]) -> list[int]:
+        below: list[int] = []
+        for node, parents in enumerate(self._parents):
+            place = places.get(node)
+            below.append(max((below[p] for p in parents if p >= 0), default=-1) if place is None else place)
+        return below
+
+    def _reaches(self, start: int, goal: int) -> bool:
+        """Walk back from `start`. A way through the trunk cannot lead to the goal, or the places would have told."""
+        waiting, met = [start], set()
+        while waiting:
+            at = waiting.pop()
+            if at == goal:
+                return True
+            if at < goal or at in met:
+                continue
+            met.add(at)
+            if self._below[at] < 0 or self._entered[at] > self._below[at]:
+                waiting.extend(self._parents[at])
+        return False

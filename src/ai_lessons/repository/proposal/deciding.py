@@ -13,10 +13,16 @@ from dulwich.objects import ObjectID
 
 from ai_lessons.errors import Conflict, Refused
 from ai_lessons.repository import git
+from ai_lessons.repository.approval import approval_history as trunks
 from ai_lessons.repository.approval import approval_memory
-from ai_lessons.repository.approval import trunk as trunks
-from ai_lessons.repository.approval.merges import APPROVE, ENTRY_TRAILER, PROPOSAL_TRAILER, RULE_TRAILER
-from ai_lessons.repository.approval.rule_files import APPROVALS, REJECTED
+from ai_lessons.repository.approval.rule_files import (
+    APPROVALS,
+    APPROVE,
+    ENTRY_TRAILER,
+    PROPOSAL_TRAILER,
+    REJECTED,
+    RULE_TRAILER,
+)
 from ai_lessons.repository.approval.rule_history import read_blobs
 from ai_lessons.repository.branch_update import Landing, land
 from ai_lessons.repository.commit_builder import People, make_commit
@@ -32,8 +38,8 @@ if TYPE_CHECKING:
 
     from dulwich.repo import Repo
 
-    from ai_lessons.repository.approval.trunk import Trunk
-    from ai_lessons.repository.approval.verdicts import Person
+    from ai_lessons.repository.approval.approval_history import Trunk
+    from ai_lessons.repository.approval.approval_types import Person
     from ai_lessons.repository.proposal.proposals import Waiting
     from ai_lessons.repository.proposal.proposing import CommitSignature
     from ai_lessons.repository.proposal.rejections import Rejection

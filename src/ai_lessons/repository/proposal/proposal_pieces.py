@@ -15,8 +15,7 @@ from dulwich.objects import Blob, ObjectID
 from ai_lessons.errors import Refused
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, Kind
 from ai_lessons.knowledge.layout import check_path, derived_id, is_markdown, place, side_of
-from ai_lessons.repository.approval.merges import entry_end, rule_end
-from ai_lessons.repository.approval.rule_files import is_release, is_rule, stated_id
+from ai_lessons.repository.approval.rule_files import entry_end, is_release, is_rule, rule_end, stated_id
 from ai_lessons.repository.objects import Draft
 from ai_lessons.repository.proposal.proposal_refs import OTHERS, PROPOSALS
 

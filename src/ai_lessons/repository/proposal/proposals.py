@@ -14,22 +14,20 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from dulwich.objects import ObjectID
 from dulwich.repo import Repo
 
-from ai_lessons.repository.approval.merges import report
-from ai_lessons.repository.approval.rule_files import is_release
+from ai_lessons.repository.approval.rule_files import is_release, report
 from ai_lessons.repository.approval.rule_history import person
 from ai_lessons.repository.history import trailers_of
-from ai_lessons.repository.objects import Draft
+from ai_lessons.repository.objects import Draft, StoredCommit, read_commit
 from ai_lessons.repository.proposal import proposal_pieces
 from ai_lessons.repository.proposal.proposal_pieces import Piece, Sides, main_path, owners, rule_of, subject_of, text_of
 from ai_lessons.repository.proposal.proposal_refs import OTHERS, PROPOSALS, branch_of, proposal_refs
 from ai_lessons.repository.proposal.proposals_taken import stood
-from ai_lessons.repository.stored_commit import StoredCommit, read_commit
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from ai_lessons.repository.approval.trunk import Trunk
-    from ai_lessons.repository.approval.verdicts import Person
+    from ai_lessons.repository.approval.approval_history import Trunk
+    from ai_lessons.repository.approval.approval_types import Person
 
 __all__ = ["Piece", "Repository", "Waiting", "look", "rule_of", "some", "text_of", "unmerged", "waiting"]
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ai_lessons.repository.approval.merges import rule_end
-from ai_lessons.repository.approval.rule_files import is_rule
-from ai_lessons.repository.approval.verdicts import Proposal
+from ai_lessons.repository.approval.approval_types import Proposal
+from ai_lessons.repository.approval.rule_files import is_rule, rule_end
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from ai_lessons.errors import UnsupportedRepository
 from ai_lessons.repository import git
-from ai_lessons.repository.approval.merges import (
+from ai_lessons.repository.approval.rule_files import (
     APPROVE,
     ENTRY_TRAILER,
     FORGES,
@@ -25,8 +25,8 @@ from ai_lessons.repository.proposal.proposal_refs import OTHERS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from ai_lessons.repository.approval.approval_types import Person
     from ai_lessons.repository.approval.rule_history import RawCommit
-    from ai_lessons.repository.approval.verdicts import Person
     from ai_lessons.repository.worktree import Worktree
 
 OWN_COMMITS: Final = 100

@@ -17,17 +17,15 @@ from ai_lessons.errors import Conflict, Refused
 from ai_lessons.knowledge.layout import check_path
 from ai_lessons.repository import ref_update
 from ai_lessons.repository.approval import approval_memory
-from ai_lessons.repository.approval.merges import PROPOSED_TRAILER, with_report
-from ai_lessons.repository.approval.rule_files import is_release
+from ai_lessons.repository.approval.approval_types import Proposal
+from ai_lessons.repository.approval.rule_files import PROPOSED_TRAILER, is_release, with_report
 from ai_lessons.repository.approval.rule_history import person
-from ai_lessons.repository.approval.verdicts import Proposal
 from ai_lessons.repository.branch_update import committing
 from ai_lessons.repository.commit_builder import NO_IDENTITY, People, make_commit, zone
 from ai_lessons.repository.journal import Intent, new_name
-from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft
+from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft, read_commit
 from ai_lessons.repository.proposal.proposal_refs import PROPOSALS, branch_of, proposal_refs
 from ai_lessons.repository.store import Actor, blob_id, message_of
-from ai_lessons.repository.stored_commit import read_commit
 from ai_lessons.repository.worktree import checked_out_at, read_ref
 
 if TYPE_CHECKING:
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
 
     from dulwich.repo import Repo
 
-    from ai_lessons.repository.approval.trunk import Trunk
+    from ai_lessons.repository.approval.approval_history import Trunk
     from ai_lessons.repository.proposal.proposals import Waiting
     from ai_lessons.repository.store import Store
     from ai_lessons.repository.worktree import Worktree

@@ -17,25 +17,24 @@ from dulwich.objects import Blob, ObjectID, Tree
 from ai_lessons.errors import InvalidEntry
 from ai_lessons.knowledge import layout, markdown
 from ai_lessons.knowledge.texts import decode
-from ai_lessons.repository.approval.merges import (
+from ai_lessons.repository.approval.rule_files import (
     FORGES,
+    TEXT_LIMIT,
     entry_end,
     made_by_agent,
     merged_branches,
     names_pull_request,
     trailers,
 )
-from ai_lessons.repository.approval.rule_files import TEXT_LIMIT
 from ai_lessons.repository.approval.rule_history import person
-from ai_lessons.repository.objects import Draft, opened
-from ai_lessons.repository.stored_commit import StoredCommit, read_commit
+from ai_lessons.repository.objects import Draft, StoredCommit, opened, read_commit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from dulwich.repo import Repo
 
-    from ai_lessons.repository.approval.verdicts import ApprovalPolicy, Person
+    from ai_lessons.repository.approval.approval_types import ApprovalPolicy, Person
     from ai_lessons.repository.worktree import Worktree
 
 KIND: Final = "release"

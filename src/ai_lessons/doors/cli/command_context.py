@@ -1,0 +1,241 @@
+"""One run of the program: what was asked for globally, the library it opens, and how it answers."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from ai_lessons import library, settings
+from ai_lessons.doors import encode
+from ai_lessons.doors.cli.asking import ask_keys, ask_source, ask_trust
+from ai_lessons.doors.terminal import View, is_terminal, line
+from ai_lessons.library.options import Options, Places, TierPlace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from click._termui_impl import ProgressBar
+
+    from ai_lessons.library.opened import Library
+    from ai_lessons.settings import Settings, Tier
+
+T = TypeVar("T")
+PATIENCE = 0.4
+"""Seconds a job may take before it gets a bar: a bar that flashes up and goes tells nothing."""
+
+
+class Call:
+    """Global options, and everything a command needs beyond its own arguments.
+
+    `tool` says that an agent calls it over MCP, where nothing is asked and nothing read from standard input.
+    """
+
+    tool = False
+
+    def __init__(
+        self,
+        repo: str | None = None,
+        tier: str | None = None,
+        *,
+        json: bool = False,
+        quiet: bool = False,
+        verbose: bool = False,
+    ) -> None:
+        self.repo, self.tier = repo, tier
+        self.json, self.quiet, self.verbose = json, quiet, verbose
+        self.bars: ProgressDisplay | None = None
+
+    @cached_property
+    def settings(self) -> Settings:
+        """Read once, when a command first needs them."""
+        return settings.load(os.environ, repo=self.repo, tier=self.tier)
+
+    @property
+    def root(self) -> Path:
+        """The knowledge repository that was asked for."""
+        return self.settings.repo
+
+    def options(self) -> Options:
+        """What the library needs to know of this terminal and this user."""
+        given = options(self.settings)
+        if is_terminal(sys.stderr) and not self.quiet and not self.json:
+            self.bars = ProgressDisplay()
+            click.get_current_context().find_root().call_on_close(self.bars.finish)
+            given = given._replace(progress=self.bars.show)
+        if self.can_ask and not self.settings.agent:
+            return given._replace(ask_trust=ask_trust, ask_keys=ask_keys, ask_source=ask_source)
+        return given
+
+    @cached_property
+    def library(self) -> Library:
+        """The library on the repository, closed when the program ends."""
+        return click.get_current_context().find_root().with_resource(library.opened.Library(self.root, self.options()))
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether a person is there to answer a question (stdout may well be a pipe)."""
+        return is_terminal(sys.stdin) and is_terminal(sys.stderr) and not self.json
+
+    @property
+    def caller(self) -> str:
+        """Who writes: `ai` if the settings name an agent, else `user` at a terminal, else `ai`.
+
+        Both ends must be a terminal: agents capture what we print, and what a person stated is not questioned.
+        """
+        person = not self.tool and not self.settings.agent and is_terminal(sys.stdin) and is_terminal(sys.stdout)
+        return "user" if person else "ai"
+
+    @property
+    def view(self) -> View:
+        """How to draw on what stdout is."""
+        roots = {tier.name: str(tier.path) for tier in (*self.settings.known, *self.settings.reads)}
+        view = View(root=str(self.root), home="" if self.tool else os.path.expanduser("~"), roots=roots)
+        if self.tool or not is_terminal(sys.stdout):
+            return view
+        colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        return view._replace(width=_size()[0], colour=colour)
+
+    def answer(
+        self,
+        value: T,
+        text: Callable[[T, View], str],
+        data: Callable[[T], object] | None = None,
+        *,
+        paged: bool = False,
+        framed: Callable[[T, str], str] | None = None,
+    ) -> None:
+        """Print a value as text or, with `--json`, as data; what the user should know besides goes to stderr.
+
+        `data` is for answers whose types alone do not say their shape; the encoder knows the others.
+        An agent gets it `framed`: as text that tells what is data, and from which repository it comes.
+        """
+        if self.bars:
+            self.bars.finish()
+        if self.json:
+            click.echo(encode.dump(data(value) if data else value))
+            return
+        if framed and self.settings.agent:
+            bare = value._replace(notes=()) if hasattr(value, "_replace") and hasattr(value, "notes") else value
+            click.echo(framed(bare, whereabouts(self.settings)))
+        else:
+            self.say(text(value, self.view), paged=paged)
+        self.note(notes_of(value))
+
+    def interrupted(self) -> None:
+        """Raise if who asked does not want the answer any more."""
+
+    def say(self, text: str, *, paged: bool = False) -> None:
+        """Text on stdout, through the pager if it is `paged`, stdout is a terminal and the text is higher than that."""
+        terminal = is_terminal(sys.stdout) and is_terminal(sys.stdin)
+        if paged and terminal and text.count("\n") + 2 > _size()[1]:
+            os.environ.setdefault("LESS", "FRX")
+            click.echo_via_pager(text, color=self.view.colour)
+        else:
+            click.echo(text, color=self.view.colour)
+
+    def exactly(self, text: str) -> None:
+        """Text as it is, for programs that read our pipe: no newline added, nothing escaped."""
+        click.echo(text.encode("utf-8", "surrogateescape"), nl=False)
+
+    def note(self, notes: Iterable[str]) -> None:
+        """Remarks on stderr; `-q` leaves them out."""
+        if not self.quiet:
+            for note in dict.fromkeys(notes):
+                click.echo(f"note: {line(note)}", err=True)
+
+
+pass_call = click.make_pass_decorator(Call)
+
+
+def _size() -> tuple[int, int]:
+    """Columns and lines of the terminal. `shutil` would tell, but loads every compression there is."""
+    try:
+        columns, lines = os.get_terminal_size()
+    except OSError:  # stdout is no terminal
+        columns = lines = 0
+    stated = (os.environ.get("COLUMNS", ""), os.environ.get("LINES", ""))
+    stated_columns, stated_lines = (int(text) if text.isdecimal() else 0 for text in stated)
+    return stated_columns or columns or 80, stated_lines or lines or 24
+
+
+def notes_of(value: object) -> list[str]:
+    """The notes of an answer or of several; why a write waits or where it is proposed is part of its text already."""
+    own = getattr(value, "notes", None)  # asked first: an answer may be a tuple itself
+    values = value if own is None and isinstance(value, tuple | list) else (value,)
+    notes = [note for one in values for note in getattr(one, "notes", ())]
+    return [note for note in notes if not note.startswith(("waiting: ", "proposed on "))]
+
+
+class ProgressDisplay:
+    """One bar at a time, as a `Progress` callable. For one thread; only where stderr is a terminal."""
+
+    def __init__(self) -> None:
+        self._what = ""
+        self._since = 0.0
+        self._bar: ProgressBar[int] | None = None
+
+    def show(self, what: str, done: int, total: int) -> None:
+        """`done` of `total` steps of `what`; another `what` begins another bar."""
+        if what != self._what:
+            self.finish()
+            self._what, self._since = what, time.monotonic()
+        if self._bar is None and done < total and time.monotonic() - self._since > PATIENCE:
+            self._bar = click.progressbar(length=total, label=line(what), file=sys.stderr, show_pos=True)
+            self._bar.render_progress()
+        if self._bar is not None:
+            self._bar.length = total
+            self._bar.update(max(done - self._bar.pos, 0))
+
+    def finish(self) -> None:
+        """Leave the line of the bar, so that what comes next begins on its own."""
+        if self._bar is not None:
+            self._bar.render_finish()
+        self._bar, self._what = None, ""
+
+
+def version() -> str:
+    """The version that is installed, or `unknown` where the code runs without being installed."""
+    from importlib import metadata
+
+    try:
+        return metadata.version("ai-lessons")
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def whereabouts(given: Settings) -> str:
+    """The folders of the repositories that are read, as agents are told where an answer comes from."""
+    if len(given.reads) < 2:
+        return str(given.repo)
+    return ", ".join(f"{tier.path} ({tier.name})" for tier in given.reads)
+
+
+def options(given: Settings) -> Options:
+    """What the library needs of the settings; who calls adds how progress is shown and questions are asked."""
+
+    def places(tiers: Iterable[Tier]) -> tuple[TierPlace, ...]:
+        return tuple(TierPlace(one.name, one.path, one.why, one.url) for one in tiers)
+
+    return Options(
+        cache_dir=given.folders.cache,
+        state_dir=given.folders.state,
+        config_dir=given.folders.config,
+        cwd=given.cwd,
+        model_dir=given.model_dir,
+        reranker=given.reranker,
+        index_dir=given.index_dir,
+        agent=given.agent,
+        agent_by=given.agent_by,
+        session=given.session,
+        tier=given.tier,
+        offline=given.offline,
+        places=Places(
+            places(given.reads), places(given.known), given.belongs_to, named=given.named, file=str(given.file)
+        ),
+    )

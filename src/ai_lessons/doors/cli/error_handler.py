@@ -1,0 +1,146 @@
+"""Errors in words, and the one place that ends the program: which exit code, where the report of a bug lies."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from ai_lessons import settings
+from ai_lessons.doors import encode
+from ai_lessons.doors.cli.command_context import version
+from ai_lessons.doors.cli.commands import walk
+from ai_lessons.doors.terminal import clean
+from ai_lessons.errors import EXIT_BUG, EXIT_INTERRUPTED, AiLessonsError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+INTERRUPTED = "interrupted: what was already written is kept, nothing is half done; run the command again to go on"
+
+
+def in_words(error: AiLessonsError, hint: str = "") -> str:
+    """What happened and, on a line of its own, what to do; `hint` for an error that has none."""
+    hint = error.hint or hint
+    return clean(f"{error.message}\nhint: {hint}" if hint else error.message)
+
+
+def run(program: Callable[[], object], args: Sequence[str]) -> int:
+    """Call the program and turn whatever comes out of it into an exit code, with words on stderr.
+
+    Commands return their own exit code or None for 0. `args` are looked at for `--json` and `-v`, because an error
+    in the arguments themselves has to be told in the right form too.
+    """
+    try:
+        code = program()
+        sys.stdout.flush()
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        return 0
+    except (click.Abort, KeyboardInterrupt):
+        return _tell(AiLessonsError(INTERRUPTED), args, EXIT_INTERRUPTED)
+    except click.ClickException as error:
+        return _tell(translated(error), args, error.exit_code)
+    except AiLessonsError as error:
+        _trace(args)
+        return _tell(error, args, error.exit_code)
+    except BrokenPipeError:
+        return _forget_output()
+    except OSError as error:
+        if not _of_output(error):
+            return _bug(args)
+        _forget_output()
+        return _tell(AiLessonsError(f"the output cannot be written: {error.strerror}"), args, 1)
+    except Exception:  # noqa: BLE001  # the last catch of the program: a bug leaves a report, not a traceback
+        return _bug(args)
+    return code if isinstance(code, int) else 0
+
+
+def asked(args: Sequence[str], *names: str) -> bool:
+    """Whether one of the flags stands among the arguments before `--`."""
+    ours = args[: args.index("--")] if "--" in args else args
+    return any(name in ours for name in names)
+
+
+def _tell(error: AiLessonsError, args: Sequence[str], code: int) -> int:
+    if asked(args, "--json"):
+        click.echo(encode.dump(encode.error(error)), err=True)
+        return code
+    click.echo(f"error: {in_words(error)}", err=True)
+    return code
+
+
+def translated(error: click.ClickException) -> AiLessonsError:
+    """An error of click's as one of ours."""
+    if isinstance(error, click.exceptions.NoSuchCommand) and error.ctx:
+        hint = _near(error.command_name, error.ctx) or f"see {error.ctx.command_path} --help"
+        return UsageError(f"no command {error.command_name!r}", hint=hint)
+    if not isinstance(error, click.UsageError):
+        return AiLessonsError(error.format_message())
+    hint = f"see {error.ctx.command_path} --help" if error.ctx else "see ai-lessons --help"
+    return UsageError(error.format_message().rstrip("."), hint=hint)
+
+
+def _near(name: str, ctx: click.Context) -> str:
+    """A command that was meant, wherever it hangs: `ai-lessons search` is `ai-lessons recall search`."""
+    from difflib import get_close_matches
+
+    known: dict[str, str] = {}
+    program = ctx.find_root()
+    for path, _ in walk(program.command) if isinstance(program.command, click.Group) else ():
+        for n in range(len(path)):
+            known.setdefault(path[n], " ".join((program.command_path, *path[: n + 1])))
+    near = get_close_matches(name, known, 1)
+    return f"did you mean: {known[near[0]]}?" if near else ""
+
+
+def _trace(args: Sequence[str]) -> None:
+    if asked(args, "-v", "--verbose"):
+        from traceback import format_exc
+
+        click.echo(clean(format_exc()), err=True)
+
+
+def _forget_output() -> int:
+    """Nobody takes our output any more (`| head`, full disk): let Python's own flush at exit find nothing to write."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _of_output(error: OSError) -> bool:
+    """Whether it was raised by writing our output: inside `click.echo`, or by the flush in `run`."""
+    from traceback import walk_tb
+
+    codes = [frame.f_code for frame, _ in walk_tb(error.__traceback__)]
+    return click.echo.__code__ in codes or codes[-1] is run.__code__
+
+
+def _bug(args: Sequence[str]) -> int:
+    from traceback import format_exc
+
+    _trace(args)
+    report = format_exc()
+    last = report.strip().rsplit("\n", 1)[-1]
+    try:
+        kept = f"the report is in {_keep(report, args)}"
+    except (OSError, AiLessonsError):
+        click.echo(clean(report), err=True)
+        kept = "the report is above"
+    hint = "please send it to the people who maintain ai-lessons"
+    return _tell(AiLessonsError(f"a bug in ai-lessons ({last}); {kept}", hint=hint), args, EXIT_BUG)
+
+
+def _keep(report: str, args: Sequence[str]) -> str:
+    """Write the report beside earlier ones, for the user's eyes only: arguments may hold private text."""
+    import platform
+    import time
+
+    folder = settings.folders(os.environ).state / "bugs"
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{os.getpid()}.txt"
+    lines = (f"ai-lessons {version()}", f"Python {sys.version}", platform.platform(), f"arguments: {list(args)!r}", "")
+    with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as out:
+        out.write("\n".join([*lines, report]))
+    return str(file)

@@ -1,0 +1,250 @@
+"""The small databases of this room: how one is opened, and what happens to one that cannot be used.
+
+Each is a projection: a file that is damaged, of another version or not ours is replaced by an empty one, and where the
+folder cannot be written the database lives in memory. For one thread at a time, and for any number of processes:
+readers see what was last committed and wait for nobody.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+import time
+from contextlib import closing, contextmanager, suppress
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from ai_lessons.errors import StorageFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+T = TypeVar("T")
+
+WAIT_SECONDS = 20.0
+"""How long another process may hold the write lock before we go on in memory."""
+
+_STEP = 0.002
+_DAMAGE = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CONSTRAINT))
+_MISTAKE = frozenset((sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISUSE, sqlite3.SQLITE_RANGE, sqlite3.SQLITE_MISMATCH))
+
+
+class Schema(NamedTuple):
+    """What a database holds. `version` is raised when `tables` or what is written into them change."""
+
+    name: str
+    tables: str
+    version: int
+    application: int = 0
+
+
+class Database:
+    """One opened file. `notice` says in a sentence why it is empty or in memory, if it is."""
+
+    def __init__(self, path: Path, schema: Schema) -> None:
+        self._path, self._schema = path, schema
+        self.notice, self.in_memory, self._answering = "", False, False
+        try:
+            found = self._usable()
+            if isinstance(found, str):
+                self._replace_file(found)
+            else:
+                self._use(found)
+        except (sqlite3.Error, OSError) as error:
+            self._use_memory(error)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self.connection.close()
+
+    def ask(self, question: Callable[[sqlite3.Connection], T], refill: Callable[[], object] | None = None) -> T:
+        """Answer from the database; where it fails, once more from a new one, after `refill`.
+
+        Raises:
+            StorageFailed: the new one failed too.
+        """
+        if self._answering:  # a question within a question: the outer one mends
+            return question(self.connection)
+        self._answering = True
+        try:
+            return self._answer(question, refill)
+        finally:
+            self._answering = False
+
+    def _answer(self, question: Callable[[sqlite3.Connection], T], refill: Callable[[], object] | None) -> T:
+        try:
+            return question(self.connection)
+        except sqlite3.DatabaseError as error:
+            self._replace(error)
+        try:
+            if refill:
+                refill()
+            return question(self.connection)
+        except sqlite3.DatabaseError as error:
+            raise StorageFailed(f"the {self._schema.name} {self._path} cannot be used: {error}") from error
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Hold the write lock, waiting for the process that has it; undo everything if anything is raised."""
+        db = self.connection
+        _begin(db)
+        try:
+            yield db
+        except BaseException:
+            if db.in_transaction:  # a full disk has undone it already
+                db.execute("ROLLBACK")
+            raise
+        db.execute("COMMIT")
+
+    def _replace(self, error: sqlite3.DatabaseError) -> None:
+        """Go on with a new file if the old one is damaged, in memory if the system will not have it.
+
+        Raises:
+            sqlite3.DatabaseError: the error itself, where neither would help.
+        """
+        mistake = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF in _MISTAKE
+        if self.in_memory or isinstance(error, sqlite3.ProgrammingError) or mistake:
+            raise error
+        self.connection.close()
+        if not _is_damage(error):
+            return self._use_memory(error)
+        try:
+            self._replace_file(f"{self._path.name} was damaged ({error})", self._inode)
+        except (sqlite3.Error, OSError) as still:
+            self._use_memory(still)
+        return None
+
+    def _replace_file(self, why: str, seen: int | None = None) -> None:
+        """Use an empty file instead of what is there, unless another process has just seen to it.
+
+        `seen` is the inode of a file that opened well and was found damaged in use.
+        """
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with _alone(self._path):
+            found = self._usable()
+            if isinstance(found, sqlite3.Connection):
+                if _inode(self._path) != seen:
+                    return self._use(found)
+                found.close()
+            self._put_empty()
+            self._use(self._connect())
+        self.notice = f"{self._schema.name} rebuilt: {why}" if why else self.notice
+        return None
+
+    def _use(self, connection: sqlite3.Connection) -> None:
+        self.connection, self._inode = connection, _inode(self._path)
+
+    def _use_memory(self, error: Exception) -> None:
+        """A database that this process keeps to itself: always right, filled anew each time."""
+        self._use(sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False))
+        self._lay_tables(self.connection)
+        self.in_memory = True
+        self.notice = f"{self._schema.name} kept in memory, because {self._path} cannot be used ({error})"
+
+    def _usable(self) -> sqlite3.Connection | str:
+        """The open database, or the reason why there has to be a new one (empty where there simply is none)."""
+        if not self._path.exists():
+            return ""
+        try:
+            connection = self._connect()
+        except sqlite3.Error as error:
+            if not _is_damage(error):
+                raise
+            return f"{self._path.name} was damaged ({error})"
+        try:
+            fault = self._fault(connection)
+        except sqlite3.Error as error:
+            connection.close()
+            if not _is_damage(error):
+                raise
+            return f"{self._path.name} was damaged ({error})"
+        if not fault:
+            return connection
+        connection.close()
+        return f"{self._path.name} {fault}"
+
+    def _fault(self, connection: sqlite3.Connection) -> str:
+        names = ("application_id", "user_version", "schema_version")
+        application, version, tables = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
+        if application != self._schema.application or not tables:
+            return f"was not a {self._schema.name}"
+        wanted = self._schema.version
+        return "" if version == wanted else f"had version {version}, this program writes {wanted}"
+
+    def _connect(self) -> sqlite3.Connection:
+        # mode=rw never creates: a file appears only by _put_empty, whole and with all its tables
+        uri = self._path.absolute().as_uri() + "?mode=rw"
+        db = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=WAIT_SECONDS, check_same_thread=False)
+        try:
+            # A lost last transaction only costs a little work; NORMAL keeps the file whole without an fsync per write.
+            db.executescript("PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -65536;")
+        except BaseException:
+            db.close()
+            raise
+        return db
+
+    def _put_empty(self) -> None:
+        fresh = self._path.with_name(f"{self._path.name}.{os.getpid()}.new")
+        _remove(fresh, "", "-wal", "-shm")
+        with closing(sqlite3.connect(fresh, isolation_level=None)) as connection:
+            connection.execute("PRAGMA journal_mode = WAL")
+            self._lay_tables(connection)
+        # The log goes first: SQLite would play the old one into the new file.
+        _remove(self._path, "-wal", "-shm")
+        os.replace(fresh, self._path)
+
+    def _lay_tables(self, connection: sqlite3.Connection) -> None:
+        _, tables, version, application = self._schema
+        connection.executescript(
+            f"PRAGMA foreign_keys = ON; BEGIN; {tables} PRAGMA application_id = {application};"
+            f"PRAGMA user_version = {version}; COMMIT;"
+        )
+
+
+def _begin(db: sqlite3.Connection) -> None:
+    """Take the write lock. SQLite's own waiting sleeps ten times as long as the lock is usually held."""
+    give_up = time.monotonic() + WAIT_SECONDS
+    db.execute("PRAGMA busy_timeout = 0")
+    try:
+        while True:
+            try:
+                db.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
+                    raise
+                time.sleep(_STEP)
+            else:
+                return
+    finally:
+        db.execute(f"PRAGMA busy_timeout = {WAIT_SECONDS * 1000:.0f}")
+
+
+def _is_damage(error: sqlite3.Error) -> bool:
+    """Whether the file's content is at fault, so that a new one would do. A broken constraint is damage too."""
+    return getattr(error, "sqlite_errorcode", -1) & 0xFF in _DAMAGE
+
+
+def _inode(path: Path) -> int | None:
+    """What tells a replaced file from the one that was opened; None if there is no file."""
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return None
+
+
+def _remove(path: Path, *suffixes: str) -> None:
+    for suffix in suffixes:
+        with suppress(FileNotFoundError):
+            os.unlink(f"{path}{suffix}")
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """One process at a time puts a new file at `path`; the lock falls with the process."""
+    descriptor = os.open(f"{path}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o666)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

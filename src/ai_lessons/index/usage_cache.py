@@ -1,0 +1,282 @@
+"""What the event logs add up to, in a small SQLite file: only what is new in a log is read.
+
+A projection. It knows rows, not what the words mean: reading lines is handed in.
+Every event is kept by its id, so that one that comes again (another copy of a log, a merge) counts once; one that comes
+again with other words counts for nothing, whichever came first.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import suppress
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from ai_lessons.index.database import Database, Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    # uses (id, at, event, entry, session or ""), lines of parameters (id, the line in one form), lines left out
+    Lines = tuple[Sequence[tuple[str, str, str, str, str]], Sequence[tuple[str, str]], int]
+
+VERSION = 2
+VOID = -1
+"""The kind of an event that came with two meanings."""
+
+BULK = 50_000
+"""From so many bytes of new log on the index of the events is made after them, which takes a third of the time."""
+
+WORDS = 9
+"""Kinds of uses; their numbers are their places in the tuple that the caller hands in."""
+
+ASK_AT_ONCE = 500
+
+WORTH_KEEPING = 50
+"""From so many new lines about parameters on, what they come to is written down."""
+
+_SUMS = ", ".join(f"sum(kind = {kind})" for kind in range(WORDS))
+_TABLES = f"""
+CREATE TABLE logs (
+    name TEXT PRIMARY KEY, mtime INTEGER NOT NULL, size INTEGER NOT NULL, inode INTEGER NOT NULL,
+    done INTEGER NOT NULL, digest BLOB NOT NULL, damaged INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE names (key INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE events (
+    id TEXT PRIMARY KEY, entry INTEGER NOT NULL, kind INTEGER NOT NULL, at TEXT NOT NULL, session INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE turns (id TEXT PRIMARY KEY, line TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE kept (disturbed INTEGER NOT NULL, upto TEXT NOT NULL, value TEXT NOT NULL);
+INSERT INTO kept VALUES (0, '', '');
+CREATE TABLE tallies (
+    entry INTEGER PRIMARY KEY, {", ".join(f"n{kind} INTEGER NOT NULL" for kind in range(WORDS))}, last TEXT NOT NULL
+);
+"""  # noqa: S608 - only numbers
+SCHEMA = Schema("usage cache", _TABLES, VERSION)
+_INDEX = "CREATE INDEX IF NOT EXISTS events_entry ON events (entry, kind, at)"
+_FOLD = f"SELECT entry, {_SUMS}, coalesce(max(CASE WHEN kind <> 8 THEN at END), '') FROM events WHERE kind >= 0"  # noqa: S608 - only numbers
+_EVENT = (
+    "INSERT INTO events VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET kind = -1"
+    " WHERE (entry, kind, at, session) <> (excluded.entry, excluded.kind, excluded.at, excluded.session)"
+)
+_LOG = (
+    "INSERT INTO logs VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET mtime = excluded.mtime,"
+    " size = excluded.size, inode = excluded.inode, done = excluded.done, digest = excluded.digest,"
+    " damaged = damaged + excluded.damaged"
+)
+_DISTURB = "UPDATE kept SET disturbed = disturbed + 1, upto = '', value = ''"
+_TURN = "INSERT INTO turns VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET line = '' WHERE line <> excluded.line"
+
+
+class EventFile(Protocol):
+    """One file of events, as it was when it was looked at."""
+
+    @property
+    def name(self) -> str:
+        """What tells it from the others."""
+        ...
+
+    @property
+    def stamp(self) -> tuple[int, int, int]:
+        """Time of change in nanoseconds, size in bytes, inode."""
+        ...
+
+    def read(self) -> bytes:
+        """All of it; empty if it cannot be read."""
+        ...
+
+
+class CachedLog(NamedTuple):
+    """What the cache remembers of a log: its stamp, the bytes that are folded, and their digest."""
+
+    stamp: tuple[int, int, int]
+    done: int
+    digest: bytes
+
+
+class UsageCache:
+    """The sums of all logs. For one thread at a time, and for any number of processes."""
+
+    def __init__(self, path: Path, kinds: Sequence[str]) -> None:
+        """`kinds` are the words of uses; what they are is up to the caller, their order is not to change."""
+        self._kinds = {word: number for number, word in enumerate(kinds)}
+        self._database = Database(path, SCHEMA)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._database.close()
+
+    def refresh(self, logs: Iterable[EventFile], parse: Callable[[bytes], Lines]) -> None:
+        """Fold what is new in these logs, which are all there are.
+
+        A log that only grew is read from where it ended; where one was rewritten or is gone, all are folded anew.
+        """
+        there = {log.name: log for log in logs}
+        self._database.ask(lambda _: self._refresh(there, parse))
+
+    def damaged(self) -> int:
+        """Lines of all logs that were left out."""
+        return int(self._rows("SELECT coalesce(sum(damaged), 0) FROM logs")[0][0])
+
+    def tallies(self, entries: Iterable[str] | None = None) -> dict[str, tuple[int | str, ...]]:
+        """For each entry (of these, or all) that has any: a count for each kind, and when it was last used."""
+        every = f"SELECT name, {', '.join(f'n{kind}' for kind in range(WORDS))}, last FROM tallies JOIN names ON key = entry"  # noqa: E501, S608 - only numbers
+        if entries is None:
+            return {row[0]: row[1:] for row in self._rows(every)}
+        wanted = list(dict.fromkeys(entries))
+        found = {}
+        for start in range(0, len(wanted), ASK_AT_ONCE):
+            part = wanted[start : start + ASK_AT_ONCE]
+            rows = self._rows(f"{every} WHERE name IN ({','.join('?' * len(part))})", part)
+            found.update({row[0]: row[1:] for row in rows})
+        return found
+
+    def turned(self, fold: Callable[[str, list[str]], str]) -> str:
+        """What all lines about parameters come to, in the order of their ids.
+
+        `fold` takes what it gave before (empty at first) and the lines since then. Its result is kept until a line
+        turns up whose place is before the last one.
+        """
+        ((disturbed, upto, value),) = self._rows("SELECT disturbed, upto, value FROM kept")
+        new = self._rows("SELECT id, line FROM turns WHERE id > ? ORDER BY id", (upto,))
+        if new:
+            value = fold(value, [line for _, line in new if line])
+        if len(new) >= WORTH_KEEPING:
+            with suppress(sqlite3.OperationalError):  # read-only, or another process folds: the next one keeps it
+                self._database.connection.execute(
+                    "UPDATE kept SET upto = ?, value = ? WHERE disturbed = ?", (new[-1][0], value, disturbed)
+                )
+        return str(value)
+
+    def in_sessions(self) -> list[tuple[str, str, str]]:
+        """(session, entry, event) of every event that says in which session it was."""
+        words = {number: word for word, number in self._kinds.items()}
+        rows = self._rows(
+            "SELECT s.name, e.name, kind FROM events JOIN names s ON s.key = session JOIN names e ON e.key = entry"
+            " WHERE session > 0 AND kind >= 0 GROUP BY session, entry, kind"
+        )
+        return [(session, entry, words[kind]) for session, entry, kind in rows]
+
+    def latest(self, entry: str, words: Sequence[str], most: int) -> list[str]:
+        """The last events of an entry that are of these words, the newest first."""
+        named = {self._kinds[word]: word for word in words}
+        rows = self._rows(
+            "SELECT kind FROM events WHERE entry = (SELECT key FROM names WHERE name = ?)"
+            " AND kind IN (SELECT value FROM json_each(?)) ORDER BY at DESC, id DESC LIMIT ?",
+            (entry, json.dumps(list(named)), most),
+        )
+        return [named[kind] for (kind,) in rows]
+
+    def _refresh(self, there: Mapping[str, EventFile], parse: Callable[[bytes], Lines]) -> None:
+        if not self._changed(there):
+            return
+        with self._database.transaction() as db:
+            changed = self._changed(there)  # another process may have folded meanwhile
+            grown = self._grown(changed, there)
+            if grown is None:
+                _empty(db)
+                changed, grown = list(there), {}
+            _Folding(db, self._kinds, parse).fold([there[name] for name in changed], grown)
+
+    def _changed(self, there: Mapping[str, EventFile]) -> list[str]:
+        """Names of logs that are not as they were; of those that are gone, too."""
+        known = self._known()
+        return [name for name in {**known, **there} if name not in there or name not in known
+                or known[name].stamp != there[name].stamp]  # fmt: skip
+
+    def _known(self) -> dict[str, CachedLog]:
+        rows = self._rows("SELECT name, mtime, size, inode, done, digest FROM logs")
+        return {name: CachedLog((mtime, size, inode), done, digest) for name, mtime, size, inode, done, digest in rows}
+
+    def _grown(self, changed: Iterable[str], there: Mapping[str, EventFile]) -> dict[str, int] | None:
+        """Of changed logs that were folded before, how many bytes were; None if one of them no longer begins so."""
+        known = self._known()
+        grown = {}
+        for name in changed:
+            if name not in there:
+                return None
+            if name in known:
+                grown[name] = known[name].done
+                if _digest(there[name].read()[: known[name].done]) != known[name].digest:
+                    return None
+        return grown
+
+    def _rows(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        return self._database.ask(lambda db: db.execute(query, values).fetchall())
+
+
+class _Folding:
+    """One round of folding, inside a transaction."""
+
+    def __init__(self, db: sqlite3.Connection, kinds: Mapping[str, int], parse: Callable[[bytes], Lines]) -> None:
+        self._db, self._kinds, self._parse = db, kinds, parse
+        self._names: dict[str, int] = {}
+        self._entries: set[int] = set()
+
+    def fold(self, logs: Sequence[EventFile], grown: Mapping[str, int]) -> None:
+        """Fold these logs; of those in `grown` so many bytes are folded already."""
+        bulk = sum(log.stamp[1] - grown.get(log.name, 0) for log in logs) > BULK
+        if bulk:
+            self._db.execute("DROP INDEX IF EXISTS events_entry")
+        for log in logs:
+            self._log(log, grown.get(log.name, 0), bulk=bulk)
+        self._db.execute(_INDEX)
+        if bulk:
+            self._db.execute("DELETE FROM tallies")
+            self._db.execute(f"INSERT INTO tallies {_FOLD} GROUP BY entry")
+            return
+        keys = [(key,) for key in self._entries]
+        self._db.executemany("DELETE FROM tallies WHERE entry = ?", keys)
+        self._db.executemany(f"INSERT INTO tallies {_FOLD} AND entry = ? GROUP BY entry", keys)
+
+    def _log(self, log: EventFile, done: int, *, bulk: bool) -> None:
+        """Fold whole lines only: the last one may still be being written."""
+        data = log.read()
+        end = max(data.rfind(b"\n") + 1, done)
+        uses, turns, damaged = self._parse(data[done:end]) if end > done else ((), (), 0)
+        if uses or turns:
+            kinds, key = self._kinds, self._key
+            rows = [(i, key(entry), kinds[event], at, key(said)) for i, at, event, entry, said in uses]
+            if not bulk:
+                self._entries.update(row[1] for row in rows)
+                self._entries.update(self._told_before([row[0] for row in rows]))
+            self._db.executemany(_EVENT, rows)
+            self._turn(turns)
+        self._db.execute(_LOG, (log.name, *log.stamp, end, _digest(data[:end]), damaged))
+
+    def _turn(self, turns: Sequence[tuple[str, str]]) -> None:
+        """Add lines about parameters; those that do not come last change what was made of the others."""
+        (last,) = self._db.execute("SELECT coalesce(max(id), '') FROM turns").fetchone()
+        if turns and min(turns)[0] <= last:
+            self._db.execute(_DISTURB)
+        self._db.executemany(_TURN, turns)
+
+    def _told_before(self, ids: Sequence[str]) -> Iterator[int]:
+        """The entries of events that are there already: those that come again with another entry take it away."""
+        for start in range(0, len(ids), ASK_AT_ONCE):
+            part = ids[start : start + ASK_AT_ONCE]
+            rows = self._db.execute(f"SELECT entry FROM events WHERE id IN ({','.join('?' * len(part))})", part)  # noqa: S608 - only marks
+            yield from (entry for (entry,) in rows)
+
+    def _key(self, name: str) -> int:
+        """The number of a name; 0 for none."""
+        if not name:
+            return 0
+        found = self._names.get(name)
+        if found is None:
+            row = self._db.execute("SELECT key FROM names WHERE name = ?", (name,)).fetchone()
+            found = row[0] if row else self._db.execute("INSERT INTO names (name) VALUES (?)", (name,)).lastrowid or 0
+            self._names[name] = found
+        return found
+
+
+def _digest(data: bytes) -> bytes:
+    return blake2b(data, digest_size=16).digest()
+
+
+def _empty(db: sqlite3.Connection) -> None:
+    for table in ("logs", "events", "turns", "tallies", "names"):
+        db.execute(f"DELETE FROM {table}")  # noqa: S608 - our own names
+    db.execute(_DISTURB)

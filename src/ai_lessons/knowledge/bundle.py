@@ -1,0 +1,362 @@
+"""What comes in from elsewhere as files that are not written yet, and the export: one JSON document.
+
+The document is version 1 of the format of groove, with the whole files of entries in keys of ours. A program that
+knows the format alone reads learnings, statistics and relations; ours reads back the files as they were.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64decode, b64encode
+from datetime import UTC, datetime
+from hashlib import sha256
+from math import isnan
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from uuid import UUID
+
+from ulid import ULID
+
+from ai_lessons.errors import AiLessonsError, InvalidEntry, Problem, UnsupportedRepository, UsageError
+from ai_lessons.knowledge import frontmatter, layout, markdown, origins
+from ai_lessons.knowledge.checks import TITLE_LENGTH
+from ai_lessons.knowledge.entries import HANDLE_LENGTH, Category, Relation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from ai_lessons.knowledge.entries import Entry
+
+WORDS = {"very-low": 0.1, "low": 0.3, "medium": 0.5, "high": 0.7, "very-high": 0.9}
+"""The author's word on a lesson as the probability that other tools keep in its place."""
+
+
+class Item(NamedTuple):
+    """One entry that comes in: the bytes of its file, and of a script's side file. `where` names it in its source."""
+
+    where: str
+    path: str
+    data: bytes
+    side: bytes | None = None
+    executable: bool = False
+
+
+class Bundle(NamedTuple):
+    """What a source holds: entries, and what of it cannot be read, as (where, reason).
+
+    `events` are whole events as JSON objects.
+    """
+
+    items: Sequence[Item] = ()
+    damaged: Sequence[tuple[str, str]] = ()
+    events: Sequence[Mapping[str, Any]] = ()
+
+
+def made_id(*said: object, created: datetime | None = None) -> str:
+    """A ULID that every clone that imports the same thing agrees on; of time zero where it names no date."""
+    text = json.dumps(said, sort_keys=True, default=str)
+    time = max(int(created.timestamp() * 1000), 0) if created else 0
+    return str(ULID.from_bytes(time.to_bytes(6, "big") + sha256(text.encode("utf-8", "surrogatepass")).digest()[:10]))
+
+
+def moment(said: object) -> datetime | None:
+    """A date or time as other tools write it, in UTC where it does not say; None for anything else."""
+    if isinstance(said, datetime):
+        said = said.isoformat()
+    try:
+        found = datetime.fromisoformat(str(said).strip().replace(" UTC", "Z"))
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def word_of(confidence: object) -> str:
+    """The author's word that is nearest to a probability, or the word itself."""
+    if isinstance(confidence, str) and confidence.strip().lower() in WORDS:
+        return confidence.strip().lower()
+    try:
+        number = float(str(confidence))
+    except ValueError:
+        return "medium"
+    return "medium" if isnan(number) else min(WORDS, key=lambda word: abs(WORDS[word] - number))
+
+
+def one_line(text: object, limit: int = TITLE_LENGTH) -> str:
+    """A title: one line without control characters, cut between words where it is too long."""
+    line = " ".join("".join(c if c.isprintable() else " " for c in str(text)).split())
+    if len(line) <= limit:
+        return line
+    return line[: limit - 1].rpartition(" ")[0].rstrip(" ,;:") + "…" if " " in line[: limit - 1] else line[:limit]
+
+
+def beside(path: str, entry_id: str) -> str:
+    """Another name for an entry whose place is taken."""
+    folder, slash, name = path.rpartition("/")
+    stem, dot, suffix = name.partition(".")
+    return f"{folder}{slash}{stem}-{entry_id[-HANDLE_LENGTH:].lower()}{dot}{suffix}"
+
+
+# --- the export ---
+
+VERSION = 1
+COUNTS = ("injected", "helpful", "ignored", "contradicted")
+
+
+def _camel(words: Iterable[str]) -> dict[str, str]:
+    """Words of ours as the format writes them: `derived_from` is `DerivedFrom`."""
+    return {str(one): "".join(part.title() for part in one.split("_")) for one in words}
+
+
+_CATEGORIES = _camel(Category)
+_RELATIONS = _camel(set(Relation) - {Relation.HAS_SCRIPT, Relation.HAS_DOC, Relation.PROVES})
+_OF_FORMAT = {name: word for word, name in (_CATEGORIES | _RELATIONS).items()} | {
+    w: w for w in _CATEGORIES | _RELATIONS
+}
+_NUMBER_LIMIT = 1_000_000_000
+T = TypeVar("T")
+
+
+def learning(entry: Entry, file: Item, usage: Any) -> dict[str, Any]:
+    """A lesson. `usage` has the counts (`times_…`), `last_used`, `alpha`, `beta` and `confidence`.
+
+    `updated_at` is when it was created, because git knows the rest.
+    """
+    created = created_of(entry)
+    return {
+        "id": str(ULID.from_str(entry.id).to_uuid()),
+        "scope": origins.of_entry(entry.project, entry.fields.get("scope")).tagged,
+        "category": _CATEGORIES.get(str(entry.fields.get("category")), "Solution"),
+        "content": {
+            "description": entry.body.strip() or entry.title,
+            **({"pattern": entry.fields["pattern"]} if entry.pattern else {}),
+            "insight": entry.title,
+        },
+        "confidence": usage.confidence,
+        "created_at": created,
+        "updated_at": created,
+        "source": _source(entry),
+        "usage_stats": {
+            **{f"times_{word}": getattr(usage, f"times_{word}") for word in COUNTS},
+            **({"last_used": usage.last_used} if usage.last_used else {}),
+            "confidence_alpha": usage.alpha,
+            "confidence_beta": usage.beta,
+        },
+        "file": kept(file),
+    }
+
+
+def _source(entry: Entry) -> str | dict[str, Any]:
+    """The block of the lesson as the format has it; where there is only a word, who said it decides."""
+    block = entry.fields.get("source")
+    if not isinstance(block, dict) or list(origins.faults(block)):
+        by_user = entry.fields.get("from") == "user"
+        return "UserCreated" if by_user else {"Transcript": {"session_id": "", "message_index": 0}}
+    kind = origins.TYPES[block[origins.TYPE]]
+    values = {theirs: block[ours] for ours, theirs in kind.keys.items()}
+    if kind.name == "Promoted":
+        original = ULID.from_str(str(block["original"]).upper())
+        values = {"from_scope": origins.parse_scope(block["from_scope"]).tagged, "original_id": str(original.to_uuid())}
+    return {kind.name: values} if values else kind.name
+
+
+def created_of(entry: Entry) -> str:
+    """When an entry was made, as far as it or its id tells."""
+    return frontmatter.stamp(moment(entry.fields.get("created")) or ULID.from_str(entry.id).datetime)
+
+
+def kept(file: Item) -> dict[str, Any]:
+    """A file with its text, or its bytes in base 64 where they are no text."""
+    try:
+        said = {"text": file.data.decode()}
+    except UnicodeDecodeError:
+        said = {"base64": b64encode(file.data).decode()}
+    side = {"side": file.side.decode()} if file.side is not None else {}
+    return {"path": file.path, **said, **({"executable": True} if file.executable else {}), **side}
+
+
+def relations(entries: Iterable[Entry], lessons: Iterable[str]) -> list[dict[str, Any]]:
+    """The links between lessons that the format has a name for."""
+    known = frozenset(lessons)
+    return [
+        {
+            "from_id": str(ULID.from_str(entry.id).to_uuid()),
+            "relation_type": _RELATIONS[link.relation],
+            "to_id": str(ULID.from_str(link.target).to_uuid()),
+            "weight": 1.0 if link.weight is None else link.weight,
+            "created_at": created_of(entry),
+        }
+        for entry in entries
+        for link in entry.links
+        if entry.id in known and link.relation in _RELATIONS and link.target in known
+    ]
+
+
+def dump(document: Mapping[str, Any]) -> bytes:
+    """The document as the bytes of a file."""
+    try:
+        return (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode()
+    except UnicodeEncodeError:  # half a surrogate pair, which only an escape can state
+        return (json.dumps(document, indent=2) + "\n").encode()
+
+
+class _Damaged(ValueError):
+    """What is wrong with one part of the document."""
+
+
+def read(text: str, name: str) -> Bundle:
+    """What an export holds. `name` is what messages call the file. Damaged parts are named and left out.
+
+    Raises:
+        InvalidEntry: no export. UnsupportedRepository: of a newer version.
+    """
+    try:
+        document = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise InvalidEntry([Problem(name, f"not JSON: {error}"[:200])]) from error
+    if not isinstance(document, dict) or "learnings" not in document:
+        raise InvalidEntry([Problem(name, "not an export: it has no `learnings`")])
+    version = document.get("version")
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise InvalidEntry([Problem(name, "not an export: it has no version")])
+    if version > VERSION:
+        raise UnsupportedRepository(
+            f"{name} is an export of version {version}, this program knows {VERSION}",
+            hint="update ai-lessons: pipx upgrade ai-lessons",
+        )
+    damaged: list[tuple[str, str]] = []
+    links: dict[str, list[dict[str, Any]]] = {}
+    for start, link in _each(document, "relations", damaged, lambda raw, _: _relation(raw)):
+        if link not in links.setdefault(start, []):
+            links[start].append(link)
+    items = _each(document, "learnings", damaged, lambda raw, where: _learning(raw, where, links))
+    items += _each(document, "files", damaged, _item)
+    return Bundle(items, damaged, [one for one in _list(document, "events", damaged) if isinstance(one, dict)])
+
+
+def _refuse(name: str) -> float:
+    raise ValueError(f"{name} is no number")
+
+
+def _each(
+    document: Mapping[str, Any],
+    key: str,
+    damaged: list[tuple[str, str]],
+    read_one: Callable[[Mapping[str, Any], str], T],
+) -> list[T]:
+    """What each part of a list of the document says; what is wrong with the others goes to `damaged`."""
+    found = []
+    for number, raw in enumerate(_list(document, key, damaged), 1):
+        where = f"{key.removesuffix('s')} {number}"
+        try:
+            if not isinstance(raw, dict):
+                raise _Damaged("not an object")
+            where += f" ({str(raw['id'])[:40]})" if "id" in raw else ""
+            found.append(read_one(raw, where))
+        except (_Damaged, AiLessonsError) as error:
+            damaged.append((where, getattr(error, "message", str(error))))
+    return found
+
+
+def _list(document: Mapping[str, Any], key: str, damaged: list[tuple[str, str]]) -> list[Any]:
+    found = document.get(key, [])
+    if isinstance(found, list):
+        return found
+    damaged.append((key, "not a list"))
+    return []
+
+
+def _relation(raw: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The id that a link starts from, and the link."""
+    relation = _OF_FORMAT.get(str(raw.get("relation_type")))
+    if relation not in _RELATIONS:
+        raise _Damaged("no relation that we know")
+    source, target = (_ulid(raw.get(key)) for key in ("from_id", "to_id"))
+    weight = raw.get("weight", 1.0)
+    if not isinstance(weight, int | float) or isinstance(weight, bool) or not 0 <= weight < _NUMBER_LIMIT:
+        raise _Damaged(f"weight {weight!r} is not a number from 0 up")
+    if source == target:
+        raise _Damaged("it leads to where it starts")
+    return source, {relation: target} | ({"weight": weight} if weight != 1.0 else {})
+
+
+def _learning(raw: Mapping[str, Any], where: str, links: Mapping[str, list[dict[str, Any]]]) -> Item:
+    """A lesson: the file of ours, or made from the parts of the format alone."""
+    entry_id = _ulid(raw.get("id"))
+    if "file" in raw:
+        return _item(raw["file"], where)
+    content = raw.get("content")
+    if not isinstance(content, dict):
+        raise _Damaged("it has no content")
+    insight, description = (str(content.get(key) or "").strip() for key in ("insight", "description"))
+    title = one_line(insight or description)
+    if not title:
+        raise _Damaged("it has neither insight nor description")
+    created = moment(raw.get("created_at"))
+    if created is None:
+        raise _Damaged(f"created_at {raw.get('created_at')!r} is not a time")
+    pattern, rest = _pattern(content.get("pattern"))
+    body = [one for one in (insight if title != insight else "", description, rest) if one and one != title]
+    fields = frontmatter.lesson_fields(
+        entry_id, frontmatter.stamp(created), title=title, confidence=word_of(raw.get("confidence")),
+        origin="user" if raw.get("source") == "UserCreated" else "ai",
+        category=_OF_FORMAT.get(str(raw.get("category"))), **pattern,
+    )  # fmt: skip
+    block, scope = _block(raw.get("source")), origins.read_scope(raw.get("scope"))
+    fields |= {"source": block} if block else {}
+    fields |= {"scope": str(scope)} if scope != origins.of_entry(scope.project) else {}
+    fields |= {"links": links[entry_id]} if links.get(entry_id) else {}
+    path = layout.lesson_path(scope.project, title, entry_id, fields["created"])
+    return Item(where, path, markdown.render(fields, frontmatter.body_of("\n\n".join(body))).encode())
+
+
+def _ulid(said: Any) -> str:
+    """The id that a UUID is; both are 128 bits. A ULID may stand there, too."""
+    if isinstance(said, str):
+        if re.fullmatch(r"[0-7][0-9A-HJKMNP-TV-Z]{25}", said):
+            return said
+        try:
+            return str(ULID.from_uuid(UUID(said)))
+        except ValueError:
+            pass
+    raise _Damaged(f"{str(said)[:60]!r} is not a UUID")
+
+
+def _item(raw: Any, where: str) -> Item:
+    if not isinstance(raw, dict) or not isinstance(raw.get("path"), str):
+        raise _Damaged("it has no path")
+    side = raw.get("side")
+    try:
+        text = raw["text"].encode() if isinstance(raw.get("text"), str) else b64decode(raw["base64"], validate=True)
+        told = side.encode() if side is not None else None
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise _Damaged("it has no text") from error
+    executable = raw.get("executable") is True
+    return Item(f"{where}: {raw['path']}"[:200], raw["path"], text, told, executable=executable)
+
+
+def _pattern(said: Any) -> tuple[dict[str, Any], str]:
+    """WHEN, DO and BECAUSE where they are there; any other pattern as text for the body."""
+    if said is None:
+        return {}, ""
+    texts = isinstance(said, dict) and all(isinstance(part, str) and part for part in said.values())
+    if texts and set(said) in ({"when", "do", "because"}, {"when", "dont", "because"}):
+        return said, ""
+    return {}, "```json\n" + json.dumps(said, indent=2, ensure_ascii=False) + "\n```"
+
+
+def _block(said: Any) -> dict[str, Any] | None:
+    """The block that a source becomes; None where it says no more than a word would."""
+    if not isinstance(said, dict) or len(said) != 1:
+        return None
+    name, values = next(iter(said.items()))
+    kind = next((one for one, known in origins.TYPES.items() if known.name == name), None)
+    if kind is None or not isinstance(values, dict):
+        return None
+    block: dict[str, Any] = {ours: values.get(theirs) for ours, theirs in origins.TYPES[kind].keys.items()}
+    try:
+        if kind == "promoted":
+            block = {"from_scope": str(origins.read_scope(block["from_scope"])), "original": _ulid(block["original"])}
+    except (_Damaged, UsageError):
+        return None
+    block = {origins.TYPE: kind, **block}
+    return None if list(origins.faults(block)) else block

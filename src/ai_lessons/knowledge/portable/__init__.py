@@ -1,1 +1,0 @@
-"""The shapes in which entries travel: our own bundle, groove, Markdown, rules of agents."""

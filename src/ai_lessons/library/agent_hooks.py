@@ -1,0 +1,238 @@
+"""What the hooks of an agent host ask and tell: knowledge at the start and before an edit, a reminder at the end.
+
+The catalog answers, so that a hook may run before every edit; nothing slow is loaded. What was told once in a session
+is not told again. The host's own format is the door's business.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from ai_lessons import library
+from ai_lessons.errors import AiLessonsError
+from ai_lessons.knowledge import commands
+from ai_lessons.knowledge.entries import Kind
+from ai_lessons.library.answers import Context, ContextQuery
+from ai_lessons.repository import agent_sessions, outside
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from ai_lessons.knowledge.entries import Light
+    from ai_lessons.library.opened import Reading
+    from ai_lessons.library.options import Options
+
+AT_THE_START = 12
+"""Rules and lessons told when a session begins."""
+
+BEFORE_A_TOOL = 5
+"""Rules and lessons told before one call of a tool."""
+
+_LOOKED_AT = 100
+_OURS = "ai-lessons"
+_SHELLS = frozenset({"Bash", "PowerShell"})
+
+
+class Moment(StrEnum):
+    """When in a session something is told."""
+
+    BEGIN = "begin"
+    BEFORE_TOOL = "before-tool"
+    TOOL_DONE = "tool-done"
+    TOOL_FAILED = "tool-failed"
+    STOP = "stop"
+
+
+class AgentEvent(NamedTuple):
+    """One event. `agent` is empty for the main agent of a session, else names the subagent, which sees its own context.
+
+    `forgotten` says that the agent no longer has in mind what it was told (a new session, or its context was
+    compacted); `again` that it goes on only because of an earlier answer at a stop; `unfinished` that background work
+    will wake it again. `paths` are files that the tool is about to read or write, `command` a line for a shell.
+    """
+
+    moment: Moment
+    session: str
+    cwd: Path
+    agent: str = ""
+    tool: str = ""
+    paths: tuple[str, ...] = ()
+    command: str = ""
+    forgotten: bool = False
+    again: bool = False
+    unfinished: bool = False
+
+
+class Reminder(StrEnum):
+    """What an agent is reminded of, each once a session."""
+
+    SEARCH = "search"
+    ITERATION = "iteration"
+    UNSOLVED = "unsolved"
+
+
+class Told(NamedTuple):
+    """What to tell the agent; nothing if it is empty.
+
+    `project` is the one of the folder, None where the repository knows none of its name. `pending` counts proposals
+    that wait for a person. `attempts` names what failed, for a reminder.
+    """
+
+    rules: tuple[Light, ...] = ()
+    lessons: tuple[Light, ...] = ()
+    project: str | None = None
+    pending: int = 0
+    reminder: Reminder | None = None
+    failures: int = 0
+    attempts: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+NOTHING = Told()
+
+
+def hear(root: Path, options: Options, event: AgentEvent, *, project: str | None = None) -> Told:
+    """What to tell the agent at this event of its session. `project` overrules the name of the folder it works in.
+
+    Where only the session is asked about, the repository at `root` is not even opened.
+
+    Raises:
+        NoRepository and its like: see `Library`. StorageFailed: the state folder cannot be written.
+    """
+    options = options._replace(session=event.session or options.session)
+    if event.moment is Moment.STOP:
+        return _stop(options.state_dir, event) if root.is_dir() else NOTHING
+    if event.moment not in {Moment.BEGIN, Moment.BEFORE_TOOL}:
+        return _after_tool(options.state_dir, event)
+    wanted: tuple[str, ...] = ()
+    if event.moment is Moment.BEFORE_TOOL:
+        with agent_sessions.opened(options.state_dir, event.session) as session:
+            # looked for once a session, found or not: an agent calls `ls` a hundred times
+            marked = session.fresh(event.agent, (f"scope {one}" for one in scopes(event.tool, event.command)))
+        wanted = tuple(mark.removeprefix("scope ") for mark in marked)
+        if not wanted and not event.paths:
+            return NOTHING
+    with closing(library.opened.Library(root, options)) as opened:
+        parts = opened.reading
+        catalog = parts.current()
+        if event.moment is Moment.BEGIN:
+            return _begin(parts, event, project)
+        known = [scope for scope in wanted if any(one.name == scope for one in catalog.projects())]
+        return _before_tool(parts, event, known)
+
+
+def _begin(parts: Reading, event: AgentEvent, project: str | None) -> Told:
+    state = parts.options.state_dir
+    agent_sessions.clean_up(state)
+    chosen = project or _project(parts, event.cwd)
+    found = library.contexts.context_of(parts, ContextQuery(project=chosen, budget=AT_THE_START))
+    notes = list(found.notes)
+    try:
+        pending = sum(map(library.rule_count.number_pending, parts.every))
+    except AiLessonsError as error:
+        pending = 0
+        notes.append(f"the proposals cannot be counted: {error.message}")
+    with agent_sessions.opened(state, event.session) as session:
+        if event.forgotten:
+            session.shown.pop(event.agent, None)
+        fresh = set(session.fresh(event.agent, (light.id for light in (*found.rules, *found.lessons))))
+    rules, lessons = _only(found.rules, fresh), _only(found.lessons, fresh)
+    library.contexts.record(parts, found._replace(rules=rules, lessons=lessons))
+    return Told(rules, lessons, chosen, pending, notes=tuple(notes))
+
+
+def _project(parts: Reading, cwd: Path) -> str | None:
+    """The project that is named as the code repository around `cwd` is; None if there is none."""
+    name = outside.name_of(cwd)
+    known = [tally.name for tally in parts.catalog.projects()]
+    if name in known:
+        return name
+    return next((one for one in known if outside.same_name(one, name)), None)
+
+
+def _before_tool(parts: Reading, event: AgentEvent, known: list[str]) -> Told:
+    """Rules, then lessons: those that name one of the files, then those of the projects called as a scope is."""
+    queries = [ContextQuery(paths=event.paths, budget=_LOOKED_AT)] if event.paths else []
+    queries += [ContextQuery(project=scope, budget=_LOOKED_AT) for scope in known]
+    answers = [library.contexts.context_of(parts, query) for query in queries]
+    # global rules come with every project; here they would only repeat what the session began with
+    told = [light for one in answers for light in one.rules if event.paths or light.project in known]
+    told += [light for one in answers for light in one.lessons]
+    if not told:
+        return NOTHING
+    with agent_sessions.opened(parts.options.state_dir, event.session) as session:
+        fresh = set(session.fresh(event.agent, (light.id for light in told), BEFORE_A_TOOL))
+    chosen = _only({light.id: light for light in told}.values(), fresh)
+    rules = tuple(light for light in chosen if light.kind is Kind.RULE)
+    lessons = tuple(light for light in chosen if light.kind is Kind.LESSON)
+    library.contexts.record(parts, Context(rules, lessons))
+    return Told(rules, lessons)
+
+
+def _only(lights: Iterable[Light], ids: set[str]) -> tuple[Light, ...]:
+    return tuple(light for light in lights if light.id in ids)
+
+
+def scopes(tool: str, command: str) -> tuple[str, ...]:
+    """The projects that the call of a tool may be about: the tool, its MCP server, the programs of a command line.
+
+    >>> scopes("Bash", "git push")
+    ('Bash', 'bash', 'git')
+    >>> scopes("mcp__jira__create_issue", "")
+    ('jira',)
+    """
+    server = tool.split("__")[1] if tool.startswith("mcp__") and tool.count("__") > 1 else ""
+    if server:
+        return () if _OURS in server else (server,)
+    return tuple(dict.fromkeys((tool, tool.lower(), *commands.programs(command)))) if tool else ()
+
+
+def _after_tool(state_dir: Path, event: AgentEvent) -> Told:
+    """Note how it went. The second failure of a session gets a hint where to look."""
+    attempts = commands.attempts(event.command) if event.tool in _SHELLS else (event.tool,)
+    wrote = event.tool.endswith("__add_lesson") or commands.adds_a_lesson(event.command)
+    failed = event.moment is Moment.TOOL_FAILED
+    if not attempts or (not failed and not agent_sessions.known(state_dir, event.session)):
+        return NOTHING
+    with agent_sessions.opened(state_dir, event.session) as session:
+        if wrote:
+            if not failed:
+                session.settle()
+            return NOTHING
+        if not failed:
+            if session.failures:
+                session.note_success(attempts)
+            return NOTHING
+        session.note_failure(attempts)
+        if session.failures > 1 and Reminder.SEARCH not in session.said:
+            session.said.append(Reminder.SEARCH)
+            return Told(reminder=Reminder.SEARCH, failures=session.failures, attempts=tuple(session.failed))
+    return NOTHING
+
+
+def _stop(state_dir: Path, event: AgentEvent) -> Told:
+    """Once a session after attempts that failed and then worked, once where they did not."""
+    if event.again or event.unfinished or not agent_sessions.known(state_dir, event.session):
+        return NOTHING
+    with agent_sessions.opened(state_dir, event.session) as session:
+        reminder = _owed(session)
+        if reminder is None or reminder in session.said:
+            return NOTHING
+        told = Told(reminder=reminder, failures=session.failures, attempts=tuple(session.failed))
+        session.said.append(reminder)
+        session.settle()
+    return told
+
+
+def _owed(session: agent_sessions.Session) -> Reminder | None:
+    """A single failure that was never tried again, in a session that went on well, is no iteration."""
+    if not session.failures:
+        return None
+    if session.solved:
+        return Reminder.ITERATION
+    if session.failed_last:
+        return Reminder.UNSOLVED
+    return Reminder.ITERATION if session.failures > 1 else None

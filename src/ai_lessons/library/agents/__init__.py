@@ -1,1 +1,0 @@
-"""Jobs for agent hosts: installing hooks, and what those ask and tell."""

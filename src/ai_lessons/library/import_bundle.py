@@ -1,0 +1,331 @@
+"""Taking over what another tool or repository kept: one commit for entries, proposals for rules, events as events.
+
+What a format says is read elsewhere (`import_sources`); here it is checked, compared with what is there, and written.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from ai_lessons.errors import AiLessonsError, InvalidEntry, Problem, UsageError
+from ai_lessons.knowledge import frontmatter, layout, markdown
+from ai_lessons.knowledge.bundle import beside
+from ai_lessons.knowledge.entries import Kind, handle, stated_id
+from ai_lessons.knowledge.relations import wrong_kinds
+from ai_lessons.learning import events
+from ai_lessons.learning.fold import DEFINITIONS
+from ai_lessons.library import secret_gate, secret_scan
+from ai_lessons.library.checking import checked
+from ai_lessons.library.import_sources import read_source
+from ai_lessons.library.importing import told_of
+from ai_lessons.library.reports import Written
+from ai_lessons.library.rules.rule_answers import Suggested
+from ai_lessons.library.rules.rule_desk import desk
+from ai_lessons.repository.approval.rule_files import RULE_TRAILER
+from ai_lessons.repository.events import PART_BYTES, EventLog
+from ai_lessons.repository.proposal import proposing
+from ai_lessons.repository.proposal.proposals import text_of
+from ai_lessons.repository.proposal.proposing import Wish
+from ai_lessons.repository.store import Applied, Change
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+    from pathlib import Path
+    from typing import Any
+
+    from ai_lessons.knowledge.bundle import Bundle, Item
+    from ai_lessons.knowledge.entries import Entry
+    from ai_lessons.learning.events import Event
+    from ai_lessons.library.opened import Library
+    from ai_lessons.library.rules.rule_desk import ProposalContext
+    from ai_lessons.library.session import Parts
+
+_EVENT_ID = re.compile(rb'"id": ?"([0-7][0-9A-HJKMNP-TV-Z]{25})"')
+
+
+@dataclass(frozen=True, slots=True)
+class Ported:
+    """What an import did, or would do (`dry_run`).
+
+    `written` are the new entries, `unchanged` counts those that were here already, `skipped` names damaged parts with
+    the reason. `relations` counts the links of the new entries, `params` the parameters and `events` the events that
+    came along. `queued` are rules, which wait as proposals.
+    """
+
+    written: tuple[Written, ...]
+    unchanged: int
+    skipped: tuple[tuple[str, str], ...]
+    relations: int
+    params: int
+    events: int
+    queued: tuple[Suggested, ...]
+    commit: str | None
+    dry_run: bool = False
+    notes: tuple[str, ...] = ()
+
+
+class Arrival(NamedTuple):
+    """An item that was found to be this entry."""
+
+    item: Item
+    entry: Entry
+
+    @property
+    def changes(self) -> list[Change]:
+        """What puts it in place."""
+        item = self.item
+        changes = [Change(item.path, item.data, executable=item.executable or None, expect=None)]
+        if item.side is not None:
+            changes.append(Change(layout.side_of(item.path), item.side, expect=None))
+        return changes
+
+
+def import_file(
+    library: Library, file: Path, form: str, *, project: str | None = None, dry_run: bool = False
+) -> Ported:
+    """Take over what a file or folder of another tool holds: entries in one commit, rules as proposals.
+
+    `form` is one of `import_sources.FORMS`. Twice adds nothing; what is here already stays as it
+    is; damaged parts are left out and named. `dry_run` only says what would be done.
+
+    Raises:
+        NotFound: nothing there. InvalidEntry: not of that form, or nothing of it can be read. UsageError: no such
+        form, or a project for one that says it itself. UnsupportedRepository: of a newer version.
+    """
+    parts = library.primary
+    parts.refuse_other_formats()
+    bundle = read_source(file, form, project, parts.options.now(), parts.options.progress)
+    sorting = _Sorting(parts)
+    for number, item in enumerate(bundle.items):
+        parts.options.progress("reading", number, len(bundle.items))
+        sorting.take(item)
+    parts.options.progress("reading", len(bundle.items), len(bundle.items))
+    sorting.skip_wrong_links()
+    skipped = [*bundle.damaged, *sorting.skipped]
+    if skipped and not bundle.items:
+        raise InvalidEntry([Problem(file.name, f"{where}: {reason}") for where, reason in skipped[:20]])
+    fresh = sorting.fresh
+    arrived = {entry.id for _, entry in (*fresh, *sorting.rules)}
+    came, turned, notes = _bring_events(parts, bundle, arrived, dry_run=dry_run)
+    applied = Applied(None) if dry_run or not fresh else _write(parts, fresh, file.name)
+    if dry_run:
+        written = tuple(Written(e.id, handle(e.kind, e.id), e.kind, e.title, item.path, None) for item, e in fresh)
+    else:
+        parsed = {one.item.path: (one.item.data, one.entry) for one in fresh if one.item.side is None}
+        written = parts.written([one.entry.id for one in fresh], applied, parsed=parsed) if fresh else ()
+    queued, known, unproposed = _propose_rules(parts, sorting.rules, file.name, dry_run=dry_run)
+    return Ported(
+        written=written,
+        unchanged=sorting.unchanged + known,
+        skipped=(*skipped, *unproposed),
+        relations=sum(len(entry.links) for _, entry in fresh),
+        params=turned,
+        events=came,
+        queued=tuple(queued),
+        commit=applied.commit,
+        dry_run=dry_run,
+        notes=(*notes, *told_of(applied)),
+    )
+
+
+# --- entries ---
+
+
+class _Sorting:
+    """Says of each item what becomes of it. Rules never reach the working tree from here."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._known = {place.id for place in parts.current().locations()}
+        self._taken: set[str] = set()
+        self._seen: set[str] = set()
+        self.fresh: list[Arrival] = []
+        self.rules: list[Arrival] = []
+        self.skipped: list[tuple[str, str]] = []
+        self.unchanged = 0
+
+    def take(self, item: Item) -> None:
+        try:
+            self._take(item)
+        except AiLessonsError as error:
+            self.skipped.append((item.where, error.message))
+
+    def skip_wrong_links(self) -> None:
+        """Skip every entry with a link between kinds that its relation does not join, once all kinds are known."""
+        arrived = [*self.fresh, *self.rules]
+        targets = {link.target for one in arrived for link in one.entry.links}
+        kinds = {light.id: light.kind for light in self._parts.catalog.many(targets).values()}
+        kinds |= {one.entry.id: one.entry.kind for one in arrived}
+        for one in arrived:
+            links = [link for link in one.entry.links if link.target in kinds]
+            wrong = [wrong_kinds(link.relation, one.entry.kind, kinds[link.target]) for link in links]
+            if any(wrong):
+                (self.rules if one.entry.kind is Kind.RULE else self.fresh).remove(one)
+                self.skipped.append((one.item.where, next(filter(None, wrong))))
+
+    def _take(self, item: Item) -> None:
+        layout.check_path(item.path)
+        entry = checked(item.path, item.data, item.side)
+        if entry.id in self._seen:
+            raise UsageError("it has the id of another one in the same file")
+        self._seen.add(entry.id)
+        if entry.kind is Kind.RULE:
+            self.rules.append(_stated(item, entry))
+        elif entry.id in self._known:
+            self.unchanged += 1
+        else:
+            self.fresh.append(self._placed(item, entry))
+
+    def _placed(self, item: Item, entry: Entry) -> Arrival:
+        if self._free(item):
+            return Arrival(item, entry)
+        if entry.derived:
+            raise UsageError("another file is in its place, and it has no id of its own")
+        moved = item._replace(path=beside(item.path, entry.id))
+        if not self._free(moved):
+            raise UsageError("another file is in its place")
+        return Arrival(moved, checked(moved.path, moved.data, moved.side))
+
+    def _free(self, item: Item) -> bool:
+        wanted = {item.path, layout.side_of(item.path)} if item.side is not None else {item.path}
+        folded = {path.casefold() for path in wanted}
+        if folded & self._taken or any(map(self._parts.store.exists, wanted)):
+            return False
+        self._taken |= folded
+        return True
+
+
+def _stated(item: Item, entry: Entry) -> Arrival:
+    """A rule that says its id: a proposal is about an id, not about a place."""
+    if not entry.derived and stated_id(entry.fields.get("id")):
+        return Arrival(item, entry)
+    data = markdown.edit(item.data.decode(), frontmatter.identity(entry)).encode()
+    return Arrival(item._replace(data=data), checked(item.path, data))
+
+
+def _write(parts: Parts, fresh: Sequence[Arrival], name: str) -> Applied:
+    first = fresh[0].entry
+    one = len(fresh) == 1
+    subject = f"Add {first.kind}: {first.title}" if one else f"Import {len(fresh)} entries from {name}"
+    parts.options.progress("writing", 0, len(fresh))
+    changes = [change for arrival in fresh for change in arrival.changes]
+    applied = parts.write(subject, changes, [("Entry", first.id)] if one else [])
+    parts.options.progress("writing", len(fresh), len(fresh))
+    return applied
+
+
+# --- rules ---
+
+
+def _propose_rules(
+    parts: Parts, rules: Sequence[Arrival], name: str, *, dry_run: bool
+) -> tuple[list[Suggested], int, list[tuple[str, str]]]:
+    """A proposal for each rule that is neither on the approval branch, nor proposed, nor turned down already.
+
+    The proposals (`dry_run`: those that would be made), how many rules were known, and what could not be proposed.
+    """
+    if not rules:
+        return [], 0, []
+    if parts.rules.ref() is None:
+        if dry_run:
+            return [_would_be(one.entry) for one in rules], 0, []
+        reason = "there is no approval branch yet: commit something, then import again"
+        return [], 0, [(one.item.where, reason) for one in rules]
+    made: list[Suggested] = []
+    skipped = []
+    with desk(parts) as at:
+        rejected = {one.entry for one in at.rejections}
+        unknown = [one for one in rules if one.entry.id not in rejected and not at.trunk.places(one.entry.id)]
+        new = [one for one in unknown if not at.about(one.entry.id)]
+        for number, one in enumerate(new):
+            parts.options.progress("proposing", number, len(new))
+            subject, files = f"Propose rule: {one.entry.title}", {one.item.path: one.item.data}
+            try:
+                made.append(propose_files(at, one.entry, files, subject, name, dry_run=dry_run))
+            except AiLessonsError as error:
+                skipped.append((one.item.where, error.message))
+        parts.options.progress("proposing", len(new), len(new))
+    return made, len(rules) - len(new), skipped
+
+
+def _would_be(rule: Entry) -> Suggested:
+    return Suggested(rule.id, handle(Kind.RULE, rule.id), rule.title, rule.path, "", "")
+
+
+def propose_files(
+    at: ProposalContext,
+    rule: Entry,
+    files: Mapping[str, bytes | None],
+    subject: str,
+    origin: str,
+    *,
+    dry_run: bool = False,
+) -> Suggested:
+    """A proposal that puts these files of a rule in place, or takes them away (None); the same one is not made twice.
+
+    Raises:
+        Refused: git has no name for the user. InvalidEntry: a file would bring a secret into git.
+    """
+    called = at.handle(rule.id)
+    for one in at.about(rule.id):
+        said = {p.path: text_of(at.repo, p.new) if p.new else None for p in one.pieces}
+        if said == dict(files):
+            return Suggested(rule.id, called, rule.title, rule.path, one.branch, one.commit, ("proposed already",))
+    if dry_run:
+        return _would_be(rule)
+    at.parts.guard([Change(path, data) for path, data in files.items()])
+    allowed = secret_gate.refuse(at.parts, files)
+    wish = Wish(
+        entry=rule.id,
+        stem=f"{called}-{layout.slug(rule.title)}",
+        subject=subject,
+        files=files,
+        trailers=[*allowed, (RULE_TRAILER, rule.id), ("Imported-from", secret_scan.masked(origin))],
+        actor=secret_gate.actor(at.parts),
+    )
+    made = proposing.propose(at.parts.store, at.repo, at.trunk, wish)
+    return Suggested(rule.id, called, rule.title, rule.path, made.branch, made.commit, made.notes)
+
+
+# --- events ---
+
+
+def _bring_events(
+    parts: Parts, bundle: Bundle, arrived: AbstractSet[str], *, dry_run: bool
+) -> tuple[int, int, tuple[str, ...]]:
+    """Write down the events of a bundle that are not here yet: how many, about how many parameters, and notes."""
+    known = arrived | {place.id for place in parts.catalog.locations()}
+    wanted = [one for one in map(_event, bundle.events) if one and (one.entry in known or one.entry in DEFINITIONS)]
+    log = EventLog(parts.store.root, parts.store.state_dir)
+    there = {name.decode() for file in log.files() for name in _EVENT_ID.findall(file.read())} if wanted else set()
+    new = {one.id: one for one in wanted if one.id not in there}
+    if new and not parts.usages.recording and not dry_run:
+        return 0, 0, ("this repository records no events, so none were taken over",)
+    if not dry_run:
+        _append(log, sorted(new.values()))
+    return len(new), len({one.entry for one in new.values() if one.event in events.TURNS}), ()
+
+
+def _event(said: Mapping[str, Any]) -> Event | None:
+    one = events.read_line(json.dumps(said))
+    if one is None or one.event not in {*events.USES, *events.TURNS}:
+        return None
+    return one._replace(note="") if one.note and secret_scan.secrets_in(one.note) else one
+
+
+def _append(log: EventLog, new: Sequence[Event]) -> None:
+    """By months, in pieces of which none is larger than a part of a log."""
+    for month in sorted({one.at[:7] for one in new}):
+        piece: list[bytes] = []
+        size = 0
+        for line in (events.line_of(one) for one in new if one.at[:7] == month):
+            if size + len(line) > PART_BYTES:
+                log.append(piece, month)
+                piece, size = [], 0
+            piece.append(line)
+            size += len(line)
+        log.append(piece, month)

@@ -1,0 +1,375 @@
+"""The sources that can be imported: which file or folder is read how. Nothing is followed, nothing is written."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import stat
+from collections import defaultdict
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, UsageError
+from ai_lessons.knowledge import agent_rules, bundle, frontmatter, layout, markdown, patterns
+from ai_lessons.knowledge.bundle import Bundle, Item, made_id, moment, one_line, word_of
+from ai_lessons.knowledge.entries import (
+    GLOBAL_PROJECT,
+    UNVERSIONED,
+    Category,
+    Kind,
+    Relation,
+    Source,
+    Status,
+    stated_id,
+)
+from ai_lessons.knowledge.origins import project_of
+from ai_lessons.knowledge.texts import decode
+from ai_lessons.library.checking import project_name
+from ai_lessons.library.lesson_writing import CONFIDENCE
+from ai_lessons.repository import outside
+from ai_lessons.repository.files import READ_LIMIT, translated
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from datetime import datetime
+
+    from ai_lessons.knowledge.entries import Pattern
+    from ai_lessons.library.answers import Progress
+
+GROOVE, LOG, SQLITE, MARKDOWN, AGENTS = "groove", "lessons-jsonl", "ai-lessons-sqlite", "markdown", "agents-md"
+FORMS = (GROOVE, LOG, SQLITE, MARKDOWN, AGENTS)
+
+Row = dict[str, Any]
+
+LIMIT = 512 * 1024 * 1024
+"""Bytes of an export that we read."""
+
+_INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", ".cursorrules", ".windsurfrules")
+_RULE_FOLDERS = (".cursor/rules", ".claude/rules")
+_RULE_SUFFIXES = (".mdc", *layout.MARKDOWN_SUFFIXES)
+_NEVER_ENTERED = frozenset(("node_modules", "__pycache__"))
+
+
+def read_source(file: Path, form: str, project: str | None, now: datetime, progress: Progress) -> Bundle:
+    """What a file or folder holds, each part of it as far as it can be read.
+
+    Raises:
+        NotFound: nothing there. InvalidEntry: not of that form. UsageError: no such form or project, or one that the
+        form does not take. UnsupportedRepository: of a newer version.
+    """
+    if project:
+        project_name(project)
+    if not file.exists():
+        raise NotFound("file", str(file), hint="name the file or folder to import")
+    if form not in FORMS:
+        raise UsageError(f"no form {form!r}", hint="one of: " + ", ".join(FORMS))
+    if project and form in {GROOVE, LOG, SQLITE}:
+        raise UsageError(f"{form} says itself which project an entry belongs to", hint="leave --project out")
+    if form == GROOVE:
+        return bundle.read(decode(outside.read(file, LIMIT)[0], str(file)), str(file))
+    if form == LOG:  # bytes that are no UTF-8 damage their line alone
+        return read_log(outside.read(file, LIMIT)[0].decode("utf-8", "replace").removeprefix("\ufeff"), file.name)
+    if form == SQLITE:
+        return read_database(file, now)
+    if form == MARKDOWN:
+        return _each(_notes(file), lambda name, data: [agent_rules.note(name, data, project, now)], progress)
+    return _each(_instructions(file), lambda name, data: agent_rules.instructions(name, data, project, now), progress)
+
+
+# --- Markdown ---
+
+
+def _each(found: list[tuple[str, Path]], read: Callable[[str, bytes], list[Item]], progress: Progress) -> Bundle:
+    items: list[Item] = []
+    damaged = []
+    for number, (name, path) in enumerate(found):
+        progress("reading", number, len(found))
+        try:
+            items += read(name, outside.read(path)[0])
+        except AiLessonsError as error:
+            damaged.append((name, error.message))
+    progress("reading", len(found), len(found))
+    return Bundle(items, damaged)
+
+
+def _notes(place: Path) -> list[tuple[str, Path]]:
+    """Markdown below a folder, hidden files and links left out; or one file."""
+    if not place.is_dir():
+        return [(place.name, place)]
+    found = [(one.name, one.path) for one in outside.expand([str(place)], place, recursive=True)]
+    notes = [(name, path) for name, path in found if name.lower().endswith(layout.MARKDOWN_SUFFIXES)]
+    if not notes:
+        raise InvalidEntry([Problem(str(place), "no Markdown in this folder")])
+    return notes
+
+
+def _instructions(place: Path) -> list[tuple[str, Path]]:
+    """One file, a folder of rules, or what agents read in a code repository."""
+    if not place.is_dir():
+        shown = next((f"{folder}/{place.name}" for folder in _RULE_FOLDERS if str(place.parent).endswith(folder)), "")
+        return [(shown or place.name, place)]
+    folder = next((one for one in _RULE_FOLDERS if str(place).endswith(f"/{one}")), None)
+    if folder:
+        found = [(f"{folder}/{name}", path) for name, path in _rule_files(place)]
+    else:
+        found = [(name, place / name) for name in _INSTRUCTIONS if _is_file(place / name)]
+        found += [(f"{one}/{name}", path) for one in _RULE_FOLDERS for name, path in _rule_files(place / one)]
+    if not found:
+        hint = "looked for: " + ", ".join((*_INSTRUCTIONS, *_RULE_FOLDERS))
+        raise InvalidEntry([Problem(str(place), "no instructions for agents in this folder")], hint=hint)
+    return found
+
+
+def _rule_files(folder: Path) -> Iterator[tuple[str, Path]]:
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(one for one in folders if one not in _NEVER_ENTERED)
+        for name in sorted(names):
+            path = Path(place, name)
+            if name.lower().endswith(_RULE_SUFFIXES) and _is_file(path):
+                yield path.relative_to(folder).as_posix(), path
+
+
+def _is_file(path: Path) -> bool:
+    """A file itself: instructions that are links to each other are read once."""
+    return path.exists() and stat.S_ISREG(path.lstat().st_mode)
+
+
+# --- the log of another tool: an append-only `lessons.jsonl`, in which the latest entry of an id wins ---
+
+_STATUS = {"active": Status.ACTIVE, "promoted": Status.PROMOTED, "deleted": Status.WRONG, "wrong": Status.WRONG}
+_SAME = ("created", "when", "action", "do", "because", "scope")
+"""What of the first entry of an id makes our id of it, so that a log that has grown is known again."""
+
+
+def read_log(text: str, name: str) -> Bundle:
+    """The lessons of a log in the order in which they came; lines that are none are damaged."""
+    rows: dict[str, tuple[int, Row, Row]] = {}
+    damaged = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError):
+            damaged.append((f"{name}:{number}", "not JSON"))
+            continue
+        known = entry.get("id") if isinstance(entry, dict) else None
+        if not isinstance(known, str | int) or not str(known).strip():
+            damaged.append((f"{name}:{number}", "no entry with an id"))
+            continue
+        start, first, last = rows.get(str(known), (number, entry, {}))
+        rows[str(known)] = (start, first, {**last, **entry})
+    items = []
+    for number, first, last in rows.values():
+        where = f"{name}:{number}"
+        try:
+            items.append(_logged(where, first, last))
+        except AiLessonsError as error:
+            damaged.append((where, error.message))
+    return Bundle(items, damaged)
+
+
+def _logged(where: str, first: Row, last: Row) -> Item:
+    """One lesson: its first entry, and all its entries laid over each other."""
+    status = _STATUS.get(str(last.get("status") or "active"))
+    if status is None:
+        raise UsageError(f"no status {last['status']!r}")
+    pattern = _pattern(last)
+    said = first.get("created") or last.get("created")
+    created = moment(said)
+    if created is None:
+        raise UsageError(f"created {said!r} is not a date")
+    origin = "user" if last.get("from") == "user" else "ai"
+    fields = frontmatter.lesson_fields(
+        made_id(str(first.get("id")), *(first.get(key) for key in _SAME), created=created), frontmatter.stamp(created),
+        title=patterns.title_of(pattern), confidence=CONFIDENCE[origin], origin=origin, when=pattern.when,
+        do=None if pattern.negative else pattern.action, dont=pattern.action if pattern.negative else None,
+        because=pattern.because,
+    )  # fmt: skip
+    fields["status"] = status.value
+    fields |= {key: " ".join(str(last[key]).split()) for key in ("reason", "promoted_to") if last.get(key)}
+    project = project_name(str(last.get("scope") or GLOBAL_PROJECT))
+    path = layout.lesson_path(project, fields["title"], fields["id"], fields["created"])
+    return Item(where, path, markdown.render(fields, "").encode())
+
+
+def _pattern(entry: Row) -> Pattern:
+    """From its parts, or from the one text that some logs have."""
+    if isinstance(entry.get("pattern"), str) and not entry.get("when"):
+        return patterns.parse(entry["pattern"])
+    parts = {key: str(entry[key]) for key in ("when", "do", "dont", "because") if entry.get(key) is not None}
+    action = parts.get("dont", parts.get("do"))
+    negative = "dont" in parts or str(entry.get("action")) in {"dont", "don't", "do not"}
+    do, dont = (None, action) if negative else (action, None)
+    return patterns.build(parts.get("when"), do, dont, parts.get("because"))
+
+
+# --- the SQLite database of the predecessor: a foreign file, of which a copy is opened ---
+
+_HEADER = b"SQLite format 3\0"
+_STEPS, _PATIENCE = 1_000_000, 2_000
+"""A query is cut off after so many times so many steps of SQLite's machine; a full table scan takes far fewer."""
+
+_MAIN = ("lessons", "rules", "resources")
+_LISTS = {"tags": "tag", "contexts": "context", "versions": "version"}
+"""What has a table of its own for each main table (`lesson_tags`), and the column of it."""
+
+_TABLES = (*_MAIN, "edges", "rule_links", *(f"{one[:-1]}_{name}" for one in _MAIN for name in _LISTS))
+
+
+def read_database(file: Path, now: datetime) -> Bundle:
+    """The lessons, rules, docs and scripts of a database, with their tags, versions and links.
+
+    Raises:
+        InvalidEntry: not such a database, or damaged.
+    """
+    with translated(str(file)), TemporaryDirectory() as folder:
+        with file.open("rb") as start:
+            if start.read(len(_HEADER)) != _HEADER:
+                raise InvalidEntry([Problem(str(file), "not a SQLite database")])
+        copy = Path(folder, "copy.db")
+        shutil.copyfile(file, copy)
+        log = file.with_name(file.name + "-wal")
+        if log.exists():
+            shutil.copyfile(log, copy.with_name("copy.db-wal"))
+        try:
+            tables = defaultdict(list, _tables(copy))
+        except sqlite3.Error as error:
+            raise InvalidEntry([Problem(str(file), f"the database cannot be read: {error}")]) from error
+    if not tables.keys() & set(_MAIN):
+        known = ", ".join(_MAIN)
+        raise InvalidEntry([Problem(str(file), f"no database of ai-lessons: it has none of the tables {known}")])
+    rows = [(table, row, str(row.get("id"))) for table in _MAIN for row in tables[table]]
+    ids = {key: _id(table, row) for table, row, key in rows}
+    links, damaged = _links(file.name, tables, ids, {key for table, row, key in rows if row.get("type") == Kind.SCRIPT})
+    lists = _lists(tables)
+    items = []
+    for table, row, key in rows:
+        where = f"{file.name}: {table} {key[:60]}"
+        try:
+            items.append(_entry(where, table, row | lists[table, key], ids[key], now, links[key]))
+        except AiLessonsError as error:
+            damaged.append((where, error.message))
+    return Bundle(items, damaged)
+
+
+def _tables(file: Path) -> dict[str, list[Row]]:
+    """All rows of the tables that we know, with lower-case columns, in the order of their ids."""
+    left = [_PATIENCE]
+
+    def over() -> int:
+        left[0] -= 1
+        return left[0] < 0
+
+    with closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as db:
+        db.text_factory = lambda raw: raw.decode("utf-8", "replace")
+        db.row_factory = sqlite3.Row
+        db.set_progress_handler(over, _STEPS)
+        db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, READ_LIMIT)
+        for setting in ("trusted_schema = OFF", "query_only = ON", "cell_size_check = ON"):
+            db.execute(f"PRAGMA {setting}")
+        found = {}
+        for name, sql in db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall():
+            if name.lower() in _TABLES and not str(sql).upper().lstrip().startswith("CREATE VIRTUAL"):
+                quoted = name.replace('"', '""')
+                rows = [{k.lower(): row[k] for k in row.keys()} for row in db.execute(f'SELECT * FROM "{quoted}"')]  # noqa: S608, SIM118 - quoted; a Row iterates over values
+                found[name.lower()] = sorted(rows, key=lambda row: str(row.get("id")))
+        return found
+
+
+def _id(table: str, row: Row) -> str:
+    created = moment(row.get("created_at"))
+    return stated_id(row.get("id")) or made_id("ai-lessons", table, str(row.get("id")), created=created)
+
+
+def _lists(tables: Mapping[str, list[Row]]) -> Mapping[tuple[str, str], Row]:
+    """Tags, contexts and versions of rows, by table and id."""
+    found: dict[tuple[str, str], Row] = defaultdict(lambda: {name: [] for name in _LISTS})
+    for table in _MAIN:
+        one = table.removesuffix("s")
+        for name, column in _LISTS.items():
+            for row in tables[f"{one}_{name}"]:
+                if value := _text(row.get(column)).strip():
+                    found[table, str(row.get(f"{one}_id"))][name].append(value)
+    return found
+
+
+def _links(
+    name: str, tables: Mapping[str, list[Row]], ids: Mapping[str, str], scripts: set[str]
+) -> tuple[Mapping[str, list[Row]], list[tuple[str, str]]]:
+    """The edges of the graph and the links of rules, each once, by the id that they start from; and damaged ones."""
+    found: dict[str, list[Row]] = defaultdict(list)
+    damaged = []
+    for row in (*tables["edges"], *tables["rule_links"]):
+        start, end = _text(row.get("from_id", row.get("rule_id"))), _text(row.get("to_id", row.get("target_id")))
+        relation = _text(row.get("relation")) or (Relation.HAS_SCRIPT if end in scripts else Relation.RELATED_TO).value
+        if start not in ids or end not in ids or start == end or relation not in set(Relation):
+            damaged.append((f"{name}: link {start[:40]} -> {end[:40]}", "it leads nowhere, or means nothing"))
+        elif {relation: ids[end]} not in found[start]:
+            found[start].append({relation: ids[end]})
+    return found, damaged
+
+
+def _entry(where: str, table: str, row: Row, entry_id: str, now: datetime, links: list[Row]) -> Item:
+    """One row as a file. Whether a rule was approved there does not count: a person here decides."""
+    title = one_line(_text(row.get("title")))
+    if not title:
+        raise UsageError("it has no title")
+    created = frontmatter.stamp(moment(row.get("created_at")) or now)
+    linked = {"links": links} if links else {}
+    if table == "resources":
+        return _resource(where, row, {"title": title, "tags": row["tags"]}, (entry_id, created), linked)
+    if table == "rules":
+        why = _text(row.get("rationale")).strip()
+        fields = frontmatter.rule_fields(entry_id, created, title=title, rationale=why, tags=row["tags"])
+        path = layout.rule_path(GLOBAL_PROJECT, title, entry_id)
+    else:
+        source, category = _text(row.get("source")), _text(row.get("category"))
+        fields = frontmatter.lesson_fields(
+            entry_id, created, title=title, tags=row["tags"], contexts=row["contexts"], origin="ai",
+            confidence=word_of(row.get("confidence")), source=source if source in set(Source) else "observed",
+            category=category if category in set(Category) else None,
+        )  # fmt: skip
+        path = layout.lesson_path(GLOBAL_PROJECT, title, entry_id, created)
+    return Item(where, path, _document(row, fields | linked))
+
+
+def _resource(where: str, row: Row, said: Row, told: tuple[str, str], linked: Row) -> Item:
+    said["versions"] = [one for one in row["versions"] if one != UNVERSIONED]
+    ref, place = _text(row.get("source_ref")) or None, _text(row.get("path"))
+    project, name = _place_of(place)
+    name = name or layout.slug(said["title"])
+    if row.get("type") != Kind.SCRIPT:
+        name = name if layout.is_markdown(name) else f"{name}.md"
+        fields = frontmatter.doc_fields(*told, **said, source_path=place or None, source_ref=ref)
+        path = layout.resource_path(Kind.DOC, project, said["versions"], name)
+        return Item(where, path, _document(row, fields | linked))
+    content = row.get("content")
+    code = content if isinstance(content, bytes) else _text(content).encode()
+    path = layout.resource_path(Kind.SCRIPT, project, said["versions"], name)
+    fields = frontmatter.script_fields(*told, **said, source_ref=ref, path=None if code else place)
+    side = markdown.render(fields | linked, frontmatter.body_of(frontmatter.description(code))).encode()
+    if not code:  # it stays where it is
+        return Item(where, layout.side_of(path), side)
+    return Item(where, path, code, side, executable=True)
+
+
+def _document(row: Row, fields: Mapping[str, Any]) -> bytes:
+    body = frontmatter.body_of(_text(row.get("content")).replace("\r\n", "\n").replace("\0", ""))
+    return markdown.render(fields, body).encode("utf-8", "replace")
+
+
+def _text(value: object) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else "" if value is None else str(value)
+
+
+def _place_of(path: str) -> tuple[str, str]:
+    """Project and file name that a path of the predecessor's own folders says: `…/jira-api/docs/v3/Workflows.md`."""
+    parts = [one for one in path.replace("\\", "/").split("/") if one not in {"", ".", "..", "~"}]
+    kinds = [n for n, one in enumerate(parts) if one in {Kind.DOC.folder, Kind.SCRIPT.folder} and n > 0]
+    project = project_of(parts[kinds[-1] - 1]) if kinds else GLOBAL_PROJECT
+    return project, parts[-1] if parts else ""

@@ -1,1 +1,0 @@
-"""Export and import: what other tools and clones wrote."""

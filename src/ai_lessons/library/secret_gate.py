@@ -1,0 +1,163 @@
+"""The gate through which every change goes on its way to a commit: a secret that is news to git stops the whole job.
+
+Nothing passes by this: edits that we commit along the way, files that are moved or come back, settings, proposals.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound
+from ai_lessons.knowledge import layout, markdown
+from ai_lessons.knowledge.entries import Kind
+from ai_lessons.library import secret_scan
+from ai_lessons.repository import sync_network
+from ai_lessons.repository.commit_builder import author_here
+from ai_lessons.repository.files import read_file
+from ai_lessons.repository.store import Actor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from ai_lessons.errors import Problem
+    from ai_lessons.library.secret_scan import Secret
+    from ai_lessons.library.session import Parts
+
+    Read = Callable[[str], bytes | None]
+
+
+ALLOWED = "Allowed-secret"
+"""The trailer that tells who allowed a secret to stay, by its mark."""
+
+
+def refuse(parts: Parts, files: Mapping[str, bytes | None], known: str = "") -> list[tuple[str, str]]:
+    """Called before anything is written. `files` are what shall be at their paths, None where nothing shall be.
+
+    What HEAD holds at one of these paths, or `known`, is no news. Trailers that tell who allows what is news.
+
+    Raises:
+        InvalidEntry: with the line and the mark of every secret that no frontmatter allows. Refused: an agent allows
+            one that HEAD does not allow.
+    """
+    texts = {path: data.decode("utf-8", "replace") for path, data in files.items() if data is not None}
+    problems = [found for path, text in texts.items() for found in _news(parts, path, text, files, known)]
+    if problems:
+        raise InvalidEntry(problems, hint="nothing was written")
+    marks = [mark for mark in _newly_allowed(parts, files) if mark not in known]
+    if marks:
+        parts.options.refuse_agents(
+            f"allow what looks like a secret ({', '.join(marks)})", "the same command with --allow-secret"
+        )
+    by = author_here(parts.store.worktree) if marks else ""
+    return [(ALLOWED, f"{mark} by {by or 'a person whom git does not know'}") for mark in marks]
+
+
+def _newly_allowed(parts: Parts, files: Mapping[str, bytes | None]) -> list[str]:
+    """Marks of secrets that these files allow, and that no file did at these paths."""
+    new = {mark for path, data in files.items() if data and layout.is_markdown(path) for mark in _allowed_in(data)}
+    old = {mark for path in files if new for mark in _allowed_in(_committed(parts, path).encode())}
+    return sorted(new - old)
+
+
+def _allowed_in(data: bytes) -> frozenset[str]:
+    if secret_scan.KEY.encode() not in data:
+        return frozenset()
+    try:
+        return secret_scan.allowed(markdown.parse(data.decode("utf-8", "replace")).fields)
+    except InvalidEntry:
+        return frozenset()
+
+
+def actor(parts: Parts) -> Actor:
+    """Who is working here, for the trailers."""
+    agent, session = (name and secret_scan.masked(name) for name in (parts.options.agent, parts.options.session))
+    return Actor(agent=agent, session=session)
+
+
+def refuse_waiting(parts: Parts) -> None:
+    """The same look at files that were written and wait for their commit: somebody may have edited them since.
+
+    Raises:
+        InvalidEntry: see `refuse`.
+    """
+    paths = {noted.path for intent in parts.store.journal.pending() for noted in intent.paths if not noted.gone}
+    refuse(parts, {path: data for path in sorted(paths) if (data := on_disk(parts.store.root, path)) is not None})
+
+
+def refuse_sharing(parts: Parts, remote: str) -> None:
+    """Called before a push: what is shared once can only be revoked. Looks at commits that the remote has not seen.
+
+    Raises:
+        InvalidEntry: a version of a file of ours holds a secret that neither it nor the file as it is now allows.
+    """
+    read = partial(on_disk, parts.store.root)
+    problems: dict[str, Problem] = {}
+    for path, data in sync_network.files(parts.store.worktree, remote, _is_ours):
+        for one in unallowed(path, data.decode("utf-8", "replace"), read):
+            now = (read(path) or b"").decode("utf-8", "replace")
+            if one.fingerprint not in secret_scan.allowed(_frontmatter(path, now, read)):
+                problems.setdefault(f"{path} {one.fingerprint}", secret_scan.problem(path, one))
+    if problems:
+        raise InvalidEntry(
+            list(problems.values()),
+            hint=f"nothing was shared; it is in commits that {remote} has not seen: change those, git rebase -i",
+        )
+
+
+def _is_ours(path: str) -> bool:
+    return layout.place(path) is not None or path.startswith(f"{layout.CONFIG_PATH.partition('/')[0]}/")
+
+
+def on_disk(root: Path, path: str) -> bytes | None:
+    """What a file holds; None where there is none that we would read."""
+    try:
+        return read_file(root, path)[0]
+    except AiLessonsError:
+        return None
+
+
+def why_not(root: Path, path: str, data: bytes) -> str:
+    """Why a file of a folder that is no repository yet must not come into git; empty if it may."""
+    found = unallowed(path, data.decode("utf-8", "replace"), partial(on_disk, root))
+    return str(secret_scan.problem(path, found[0])) if found else ""
+
+
+def unallowed(path: str, text: str, read: Read) -> list[Secret]:
+    """The secrets in a file that no frontmatter allows; `read` gives what else is there, None where nothing is."""
+    secrets = secret_scan.secrets_of(path, text)
+    may_stay = secret_scan.allowed(_frontmatter(path, text, read)) if secrets else frozenset()
+    return [one for one in secrets if one.fingerprint not in may_stay]
+
+
+def _news(parts: Parts, path: str, text: str, files: Mapping[str, bytes | None], known: str) -> list[Problem]:
+    """The secrets in a text that git does not have yet and no frontmatter allows."""
+
+    def read(beside: str) -> bytes | None:
+        return files[beside] if beside in files else on_disk(parts.store.root, beside)
+
+    rest = [one for one in unallowed(path, text, read) if one.value not in known]
+    gone = [one for one, data in files.items() if data is None]  # from where it may have been moved
+    before = "\n".join(f"{one}\n{text}" for one in (path, *gone) if rest and (text := _committed(parts, one)))
+    return [secret_scan.problem(path, one) for one in rest if one.value not in before]
+
+
+def _frontmatter(path: str, text: str, read: Read) -> Mapping[str, Any]:
+    """Of the file itself, or of the one beside it that speaks for a script."""
+    place = layout.place(path)
+    if place is None:
+        return {}
+    if place.kind is Kind.SCRIPT and not layout.is_markdown(path):
+        text = (read(layout.side_of(path)) or b"").decode("utf-8", "replace")
+    try:
+        return markdown.parse(text).fields
+    except InvalidEntry:
+        return {}
+
+
+def _committed(parts: Parts, path: str) -> str:
+    try:
+        return parts.history.text_at("HEAD", path).decode("utf-8", "replace")
+    except NotFound:
+        return ""

@@ -1,1 +1,0 @@
-"""Secrets are found before they reach git."""

@@ -1,1 +1,0 @@
-"""Jobs of sharing: sync, conflicts, a shared index."""

@@ -1,0 +1,221 @@
+"""Sharing a repository through a remote: sync, the conflicts that it may leave, and taking back jobs of ours."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ai_lessons.errors import NotFound, Refused, UsageError
+from ai_lessons.knowledge.layout import place
+from ai_lessons.knowledge.merging import RULE
+from ai_lessons.library import secret_gate
+from ai_lessons.library.checking import checked
+from ai_lessons.library.rules.rule_desk import desk, refuse_agents
+from ai_lessons.repository import sync as syncing
+from ai_lessons.repository import sync_bring
+from ai_lessons.repository import undo as reverts
+from ai_lessons.repository.store import Change, blob_id
+from ai_lessons.repository.sync_merge import IN_THE_WAY, ConflictChoice
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ai_lessons.library.opened import Library
+    from ai_lessons.library.session import Parts
+
+Synced = syncing.Synced
+TornEntry = sync_bring.TornEntry
+"""What the repository tells of a sync, and of a file in conflict; the doors show it as it is."""
+
+TAKES = ("ours", "theirs", "edit")
+ARRIVED_NAMED = 10
+"""So many proposals that a sync brought are named."""
+
+CUT = "# ------------------------ >8 ------------------------"
+_EXPLAINED = (
+    f"{CUT}\n# Above is your version; what you leave there is kept. Below is theirs, to copy from; it is left out.\n"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Conflicts:
+    """The files that need a person, and where the other side comes from."""
+
+    theirs: str
+    entries: tuple[TornEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """One conflict decided. `commit` is the merge, None while others are undecided: `left`."""
+
+    id: str
+    path: str
+    take: str
+    left: tuple[TornEntry, ...]
+    commit: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """One job taken back: the commit that was, its subject, the files, and the new commit (None while it waits)."""
+
+    undone: str
+    subject: str
+    paths: tuple[str, ...]
+    commit: str | None
+    notes: tuple[str, ...] = ()
+
+
+def sync(library: Library, remote: str | None = None, *, ask: bool = False) -> Synced:
+    """Fetch, merge and push the checked-out branch, and send proposals. What waits is committed first.
+
+    `ask`: somebody is at the terminal to type a password. Where a file needs a person nothing is merged: the answer
+    names it, and our side is kept on a branch.
+
+    Raises:
+        NotFound: no such remote. Conflict: no branch is checked out, somebody is in the middle
+        of git, or others were faster too often. UnsavedEdits: an edit that is in no commit is in the way. Refused:
+        the remote does not take pushes, or the histories have nothing in common. Unreachable: no answer.
+    """
+    parts = library.primary
+    parts.refuse_other_formats()
+    secret_gate.refuse_waiting(parts)
+    secret_gate.refuse_sharing(parts, _remote(parts, remote))
+    _, said = parts.usages.share(at_least=1)
+    done = syncing.sync(parts.store, remote=remote, ask=ask, proposals=lambda: _own_proposals(parts))
+    parts.current()
+    more = len(done.arrived) - ARRIVED_NAMED
+    arrived = (f"{more} more proposals arrived: ai-lessons admin pending-rules",) if more > 0 else ()
+    return replace(done, arrived=done.arrived[:ARRIVED_NAMED], notes=(*said, *arrived, *done.notes, *parts.notes()))
+
+
+def _remote(parts: Parts, named: str | None) -> str:
+    """The remote to share with; where there is none, the error tells the address that the user's settings know."""
+    try:
+        return sync_bring.where(parts.store, named).remote
+    except NotFound as error:
+        root = parts.store.root
+        url = next((place.url for place in parts.options.places.known if place.root == root and place.url), None)
+        if url and named is None:
+            error.hint = f"git -C {root} remote add origin {url}"
+        raise
+
+
+def _own_proposals(parts: Parts) -> dict[str, str]:
+    """The open proposals that have a branch here."""
+    try:
+        with desk(parts) as at:
+            return {one.name: one.commit for one in at.own()}
+    except NotFound:
+        return {}  # no approval branch yet, so nothing is proposed
+
+
+def conflicts(library: Library, ref: str | None = None, *, remote: str | None = None) -> Conflicts:
+    """The files that both sides changed and that have no merge, or one of them, as of the last fetch.
+
+    Raises:
+        NotFound, Conflict, Refused: as `sync`, and NotFound: no such conflict.
+    """
+    parts = library.primary
+    here = sync_bring.where(parts.store, remote)
+    torn = sync_bring.torn_now(parts.store, here)
+    return Conflicts(here.name, torn if ref is None else (_find(parts, torn, ref),))
+
+
+def resolve(
+    library: Library,
+    ref: str,
+    take: str,
+    editor: Callable[[str, str], str | None] | None = None,
+    *,
+    remote: str | None = None,
+) -> Resolved:
+    """Choose what becomes of one file in conflict: `ours`, `theirs`, or `edit`, what `editor` makes of both.
+
+    With the last of them decided the merge is made, here; the next sync shares it.
+
+    Raises:
+        as `conflicts`; NotFound: no such conflict. UsageError: that cannot be chosen here. InvalidEntry: the edited
+        text breaks the format. Refused: an agent would choose between two versions of a rule.
+    """
+    parts = library.primary
+    parts.refuse_other_formats()
+    if take not in TAKES:
+        raise UsageError(f"{take!r} is no way to settle a conflict", hint="--take ours, --take theirs or --take edit")
+    here = sync_bring.where(parts.store, remote)
+    entry = _find(parts, sync_bring.torn_now(parts.store, here), ref)
+    if IN_THE_WAY in entry.reasons and take != "ours":
+        raise UsageError(
+            f"{entry.path} cannot be both a file and a folder", hint="rename yours and commit it, or --take ours"
+        )
+    if RULE in entry.reasons:
+        refuse_agents(parts, "choose between two versions of")
+    choice = ConflictChoice(take, _edited(parts, entry, editor) if take == "edit" else None)
+    brought = sync_bring.decide(parts.store, here, entry.path, choice)
+    left = sync_bring.torn_now(parts.store, here) if brought.torn else ()
+    parts.current()
+    return Resolved(entry.id, entry.path, take, left, None if brought.torn else brought.head)
+
+
+def _find(parts: Parts, torn: Sequence[TornEntry], ref: str) -> TornEntry:
+    wanted = {ref.strip(), parts.inside(ref) or ref}
+    for entry in torn:
+        if {entry.id, entry.path} & wanted or entry.id.casefold() == ref.strip().casefold():
+            return entry
+    known = [entry.id for entry in torn]
+    raise NotFound("conflict", ref, suggestions=known[:5], hint="" if known else "see: ai-lessons admin conflicts")
+
+
+def _edited(parts: Parts, entry: TornEntry, editor: Callable[[str, str], str | None] | None) -> bytes:
+    """The text that a person makes of both, valid as an entry if it is one."""
+    if RULE in entry.reasons:
+        raise UsageError(
+            "a rule is taken as one side has it, because another text would be one that nobody approved",
+            hint="take one, then propose the change: ai-lessons contribute edit",
+        )
+    if entry.ours is None or entry.theirs is None or editor is None:
+        raise UsageError(f"there are no two texts of {entry.path} to edit", hint="--take ours or --take theirs")
+    start = entry.ours + ("" if entry.ours.endswith("\n") else "\n") + _EXPLAINED + entry.theirs
+    made = editor(start, ".md")
+    if made is None:
+        raise UsageError("nothing was edited, so nothing is decided", hint="--take ours or --take theirs")
+    data = made.partition(CUT)[0].encode()
+    secret_gate.refuse(parts, {entry.path: data}, entry.ours + entry.theirs)
+    if place(entry.path) is not None and sync_bring.entry_of(entry.path, entry.ours) is not None:
+        checked(entry.path, data)
+    return data
+
+
+def undo(library: Library, count: int = 1) -> tuple[Undone, ...]:
+    """Take back the last `count` jobs of ours, newest first, each by a commit of its own; all or none.
+
+    Raises:
+        NotFound: there are not so many. Conflict: a file was changed again since. UnsavedEdits: a file has edits in
+        no commit. Refused: the last thing was a decision about a rule, or changed a rule, or waits for its commit.
+    """
+    parts = library.primary
+    parts.refuse_other_formats()
+    if count < 1:
+        raise UsageError("there is nothing to take back in less than one job")
+    saved = parts.store.save()
+    if saved.waiting:
+        raise Refused(
+            f"the last write is in no commit yet, because {saved.waiting}", hint="ai-lessons admin save, then repeat"
+        )
+    done = []
+    for step in reverts.plan(parts.store, count):
+        changes = [
+            Change(
+                file.path,
+                file.data,
+                executable=file.executable,
+                expect=blob_id(file.now) if file.now is not None else None,
+            )
+            for file in step.files
+        ]
+        applied = parts.write(f"Undo: {step.subject}", changes, [(reverts.TRAILER, step.commit)])
+        notes = (*applied.notes, *([f"waiting: {applied.waiting}"] if applied.waiting else ()))
+        done.append(Undone(step.commit, step.subject, tuple(file.path for file in step.files), applied.commit, notes))
+    parts.current()
+    return tuple(done)

@@ -1,0 +1,366 @@
+"""Agent hosts as one table: which there are, where a text reaches their agents, and our entries in their settings.
+
+Everything is looked up anew at every call. A look only reads; a file that cannot be read is named and changes nothing
+else. Of settings only entries of ours are added and removed. Places and names after the documentation of the hosts as
+of November 2026.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ai_lessons.repository.agent_files import holds_ours, replace
+from ai_lessons.repository.files import translated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+Json = dict[str, Any]
+
+PROGRAM, SERVER = "ai-lessons-mcp", "ai-lessons"
+MARK = "ai-lessons admin agent-hook"
+"""What a command of ours holds, in every version."""
+
+
+class HostKind(NamedTuple):
+    """One make of host. Names of files are below the user's folder of it (`~`), or below the project (`./`).
+
+    `events` are those by which a text gets to the agent when a session starts, and around an edit. `hooks`, `servers`
+    and `instructions` are files; those of `hooks` and `servers` hold tables under the keys named after `#`.
+    """
+
+    id: str
+    name: str
+    programs: tuple[str, ...]
+    folder: str
+    variable: str
+    projects: tuple[str, ...]
+    events: tuple[str, str]
+    hooks: tuple[str, ...]
+    servers: tuple[str, ...]
+    instructions: tuple[str, ...]
+
+
+KINDS = (
+    HostKind(
+        "claude-code", "Claude Code", ("claude",), ".claude", "CLAUDE_CONFIG_DIR", (".claude",),
+        ("SessionStart", "PreToolUse"),
+        ("~settings.json#hooks", "./.claude/settings.json#hooks", "./.claude/settings.local.json#hooks"),
+        ("~../.claude.json#mcpServers", "./.mcp.json#mcpServers"),
+        ("~CLAUDE.md", "./CLAUDE.md", "./.claude/CLAUDE.md", "./CLAUDE.local.md"),
+    ),
+    HostKind(
+        "codex", "Codex", ("codex",), ".codex", "CODEX_HOME", (".codex",),
+        ("SessionStart", "PreToolUse"),
+        ("~hooks.json#hooks", "~config.toml#hooks", "./.codex/hooks.json#hooks", "./.codex/config.toml#hooks"),
+        ("~config.toml#mcp_servers", "./.codex/config.toml#mcp_servers"),
+        ("~AGENTS.md", "./AGENTS.md"),
+    ),
+    HostKind(
+        "cursor", "Cursor", ("cursor", "cursor-agent"), ".cursor", "", (".cursor",),
+        ("sessionStart", "preToolUse"),
+        ("~hooks.json#hooks", "./.cursor/hooks.json#hooks"),
+        ("~mcp.json#mcpServers", "./.cursor/mcp.json#mcpServers"),
+        ("./AGENTS.md", "./.cursorrules"),
+    ),
+    HostKind(
+        "gemini", "Gemini CLI", ("gemini",), ".gemini", "", (".gemini",),
+        ("SessionStart", "BeforeTool"),
+        ("~settings.json#hooks", "./.gemini/settings.json#hooks"),
+        ("~settings.json#mcpServers", "./.gemini/settings.json#mcpServers"),
+        ("~GEMINI.md", "./GEMINI.md"),
+    ),
+    HostKind(
+        "opencode", "opencode", ("opencode",), ".config/opencode", "", (".opencode", "opencode.json"),
+        ("", ""),
+        (),
+        ("~opencode.json#mcp", "./opencode.json#mcp"),
+        ("~AGENTS.md", "./AGENTS.md"),
+    ),
+    HostKind(
+        "windsurf", "Windsurf", ("windsurf",), ".codeium/windsurf", "", (".windsurf",),
+        ("", "pre_write_code"),
+        ("~hooks.json#hooks", "./.windsurf/hooks.json#hooks"),
+        ("~mcp_config.json#mcpServers",),
+        ("./AGENTS.md", "./.windsurfrules"),
+    ),
+    HostKind(
+        "copilot", "GitHub Copilot", ("copilot",), ".copilot", "", (".github/copilot-instructions.md", ".github/hooks"),
+        ("sessionStart", "preToolUse"),
+        ("~settings.json#hooks", "./.github/hooks/*.json#hooks"),
+        ("~mcp-config.json#mcpServers",),
+        ("./AGENTS.md", "./.github/copilot-instructions.md"),
+    ),
+)  # fmt: skip
+
+
+class Target(NamedTuple):
+    """One way to an agent. `way`: session-start, edit, instructions or mcp.
+
+    `place` is the file (or plugin), `there` says whether it exists, `ours` whether it holds something of ours.
+    """
+
+    way: str
+    place: str
+    there: bool
+    ours: bool
+
+
+class Host(NamedTuple):
+    """A host that was found. `found` says by what; `hooks` maps each file of hooks to the events configured in it."""
+
+    id: str
+    name: str
+    found: tuple[str, ...]
+    hooks: Mapping[str, tuple[str, ...]]
+    targets: tuple[Target, ...]
+    unreadable: tuple[str, ...]
+
+
+class Where(NamedTuple):
+    """What a look depends on: the user's home, the search path of programs, overruled folders, and the project."""
+
+    home: Path
+    path: str
+    folders: Mapping[str, str]
+    project: Path
+
+
+def look(where: Where) -> tuple[Host, ...]:
+    """The hosts that have a program on the path, a folder of the user's, or files in the project."""
+    return tuple(host for kind in KINDS if (host := _Look(kind, where).host()) is not None)
+
+
+class _Look:
+    """One make of host on this machine, now."""
+
+    def __init__(self, kind: HostKind, where: Where) -> None:
+        self._kind, self._where = kind, where
+        overruled = where.folders.get(kind.variable) if kind.variable else None
+        self._folder = Path(overruled) if overruled else where.home / kind.folder
+        self._unreadable: list[str] = []
+
+    def host(self) -> Host | None:
+        """None if there is no trace of it."""
+        kind = self._kind
+        places = [_program(name, self._where.path) for name in kind.programs]
+        places += [one for one in (self._folder,) if one.is_dir()]
+        places += [one for name in kind.projects if (one := self._where.project / name).exists()]
+        found = tuple(self._shown(one) for one in places if one)
+        if not found:
+            return None
+        tables = {file: table for name in kind.hooks for file, table in self._tables(name)}
+        hooks = {file: {event: on for event, on in table.items() if _list(on)} for file, table in tables.items()}
+        targets = (*self._by_hooks(hooks), *self._instructions(), *self._servers())
+        events = {self._shown(file): tuple(table) for file, table in hooks.items() if table}
+        return Host(kind.id, kind.name, found, events, targets, tuple(dict.fromkeys(self._unreadable)))
+
+    def _by_hooks(self, hooks: Mapping[Path, Json]) -> Iterator[Target]:
+        """A text at the start and around an edit: through the plugin, or else through a file of hooks."""
+        plugin = self._plugin()
+        for way, event in zip(("session-start", "edit"), self._kind.events, strict=True):
+            if not event:
+                continue
+            if plugin:
+                yield Target(way, plugin, there=True, ours=True)
+            ours = [file for file, table in hooks.items() if MARK in json.dumps(table.get(event), default=str)]
+            for file in ours or ([] if plugin else list(hooks)[:1]):
+                yield Target(way, self._shown(file), there=file.exists(), ours=bool(ours))
+
+    def _plugin(self) -> str:
+        """The plugin of ours that is switched on, as the host names it; empty if there is none."""
+        on: Json = {}
+        for name in self._kind.hooks if self._kind.id == "claude-code" else ():
+            for _, table in self._tables(name.replace("#hooks", "#enabledPlugins")):
+                on |= table
+        return next((f"plugin {name}" for name, state in on.items() if name.startswith(f"{SERVER}@") and state), "")
+
+    def _instructions(self) -> Iterator[Target]:
+        for name in self._kind.instructions:
+            file = self._place(name)
+            data = self._bytes(file)
+            if data is not None or name == "./AGENTS.md":
+                yield Target("instructions", self._shown(file), data is not None, holds_ours(data or b""))
+
+    def _servers(self) -> Iterator[Target]:
+        if plugin := self._plugin():
+            yield Target("mcp", plugin, there=True, ours=True)
+        for name in self._kind.servers:
+            for file, table in self._tables(name):
+                ours = any(PROGRAM in json.dumps(one, default=str) or key == SERVER for key, one in table.items())
+                if file.exists() or not plugin:
+                    yield Target("mcp", self._shown(file), file.exists(), ours)
+
+    def _tables(self, name: str) -> Iterator[tuple[Path, Json]]:
+        """The table under the key after `#` of every file that the name stands for; an empty one for no file."""
+        name, _, key = name.partition("#")
+        place = self._place(name)
+        for file in sorted(place.parent.glob(place.name)) if "*" in place.name else [place]:
+            data = self._bytes(file)
+            settings = parsed(data, toml=file.suffix == ".toml", strict=False)
+            if settings is None:
+                self._unreadable.append(self._shown(file))
+            yield file, _table((settings or {}).get(key))
+
+    def _bytes(self, file: Path) -> bytes | None:
+        try:
+            return file.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError:
+            self._unreadable.append(self._shown(file))
+            return None
+
+    def _place(self, name: str) -> Path:
+        if self._folder != self._where.home / self._kind.folder:
+            name = name.replace("~../", "~")  # a folder of the user's choice holds everything
+        if name.startswith("~"):
+            return Path(os.path.normpath(self._folder / name[1:]))
+        return self._where.project / name[2:]
+
+    def _shown(self, place: Path) -> str:
+        if place.is_relative_to(self._where.project):
+            return place.relative_to(self._where.project).as_posix()
+        if place.is_relative_to(self._where.home):
+            return "~/" + place.relative_to(self._where.home).as_posix()
+        return str(place)
+
+
+def _program(name: str, path: str) -> Path | None:
+    """Where the shell would find it. `shutil.which` would tell too, but loads every compression there is."""
+    for folder in path.split(os.pathsep):
+        place = Path(folder) / name
+        if folder and place.is_file() and os.access(place, os.X_OK):
+            return place
+    return None
+
+
+# --- our hooks and our server in the settings of Claude Code in one project ---
+
+HOOKS, SERVERS = "hooks", "mcpServers"
+FILES = {".claude/settings.json": ("hooks/hooks.json", HOOKS), ".mcp.json": (".mcp.json", SERVERS)}
+"""The files of a project: for each the file of the plugin that says what goes into it, and the key of the table."""
+
+_INDENT = re.compile(rb"\n([ \t]+)\"")
+
+
+def carry_out(top: Path, plugin: Path, job: str) -> tuple[str, ...]:
+    """Install, uninstall or look at (`status`) our entries in the code repository at `top`; a line for each file.
+
+    A file that we write keeps its indentation, one that held nothing but ours goes.
+
+    Raises:
+        StorageFailed: a file cannot be read or written.
+    """
+    lines = []
+    for name, (source, key) in FILES.items():
+        with translated(str(plugin)):
+            ours = json.loads((plugin / source).read_bytes())[key]
+        with translated(str(top / name), writing=True):
+            lines.append(f"{name}: {_one(top / name, key, ours, job)}")
+    return tuple(lines)
+
+
+def _one(file: Path, key: str, ours: Json, job: str) -> str:
+    if file.is_symlink():
+        return "left alone, it is a link"
+    there = file.read_bytes() if file.exists() else None
+    settings = parsed(there)
+    if settings is None:
+        return "left alone, it is no JSON object: mend it first"
+    with_ours, without = added(settings, key, ours), taken_out(settings, key)
+    if job == "status":
+        return "not there" if without == settings else "there" if with_ours == settings else "there, of another version"
+    if job == "install":
+        if with_ours == settings:
+            return "already there"
+        replace(file, _rendered(with_ours, there))
+        return "written" if there is None else "added" if without == settings else "brought up to date"
+    if without == settings:
+        return "not there"
+    if without:
+        replace(file, _rendered(without, there))
+        return "taken out"
+    file.unlink()
+    if file.parent.name == ".claude" and not any(file.parent.iterdir()):
+        file.parent.rmdir()
+    return "removed"
+
+
+def added(settings: Json, key: str, ours: Json) -> Json:
+    """Settings with our groups of hooks behind those that are there, or our server, and none of another version."""
+    if _ours(key, settings.get(key)) == _ours(key, ours):
+        return settings
+    clean = taken_out(settings, key)
+    table = dict(_table(clean.get(key)))
+    for name, mine in ours.items():
+        table[name] = [*_list(table.get(name)), *mine] if key == HOOKS else mine
+    return clean | {key: table}
+
+
+def taken_out(settings: Json, key: str) -> Json:
+    """Settings without what is ours; what was empty before stays, what is empty only now goes."""
+    if not _ours(key, settings.get(key)):
+        return settings
+    left: Json = {}
+    for name, there in _table(settings.get(key)).items():
+        kept = [group for one in there if (group := _without_calls(one))] if _ours(HOOKS, {name: there}) else there
+        if not (key == SERVERS and name == SERVER) and (kept or kept == there):
+            left[name] = kept
+    return settings | {key: left} if left else {name: one for name, one in settings.items() if name != key}
+
+
+def _ours(key: str, table: Any) -> list[Any]:
+    """What in a table is ours, by name."""
+    if key == SERVERS:
+        return [one for name, one in _table(table).items() if name == SERVER]
+    found = [(event, group) for event, groups in _table(table).items() for group in _list(groups)]
+    return sorted((one for one in found if any(map(_is_ours, _calls(one[1])))), key=lambda one: one[0])
+
+
+def _without_calls(group: Any) -> Any:
+    """A group without our calls, or nothing where it had only those."""
+    calls = _calls(group)
+    left = [call for call in calls if not _is_ours(call)]
+    return group if len(left) == len(calls) else group | {"hooks": left} if left else None
+
+
+def _calls(group: Any) -> list[Any]:
+    return _list(_table(group).get("hooks"))
+
+
+def _is_ours(call: Any) -> bool:
+    return MARK in str(_table(call).get("command", ""))
+
+
+def _table(value: Any) -> Json:
+    return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def parsed(data: bytes | None, *, toml: bool = False, strict: bool = True) -> Json | None:
+    """A file's settings; empty where there is no file or nothing in it, None where it cannot be read.
+
+    What is no table is None as well, or, not `strict`, empty.
+    """
+    if data is None or not data.strip():
+        return {}
+    try:
+        found = tomllib.loads(data.decode()) if toml else json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None if strict else {}
+
+
+def _rendered(settings: Json, there: bytes | None) -> bytes:
+    indent = _INDENT.search(there or b"")
+    text = json.dumps(settings, indent=indent[1].decode() if indent else 2, ensure_ascii=False) + "\n"
+    return text.encode("utf-8", "surrogatepass")

@@ -1,0 +1,130 @@
+"""What the hooks remember of an agent's session: what it was shown, and which of its attempts failed.
+
+A small file a session in the user's state folder, for several hooks at once: one process at a time has it open. It
+may be deleted at any time; then an agent is told something twice.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from ai_lessons.repository.files import translated, write_all
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+FOLDER = "agent-sessions"
+KEPT_SECONDS = 7 * 24 * 3600
+"""A session that was not heard of for so long is forgotten."""
+
+_LIMIT = 1 << 20
+
+
+@dataclass
+class Session:
+    """The memory of one session while it is open. `shown` is by agent; `failing` and `failed` name attempts."""
+
+    shown: dict[str, list[str]] = field(default_factory=dict)
+    failing: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+    failures: int = 0
+    solved: bool = False
+    failed_last: bool = False
+
+    def fresh(self, agent: str, names: Iterable[str], limit: int | None = None) -> tuple[str, ...]:
+        """Those of the names that this agent was not shown, at most `limit`; from now on they count as shown."""
+        shown = self.shown.setdefault(agent, [])
+        new = [name for name in dict.fromkeys(names) if name not in shown][:limit]
+        shown += new
+        return tuple(new)
+
+    def note_failure(self, attempts: Iterable[str]) -> None:
+        """Attempts failed."""
+        self.failures += 1
+        self.failed_last = True
+        for attempt in attempts:
+            for names in (self.failing, self.failed):
+                if attempt not in names:
+                    names.append(attempt)
+
+    def note_success(self, attempts: Iterable[str]) -> None:
+        """Attempts succeeded; one that failed before is solved now."""
+        done = set(attempts)
+        self.solved = self.solved or bool(done & set(self.failing))
+        self.failing = [attempt for attempt in self.failing if attempt not in done]
+        self.failed_last = False
+
+    def settle(self) -> None:
+        """What failed is told or written down: count from the beginning."""
+        self.failing, self.failed, self.failures = [], [], 0
+        self.solved = self.failed_last = False
+
+
+@contextmanager
+def opened(state_dir: Path, name: str) -> Iterator[Session]:
+    """The memory of the session of this name, for this process alone; what changed is kept at the end.
+
+    Raises:
+        StorageFailed: the state folder cannot be written.
+    """
+    file = _file(state_dir, name)
+    with translated(str(file), writing=True):
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fd = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        with translated(str(file), writing=True):
+            fcntl.flock(fd, fcntl.LOCK_EX)
+            before = os.read(fd, _LIMIT)
+        session = _parsed(before)
+        yield session
+        after = json.dumps(vars(session)).encode()
+        if after != before:
+            with translated(str(file), writing=True):
+                os.lseek(fd, 0, os.SEEK_SET)
+                os.truncate(fd, 0)
+                write_all(fd, after)
+    finally:
+        os.close(fd)
+
+
+def known(state_dir: Path, name: str) -> bool:
+    """Whether anything is remembered of this session."""
+    return _file(state_dir, name).exists()
+
+
+def clean_up(state_dir: Path, now: float | None = None) -> None:
+    """Remove what is remembered of old sessions; never fails, because the next session tries again."""
+    old = (time.time() if now is None else now) - KEPT_SECONDS
+    with suppress(OSError), os.scandir(state_dir / FOLDER) as entries:
+        for entry in entries:
+            with suppress(OSError):
+                if entry.name.endswith(".json") and entry.stat(follow_symlinks=False).st_mtime < old:
+                    os.unlink(entry.path)
+
+
+def _file(state_dir: Path, name: str) -> Path:
+    # a session's name comes from outside and becomes no part of a path
+    return state_dir / FOLDER / f"{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}.json"
+
+
+def _parsed(data: bytes) -> Session:
+    """What a file holds; nothing where it is half written by a process that was killed, or of another shape."""
+    session = Session()
+    try:
+        found = json.loads(data or b"{}")
+        known = {name: found[name] for name in vars(session) if isinstance(found[name], type(getattr(session, name)))}
+        lists = [*known["shown"].values(), known["failing"], known["failed"], known["said"]]
+        if all(isinstance(one, str) for names in lists for one in names):
+            session = Session(**known)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        pass
+    return session

@@ -1,1 +1,0 @@
-"""Files of agent hosts: their settings, sessions, and what we write into them."""

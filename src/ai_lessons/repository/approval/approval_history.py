@@ -1,0 +1,337 @@
+"""Approval of every rule on the approval branch, derived from its whole history.
+
+Reads the history (`rule_history.py`), hands the steps of each rule to `standing.decide`, and notes the view in one
+file, so that a read with nothing new needs no git (`approved.py`). Commits that touch no rule, no setting and no
+proposal only move the tip of what is noted; anything else is judged anew from nothing. Signatures are judged on top of
+this (`signed.py`).
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from ai_lessons.errors import AiLessonsError, NotFound, StorageFailed, UnsupportedRepository
+from ai_lessons.knowledge.config import parse_config
+from ai_lessons.knowledge.layout import CONFIG_PATH, derived_id
+from ai_lessons.repository.approval import approval_branch, approval_memory, rule_history
+from ai_lessons.repository.approval.approval_branch import branch_name, short_name
+from ai_lessons.repository.approval.approval_memory import CachedView
+from ai_lessons.repository.approval.approval_types import (
+    ApprovalPolicy,
+    BranchView,
+    Commit,
+    CommitStep,
+    PathChange,
+    RecordFile,
+)
+from ai_lessons.repository.approval.rule_files import APPROVALS, SIGNERS, is_rule, merged_branches, stated_id
+from ai_lessons.repository.approval.rule_history import Ancestry
+from ai_lessons.repository.approval.rule_status import Past, decide, on_protected_branch, unsigned
+from ai_lessons.repository.proposal.proposal_refs import branch_of, rule_refs
+from ai_lessons.repository.proposal.proposals_seen import proposed
+from ai_lessons.repository.worktree import read_ref
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from ai_lessons.repository.approval.approval_types import Known
+    from ai_lessons.repository.approval.rule_history import FileChange, RawCommit
+    from ai_lessons.repository.worktree import Worktree
+
+_TRIES: Final = 3
+"""Looks at branches that move meanwhile."""
+
+
+def derive(worktree: Worktree, ref: str) -> BranchView:
+    """The approval branch `ref` (full name) as it stands now, with a verdict on every rule that it ever had.
+
+    Under the policy `signed` no verdict is in force yet: see `signed.py`. Under `forge` the caller gives the
+    remote-tracking branch.
+
+    Raises:
+        UnsupportedRepository: the history cannot be read.
+    """
+    for _ in range(_TRIES):
+        tip = read_ref(worktree, ref)
+        if tip is None:
+            return BranchView(ref, None, ApprovalPolicy(), {}, {})
+        noted = _advanced(worktree, ref, tip) or _Derivation(worktree, ref, tip).run()
+        with suppress(StorageFailed):  # a repository that cannot be written can still be read, only never faster
+            approval_memory.note(worktree, ref, noted)
+        found = approval_memory.viewed(worktree, ref, tip, noted)
+        if found is not None:
+            approval_memory.advance(worktree, found)
+            return found
+    raise UnsupportedRepository(f"branches of {worktree.top} moved while they were read", hint="try again")
+
+
+def odd_commits(worktree: Worktree, ref: str) -> list[tuple[str, str]]:
+    """Commits of the approval branch and of proposals of rules that git would not have written, with what is wrong.
+
+    Raises:
+        UnsupportedRepository: the history cannot be read.
+    """
+    tips = {read_ref(worktree, ref), *rule_refs(worktree).values()} - {None}
+    return [(one.id, one.odd) for one in rule_history.commits(worktree, sorted(filter(None, tips))) if one.odd]
+
+
+def _advanced(worktree: Worktree, ref: str, tip: str) -> CachedView | None:
+    """What was noted with its tip moved, if nothing that came since concerns approval; None to judge anew."""
+    noted = approval_memory.noted(worktree, ref)
+    before = noted and noted.view.tip
+    if not noted or not before or noted.missing or noted.key != approval_branch.key_of(worktree, before):
+        return None
+    try:
+        fresh = rule_history.read(worktree, [tip], [before])
+    except UnsupportedRepository:
+        return None  # the old tip was collected as garbage
+    # every way from the new tip back to the old one begins at a child of the old one
+    if not any(before in commit.parents for commit in fresh) or any(any(commit.changes) for commit in fresh):
+        return None
+    return replace(noted, view=replace(noted.view, tip=tip), key=approval_branch.key_of(worktree, tip))
+
+
+class _Derivation:
+    """One look at the whole history."""
+
+    def __init__(self, worktree: Worktree, ref: str, tip: str) -> None:
+        self._worktree, self._ref, self._tip = worktree, ref, tip
+        self._remembered = approval_memory.load(worktree.state_dir)
+        self._rules: dict[str, str | None] = {}
+
+    def run(self) -> CachedView:
+        """Read, judge, and give what is to be noted."""
+        commits = rule_history.read(self._worktree, [self._tip])
+        self._learn(commits)
+        place = {commit.id: number for number, commit in enumerate(commits)}
+        files = _files(commits, place)
+        said = self._stated_policy(files)
+        policy, _ = approval_memory.policy_in_force(self._ref, said, self._remembered)
+        known = self._known_proposals()
+        parents = [tuple(place.get(parent, -1) for parent in commit.parents) for commit in commits]
+        ancestry = Ancestry(parents, len(commits) - 1)
+        here = self._here(files)
+        steps = self._steps(commits, parents, known)
+        past = Past(ancestry, commits, known, distinct=policy.distinct)
+        verdicts = {rule: decide(rule, steps.get(rule, ()), here.get(rule, ()), past) for rule in {*steps, *here}}
+        if policy.require == "forge":
+            where = branch_name(self._ref)
+            verdicts = {
+                rule: one and on_protected_branch(one, here.get(rule, ()), where) for rule, one in verdicts.items()
+            }
+        elif policy.require == "signed":
+            verdicts = {rule: one and unsigned(one, here.get(rule, ())) for rule, one in verdicts.items()}
+        view = BranchView(
+            self._ref,
+            self._tip,
+            policy,
+            {rule: one for rule, one in verdicts.items() if one},
+            files,
+            said=said,
+            here=here,
+            texts=_texts(steps),
+            records=tuple(_records(commits, parents, ancestry)),
+            signer_lists=_signer_lists(commits),
+        )
+        before = self._remembered.tips.get(self._ref, "")
+        key = approval_branch.key_of(self._worktree, self._tip)
+        return CachedView(view, key, before, missing=bool(before) and before not in place)
+
+    def rule_of(self, path: str, blob: str) -> str:
+        """Whose text this is: the id it states, else the one that follows from where it lies."""
+        return self._rules.get(blob) or derived_id(path)
+
+    def _learn(self, commits: Iterable[RawCommit]) -> None:
+        every = (change for commit in commits for side in commit.changes for change in side if is_rule(change.path))
+        blobs = {blob for change in every for blob in (change.old, change.new) if blob} - self._rules.keys()
+        texts = rule_history.read_blobs(self._worktree, blobs)
+        self._rules |= {blob: stated_id(texts[blob]) if blob in texts else None for blob in blobs}
+
+    def _known_proposals(self) -> Known:
+        """Every proposal that this clone has seen; notes those that nobody looked at before."""
+        here = sorted({(commit, branch_of(ref)) for ref, commit in rule_refs(self._worktree).items()})
+        known = approval_memory.proposals(self._worktree.state_dir)
+        fresh = [pair for pair in here if known.tips.get(pair[0]) != pair[1]]
+        if not fresh:
+            return known
+        commits = rule_history.read(self._worktree, list(dict.fromkeys(commit for commit, _ in fresh)), [self._tip])
+        self._learn(commits)
+        noted = dict.fromkeys(one for several in known.texts.values() for one in several)
+        found = [one for one in proposed(fresh, commits, self.rule_of) if one not in noted]
+        with suppress(StorageFailed):  # then they are known this once
+            approval_memory.add_proposals(self._worktree.state_dir, found)
+        return approval_memory.known_from([*noted, *found])
+
+    def _stated_policy(self, files: Mapping[str, str]) -> ApprovalPolicy | None:
+        blob = files.get(CONFIG_PATH)
+        if blob is None:
+            return ApprovalPolicy()
+        try:
+            config = parse_config(rule_history.read_blobs(self._worktree, [blob])[blob].decode("utf-8", "replace"))
+        except (AiLessonsError, KeyError):
+            return None
+        said = config.approval_require, config.approval_distinct, config.approval_threshold
+        return ApprovalPolicy(*said)  # type: ignore[arg-type]  # checked there
+
+    def _here(self, files: Mapping[str, str]) -> dict[str, tuple[tuple[str, str], ...]]:
+        found: dict[str, list[tuple[str, str]]] = {}
+        for path, blob in sorted(files.items()):
+            if is_rule(path):
+                found.setdefault(self.rule_of(path, blob), []).append((path, blob))
+        return {rule: tuple(several) for rule, several in found.items()}
+
+    def _steps(
+        self, commits: Sequence[RawCommit], parents: Sequence[tuple[int, ...]], known: Known
+    ) -> dict[str, list[CommitStep]]:
+        found: dict[str, list[CommitStep]] = {}
+        branch = short_name(self._ref)
+        for node, commit in enumerate(commits):
+            by_rule = self._by_rule(commit)
+            if by_rule:
+                made = _commit(commit, node, parents, frozenset(by_rule), branch, known)
+                for rule, changes in by_rule.items():
+                    found.setdefault(rule, []).append(CommitStep(made, tuple(map(tuple, changes))))
+        return found
+
+    def _by_rule(self, commit: RawCommit) -> dict[str, list[list[PathChange]]]:
+        """The changes by rule. Against the merged sides only those of a rule that changed against the first parent.
+
+        A proposal that waited long differs from the branch in all that was approved meanwhile, which says nothing.
+        """
+        found: dict[str, list[list[PathChange]]] = {}
+        for side, changes in enumerate(commit.changes):
+            for rule, change in self._changes(changes):
+                if side == 0 or rule in found:
+                    found.setdefault(rule, [[] for _ in commit.changes])[side].append(change)
+            if not found:
+                break
+        return found
+
+    def _changes(self, changes: Iterable[FileChange]) -> Iterator[tuple[str, PathChange]]:
+        for change in changes:
+            if is_rule(change.path):
+                old = self.rule_of(change.path, change.old) if change.old else None
+                new = self.rule_of(change.path, change.new) if change.new else None
+                if old is not None:
+                    yield old, PathChange(change.path, change.old, change.new if new == old else None)
+                if new is not None and new != old:
+                    yield new, PathChange(change.path, None, change.new)
+
+
+def _commit(
+    raw: RawCommit, node: int, parents: Sequence[tuple[int, ...]], rules: frozenset[str], branch: str, known: Known
+) -> Commit:
+    said: tuple[str, ...] | None = None
+    if len(raw.parents) > 1 and not raw.odd:
+        said = merged_branches(raw.message, branch)
+        if said is None:  # somebody's own words: then the merged tips tell, where they are known
+            said = tuple(known.tips.get(side, "") for side in raw.parents[1:])
+    return Commit(
+        raw.id, node, parents[node], raw.author, raw.committer, raw.committed, raw.message,
+        branches=said, rules=rules, cut=raw.said.cut, odd=raw.odd,
+    )  # fmt: skip
+
+
+def _files(commits: Sequence[RawCommit], place: Mapping[str, int]) -> dict[str, str]:
+    """Rule files and watched files of the tip: what the commits on the line of first parents changed, in order."""
+    line, at = [], len(commits) - 1
+    while at >= 0:
+        line.append(commits[at])
+        at = place.get(commits[at].parents[0], -1) if commits[at].parents else -1
+    files: dict[str, str | None] = {}
+    for commit in reversed(line):
+        files |= {change.path: change.new for change in commit.changes[0]}
+    return {path: blob for path, blob in files.items() if blob is not None}
+
+
+def _texts(steps: Mapping[str, Sequence[CommitStep]]) -> dict[str, tuple[str, ...]]:
+    """Every text that each rule ever had."""
+    return {
+        rule: tuple(
+            sorted({blob for step in several for side in step.changes for c in side for blob in (c.old, c.new) if blob})
+        )
+        for rule, several in steps.items()
+    }
+
+
+def _records(
+    commits: Sequence[RawCommit], parents: Sequence[tuple[int, ...]], ancestry: Ancestry
+) -> Iterator[RecordFile]:
+    """Every signed decision that the history ever had, deleted or not, with when it came to the branch."""
+    seen: set[tuple[str, str]] = set()
+    for node, commit in enumerate(commits):
+        for change in (change for side in commit.changes for change in side):
+            if change.path.startswith(APPROVALS) and change.new and (change.path, change.new) not in seen:
+                seen.add((change.path, change.new))
+                came = ancestry.arrival(node)
+                first = parents[came][0] if parents[came] else -1
+                before = commits[first].committed if first >= 0 else 0
+                yield RecordFile(change.path, change.new, commits[came].committed, before)
+
+
+def _signer_lists(commits: Sequence[RawCommit]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Every list of signers that the history ever had, the oldest first, and every signature of one."""
+    found: dict[str, dict[str, None]] = {SIGNERS: {}, SIGNERS + ".sig": {}}
+    for commit in commits:
+        for change in (change for side in commit.changes for change in side):
+            if change.path in found and change.new:
+                found[change.path][change.new] = None
+    return tuple(found[SIGNERS]), tuple(found[SIGNERS + ".sig"])
+
+
+class Trunk:
+    """One moment of the approval branch. `view` is what the engine says about it, signatures not looked at."""
+
+    def __init__(self, worktree: Worktree, view: BranchView) -> None:
+        if view.tip is None:
+            raise NotFound("commit on the approval branch", branch_name(view.ref), hint="commit something first")
+        self.worktree, self.view, self.tip = worktree, view, view.tip
+        self._has: dict[str, bool] = {}
+
+    @property
+    def ref(self) -> str:
+        """The branch's full name."""
+        return self.view.ref
+
+    @property
+    def name(self) -> str:
+        """The branch as people write it."""
+        return branch_name(self.view.ref)
+
+    def contains(self, commits: Collection[str]) -> set[str]:
+        """Those commits that the branch has."""
+        unknown = [commit for commit in commits if commit not in self._has]
+        if unknown:
+            inside = rule_history.contained(self.worktree, self.tip, unknown)
+            self._has |= {commit: commit in inside for commit in unknown}
+        return {commit for commit in commits if self._has[commit]}
+
+    def newest(self, commits: Iterable[str]) -> str | None:
+        """One of these commits that no other of them has among its ancestors; the first of several, None of none.
+
+        By the history and not by the times of the commits, which clocks set: several may be of one second.
+        """
+        best: str | None = None
+        for commit in commits:
+            if best is None or rule_history.contained(self.worktree, commit, [best]):
+                best = commit
+        return best
+
+    def places(self, rule: str) -> set[str]:
+        """Where texts of a rule stand on the branch."""
+        verdict = self.view.verdicts.get(rule)
+        if verdict is None:
+            return set()
+        paths = {one.path for one in verdict.unapproved if one.blob} | ({verdict.path} if verdict.path else set())
+        return {path for path in paths if path in self.view.files}
+
+
+def look(worktree: Worktree, ref: str) -> Trunk:
+    """The approval branch as it stands now.
+
+    Raises:
+        NotFound: there is no such branch, or nothing on it. UnsupportedRepository: its history cannot be read.
+    """
+    return Trunk(worktree, approval_memory.look(worktree, ref) or derive(worktree, ref))

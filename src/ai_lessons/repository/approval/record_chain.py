@@ -1,0 +1,323 @@
+"""Signed decisions about rules, and what they say together: the `signed` policy, as pure values.
+
+A record states who decided what about which exact text at which path of which repository, after which earlier record.
+A rule is approved if its chain of records has a single end, which approves exactly the text at exactly the path.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from hashlib import sha256
+from typing import TYPE_CHECKING, Final, Literal
+
+from ai_lessons.repository.approval.signers import NotVerified, Signer, principal
+from ai_lessons.repository.approval.ssh_signatures import verify
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+NAMESPACE: Final = "ai-lessons-approval@v1"
+SIGNERS_NAMESPACE: Final = "ai-lessons-signers@v1"
+FORMAT: Final = 1
+RECORD_LIMIT: Final = 4096
+SIGNATURES_LIMIT: Final = 64
+DAY: Final = 86_400.0
+"""Seconds that a signer's clock may be behind the history."""
+
+Decision = Literal["approve", "revoke", "reject"]
+State = Literal["approved", "unapproved", "stale", "moved", "duplicate", "revoked", "conflict", "rolled-back"]
+_TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
+_DECISIONS: Final = frozenset({"approve", "revoke", "reject"})
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One decision. `sha256` is `text_digest` of the rule's file.
+
+    `previous` is the digest of the record before, or None; several, joined by commas, where this decision settles
+    those that were made side by side. `at` is what the signer says, ISO 8601 in UTC to the second: checked against the
+    key's validity and the record before, and proof of nothing else.
+    """
+
+    repository: str
+    rule: str
+    path: str
+    sha256: str
+    decision: Decision
+    previous: str | None
+    at: str
+
+    def canonical(self) -> bytes:
+        """The bytes that are signed and stored; equal records have equal bytes."""
+        return json.dumps({"v": FORMAT, **asdict(self)}, sort_keys=True, separators=(",", ":")).encode()
+
+    @property
+    def digest(self) -> str:
+        """The name by which the next record points here."""
+        return sha256(self.canonical()).hexdigest()
+
+    def follows(self) -> tuple[str, ...]:
+        """The digests of the records before: several where this one settles what was decided side by side."""
+        return tuple(one for one in (self.previous or "").split(",") if one)
+
+    @property
+    def seconds(self) -> float:
+        """`at` in seconds since 1970."""
+        return seconds_of(self.at)
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """An armoured signature: when it came to the branch, and when the commit before that was made (since 1970)."""
+
+    armoured: str
+    came: float
+    before: float
+
+    def made(self, at: float) -> float:
+        """When it was made: `at`, as the signer says, where the history around it agrees; else when it came.
+
+        Otherwise a key that has expired could go on signing in the past.
+        """
+        return at if self.before - DAY <= at <= self.came else max(self.came, self.before)
+
+
+@dataclass(frozen=True, slots=True)
+class SignedRecord:
+    """A record's file as it stands, and the signatures beside it."""
+
+    data: bytes
+    signatures: tuple[Signature, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A rule's file on the approval branch: its rule's id and `text_digest`."""
+
+    rule: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFinding:
+    """What the records say about one rule. `approved_digest` and `approved_path` name the text that they approve.
+
+    It may be another one than the branch has now (`stale`, `moved`).
+    """
+
+    state: State
+    reason: str
+    by: tuple[str, ...] = ()
+    at: str | None = None
+    approved_digest: str | None = None
+    approved_path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """The valid records of one rule with the people who signed each, and why the others are not valid."""
+
+    records: Mapping[str, Record] = field(default_factory=dict)
+    signed_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    refused: tuple[str, ...] = ()
+
+    def ends(self) -> tuple[str, ...]:
+        """Digests of the records that no other record follows."""
+        followed = {one for record in self.records.values() for one in record.follows()}
+        return tuple(sorted(set(self.records) - followed))
+
+
+def seconds_of(at: str) -> float:
+    """ISO 8601 in seconds since 1970; ValueError if it is not."""
+    return datetime.fromisoformat(at).timestamp()
+
+
+def text_digest(data: bytes) -> str:
+    """SHA-256 (hex) of a text with LF line ends: a checkout with CRLF is the same text."""
+    return sha256(data.replace(b"\r\n", b"\n")).hexdigest()
+
+
+def parse_record(data: bytes) -> Record:
+    """Read a record's file.
+
+    Raises:
+        NotVerified: it is not exactly what `canonical` writes for some record: one text, one meaning.
+    """
+    if len(data) > RECORD_LIMIT:
+        raise NotVerified(f"the record is longer than {RECORD_LIMIT} bytes")
+    try:
+        raw = json.loads(data)
+        if not isinstance(raw, dict) or raw.pop("v", None) != FORMAT:
+            raise NotVerified("the record is of a format that is not known")
+        record = Record(**raw)
+        fits = record.canonical() == data and record.decision in _DECISIONS and _TIME.fullmatch(record.at)
+        if not fits or not _all_text(record) or record.seconds < 0:
+            raise NotVerified("the record is not in canonical form")
+    except (ValueError, TypeError, AttributeError, RecursionError, OverflowError) as error:
+        raise NotVerified("the record cannot be read") from error
+    return record
+
+
+def _all_text(record: Record) -> bool:
+    values = asdict(record)
+    return (values.pop("previous") or "").__class__ is str and all(isinstance(v, str) for v in values.values())
+
+
+def chains(
+    records: Iterable[SignedRecord], signers: Sequence[Signer], *, repository: str, threshold: int = 1
+) -> dict[str, Chain]:
+    """The valid records by rule id: of this repository, signed by at least `threshold` different people.
+
+    A record dated before the one that it follows is not valid: an expired key could go on signing in the past.
+    """
+    valid: defaultdict[str, dict[str, Record]] = defaultdict(dict)
+    people: defaultdict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
+    refused: defaultdict[str, list[str]] = defaultdict(list)
+    for signed in records:
+        try:
+            record = parse_record(signed.data)
+        except NotVerified:
+            continue  # it does not even say which rule it is about
+        who, reason = _signed_by(signed, record, signers, repository, threshold)
+        if reason:
+            refused[record.rule].append(reason)
+        else:
+            valid[record.rule][record.digest] = record
+            people[record.rule][record.digest] = who
+    return {rule: Chain(_in_order(valid[rule]), people[rule], tuple(refused[rule])) for rule in {*valid, *refused}}
+
+
+def _signed_by(
+    signed: SignedRecord, record: Record, signers: Sequence[Signer], repository: str, threshold: int
+) -> tuple[tuple[str, ...], str]:
+    if record.repository != repository:
+        return (), "a record is about another repository"
+    people, reason = set(), "a record has no signature"
+    for signature in signed.signatures[:SIGNATURES_LIMIT]:
+        try:
+            key = verify(signed.data, signature.armoured, NAMESPACE)
+        except NotVerified as error:
+            reason = str(error)
+            continue
+        name = principal(signers, key, NAMESPACE, signature.made(record.seconds))
+        if name is None:
+            reason = "a record is signed with a key that is not trusted for this at that time"
+        else:
+            people.add(name)
+    if len(people) >= max(threshold, 1):
+        return tuple(sorted(people)), ""
+    return (), f"{len(people)} of {threshold} people have signed" if people else reason
+
+
+def joined(ends: Sequence[str]) -> str | None:
+    """What a record that follows all of these calls the one before."""
+    return ",".join(sorted(ends)) or None
+
+
+def _in_order(records: Mapping[str, Record]) -> dict[str, Record]:
+    return {
+        digest: record
+        for digest, record in records.items()
+        if all(one not in records or records[one].at <= record.at for one in record.follows())
+    }
+
+
+def judge(
+    texts: Mapping[str, Text], judged: Mapping[str, Chain], *, remembered: Mapping[str, str] | None = None
+) -> dict[str, RecordFinding]:
+    """The finding on every rule that has a text (by path) or a record, by rule id.
+
+    `remembered` holds the end of each rule's chain as this clone last saw it: if that record is gone, somebody took
+    decisions back without deciding so, and nothing of the rule is approved (`rolled-back`).
+    """
+    paths: dict[str, list[str]] = {}
+    for path, text in sorted(texts.items()):
+        paths.setdefault(text.rule, []).append(path)
+    seen = remembered or {}
+    return {
+        rule: _judge_rule(rule, paths.get(rule, []), texts, judged.get(rule, Chain()), seen.get(rule))
+        for rule in {*paths, *judged, *seen}
+    }
+
+
+def _judge_rule(
+    rule: str, paths: Sequence[str], texts: Mapping[str, Text], chain: Chain, seen: str | None
+) -> RecordFinding:
+    if seen is not None and seen not in chain.records:
+        return RecordFinding("rolled-back", f"record {seen[:12]}, seen here before, is gone: decisions were taken back")
+    ends = chain.ends()
+    if not ends:
+        return RecordFinding("unapproved", chain.refused[0] if chain.refused else "there is no signed record")
+    if len(ends) > 1:
+        return RecordFinding("conflict", f"{len(ends)} decisions were made side by side; one more has to settle it")
+    standing = _standing(chain, ends[0])
+    if standing is None:
+        return RecordFinding("unapproved", "the only decision is a rejection")
+    record = chain.records[standing]
+    by = chain.signed_by[standing]
+    if record.decision == "revoke":
+        return RecordFinding("revoked", f"revoked by {', '.join(by)}", by, record.at)
+    return _compare(record, by, paths, {path: texts[path].digest for path in paths}, rule)
+
+
+def _standing(chain: Chain, end: str) -> str | None:
+    """The last record that says something about what is in force: a rejection leaves standing what was decided."""
+    at: str | None = end
+    while at is not None and (record := chain.records.get(at)) is not None:
+        if record.decision != "reject":
+            return at
+        at = next(iter(record.follows()), None)
+    return None
+
+
+def _compare(
+    record: Record, by: tuple[str, ...], paths: Sequence[str], digests: Mapping[str, str], rule: str
+) -> RecordFinding:
+    def found(state: State, reason: str) -> RecordFinding:
+        return RecordFinding(state, reason, by, record.at, record.sha256, record.path)
+
+    if len(paths) > 1:
+        return found("duplicate", f"rule {rule} stands in several files: {', '.join(paths)}")
+    if not paths:
+        return found("stale", "the file was removed without a decision")
+    if digests[paths[0]] != record.sha256:
+        return found("stale", "the text is not the one that was approved last")
+    if paths[0] != record.path:
+        return found("moved", f"approved at {record.path}, and stands at {paths[0]} now")
+    return found("approved", f"approved by {', '.join(by)}")
+
+
+def remember(remembered: Mapping[str, str], judged: Mapping[str, Chain]) -> dict[str, str]:
+    """What this clone has to remember after looking: the end of every chain that has a single one.
+
+    A chain that lost the record it had stays as it was remembered: an alarm does not silence itself.
+    """
+    now = dict(remembered)
+    for rule, chain in judged.items():
+        ends = chain.ends()
+        if len(ends) == 1 and (rule not in now or now[rule] in chain.records):
+            now[rule] = ends[0]
+    return now
+
+
+def trusted_signers(
+    pinned: Sequence[Signer], listed: Sequence[Signer], listed_text: bytes, signature: str | None, *, at: float
+) -> tuple[tuple[Signer, ...], str]:
+    """The keys that count, and why the list in the repository does not, if it does not.
+
+    `pinned` comes from outside the repository. `listed` is the list inside it, read from `listed_text`, and counts
+    only if a pinned key signed that text; `at` (seconds since 1970) is when the pinned key must be valid: now.
+    """
+    if signature is None:
+        return tuple(pinned), "the list of signers in the repository is not signed" if listed else ""
+    try:
+        key = verify(listed_text, signature, SIGNERS_NAMESPACE)
+    except NotVerified as error:
+        return tuple(pinned), f"the list of signers in the repository: {error}"
+    if principal(pinned, key, SIGNERS_NAMESPACE, at) is None:
+        return tuple(pinned), "the list of signers in the repository is signed with a key that is not pinned"
+    return (*pinned, *listed), ""

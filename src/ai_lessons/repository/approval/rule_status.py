@@ -1,0 +1,353 @@
+"""Which text of a rule is in force: values in, verdicts out; reads no git, no files, no clock.
+
+`Witness` judges how one commit brought one text, `decide` all steps together. The order in which side-by-side commits
+are listed does not matter. The last text with enough evidence stays in force until another one has it, or its removal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ai_lessons.repository.approval.approval_types import (
+    MERGED,
+    ON_BRANCH,
+    Evidence,
+    Person,
+    UnapprovedChange,
+    Verdict,
+    project_of,
+)
+from ai_lessons.repository.approval.rule_files import FORGES, copied_from, made_by_agent, names_pull_request, rule_end
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ai_lessons.repository.approval.approval_types import Commit, CommitStep, How, Known, PathChange
+    from ai_lessons.repository.approval.rule_history import Ancestry, RawCommit
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What the steps of every rule are judged by: the whole history by node, the proposals known, and the policy.
+
+    With `distinct` only a merge of the proposal by a person who made none of its commits approves: neither a squash, a
+    rebase nor a cherry-pick proves who took the text.
+    """
+
+    ancestry: Ancestry
+    commits: Sequence[RawCommit]
+    known: Known
+    distinct: bool = False
+
+
+class Witness:
+    """Judges the steps of one rule, one at a time."""
+
+    def __init__(self, rule: str, steps: Sequence[CommitStep], past: Past) -> None:
+        self._rule, self._steps, self._past = rule, steps, past
+        self._known, self._distinct = past.known, past.distinct
+
+    def evidence(self, step: CommitStep, path: str, blob: str | None) -> Evidence | None:
+        """How this step brought the text (None: the removal); None if it only passes on what happened inside a side."""
+        if step.commit.odd:
+            return _seen(step.commit, "direct", f"the commit proves nothing: {step.commit.odd}")
+        if step.commit.cut:
+            return _seen(step.commit, "direct", "the history is cut off here (a shallow clone)")
+        if len(step.commit.parents) > 1:
+            return self._merge_evidence(step, path, blob)
+        if blob and any(c.old == blob and project_of(c.path) == project_of(path) for c in step.changes[0]):
+            return None  # moved inside its project: nothing new came
+        return self._plain_evidence(step.commit, path, blob)
+
+    def _merge_evidence(self, step: CommitStep, path: str, blob: str | None) -> Evidence | None:
+        commit = step.commit
+        sources = [n for n in range(1, len(commit.parents)) if _holds(step.changes[n], path, blob)]
+        side, reason = self._own_side(commit)
+        for number in side or ():
+            # a side that never touched the rule proves nothing about it, least of all its removal
+            if number in sources and (blob is not None or self._writers(commit, number)):
+                return self._merged(commit, number)
+        if not sources:
+            inside = "the text is in none of the merged commits: it was changed inside the merge"
+            return _seen(commit, "evil-merge", inside)
+        return _seen(commit, "direct", reason) if reason else None
+
+    def _own_side(self, commit: Commit) -> tuple[Sequence[int] | None, str]:
+        """The parents that may bring this rule's proposal; or None, and the reason if others' proposals were merged."""
+        ends = [rule_end(branch) for branch in commit.branches or ()]
+        mine = [n for n, end in enumerate(ends) if end and self._rule.endswith(end)]
+        if not mine:
+            others = any(ends)
+            return None, "it came in with the proposal of another rule" if others else ""
+        end = ends[mine[0]] or ""
+        if sum(rule.endswith(end) for rule in commit.rules) > 1:
+            return None, f"the proposal changes several rules whose id ends in {end}"
+        sides = len(commit.parents) - 1
+        return ([mine[0] + 1] if len(ends) == sides else range(1, sides + 1)), ""
+
+    def _merged(self, commit: Commit, side: int) -> Evidence:
+        merger = commit.author if commit.committer.email in FORGES else commit.committer
+        writers = self._writers(commit, side)
+        if made_by_agent(commit.message):
+            return _by(commit, ON_BRANCH, "self-merge", merger, writers, "an agent made this merge")
+        if any(merger.same(writer) for writer in writers) or (self._distinct and not self._by_another(commit, side)):
+            return self._own(commit, merger, writers)
+        return _by(commit, MERGED, "merge", merger, writers, _subject(commit))
+
+    def _by_another(self, commit: Commit, side: int) -> bool:
+        """True if whoever made this merge made none of the commits that it brought, and it brought some.
+
+        Author and committer of each count, of merges too: a text may be born inside one, and an amended commit keeps
+        its author.
+        """
+        nodes = self._past.ancestry.between(commit.parents[0], commit.parents[side])
+        brought = [self._past.commits[node] for node in nodes]
+        if not brought or any(one.odd or one.said.cut for one in brought):
+            return False
+        mergers = [one for one in (commit.author, commit.committer) if one.email not in FORGES]
+        people = {person for one in brought for person in (one.author, one.committer)}
+        return bool(mergers) and not any(one.same(other) for one in mergers for other in people)
+
+    def _own(self, commit: Commit, person: Person, writers: tuple[Person, ...]) -> Evidence:
+        if self._distinct:
+            reason = "taken by a person who worked on the proposal, as far as the history tells"
+            return _by(commit, ON_BRANCH, "self-merge", person, writers, reason)
+        return _by(commit, MERGED, "self-merge", person, writers, _subject(commit))
+
+    def _writers(self, commit: Commit, side: int) -> tuple[Person, ...]:
+        """Who wrote on the proposal's side: authors of its commits on this rule, the last one first."""
+        mine, before, is_ancestor = commit.parents[side], commit.parents[0], self._past.ancestry.is_ancestor
+        found = [
+            step.commit
+            for step in self._steps
+            if len(step.commit.parents) < 2
+            and is_ancestor(step.commit.node, mine)
+            and not is_ancestor(step.commit.node, before)
+        ]
+        found.sort(key=lambda one: (one.committed, one.id), reverse=True)
+        return tuple(dict.fromkeys(one.author for one in found))
+
+    def _plain_evidence(self, commit: Commit, path: str, blob: str | None) -> Evidence:
+        proposals = [p for p in self._known.texts.get((self._rule, blob), ()) if project_of(p.path) == project_of(path)]
+        writers = tuple(dict.fromkeys(proposal.author for proposal in proposals))
+        if commit.committer.email in FORGES:
+            return self._forge_evidence(commit, writers)
+        if not proposals:
+            return _seen(commit, "direct", "committed without a proposal")
+        # a rebase keeps the author and the words of the proposal, so a trailer there is the proposer's own
+        if made_by_agent(commit.message) and not any(commit.author.same(writer) for writer in writers):
+            return _seen(commit, "direct", "an agent made this commit")
+        taken = not any(commit.committer.same(writer) for writer in writers)
+        if taken and self._distinct:
+            return _seen(commit, "direct", f"not merged: only a merge of {proposals[0].branch} tells who took it")
+        if taken:
+            how: How = "squash" if commit.author.same(commit.committer) else "rebase"
+            return _by(commit, MERGED, how, commit.committer, writers, f"the text of {proposals[0].branch}")
+        if copied_from(commit.message) & {proposal.commit for proposal in proposals}:
+            return self._own(commit, commit.committer, writers)
+        if any(proposal.commit == commit.id for proposal in proposals):
+            return _seen(commit, "direct", "fast-forwarded: nothing says that somebody took the proposal")
+        return _seen(commit, "direct", "the text of a proposal, committed by its own author")
+
+    def _forge_evidence(self, commit: Commit, writers: tuple[Person, ...]) -> Evidence:
+        suggested = writers or (commit.author,)
+        if not writers and not names_pull_request(commit.message):
+            return _seen(commit, "direct", "edited on the forge without a pull request")
+        if self._distinct:
+            return _by(commit, ON_BRANCH, "squash", None, suggested, "a squashed pull request does not say who took it")
+        return _by(commit, MERGED, "squash", commit.committer, suggested, _subject(commit))
+
+
+def _holds(changes: Sequence[PathChange], path: str, blob: str | None) -> bool:
+    """True if the parent with these changes has the text too, at the path or elsewhere in its project.
+
+    For a removal (blob None): if it lacks the file too.
+    """
+    at_path = next((change for change in changes if change.path == path), None)
+    if at_path is None:
+        return True
+    return blob is not None and any(c.old == blob and project_of(c.path) == project_of(path) for c in changes)
+
+
+def _seen(commit: Commit, how: How, reason: str) -> Evidence:
+    return Evidence(ON_BRANCH, how, None, commit.committed, (commit.author,), commit.id, reason)
+
+
+def _by(
+    commit: Commit, level: int, how: How, by: Person | None, suggested: tuple[Person, ...], reason: str
+) -> Evidence:
+    return Evidence(level, how, by, commit.committed, suggested, commit.id, reason)
+
+
+def _subject(commit: Commit) -> str:
+    return commit.message.partition("\n")[0].strip()
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    """Something that decides what is in force: a text approved or put back, or (blob None) a removal."""
+
+    node: int
+    path: str
+    blob: str | None
+    evidence: Evidence
+
+
+def decide(rule: str, steps: Iterable[CommitStep], now: Sequence[tuple[str, str]], past: Past) -> Verdict | None:
+    """The verdict on one rule under the policy `merge`; None if the branch never had such a rule.
+
+    `now` are its texts on the branch, (path, blob).
+
+    Moving an approved text inside its project keeps it in force: the id is the identity, and the text that people
+    follow is the same. Moving it to another project does not: that changes for whom it holds.
+    """
+    judge = _Judge(rule, tuple(sorted(steps, key=lambda step: step.commit.node)), past)
+    judge.run()
+    return judge.verdict(tuple(now))
+
+
+def on_protected_branch(verdict: Verdict, now: Sequence[tuple[str, str]], where: str) -> Verdict:
+    """The verdict under the policy `forge`: whatever stands on the protected branch `where` counts."""
+    if not now:
+        return verdict._replace(in_force=False, path=None, blob=None, unapproved=())
+    path, blob = (verdict.path, verdict.blob) if (verdict.path, verdict.blob) in now else sorted(now)[0]
+    arrived = next((a.evidence for a in verdict.unapproved if a.blob == blob), verdict.evidence)
+    evidence = arrived._replace(level=MERGED, reason=f"on the protected branch {where}: {arrived.reason}")
+    return Verdict(verdict.rule, in_force=True, path=path, blob=blob, evidence=evidence)
+
+
+def unsigned(verdict: Verdict, now: Sequence[tuple[str, str]]) -> Verdict:
+    """The verdict under the policy `signed` before any signature was looked at: nothing is in force."""
+    waiting = tuple(UnapprovedChange(path, blob, verdict.evidence) for path, blob in sorted(now))
+    return verdict._replace(in_force=False, path=None, blob=None, unapproved=waiting)
+
+
+class _Judge:
+    """One rule's way through its history."""
+
+    def __init__(self, rule: str, steps: Sequence[CommitStep], past: Past) -> None:
+        self._rule, self._steps, self._is_ancestor = rule, steps, past.ancestry.is_ancestor
+        self._witness = Witness(rule, steps, past)
+        self._events: list[_Event] = []
+        self._arrivals: list[tuple[int, UnapprovedChange]] = []
+
+    def run(self) -> None:
+        """Judge every step, parents first."""
+        for step in self._steps:
+            against_first = step.changes[0] if step.changes else ()
+            arrived = [(change.path, change.new) for change in against_first if change.new]
+            for path, blob in arrived:
+                self._text_arrived(step, path, blob)
+            if not arrived and against_first:
+                self._text_left(step, [change.path for change in against_first])
+
+    def _text_arrived(self, step: CommitStep, path: str, blob: str) -> None:
+        evidence = self._witness.evidence(step, path, blob)
+        if evidence is not None and evidence.level >= MERGED:
+            self._events.append(_Event(step.commit.node, path, blob, evidence))
+            return
+        earlier = self._approved_before(step.commit.node, path, blob)
+        if earlier is not None:
+            self._events.append(_Event(step.commit.node, path, blob, earlier.evidence))
+        elif evidence is not None:
+            self._arrivals.append((step.commit.node, UnapprovedChange(path, blob, evidence)))
+
+    def _text_left(self, step: CommitStep, paths: Sequence[str]) -> None:
+        evidence = self._witness.evidence(step, paths[0], None)
+        if evidence is None:
+            return
+        if evidence.level >= MERGED:
+            self._events.append(_Event(step.commit.node, paths[0], None, evidence))
+        else:
+            self._arrivals.append((step.commit.node, UnapprovedChange(paths[0], None, evidence)))
+
+    def _approved_before(self, node: int, path: str, blob: str) -> _Event | None:
+        """The approval of this text that holds at a node: not one that a later removal took back."""
+        before = [event for event in self._events if self._is_ancestor(event.node, node)]
+        return self._newest(self._matching(self._standing(before), path, blob))
+
+    def _standing(self, events: Sequence[_Event]) -> list[_Event]:
+        """The approvals that no removal among these events comes after."""
+        removals = [event for event in events if event.blob is None]
+        return [
+            event
+            for event in events
+            if event.blob is not None and not any(self._is_ancestor(event.node, r.node) for r in removals)
+        ]
+
+    @staticmethod
+    def _matching(events: Sequence[_Event], path: str, blob: str) -> list[_Event]:
+        return [event for event in events if event.blob == blob and project_of(event.path) == project_of(path)]
+
+    def _newest(self, events: Sequence[_Event]) -> _Event | None:
+        """The one after which none of the others comes; among those side by side, the latest."""
+        if len(events) < 2:
+            return events[0] if events else None
+        last = [
+            event
+            for event in events
+            if not any(o.node != event.node and self._is_ancestor(event.node, o.node) for o in events)
+        ]
+        return max(last, key=lambda event: (event.evidence.at, event.evidence.commit, event.path), default=None)
+
+    def verdict(self, now: tuple[tuple[str, str], ...]) -> Verdict | None:
+        """What all events say about the texts that are there now."""
+        standing = self._standing(self._events)
+        served = self._served(standing, now)
+        if served is None:
+            return self._nothing_in_force(now)
+        path, blob, event = served
+        copies = {one for one, same in now if same == blob and project_of(one) == project_of(path)}
+        rest = self._unapproved([text for text in now if text[0] not in copies])
+        if not now:
+            rest = self._unapproved([(path, None)])
+        return Verdict(self._rule, in_force=True, path=path, blob=blob, evidence=event.evidence, unapproved=rest)
+
+    def _served(self, standing: Sequence[_Event], now: Sequence[tuple[str, str]]) -> tuple[str, str, _Event] | None:
+        """The text in force: one that is there and approved, else the one approved last; None if there is none."""
+        here = [
+            (path, blob, e) for path, blob in now for e in [self._newest(self._matching(standing, path, blob))] if e
+        ]
+        if here:
+            newest = self._newest([event for _, _, event in here])
+            evidence = newest.evidence if newest else None
+            first = next(event.path for event in self._events if event.evidence == evidence)
+            chosen = [text for text in here if text[2].evidence == evidence]
+            return min(chosen, key=lambda text: (text[0] != first, text[0]))  # a copy does not take the place over
+        if not now and self._removed(standing):
+            return None
+        last = self._newest(standing)
+        return (last.path, last.blob, last) if last and last.blob else None
+
+    def _removed(self, standing: Sequence[_Event]) -> bool:
+        """True if somebody approved the removal and nobody approved a text after that."""
+        removals = [event for event in self._events if event.blob is None]
+        return any(not any(self._is_ancestor(r.node, event.node) for event in standing) for r in removals)
+
+    def _nothing_in_force(self, now: Sequence[tuple[str, str]]) -> Verdict | None:
+        removal = self._newest([event for event in self._events if event.blob is None])
+        arrivals = self._unapproved(list(now))
+        evidence = arrivals[0].evidence if arrivals else removal.evidence if removal else None
+        if evidence is None:
+            return None
+        return Verdict(self._rule, in_force=False, path=None, blob=None, evidence=evidence, unapproved=arrivals)
+
+    def _unapproved(self, texts: Sequence[tuple[str, str | None]]) -> tuple[UnapprovedChange, ...]:
+        return tuple(self._arrival(path, blob) for path, blob in sorted(texts, key=lambda text: text[0]))
+
+    def _arrival(self, path: str, blob: str | None) -> UnapprovedChange:
+        """How a text (None: the removal) that is not approved got there, as far as the steps tell."""
+        found = [(node, arrival) for node, arrival in self._arrivals if arrival.blob == blob]
+        found = [pair for pair in found if pair[1].path == path] or found
+        last = [one for node, one in found if not any(n != node and self._is_ancestor(node, n) for n, _ in found)]
+        if last:
+            newest = max(last, key=lambda one: (one.evidence.at, one.evidence.commit))
+            return newest._replace(path=path)
+        copied = next((event for event in self._events if event.blob == blob), None)
+        if copied is not None:
+            reason = f"approved at {copied.path} in commit {copied.evidence.commit[:10]}, and does not hold here"
+            evidence = copied.evidence._replace(level=ON_BRANCH, how="direct", by=None, reason=reason)
+        else:
+            evidence = Evidence(ON_BRANCH, "direct", None, 0, (), "", "how it got here is not in the history")
+        return UnapprovedChange(path, blob, evidence)

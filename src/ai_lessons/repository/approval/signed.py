@@ -1,0 +1,297 @@
+"""The policy `signed`: verdicts by signed records on the approval branch, on top of what history says.
+
+A rule is in force if the end of its chain of records approves a text: that text, at that path, wherever the branch has
+gone since. Who may sign is the caller's to say: keys come from outside the repository. Loads `cryptography`.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import astuple, dataclass, replace
+from functools import partial
+from hashlib import sha256
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final
+
+from ai_lessons.errors import Refused, StorageFailed
+from ai_lessons.knowledge.layout import slug
+from ai_lessons.repository import git
+from ai_lessons.repository.approval import approval_memory
+from ai_lessons.repository.approval.approval_types import (
+    ON_BRANCH,
+    SIGNED,
+    Alarm,
+    Evidence,
+    Person,
+    UnapprovedChange,
+    Verdict,
+)
+from ai_lessons.repository.approval.record_chain import (
+    NAMESPACE,
+    Chain,
+    Record,
+    Signature,
+    SignedRecord,
+    Text,
+    chains,
+    joined,
+    judge,
+    parse_record,
+    remember,
+    seconds_of,
+    text_digest,
+)
+from ai_lessons.repository.approval.rule_files import APPROVALS
+from ai_lessons.repository.approval.rule_history import read_blobs
+from ai_lessons.repository.approval.signers import NotVerified
+from ai_lessons.repository.approval.ssh_signatures import sign
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from ai_lessons.repository.approval.approval_history import Trunk
+    from ai_lessons.repository.approval.approval_memory import Remembered
+    from ai_lessons.repository.approval.approval_types import BranchView, RecordFile
+    from ai_lessons.repository.approval.record_chain import Decision, RecordFinding
+    from ai_lessons.repository.approval.signers import Signer
+    from ai_lessons.repository.worktree import Worktree
+
+RECORD_SUFFIX: Final = ".json"
+SIGNATURE_SUFFIX: Final = ".sig"
+KEY_SETTING: Final = "user.signingkey"
+
+
+def record_paths(rule: str, name: str, signer: str) -> tuple[str, str]:
+    """Where a record and one of its signatures go; `name` is a ULID, `signer` tells signatures of several people apart.
+
+    Files of their own, because two people who sign the same record in two clones must not meet in one file.
+    """
+    stem = f"{APPROVALS}{rule}/{name}"
+    return stem + RECORD_SUFFIX, f"{stem}.{signer}{SIGNATURE_SUFFIX}"
+
+
+def with_signatures(
+    worktree: Worktree, view: BranchView, signers: Sequence[Signer], *, repository: str, threshold: int = 1
+) -> BranchView:
+    """The view with verdicts by signed records; remembers the end of every chain, and raises an alarm if one is gone.
+
+    `repository` is the name that records carry; `threshold` how many different people have to sign.
+
+    Raises:
+        StorageFailed: the state cannot be opened. UnsupportedRepository: objects cannot be read.
+    """
+    remembered = approval_memory.load(worktree.state_dir)
+    key = _key(view, signers, repository, threshold, remembered)
+    noted = _noted(worktree, view.ref)
+    if noted.get("key") != key:
+        valid = partial(chains, signers=signers, repository=repository, threshold=threshold)
+        verdicts, gone, records = _judged(worktree, view, valid, remembered.records)
+        remembered = _remember(worktree, remembered, records)
+        key = _key(view, signers, repository, threshold, remembered)
+        noted = {"key": key, "gone": gone, "verdicts": verdicts}
+        with suppress(StorageFailed):  # where nothing can be written, they are judged every time
+            approval_memory.replace_file(_note_file(worktree, view.ref), json.dumps(noted))
+    alarms = view.alarms
+    if noted["gone"]:
+        message = f"signed decisions seen here before are gone, about {', '.join(noted['gone'])}"
+        alarms += (Alarm("rolled-back", message, "ask the others for the history as they have it: git log"),)
+    verdicts = {rule: approval_memory.unpack(raw) for rule, raw in noted["verdicts"].items()}
+    return replace(view, verdicts=verdicts, alarms=alarms)
+
+
+def _note_file(worktree: Worktree, ref: str) -> Path:
+    return approval_memory.note_file(worktree, ref).with_suffix(".signed.json")
+
+
+def _noted(worktree: Worktree, ref: str) -> dict[str, Any]:
+    try:
+        raw = json.loads(_note_file(worktree, ref).read_bytes())
+        return raw if {"key", "gone", "verdicts"} == raw.keys() else {}
+    except (OSError, ValueError, AttributeError):
+        return {}
+
+
+def _key(view: BranchView, signers: Sequence[Signer], repository: str, threshold: int, remembered: Remembered) -> str:
+    """Everything that the verdicts depend on: not the tip, which moves with every lesson."""
+    keys = [[repr(part) for part in astuple(signer)] for signer in signers]
+    parts = (keys, repository, threshold, dict(remembered.records), dict(view.here), dict(view.verdicts))
+    return sha256(json.dumps((parts, view.records), sort_keys=True).encode()).hexdigest()
+
+
+def _remember(worktree: Worktree, remembered: Remembered, records: Mapping[str, str]) -> Remembered:
+    if dict(remembered.records) != dict(records):
+        with suppress(StorageFailed):  # where nothing can be written, nothing can be remembered
+            approval_memory.save(worktree.state_dir, replace(remembered, records=records))
+    return approval_memory.load(worktree.state_dir)
+
+
+def _judged(
+    worktree: Worktree,
+    view: BranchView,
+    valid: Callable[[Iterable[SignedRecord]], Mapping[str, Chain]],
+    remembered: Mapping[str, str],
+) -> tuple[dict[str, Verdict], list[str], Mapping[str, str]]:
+    """The verdicts, the rules whose decisions are gone, and what to remember."""
+    contents = read_blobs(
+        worktree, {blob for texts in view.here.values() for _, blob in texts} | {one.blob for one in view.records}
+    )
+    judged = valid(signed_records(view.records, contents))
+    texts = {
+        path: Text(rule, text_digest(contents[blob]))
+        for rule, several in view.here.items()
+        for path, blob in several
+        if blob in contents
+    }
+    findings = judge(texts, judged, remembered=remembered)
+
+    def blob_of(rule: str, digest: str) -> str | None:
+        """The text with this digest among those that the rule has or once had."""
+        here = [blob for _, blob in sorted(view.here.get(rule, ()), key=itemgetter(1))]
+        for blob in here:
+            if blob in contents and text_digest(contents[blob]) == digest:
+                return blob
+        past = read_blobs(worktree, view.texts.get(rule, ()))
+        return min((blob for blob, data in past.items() if text_digest(data) == digest), default=None)
+
+    verdicts = {rule: _verdict(rule, found, view, blob_of) for rule, found in findings.items()}
+    gone = sorted(rule for rule, found in findings.items() if found.state == "rolled-back")
+    return verdicts, gone, remember(remembered, judged)
+
+
+def signed_records(files: Iterable[RecordFile], contents: Mapping[str, bytes]) -> list[SignedRecord]:
+    """Records with the signatures whose names begin like theirs, from files and contents by blob."""
+    there = [one for one in sorted(files, key=lambda one: one.path) if one.blob in contents]
+    signatures: dict[str, list[Signature]] = {}
+    for one in there:
+        if one.path.endswith(SIGNATURE_SUFFIX):
+            stem = one.path.rpartition("/")[0] + "/" + one.path.rpartition("/")[2].partition(".")[0]
+            armoured = contents[one.blob].decode("utf-8", "replace")
+            signatures.setdefault(stem, []).append(Signature(armoured, one.came, one.before))
+    return [
+        SignedRecord(contents[one.blob], tuple(signatures.get(one.path.removesuffix(RECORD_SUFFIX), ())))
+        for one in there
+        if one.path.endswith(RECORD_SUFFIX)
+    ]
+
+
+def _verdict(rule: str, found: RecordFinding, view: BranchView, blob_of: Callable[[str, str], str | None]) -> Verdict:
+    known, here = view.verdicts.get(rule), view.here.get(rule, ())
+    before = known.evidence if known else Evidence(ON_BRANCH, "direct", None, 0, (), "", "")
+    path, digest = found.approved_path, found.approved_digest
+    blob = blob_of(rule, digest) if digest else None
+    if path is None or blob is None:
+        evidence = before._replace(level=ON_BRANCH, reason=found.reason)
+        waiting = tuple(UnapprovedChange(*text, evidence) for text in here)
+        return Verdict(rule, in_force=False, path=None, blob=None, evidence=evidence, unapproved=waiting)
+    by = Person(", ".join(found.by), next(iter(found.by), ""))
+    at = int(seconds_of(found.at)) if found.at else 0
+    evidence = Evidence(SIGNED, "signed", by, at, before.suggested_by, before.commit, found.reason)
+    beside: list[tuple[str, str | None]] = [text for text in here if text != (path, blob)] if here else [(path, None)]
+    seen = before._replace(level=ON_BRANCH, how="direct", by=None)
+    others = tuple(UnapprovedChange(*text, seen) for text in beside)
+    return Verdict(rule, in_force=True, path=path, blob=blob, evidence=evidence, unapproved=others)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A decision about the text `data` at `path`. `at` is ISO 8601 in UTC, `name` a ULID for the record's file."""
+
+    rule: str
+    path: str
+    data: bytes
+    decision: Decision
+    at: str
+    name: str
+
+    def record(self, repository: str, previous: str | None) -> Record:
+        """What is to be signed."""
+        digest = text_digest(self.data)
+        return Record(repository, self.rule, self.path, digest, self.decision, previous, self.at)
+
+
+def decide(
+    trunk: Trunk, wanted: Wanted, *, repository: str, signers: Sequence[Signer], interactive: bool
+) -> Mapping[str, bytes]:
+    """The files of a decision with a signature by the user's own key, by path.
+
+    Where others have signed the same decision and more have to, it is one more signature beside their record.
+    `signers` are the keys that are trusted; without any, whatever the branch has counts as decided.
+
+    Raises:
+        Refused: no key, one that did not sign (see `signing.sign`), or nothing is left to sign.
+    """
+    key = git.setting(trunk.worktree, KEY_SETTING)
+    if not key:
+        raise Refused(
+            "git does not know which key signs for you",
+            hint=f"git config --global {KEY_SETTING} ~/.ssh/id_ed25519.pub",
+        )
+    before = _Before(trunk, wanted.rule, repository, signers)
+    record, path = before.fitting(wanted) or (wanted.record(repository, before.end()), "")
+    name = path.rpartition("/")[2].removesuffix(RECORD_SUFFIX) or wanted.name
+    email = git.setting(trunk.worktree, "user.email") or "signer"
+    record_path, signature_path = record_paths(wanted.rule, name, slug(email))
+    if signature_path in trunk.view.files:
+        raise Refused(
+            f"{email} has signed this already", hint="now others have to: ai-lessons admin approve-rule --sign"
+        )
+    armoured = sign(record.canonical(), key, NAMESPACE, interactive=interactive).encode()
+    return {signature_path: armoured} if path else {record_path: record.canonical(), signature_path: armoured}
+
+
+class _Before:
+    """What was decided about a rule until now: records with enough signatures, and those that wait for more."""
+
+    def __init__(self, trunk: Trunk, rule: str, repository: str, signers: Sequence[Signer]) -> None:
+        files = [one for one in trunk.view.records if one.path.startswith(f"{APPROVALS}{rule}/")]
+        contents = read_blobs(trunk.worktree, {one.blob for one in files})
+        found = signed_records(files, contents)
+        self._paths = {contents[one.blob]: one.path for one in files if one.blob in contents}
+        self._repository, self._known = repository, bool(signers)
+        if signers:
+            of = partial(chains, found, signers, repository=repository)
+            self._valid = of(threshold=trunk.view.policy.threshold).get(rule) or Chain()
+            self._signed = of(threshold=1).get(rule) or Chain()
+        else:
+            self._valid = self._signed = _unjudged(found, rule)
+
+    def end(self) -> str | None:
+        """The decision that no other follows; what is signed next settles several that were made side by side."""
+        return joined(self._valid.ends())
+
+    def fitting(self, wanted: Wanted) -> tuple[Record, str] | None:
+        """The same decision as others made it, to be signed by one more, and its path.
+
+        Raises:
+            Refused: enough people have signed it.
+        """
+        end = self.end()
+        last = self._valid.records.get(end or "")
+        if last is not None and _same(last, wanted.record(self._repository, last.previous)):
+            if self._known:
+                by = ", ".join(self._valid.signed_by[end or ""])
+                raise Refused(f"this is decided and signed already, by {by}")
+            return last, self._paths[last.canonical()]
+        for record in self._signed.records.values():
+            if record.digest not in self._valid.records and _same(record, wanted.record(self._repository, end)):
+                return record, self._paths[record.canonical()]
+        return None
+
+
+def _same(one: Record, other: Record) -> bool:
+    """The same decision in the same place, whenever it was made."""
+    return (one.repository, one.path, one.sha256, one.decision, one.previous) == (
+        other.repository, other.path, other.sha256, other.decision, other.previous,
+    )  # fmt: skip
+
+
+def _unjudged(found: Iterable[SignedRecord], rule: str) -> Chain:
+    """Every record that can be read, whoever signed it."""
+    records = {}
+    for one in found:
+        with suppress(NotVerified):  # it decides nothing, so nothing follows it
+            record = parse_record(one.data)
+            records[record.digest] = record
+    return Chain({digest: record for digest, record in records.items() if record.rule == rule})

@@ -1,0 +1,239 @@
+"""Whose key it is: OpenSSH's `allowed_signers` format (ssh-keygen(1), ALLOWED SIGNERS), and the user's own list of it.
+
+Stricter than OpenSSH: certificates and `cert-authority` are refused, because nothing here checks certificates. A line
+that cannot be read grants nothing and is reported; the others still count.
+"""
+
+from __future__ import annotations
+
+import binascii
+import os
+import re
+from base64 import b64decode, b64encode
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import lru_cache
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from ai_lessons.errors import NotFound, Problem, StorageFailed
+from ai_lessons.repository.files import translated
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+LIMIT = 256 * 1024
+"""Bytes. A list of a thousand people is half of it."""
+
+_OPTION = re.compile(r'([A-Za-z-]+)(?:="((?:[^"\\]|\\"?)*)")?(?:,|(?=\s)|$)')
+_KEY_TYPE = re.compile(r"(?:ssh-|ecdsa-|sk-)[A-Za-z0-9@.-]+")
+_TIME = re.compile(r"(\d{4})(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d)?)?(Z?)")
+
+
+class NotVerified(Exception):
+    """A signature or record that proves nothing; the text says why. Callers turn it into a verdict, not an error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """One line: these principals' key, perhaps only in some namespaces or for some time (seconds since 1970)."""
+
+    principals: str
+    key: bytes
+    namespaces: str | None = None
+    valid_after: float | None = None
+    valid_before: float | None = None
+    comment: str = ""
+
+    def may_sign(self, namespace: str, at: float) -> bool:
+        """True if the line covers the namespace and the moment."""
+        if self.namespaces is not None and not matches(namespace, self.namespaces):
+            return False
+        return (self.valid_after is None or at >= self.valid_after) and (
+            self.valid_before is None or at <= self.valid_before
+        )
+
+    def name(self) -> str:
+        """The first principal that is a name and not a pattern, else the patterns as they stand.
+
+        So people who share one pattern count as one person where a threshold asks for several.
+        """
+        plain = (one for one in self.principals.split(",") if one and not set(one) & set("*?!"))
+        return next(plain, self.principals)
+
+
+def parse_signers(text: str, path: str = "") -> tuple[tuple[Signer, ...], tuple[Problem, ...]]:
+    """The lines that can be read, and what is wrong with the others. Never raises."""
+    if len(text) > LIMIT:
+        return (), (Problem(path, f"the list of signers is longer than {LIMIT} characters"),)
+    signers, problems = [], []
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw.strip(" \t\r")
+        if not line or line.startswith("#"):
+            continue
+        try:
+            signers.append(_signer(line))
+        except (ValueError, NotVerified) as error:
+            problems.append(Problem(path, str(error), number))
+    return tuple(signers), tuple(problems)
+
+
+def principal(signers: Iterable[Signer], key: bytes, namespace: str, at: float) -> str | None:
+    """The person whose key this is, for a signature in this namespace made at this moment; None if nobody's."""
+    return next((s.name() for s in signers if s.key == key and s.may_sign(namespace, at)), None)
+
+
+def key_type(key: bytes) -> str:
+    """The name of a public key's type, `ssh-ed25519` for one.
+
+    Raises:
+        NotVerified: the key does not begin with a name.
+    """
+    length = int.from_bytes(key[:4], "big")
+    if len(key) < 4 + length or not key[4 : 4 + length].isascii():
+        raise NotVerified("the type of the key is not a name")
+    return key[4 : 4 + length].decode("ascii")
+
+
+def fingerprint(key: bytes) -> str:
+    """`SHA256:…`, as `ssh-keygen -l` prints it."""
+    return "SHA256:" + b64encode(sha256(key).digest()).decode().rstrip("=")
+
+
+def matches(name: str, patterns: str) -> bool:
+    """OpenSSH's pattern list: comma-separated, `*` and `?`, and `!` for what must not match, wherever it stands."""
+    found = False
+    for pattern in patterns.split(","):
+        if _pattern(pattern.removeprefix("!")).fullmatch(name):
+            if pattern.startswith("!"):
+                return False
+            found = True
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _pattern(pattern: str) -> re.Pattern[str]:
+    # runs of stars are one star: `*` * 40 would take for ever on a name that does not match
+    pieces = re.findall(r"\*+|\?|[^*?]+", pattern)
+    return re.compile("".join(".*" if p[0] == "*" else "." if p == "?" else re.escape(p) for p in pieces), re.DOTALL)
+
+
+def _signer(line: str) -> Signer:
+    principals, rest = _first_word(line)
+    options: dict[str, str | None] = {}
+    if not _KEY_TYPE.fullmatch(rest.split(None, 1)[0]):
+        options, rest = _options(rest)
+    kind, encoded, comment = ([*rest.split(None, 2), "", "", ""])[:3]
+    if not encoded:
+        raise ValueError("there is no key on this line")
+    after, before = _moment(options.get("valid-after")), _moment(options.get("valid-before"))
+    if after is not None and before is not None and before <= after:
+        raise ValueError("valid-before is not later than valid-after")
+    return Signer(principals, _key(kind, encoded), options.get("namespaces"), after, before, comment)
+
+
+def _first_word(line: str) -> tuple[str, str]:
+    word, _, rest = (
+        line[1:].partition('"') if line.startswith('"') else re.sub(r"\s", " ", line, count=1).partition(" ")
+    )
+    if not word or not rest.strip():
+        raise ValueError("a line needs principals and a key")
+    return word, rest.strip()
+
+
+def _options(text: str) -> tuple[dict[str, str | None], str]:
+    """Leading `option[,option…]` and what follows."""
+    options: dict[str, str | None] = {}
+    at = 0
+    while True:
+        found = _OPTION.match(text, at)
+        if found is None:
+            raise ValueError("the options on this line cannot be read")
+        _add_option(options, found[1].lower(), found[2])
+        at = found.end()
+        if not found[0].endswith(","):
+            return options, text[at:].strip()
+
+
+def _add_option(options: dict[str, str | None], name: str, value: str | None) -> None:
+    if name == "cert-authority":
+        raise ValueError("certificate authorities are not supported: list the keys themselves")
+    if name not in {"namespaces", "valid-after", "valid-before"} or not value:
+        raise ValueError(f"option {name!r} is unknown or has no value")
+    if name in options:
+        raise ValueError(f"option {name!r} stands twice")
+    options[name] = value.replace('\\"', '"')
+
+
+def _key(kind: str, encoded: str) -> bytes:
+    try:
+        key = b64decode(encoded, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise ValueError("the key is not base64") from error
+    if key_type(key) != kind:
+        raise ValueError("the key is not of the type that the line names")
+    if "-cert-v01@" in kind:
+        raise ValueError("certificates are not supported: list the key itself")
+    return key
+
+
+def _moment(text: str | None) -> float | None:
+    """YYYYMMDD, YYYYMMDDHHMM or YYYYMMDDHHMMSS, local time unless it ends in Z."""
+    if text is None:
+        return None
+    found = _TIME.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text!r} is not a time")
+    numbers = [int(group or 0) for group in found.groups()[:6]]
+    zone = UTC if found[7] else None
+    try:
+        return datetime(*numbers, tzinfo=zone).timestamp()  # type: ignore[arg-type,misc]  # six numbers, as checked above
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"{text!r} is not a time") from error
+
+
+class PinnedKeys:
+    """The file of one repository, named by its first commit, below the user's `config_dir`."""
+
+    def __init__(self, config_dir: Path, repository: str) -> None:
+        self.file = config_dir / "signers" / f"{repository}.allowed"
+
+    def read(self) -> bytes | None:
+        """The list as it stands, None if nothing is pinned.
+
+        Raises:
+            StorageFailed: it is there and cannot be read, or is longer than any list is.
+        """
+        try:
+            with translated(str(self.file)), open(self.file, "rb") as file:
+                data = file.read(LIMIT + 1)
+        except NotFound:
+            return None
+        if len(data) > LIMIT:
+            raise StorageFailed(f"{self.file} is longer than {LIMIT} bytes")
+        return data
+
+    def digest(self) -> str:
+        """Names the content; empty if nothing is pinned."""
+        data = self.read()
+        return "" if data is None else sha256(data).hexdigest()
+
+    def pin(self, data: bytes) -> None:
+        """Replace the list, whole or not at all; nobody else may read or write the file.
+
+        Raises:
+            StorageFailed: the folder cannot be written.
+        """
+        temporary = self.file.with_name(f".{self.file.name}.{os.getpid()}")
+        with translated(str(self.file), writing=True):
+            self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            temporary.unlink(missing_ok=True)
+            try:
+                with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                    file.write(data)
+                    file.flush()
+                    os.fsync(file.fileno())
+                temporary.replace(self.file)
+            finally:
+                temporary.unlink(missing_ok=True)

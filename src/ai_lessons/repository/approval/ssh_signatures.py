@@ -1,0 +1,283 @@
+"""SSH signatures (OpenSSH's PROTOCOL.sshsig): made by `ssh-keygen -Y sign`, verified here, offline.
+
+Says which *key* signed which bytes in which namespace, not whose key that is (`signers`). What does not fit is
+`NotVerified`, never another exception. Loads `cryptography`: a program for each signature would take a hundred times
+as long, and does not ask whether a hardware key was touched.
+"""
+
+from __future__ import annotations
+
+import binascii
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from base64 import b64decode, b64encode
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, EllipticCurvePublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
+from cryptography.hazmat.primitives.serialization import load_ssh_public_key
+
+from ai_lessons.errors import Refused, StorageFailed
+from ai_lessons.repository import programs
+from ai_lessons.repository.approval.signers import NotVerified
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+BEGIN: Final = "-----BEGIN SSH SIGNATURE-----"
+END: Final = "-----END SSH SIGNATURE-----"
+MAGIC: Final = b"SSHSIG"
+ARMOUR_LIMIT: Final = 16 * 1024
+"""Characters. An RSA signature of 16,384 bits needs 6 KiB."""
+
+SMALLEST_RSA: Final = 2048
+LARGEST_RSA: Final = 16384
+QUIET_PATIENCE: Final = 20.0
+"""Seconds for a signature where nobody is asked: an agent may still want a touch."""
+
+TERMINAL_PATIENCE: Final = 120.0
+"""Seconds for a person to type a passphrase or touch a key."""
+
+_TOUCHED: Final = 0x01
+_DIGESTS: Final = {b"sha256": hashlib.sha256, b"sha512": hashlib.sha512}
+_RSA: Final[dict[bytes, hashes.HashAlgorithm]] = {b"rsa-sha2-256": hashes.SHA256(), b"rsa-sha2-512": hashes.SHA512()}
+_ECDSA: Final[dict[bytes, hashes.HashAlgorithm]] = {
+    b"ecdsa-sha2-nistp256": hashes.SHA256(),
+    b"ecdsa-sha2-nistp384": hashes.SHA384(),
+    b"ecdsa-sha2-nistp521": hashes.SHA512(),
+    b"sk-ecdsa-sha2-nistp256@openssh.com": hashes.SHA256(),
+}
+_KINDS: Final = frozenset({b"ssh-ed25519", b"sk-ssh-ed25519@openssh.com", b"ssh-rsa", *_ECDSA})
+
+
+@dataclass(frozen=True, slots=True)
+class SshSignature:
+    """What an armoured signature holds. `key` and `signature` are in SSH's wire format."""
+
+    key: bytes
+    namespace: str
+    reserved: bytes
+    digest: bytes
+    signature: bytes
+
+
+class WireReader:
+    """Reads SSH's wire format: big-endian lengths in front of strings.
+
+    Raises:
+        NotVerified: the bytes end too early, or (`end`) go on too long.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self._at = data, 0
+
+    def take(self, count: int) -> bytes:
+        """The next `count` bytes."""
+        end = self._at + count
+        if end > len(self._data):
+            raise NotVerified("the signature or key is cut off")
+        taken, self._at = self._data[self._at : end], end
+        return taken
+
+    def string(self) -> bytes:
+        """A length and that many bytes."""
+        return self.take(int.from_bytes(self.take(4), "big"))
+
+    def mpint(self) -> int:
+        """A non-negative number of any size."""
+        raw = self.string()
+        if raw[:1] > b"\x7f":
+            raise NotVerified("a number in the signature or key is negative")
+        return int.from_bytes(raw, "big")
+
+    def end(self) -> None:
+        """Nothing may follow."""
+        if self._at != len(self._data):
+            raise NotVerified("something follows the end of the signature or key")
+
+
+def packed(data: bytes) -> bytes:
+    """A string in SSH's wire format."""
+    return len(data).to_bytes(4, "big") + data
+
+
+def parse(armoured: str) -> SshSignature:
+    """Read an armoured signature; line lengths and line ends do not matter.
+
+    Raises:
+        NotVerified: it is too long, not armoured, not base64, cut off, of another version, or has something behind it.
+    """
+    if len(armoured) > ARMOUR_LIMIT:
+        raise NotVerified(f"the signature is longer than {ARMOUR_LIMIT} characters")
+    lines = armoured.strip().splitlines()
+    if len(lines) < 3 or lines[0].strip() != BEGIN or lines[-1].strip() != END:
+        raise NotVerified("this is not an armoured SSH signature")
+    try:
+        wire = WireReader(b64decode("".join(line.strip() for line in lines[1:-1]), validate=True))
+    except (binascii.Error, ValueError) as error:
+        raise NotVerified("the signature is not base64") from error
+    if wire.take(len(MAGIC)) != MAGIC or wire.take(4) != b"\0\0\0\1":
+        raise NotVerified("the signature is of a kind or version that is not known")
+    key, namespace, reserved, digest, signature = (wire.string() for _ in range(5))
+    wire.end()
+    try:
+        return SshSignature(key, namespace.decode(), reserved, digest, signature)
+    except UnicodeDecodeError as error:
+        raise NotVerified("the namespace of the signature is not text") from error
+
+
+def verify(message: bytes, armoured: str, namespace: str) -> bytes:
+    """The public key (wire format) that signed `message` in exactly this namespace.
+
+    Accepts ed25519, ECDSA on the three NIST curves, RSA of at least 2,048 bits with SHA-2, and hardware keys of both
+    sorts where the touch is recorded. Does not accept certificates, DSA, SHA-1 or WebAuthn signatures.
+
+    Raises:
+        NotVerified: anything else; the text is for people.
+    """
+    signature = parse(armoured)
+    if signature.namespace != namespace:
+        raise NotVerified(f"the signature was made for {signature.namespace!r}, not for {namespace!r}")
+    digest = _DIGESTS.get(signature.digest)
+    if digest is None:
+        raise NotVerified("the signature uses a hash that is not accepted")
+    signed = MAGIC + b"".join(
+        packed(part) for part in (namespace.encode(), signature.reserved, signature.digest, digest(message).digest())
+    )
+    try:
+        _check(signature.key, WireReader(signature.signature), signed)
+    except InvalidSignature as error:
+        raise NotVerified("the signature does not match the text and key") from error
+    except (ValueError, UnsupportedAlgorithm, OverflowError) as error:
+        raise NotVerified(f"the key or signature is not well formed: {error}") from error
+    return signature.key
+
+
+def _check(key: bytes, signature: WireReader, signed: bytes) -> None:
+    kind, algorithm, raw = WireReader(key).string(), signature.string(), signature.string()
+    if kind not in _KINDS:
+        raise NotVerified(f"keys of type {kind[:40].decode('ascii', 'replace')!r} are not accepted")
+    if algorithm not in _RSA if kind == b"ssh-rsa" else algorithm != kind:
+        raise NotVerified("the signature is of another type than its key, or RSA without SHA-2")
+    if kind.startswith(b"sk-"):
+        signed = _touched(key, signature, signed)
+    signature.end()
+    public = load_ssh_public_key(kind + b" " + b64encode(key))
+    if isinstance(public, Ed25519PublicKey):
+        public.verify(raw, signed)
+    elif isinstance(public, EllipticCurvePublicKey):
+        public.verify(_as_der(raw), signed, ECDSA(_ECDSA[kind]))
+    elif isinstance(public, RSAPublicKey):
+        if not SMALLEST_RSA <= public.key_size <= LARGEST_RSA:
+            raise NotVerified(
+                f"RSA keys must have {SMALLEST_RSA} to {LARGEST_RSA} bits, this one has {public.key_size}"
+            )
+        # OpenSSH accepts signatures whose leading zero bytes were dropped
+        public.verify(raw.rjust((public.key_size + 7) // 8, b"\0"), signed, PKCS1v15(), _RSA[algorithm])
+    else:
+        raise NotVerified("keys of this type are not accepted")
+
+
+def _touched(key: bytes, signature: WireReader, signed: bytes) -> bytes:
+    """What a hardware key really signs: hashes of its application and the text, around its flags and counter."""
+    flags, counter = signature.take(1), signature.take(4)
+    if not flags[0] & _TOUCHED:
+        raise NotVerified("nobody touched the hardware key for this signature")
+    wire = WireReader(key)
+    kind, *parts = wire.string(), wire.string(), wire.string()
+    application = wire.string() if b"ecdsa" in kind else parts[-1]
+    return hashlib.sha256(application).digest() + flags + counter + hashlib.sha256(signed).digest()
+
+
+def _as_der(raw: bytes) -> bytes:
+    numbers = WireReader(raw)
+    r, s = numbers.mpint(), numbers.mpint()
+    numbers.end()
+    return encode_dss_signature(r, s)
+
+
+def sign(message: bytes, key: str, namespace: str, *, interactive: bool = False, timeout: float | None = None) -> str:
+    """An armoured signature over `message`.
+
+    `key` is what git's `user.signingkey` may hold: the path of a private key, of a public key whose private half is
+    in the agent, or a public key itself (with or without `key::`), then the agent signs. `interactive` lets
+    ssh-keygen use the terminal of this process. `timeout` in seconds.
+
+    Raises:
+        Refused: no ssh-keygen, no such key, a passphrase that nobody could type, an agent that said no, or no answer
+            in time.
+        StorageFailed: no room for the temporary files that ssh-keygen wants.
+    """
+    program = shutil.which("ssh-keygen")
+    if program is None:
+        raise Refused("signing needs the program ssh-keygen", hint="install OpenSSH 8.2 or newer")
+    try:
+        with tempfile.TemporaryDirectory(prefix="ai-lessons-sign-") as folder:
+            place = os.path.join(folder, "record")
+            with open(place, "wb") as file:
+                file.write(message)
+            arguments = [program, "-q", "-Y", "sign", "-n", namespace, *_key_arguments(key, folder), place]
+            patience = timeout or (TERMINAL_PATIENCE if interactive else QUIET_PATIENCE)
+            _run(arguments, interactive=interactive, patience=patience)
+            with open(place + ".sig", encoding="ascii") as file:
+                armoured = file.read()
+    except OSError as error:
+        raise StorageFailed(f"the signature could not be made: {error.strerror}") from error
+    if not armoured.startswith(BEGIN):
+        raise Refused("ssh-keygen made something that is not a signature")
+    return armoured
+
+
+def _key_arguments(key: str, folder: str) -> list[str]:
+    literal = key.removeprefix("key::")
+    if not (key.startswith("key::") or literal.startswith(("ssh-", "ecdsa-", "sk-"))):
+        path = os.path.expanduser(key)
+        if not os.path.isfile(path):
+            raise Refused(f"there is no key at {path}", hint="git config --global user.signingkey ~/.ssh/id_ed25519")
+        return ["-f", path]
+    public = os.path.join(folder, "key.pub")
+    with open(public, "w", encoding="utf-8") as file:
+        file.write(literal + "\n")
+    return ["-U", "-f", public]
+
+
+def _run(arguments: list[str], *, interactive: bool, patience: float) -> None:
+    environment = dict(os.environ) | {"LC_ALL": "C"}
+    try:
+        if interactive:
+            code, complaint = _at_the_terminal(arguments, environment, patience)
+        else:
+            # a window that pops up for a background process is not an answer
+            done = programs.run(arguments, env=environment | {"SSH_ASKPASS_REQUIRE": "never"}, timeout=patience)
+            code, complaint = done.returncode, done.stderr
+    except subprocess.TimeoutExpired as error:
+        raise Refused(
+            f"nobody answered for the signing key within {patience:.0f} seconds",
+            hint="touch the key when it blinks, or load it with ssh-add",
+        ) from error
+    if code:
+        words = complaint.decode(errors="replace").strip().splitlines()
+        raise Refused(
+            f"ssh-keygen made no signature: {words[-1] if words else 'it gave no reason'}",
+            hint="a key with a passphrase needs a terminal, or ssh-add first",
+        )
+
+
+def _at_the_terminal(arguments: list[str], environment: Mapping[str, str], patience: float) -> tuple[int, bytes]:
+    """Exit code and complaint. It stays in our group, so that Ctrl-C and Ctrl-Z reach both."""
+    with subprocess.Popen(arguments, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        try:
+            _, complaint = process.communicate(timeout=patience)
+        except BaseException:
+            process.kill()
+            raise
+    return process.returncode, complaint

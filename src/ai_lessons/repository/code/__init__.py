@@ -1,1 +1,0 @@
-"""The code repository that one works in: its folder, manifests and instructions."""

@@ -1,0 +1,148 @@
+"""The code repository that one works in: its files, to tell which names still lead somewhere, and its manifests."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from ai_lessons.errors import AiLessonsError
+from ai_lessons.knowledge.manifests import LARGEST, Manifest, is_manifest
+from ai_lessons.repository import git, outside
+from ai_lessons.repository.worktree import locate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Code(NamedTuple):
+    """A code repository: its name, and its files as paths from its top. `whole`: every project here is about it."""
+
+    name: str
+    files: tuple[str, ...]
+    whole: bool
+
+    def is_of(self, project: str) -> bool:
+        """Whether an entry of this project is about this code."""
+        return self.whole or outside.same_name(project, self.name)
+
+
+def around(cwd: Path, worktree: Path, knowledge: Path) -> Code | None:
+    """The code that entries are about: the repository that the knowledge is a folder of, else the one around `cwd`.
+
+    None where there is neither, we do not accept the repository, or git does not tell. Ignored files do not count.
+    """
+    inside = worktree != knowledge
+    top = worktree if inside else outside.top_of(cwd)
+    if top is None or top == knowledge:
+        return None
+    try:
+        place = locate(top)
+    except AiLessonsError:
+        return None
+    done = git.run(place, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    if done.code:
+        return None
+    paths = dict.fromkeys(done.out.decode("utf-8", "surrogateescape").split("\0"))
+    own = f"{knowledge.relative_to(top).as_posix()}/" if inside else None
+    files = tuple(path for path in paths if path and not (own and path.startswith(own)))
+    return Code(outside.name_of(top), files, inside)
+
+
+DEEPEST = 3
+"""Folders below the top one in which packages of a monorepo are looked for."""
+
+MOST_FOLDERS = 400
+MOST_FILES = 50
+
+_NOT_OURS = frozenset(
+    {"node_modules", "vendor", "third_party", "site-packages", "target", "build", "dist", "venv", "env"}
+)
+"""Folders that hold other people's projects, or copies."""
+
+
+def manifests(cwd: Path) -> tuple[list[Manifest], list[str]]:
+    """The files, nearest first, and why others were left out.
+
+    First the folders from `cwd` up to the top of its git repository, each one step further away, then folders below the
+    top, all equally far. Outside of any repository `cwd` alone.
+    """
+    chain, inside = _up(cwd)
+    top = chain[-1]
+    below = _below(top, frozenset(chain)) if inside else ()
+    found: list[Manifest] = []
+    left_out: list[str] = []
+    for distance, folder in [*enumerate(chain), *((len(chain), one) for one in below)]:
+        for name in _names(folder):
+            path = Path(os.path.relpath(folder / name, top)).as_posix()
+            if len(found) == MOST_FILES:
+                return found, [*left_out, f"{path} and others: {MOST_FILES} files were read"]
+            text = _text(folder / name)
+            if isinstance(text, str):
+                found.append(Manifest(path, text, distance))
+            else:
+                left_out.append(f"{path}: {text.strerror}")
+    return found, left_out
+
+
+def _up(cwd: Path) -> tuple[list[Path], bool]:
+    """The folders up to the top of the repository, and whether there is one."""
+    chain = [cwd]
+    while not (chain[-1] / ".git").exists():
+        if chain[-1].parent == chain[-1]:
+            return [cwd], False
+        chain.append(chain[-1].parent)
+    return chain, True
+
+
+def _below(top: Path, without: frozenset[Path]) -> Iterator[Path]:
+    """Folders below the top, breadth first, those of `without` not again."""
+    border, seen = [top], 0
+    for _ in range(DEEPEST):
+        following: list[Path] = []
+        for folder in border:
+            for name in _folders(folder):
+                seen += 1
+                if seen > MOST_FOLDERS:
+                    return
+                following.append(folder / name)
+                if following[-1] not in without:
+                    yield following[-1]
+        border = following
+
+
+def _folders(folder: Path) -> list[str]:
+    return [
+        entry.name
+        for entry in _entries(folder)
+        if entry.is_dir(follow_symlinks=False) and not entry.name.startswith(".") and entry.name not in _NOT_OURS
+    ]
+
+
+def _names(folder: Path) -> list[str]:
+    return [
+        entry.name for entry in _entries(folder) if is_manifest(entry.name) and entry.is_file(follow_symlinks=False)
+    ]
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    """By name; none where the folder cannot be read: it is not ours, and holds nothing that can be used."""
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        return []
+
+
+def _text(file: Path) -> str | OSError:
+    try:
+        # what has become a pipe since we looked would make us wait for ever
+        handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(handle, "rb") as opened:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                return OSError(0, "not a regular file")
+            data = opened.read(LARGEST + 1)
+    except OSError as error:
+        return error
+    return data.decode("utf-8", "replace") if len(data) <= LARGEST else OSError(0, f"larger than {LARGEST >> 20} MiB")

@@ -1,0 +1,186 @@
+"""Git's hooks, beside those that are there: our part stands between two markers and comes out byte for byte.
+
+Never sets `core.hooksPath`, never writes to a tracked file, to a folder that other repositories use too, or to a hook
+that another tool makes; says instead what to add there. Client hooks are advice, not a wall; the server hook of a hub
+is one, for everybody who cannot write the hub's files.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from ai_lessons.repository import git
+from ai_lessons.repository.files import translated
+from ai_lessons.repository.worktree import Worktree, as_hub, locate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NAMES = ("pre-commit", "post-merge", "post-checkout")
+SERVER_NAMES = ("pre-receive",)
+_BEGIN, _END = b"# >>> ai-lessons >>>", b"# <<< ai-lessons <<<\n"
+_PART = re.compile(rb"\n" + re.escape(_BEGIN) + rb".*?" + re.escape(_END), re.DOTALL)
+_SHELL = re.compile(rb"#!\s*(?:/usr/bin/env\s+(?:-S\s+)?)?(?:\S*/)?(?:sh|bash|dash|ash|ksh|zsh)(?:\s[^\n]*)?\n")
+_LEAVES = re.compile(rb"\n[ \t]*(?:exit|exec)\b[^\n]*\s*\Z")
+_MANAGERS = {b"pre-commit.com": "pre-commit", b"lefthook": "lefthook", b"husky": "husky", b"overcommit": "overcommit"}
+_ADVICE = "have it run: ai-lessons --repo . admin validate"
+_SERVER_ADVICE = "have it run, with its standard input: ai-lessons admin check-push"
+
+
+class HookPlan(NamedTuple):
+    """What to do with one hook file. `data` None: leave it alone, and `says` is why; empty: remove it."""
+
+    says: str
+    data: bytes | None = None
+
+
+class _Place(NamedTuple):
+    """Where hooks of these names lie; `folder` None: not to be touched, and `reason` is why."""
+
+    names: tuple[str, ...]
+    folder: Path | None
+    reason: str
+    advice: str
+
+
+def install_hooks(root: Path, scripts: Path) -> tuple[str, ...]:
+    """Put our part into the repository's hooks (`scripts` holds them, see `scaffold.hooks_dir`); a line for each.
+
+    Doing it twice changes nothing; a part of an older version is replaced.
+
+    Raises:
+        NoRepository and its like: see `worktree.locate`. StorageFailed: the folder cannot be written.
+    """
+    return _each(_client(root), scripts, _installed)
+
+
+def uninstall_hooks(root: Path, scripts: Path) -> tuple[str, ...]:
+    """Take our part out again; a hook that held nothing else is removed. A line for each."""
+    return _each(_client(root), scripts, _taken_out)
+
+
+def hooks_status(root: Path, scripts: Path) -> tuple[str, ...]:
+    """A line for each hook: installed, from another version, or not. Changes nothing."""
+    return _each(_client(root), scripts, _look)
+
+
+def install_server_hook(git_dir: Path, scripts: Path) -> tuple[str, ...]:
+    """The same for the hook by which a hub (its git directory) enforces the policy on those who push to it.
+
+    Our part comes first in the file and hands on what git tells the hook, because a part before it that reads
+    standard input would leave nothing for ours.
+    """
+    return _each(_server(git_dir), scripts, _installed)
+
+
+def uninstall_server_hook(git_dir: Path, scripts: Path) -> tuple[str, ...]:
+    """Take it out of a hub again."""
+    return _each(_server(git_dir), scripts, _taken_out)
+
+
+def server_hook_status(git_dir: Path, scripts: Path) -> tuple[str, ...]:
+    """Whether a hub enforces the policy. Changes nothing."""
+    return _each(_server(git_dir), scripts, _look)
+
+
+def _installed(there: bytes | None, mode: int, script: bytes, advice: str) -> HookPlan:
+    if there is None:
+        return HookPlan("installed", script)
+    part, shell = _part_of(script), _SHELL.match(there)
+    if found := _PART.search(there):
+        new = there[: found.start()] + part + there[found.end() :]
+        return HookPlan("already installed") if new == there else HookPlan("brought up to date", new)
+    manager = next((tool for mark, tool in _MANAGERS.items() if mark in there), None)
+    if manager:
+        return HookPlan(f"left alone, it belongs to {manager}: {advice}")
+    if not shell:
+        return HookPlan(f"left alone, it is not a shell script: {advice}")
+    if not mode & 0o111:
+        return HookPlan(f"left alone, it is switched off (not executable): {advice}")
+    if advice == _SERVER_ADVICE:
+        return HookPlan("installed before what was there", there[: shell.end()] + part + there[shell.end() :])
+    late = "; but its last line leaves before our part is reached" if _LEAVES.search(there) else ""
+    return HookPlan("installed beside what was there" + late, there + part)
+
+
+def _taken_out(there: bytes | None, _mode: int, script: bytes, _advice: str) -> HookPlan:
+    if there is None or not _PART.search(there):
+        return HookPlan("not installed")
+    rest = _PART.sub(b"", there, count=1)
+    return HookPlan("removed", b"") if rest == _PART.sub(b"", script, count=1) else HookPlan("taken out", rest)
+
+
+def _look(there: bytes | None, _mode: int, script: bytes, _advice: str) -> HookPlan:
+    part = _PART.search(there or b"")
+    if part is None:
+        return HookPlan("not installed")
+    same = part[0] == _part_of(script)
+    return HookPlan("installed" if same else "installed, but not the part of this version: install again")
+
+
+def _part_of(script: bytes) -> bytes:
+    part = _PART.search(script)
+    if part is None:
+        raise AssertionError("a hook of ours without its markers")
+    return part[0]
+
+
+def _each(place: _Place, scripts: Path, decide: Callable[[bytes | None, int, bytes, str], HookPlan]) -> tuple[str, ...]:
+    if place.folder is None:
+        return (place.reason,)
+    lines = []
+    for name in place.names:
+        file = place.folder / name
+        with translated(str(file), writing=True):
+            there = file.read_bytes() if file.exists() else None
+            mode = file.stat().st_mode & 0o777 if there is not None else 0o755
+            plan = decide(there, mode, (scripts / name).read_bytes(), place.advice)
+            if file.is_symlink():
+                plan = HookPlan(f"left alone, it is a link: {place.advice}")
+            elif plan.data == b"":
+                file.unlink()
+            elif plan.data is not None:
+                _replace(file, plan.data, mode)
+        lines.append(f"{name}: {plan.says}")
+    return tuple(lines)
+
+
+def _client(root: Path) -> _Place:
+    worktree = locate(root)
+    if not worktree.prefix:
+        return _place(worktree, worktree.top, NAMES, _ADVICE)
+    return _Place(
+        NAMES,
+        None,
+        f"no hooks: this is a part of the repository at {worktree.top}, whose hooks are its own; "
+        f"its pre-commit hook can run: ai-lessons --repo {worktree.prefix.rstrip('/')} admin validate",
+        _ADVICE,
+    )
+
+
+def _server(git_dir: Path) -> _Place:
+    return _place(as_hub(git_dir), git_dir, SERVER_NAMES, _SERVER_ADVICE)
+
+
+def _place(repository: Worktree, start: Path, names: tuple[str, ...], advice: str) -> _Place:
+    """The hooks inside git's own folder, if git runs those; relative settings begin at `start`."""
+    where, own = git.setting(repository, "core.hooksPath", kind="path"), repository.common_dir / "hooks"
+    if where is None or Path(os.path.abspath(start / where)).resolve() == own.resolve():
+        return _Place(names, own, "", advice)
+    return _Place(names, None, f"left alone, core.hooksPath is {where}: {advice}", advice)
+
+
+def _replace(file: Path, data: bytes, mode: int) -> None:
+    """Never half a hook: git may run it at any moment."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    temporary = file.with_name(f"{file.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        temporary.write_bytes(data)
+        temporary.chmod(mode)
+        temporary.replace(file)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,1 +1,0 @@
-"""The hooks of git, on the client and on a server."""

@@ -1,0 +1,244 @@
+"""Programs that we start. What we wait for does not outlive its time, and neither does anything that it started.
+
+Each gets a session of its own: no terminal on which anything could ask, and a process group that can be ended whole.
+A daemon that left the group, such as the user's own gpg-agent, is not ours to end.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import subprocess
+import threading
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from ai_lessons.errors import NotFound, StorageFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+    from typing import IO
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    timeout: float,
+    cwd: Path | None = None,
+    stdin: bytes = b"",
+    terminal: bool = False,
+) -> subprocess.CompletedProcess[bytes]:
+    """Exit code and output of a program; `timeout` in seconds. `terminal`: it stays in our session, and may ask there.
+
+    Raises:
+        subprocess.TimeoutExpired: it did not end in time, or something that it started kept its output open. All of
+            it is ended. OSError: it could not be started.
+    """
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        argv, cwd=cwd, env=env, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=not terminal
+    ) as process:
+        try:
+            out, err = process.communicate(stdin, timeout)
+        except BaseException:
+            # also where the program itself has ended: as long as one of its children lives, the number stays theirs
+            if terminal:
+                process.terminate()  # git ends its own children when it is asked to
+            else:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return subprocess.CompletedProcess(argv, process.returncode, out, err)
+
+
+def leave_running(argv: Sequence[str], *, env: Mapping[str, str], cwd: Path) -> None:
+    """Start a program that goes on by itself, without input and output, also after we have ended.
+
+    Raises:
+        OSError: it could not be started.
+    """
+    nothing = subprocess.DEVNULL
+    process = subprocess.Popen(
+        argv, cwd=cwd, env=env, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True
+    )
+    threading.Thread(target=process.wait, daemon=True).start()  # or it stays as a zombie until we end
+
+
+KEPT = 20_000
+"""Bytes kept of each stream: the first half and the last half of them."""
+
+LINGER = 0.5
+"""Seconds to go on reading after the command has ended, because something that it left behind holds its output."""
+
+_LOOK = 0.05
+_CHUNK = 65_536
+
+
+TIMED_OUT = 124
+"""Exit code of a script that was stopped because its time was over, as timeout(1) has it."""
+
+GRACE = 3.0
+"""Seconds between the request to end and the kill."""
+
+
+def start(
+    argv: Sequence[str],
+    *,
+    cwd: Path | None,
+    env: Mapping[str, str] | None,
+    stdin: int | None = None,
+    stdout: int | None = None,
+    stderr: int | None = None,
+) -> subprocess.Popen[bytes]:
+    """Start a command in a process group of its own.
+
+    Raises:
+        NotFound: no such folder or program. StorageFailed: the system could not start it.
+    """
+    if cwd is not None and not cwd.is_dir():
+        raise NotFound("folder", str(cwd))
+    try:
+        return subprocess.Popen(argv, cwd=cwd, env=env, process_group=0, stdin=stdin, stdout=stdout, stderr=stderr)
+    except FileNotFoundError as error:
+        raise NotFound("program", argv[0]) from error
+    except OSError as error:
+        raise StorageFailed(f"{argv[0]} could not be started: {error.strerror}") from error
+
+
+class Captured(NamedTuple):
+    """How a command ended, and the beginning and end of what it printed; `…_omitted` counts bytes left out between."""
+
+    code: int
+    timed_out: bool
+    stdout: str
+    stderr: str
+    stdout_omitted: int = 0
+    stderr_omitted: int = 0
+
+
+class _Ends:
+    """The beginning and the end of a stream, in bounded memory."""
+
+    def __init__(self, size: int) -> None:
+        self._half = max(size // 2, 1)
+        self._head, self._tail = bytearray(), bytearray()
+        self._seen = 0
+
+    def add(self, data: bytes) -> None:
+        """Take what came next."""
+        self._seen += len(data)
+        room = self._half - len(self._head)
+        self._head += data[:room] if room > 0 else b""
+        self._tail += data[max(room, 0) :]
+        del self._tail[: -self._half]
+
+    @property
+    def omitted(self) -> int:
+        """Bytes between the two."""
+        return self._seen - len(self._head) - len(self._tail)
+
+    @property
+    def text(self) -> str:
+        """Both, with a line between them where something is left out."""
+        between = f"\n… {self.omitted} bytes left out …\n".encode() if self.omitted else b""
+        return (bytes(self._head) + between + bytes(self._tail)).decode("utf-8", "replace")
+
+
+def run_captured(
+    argv: Sequence[str],
+    *,
+    cwd: Path | None = None,
+    timeout: float | None = None,
+    env: Mapping[str, str] | None = None,
+    interrupted: Callable[[], None] = lambda: None,
+    kept: int = KEPT,
+) -> Captured:
+    """Run a command in a process group of its own; its exit code (128 + n where signal n ended it) and output.
+
+    It reads the end of its input at once.
+
+    After `timeout` seconds the whole group is ended and the code is 124, as with `run`. `interrupted` is
+    called again and again and may raise: then the group is ended, too. Waits for the command itself, not for what it
+    left behind.
+
+    Raises:
+        NotFound: no such folder or program. StorageFailed: the system could not start it.
+    """
+    pipe = subprocess.PIPE
+    child = start(argv, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe)
+    with child:
+        return _watched(child, timeout, interrupted, kept)
+
+
+def _watched(
+    child: subprocess.Popen[bytes], timeout: float | None, interrupted: Callable[[], None], kept: int
+) -> Captured:
+    out, err = _Ends(kept), _Ends(kept)
+    deadline = None if timeout is None else time.monotonic() + timeout
+    ended: float | None = None
+    timed_out = False
+    with selectors.DefaultSelector() as ready:
+        for stream, ends in zip(filter(None, (child.stdout, child.stderr)), (out, err), strict=True):
+            os.set_blocking(stream.fileno(), False)
+            ready.register(stream, selectors.EVENT_READ, ends)
+        while ended is None or (ready.get_map() and time.monotonic() - ended < LINGER):
+            _read(ready)
+            if ended is None and child.poll() is not None:
+                ended = time.monotonic()
+            elif ended is None and (timed_out := deadline is not None and time.monotonic() > deadline):
+                end(child)
+                ended = time.monotonic()
+            elif ended is None:
+                _still_wanted(child, interrupted)
+    code = TIMED_OUT if timed_out else child.returncode if child.returncode >= 0 else 128 - child.returncode
+    return Captured(code, timed_out, out.text, err.text, out.omitted, err.omitted)
+
+
+def _read(ready: selectors.BaseSelector) -> None:
+    """What is there now, of each stream at most one chunk; without open streams only the moment that a look takes."""
+    if not ready.get_map():
+        time.sleep(_LOOK)
+        return
+    for key, _ in ready.select(_LOOK):
+        data = _chunk(key.fileobj)  # type: ignore[arg-type]  # only what was registered above: pipes
+        if data == b"":
+            ready.unregister(key.fileobj)
+        elif data:
+            key.data.add(data)
+
+
+def _chunk(stream: IO[bytes]) -> bytes | None:
+    """Some bytes; empty at the end of the stream, None if there is nothing yet."""
+    try:
+        return os.read(stream.fileno(), _CHUNK)
+    except BlockingIOError:
+        return None
+
+
+def _still_wanted(child: subprocess.Popen[bytes], interrupted: Callable[[], None]) -> None:
+    try:
+        interrupted()
+    except BaseException:
+        end(child)
+        raise
+
+
+def end(child: subprocess.Popen[bytes]) -> None:
+    """Ask the child's whole process group to end, and kill it `GRACE` seconds later. Returns when the child is gone."""
+    signal_group(child.pid, signal.SIGTERM)
+    signal_group(child.pid, signal.SIGCONT)  # a stopped process would never see the request
+    with suppress(subprocess.TimeoutExpired):
+        child.wait(GRACE)
+    # its children may have outlived it; the number stays theirs as long as one of them lives
+    signal_group(child.pid, signal.SIGKILL)
+    child.wait()
+
+
+def signal_group(group: int, number: int) -> None:
+    """Send a signal to a process group, which may be gone."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)

@@ -1,0 +1,393 @@
+"""What a hub takes of a push: the same judge as in every clone, asked before and after.
+
+Git runs `pre-receive` with the pushed objects in a quarantine folder and no ref moved yet. So the hub as it would be
+is laid out beside it: a throw-away repository without objects of its own, with the refs as asked for. What the judge
+remembers of the hub is copied first, so a push that is refused leaves no trace.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import unicodedata
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final
+
+from ai_lessons.errors import AiLessonsError, NoRepository, Refused, UnsupportedRepository
+from ai_lessons.knowledge.config import parse_config
+from ai_lessons.knowledge.entries import Kind
+from ai_lessons.knowledge.layout import CONFIG_PATH, check_path, derived_id, place
+from ai_lessons.repository import git
+from ai_lessons.repository.approval import approval_branch, approval_memory
+from ai_lessons.repository.approval.approval_history import derive
+from ai_lessons.repository.approval.rule_files import APPROVALS, REJECTED, is_rule, stated_id
+from ai_lessons.repository.approval.rule_history import read_blobs
+from ai_lessons.repository.worktree import Worktree, as_hub, read_ref
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from ai_lessons.repository.approval.approval_types import BranchView, Evidence
+
+ALLOW: Final = "ai-lessons.allowPolicyChange"
+"""A git setting of the hub by which whoever runs it lets the policy become weaker."""
+
+_LINE: Final = re.compile(r"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) (\S+)")
+_LINK, _SUBMODULE, _EXECUTABLE = 0o120000, 0o160000, 0o100755
+_EMPTY_TREE: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+_HEADS: Final = "refs/heads/"
+_LOUD: Final = ("rewritten", "weakened", "settings")
+_INSTEAD: Final = {
+    "direct": "propose it instead: ai-lessons contribute propose",
+    "evil-merge": "merge the proposal as it is, and propose what has to change",
+    "self-merge": "somebody else has to approve it: ai-lessons admin review-rules",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """One line of what `git push` asks for. None: the ref was not there before, or is to be deleted."""
+
+    ref: str
+    old: str | None
+    new: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """A file that a push adds or changes: its mode in the tree, and its name (undecodable bytes as surrogates)."""
+
+    mode: int
+    path: str
+
+
+def parse_updates(lines: Iterable[str]) -> tuple[Update, ...]:
+    """The standard input of a `pre-receive` hook.
+
+    Raises:
+        Refused: a line is something else, or there is none: another part of the hook has read them.
+    """
+    found = [_LINE.fullmatch(line.strip()) for line in lines if line.strip()]
+    if not found or not all(found):
+        raise Refused(
+            "this is not what git tells a pre-receive hook",
+            hint="is there something before it in the hook that reads standard input?",
+        )
+    rows = [(one[3], one[1], one[2]) for one in found if one]
+    return tuple(
+        Update(ref, old if old.strip("0") else None, new if new.strip("0") else None) for ref, old, new in rows
+    )
+
+
+def refused_refs(updates: Sequence[Update], approval_ref: str, rewritten: Iterable[str]) -> Iterator[str]:
+    """Refs that may not be moved like that. `rewritten` are those whose old commit is not in the new one."""
+    branch = _short(approval_ref)
+    for update in updates:
+        if update.ref == approval_ref and update.new is None:
+            yield f"{branch} is the approval branch and cannot be deleted"
+        elif update.ref == approval_ref and update.ref in rewritten:
+            yield (
+                f"{branch} is the approval branch and cannot be rewritten; "
+                "bring in what others pushed and add to it: git pull --no-rebase"
+            )
+        elif update.ref != approval_ref and update.ref.casefold() == approval_ref.casefold() and update.new:
+            yield f"{_short(update.ref)!r} is {branch!r} on systems that do not tell capitals from small letters"
+        elif update.ref.startswith("refs/replace/") and update.new:
+            yield f"{update.ref} would make git show other commits than those that were approved"
+
+
+def refused_files(ref: str, added: Iterable[Added], paths: Iterable[str]) -> Iterator[str]:
+    """Files that no clone should be given. `paths` are all files of the new tip, `added` those that came."""
+    came = list(added)
+    spelled = _spellings(paths) if came else {}
+    for one in came:
+        fault = _file_fault(one)
+        names = _with_folders(one.path)
+        clash = next((other for n in names for other in sorted(spelled.get(_folded(n), set()) - {n})), None)
+        if not fault and clash:
+            fault = f"it is the same as {clash!r} on systems that do not tell capitals from small letters"
+        if fault:
+            yield f"{_short(ref)}: {one.path!r}: {fault}"
+
+
+def _file_fault(one: Added) -> str:
+    if one.mode == _LINK:
+        return "symbolic links are not taken: they lead outside the repository"
+    if one.mode == _SUBMODULE:
+        return "submodules are not taken"
+    try:
+        check_path(one.path, hidden=True)
+    except Refused as refused:
+        return refused.message.partition(": ")[2] or refused.message
+    if one.mode == _EXECUTABLE:
+        where = place(one.path)
+        if where is None or where.kind is not Kind.SCRIPT:
+            return "only files below scripts/ may be executable"
+    return ""
+
+
+def _spellings(paths: Iterable[str]) -> dict[str, set[str]]:
+    """Every file and folder as it is spelled, by what a forgiving file system takes it for."""
+    found: dict[str, set[str]] = {}
+    for path in paths:
+        for name in _with_folders(path):
+            found.setdefault(_folded(name), set()).add(name)
+    return found
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()
+
+
+def _with_folders(path: str) -> Iterable[str]:
+    return accumulate(path.split("/"), "{}/{}".format)
+
+
+def refused_rules(before: BranchView, after: BranchView) -> Iterator[str]:
+    """Rules that the push would leave on the approval branch without the evidence that its policy asks for.
+
+    The first push of the branch is taken as it is: there is nothing yet that it could go around.
+    """
+    if before.tip is None or after.tip is None:
+        return
+    old = _lacking(before)
+    for (rule, path, blob), evidence in sorted(_lacking(after).items(), key=lambda item: item[0][:2]):
+        if (rule, path, blob) not in old:
+            what = f"{path} (rule {rule})" if blob else f"the removal of {path} (rule {rule})"
+            where = f" in commit {evidence.commit[:10]}" if evidence.commit else ""
+            yield f"{what}: {evidence.reason}{where}; {_INSTEAD.get(evidence.how, _INSTEAD['direct'])}"
+
+
+def _lacking(view: BranchView) -> dict[tuple[str, str, str | None], Evidence]:
+    """Texts (None: removals) without enough evidence, and how they got there."""
+    if view.policy.require == "signed":
+        return {}  # whether a text has its record is asked in `refused_unsigned`
+    found: dict[tuple[str, str, str | None], Evidence] = {}
+    for rule, verdict in view.verdicts.items():
+        for one in verdict.unapproved:
+            found[rule, one.path, one.blob] = one.evidence
+        # under `forge` everything on a protected branch counts, and this hook is the protection
+        if view.policy.require == "forge" and verdict.in_force and verdict.path and not _taken(view, verdict.evidence):
+            found[rule, verdict.path, verdict.blob] = verdict.evidence
+    return found
+
+
+def _taken(view: BranchView, evidence: Evidence) -> bool:
+    """True if somebody who may has taken the text, as the judge under `merge` would say."""
+    if evidence.how == "self-merge":
+        return (
+            evidence.by is not None and not view.policy.distinct and "an agent made this merge" not in evidence.reason
+        )
+    return evidence.how not in {"direct", "evil-merge"}
+
+
+def refused_unsigned(before: BranchView, after: BranchView, rule_of: Mapping[str, str]) -> Iterator[str]:
+    """Under `signed`: rule files that changed while no record about their rule came. Each clone verifies the records.
+
+    `rule_of` gives rules by blob.
+    """
+    if before.tip is None or after.policy.require != "signed":
+        return
+    records = {path for path in after.files if path.startswith(APPROVALS) and path not in before.files}
+    for path in sorted({*before.files, *after.files}):
+        old, new = before.files.get(path), after.files.get(path)
+        if old == new or not is_rule(path):
+            continue
+        rules = {rule_of[blob] for blob in (old, new) if blob is not None and blob in rule_of}
+        if not rules or not any(one.startswith(f"{APPROVALS}{rule}/") for rule in rules for one in records):
+            yield f"{path}: no signed record came with it; sign it: ai-lessons admin approve-rule --sign"
+
+
+def refused_records(before: BranchView, after: BranchView) -> Iterator[str]:
+    """Approval records and rejections are added, never changed or taken away."""
+    for path, blob in sorted(before.files.items()):
+        if path.startswith((APPROVALS, REJECTED)) and after.files.get(path) != blob:
+            done = "changed" if path in after.files else "removed"
+            yield f"{path}: a record of what was decided is never {done}; to take an approval back, revoke it"
+
+
+def refused_policy(before: BranchView, after: BranchView) -> Iterator[str]:
+    """A weaker policy, settings that cannot be read, a branch that lost what was seen on it before."""
+    known = {alarm.kind for alarm in before.alarms}
+    for alarm in after.alarms:
+        if alarm.kind in _LOUD and alarm.kind not in known:
+            permit = f"; whoever runs the hub permits it there: git config {ALLOW} true"
+            yield alarm.message + (permit if alarm.kind == "weakened" else "")
+
+
+def _short(ref: str) -> str:
+    return ref.removeprefix(_HEADS)
+
+
+def git_dir_of(hub: Path) -> Path:
+    """The git directory of a hub: the folder itself where it is bare.
+
+    Raises:
+        NoRepository: neither.
+    """
+    for folder in (hub, hub / ".git"):
+        if (folder / "HEAD").is_file() and (folder / "objects").is_dir():
+            return Path(os.path.realpath(folder))
+    raise NoRepository(str(hub))
+
+
+def check(hub: Path, updates: Sequence[Update]) -> tuple[str, ...]:
+    """Why a push is refused (nothing: it is taken), inside the `pre-receive` hook of the repository at `hub`.
+
+    Raises:
+        NoRepository: no repository there. UnsupportedRepository: objects other than SHA-1,
+        or a history that cannot be read. The hook refuses the push then, too.
+    """
+    now = as_hub(git_dir_of(hub))
+    if any(len(commit) != 40 for update in updates for commit in (update.old, update.new) if commit):
+        raise UnsupportedRepository(f"{hub} has other object ids than SHA-1")
+    with _as_asked_for(now, updates) as then:
+        return tuple(_Push(now, then, updates).refusals())
+
+
+class _Push:
+    """One push: the hub as it is, and as it would be."""
+
+    def __init__(self, now: Worktree, then: Worktree, updates: Sequence[Update]) -> None:
+        self._now, self._then, self._updates = now, then, updates
+        self._ref = _approval_ref(now, then)
+        self._allowed = git.setting(now, ALLOW, kind="bool") == "true"
+
+    def refusals(self) -> Iterator[str]:
+        """Every reason to refuse it."""
+        rewritten = [update.ref for update in self._updates if self._is_rewritten(update)]
+        yield from refused_refs(self._updates, self._ref, rewritten)
+        for update in self._updates:
+            if update.new:
+                yield from refused_files(update.ref, self._added(update), self._paths(update.new))
+        before = derive(self._now, self._ref)
+        if read_ref(self._then, self._ref) is None or self._ref in rewritten:
+            return
+        _copy_memory(self._now, self._then, policies=not self._allowed)
+        after = derive(self._then, self._ref)
+        refused = [
+            *refused_rules(before, after),
+            *refused_unsigned(before, after, self._rules(before, after)),
+            *refused_records(before, after),
+            *refused_policy(before, after),
+        ]
+        yield from refused
+        if self._allowed and not refused and before.tip and after.policy != before.policy:
+            approval_memory.acknowledge(self._now, before, said=after.policy)
+
+    def _is_rewritten(self, update: Update) -> bool:
+        ends = [commit for commit in (update.old, update.new) if commit]
+        return len(ends) == 2 and _run(self._then, "merge-base", "--is-ancestor", *ends).code != 0
+
+    def _added(self, update: Update) -> Iterator[Added]:
+        """What the new tip has and the old one (for a new branch: the approval branch) has not."""
+        base = update.old or read_ref(self._now, self._ref) or _EMPTY_TREE
+        new = self._tree(update.new or "")
+        if new is None or (old := self._tree(base)) is None:
+            return
+        rows = self._demand("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", old, new).split(b"\0")
+        for row, name in zip(rows[::2], rows[1::2], strict=False):
+            mode = int(row.split(b" ")[1], 8)
+            if mode:
+                yield Added(mode, os.fsdecode(name))
+
+    def _paths(self, commit: str) -> tuple[str, ...]:
+        if (tree := self._tree(commit)) is None:
+            return ()
+        names = self._demand("ls-tree", "-r", "-z", "--name-only", tree).split(b"\0")
+        return tuple(os.fsdecode(name) for name in names if name)
+
+    def _tree(self, name: str) -> str | None:
+        """The tree behind a commit or a tag; None for a tag on something that has none."""
+        done = _run(self._then, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{tree}}")
+        return None if done.code else done.text
+
+    def _rules(self, before: BranchView, after: BranchView) -> dict[str, str]:
+        """Whose text the rule files that differ are, by blob."""
+        if after.policy.require != "signed":
+            return {}
+        moved = {*before.files.items()} ^ {*after.files.items()}
+        paths = {blob: path for path, blob in moved if is_rule(path)}
+        texts = read_blobs(self._then, paths)
+        return {blob: stated_id(texts.get(blob, b"")) or derived_id(path) for blob, path in paths.items()}
+
+    def _demand(self, *arguments: str) -> bytes:
+        done = _run(self._then, *arguments)
+        if done.code:
+            raise UnsupportedRepository(f"what was pushed cannot be read: {done.err or arguments[0]}")
+        return done.out
+
+
+def _run(repository: Worktree, *arguments: str) -> git.Done:
+    return git.run(repository, "--no-replace-objects", *arguments)
+
+
+@contextmanager
+def _as_asked_for(now: Worktree, updates: Sequence[Update]) -> Iterator[Worktree]:
+    """The repository as it will be once these refs have moved."""
+    refs = _refs(now)
+    for update in updates:
+        refs.pop(update.ref, None)
+        if update.new:
+            refs[update.ref] = update.new
+    with TemporaryDirectory(prefix="ai-lessons-push-") as name:
+        folder = Path(name)
+        for below in ("objects/info", "refs/heads"):
+            (folder / below).mkdir(parents=True)
+        (folder / "HEAD").write_bytes((now.git_dir / "HEAD").read_bytes())
+        (folder / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tbare = true\n")
+        # the hub's own objects, and those of the push, which git keeps apart until the hook has agreed
+        stores = [str(now.common_dir / "objects"), *filter(None, [os.environ.get("GIT_QUARANTINE_PATH")])]
+        lines = [os.fsencode(os.path.abspath(store)) + b"\n" for store in stores]
+        (folder / "objects" / "info" / "alternates").write_bytes(b"".join(lines))
+        rows = "".join(f"{commit} {ref}\n" for ref, commit in sorted(refs.items()))
+        (folder / "packed-refs").write_text(rows, encoding="utf-8", errors="surrogateescape")
+        with suppress(FileNotFoundError):
+            shutil.copyfile(now.common_dir / "shallow", folder / "shallow")
+        yield as_hub(folder)
+
+
+def _refs(now: Worktree) -> dict[str, str]:
+    done = _run(now, "for-each-ref", "--format=%(objectname) %(refname)")
+    if done.code:
+        raise UnsupportedRepository(f"the branches of {now.top} cannot be read: {done.err}")
+    rows = (line.partition(" ") for line in done.text.splitlines())
+    return {ref: commit for commit, _, ref in rows}
+
+
+def _copy_memory(now: Worktree, then: Worktree, *, policies: bool) -> None:
+    """What the judge remembers of the hub; without `policies` it does not miss a stricter policy than it finds."""
+    source, target = approval_branch.folder(now.state_dir), approval_branch.folder(then.state_dir)
+    target.mkdir(parents=True, exist_ok=True)
+    with suppress(FileNotFoundError):
+        shutil.copyfile(source / "proposals.jsonl", target / "proposals.jsonl")
+    remembered = approval_memory.load(now.state_dir)
+    approval_memory.save(then.state_dir, remembered if policies else replace(remembered, policies={}))
+
+
+def _approval_ref(now: Worktree, then: Worktree) -> str:
+    """The branch that the hub protects, by the rules of any other clone; for its first push, the one that comes."""
+    followed = approval_branch.followed(now)
+    if followed is None:
+        named = _named_branch(now)
+        followed = approval_branch.follow_first(now, named) if named else None
+    if followed is None:
+        followed = approval_branch.followed(then)
+    return followed or _HEADS + (_named_branch(then) or approval_branch.DEFAULT)
+
+
+def _named_branch(repository: Worktree) -> str | None:
+    """The approval branch that the settings on the hub's main branch name; None if there is no such branch."""
+    head = (repository.git_dir / "HEAD").read_text(errors="surrogateescape").strip().removeprefix("ref:").strip()
+    if not head.startswith(_HEADS) or read_ref(repository, head) is None:
+        return None
+    done = _run(repository, "cat-file", "blob", f"{head}:{CONFIG_PATH}")
+    try:
+        return parse_config(done.out.decode("utf-8", "replace")).approval_branch if not done.code else _short(head)
+    except AiLessonsError:
+        return _short(head)

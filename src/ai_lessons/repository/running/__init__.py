@@ -1,1 +1,0 @@
-"""Running programs and scripts, and which of them this machine trusts."""

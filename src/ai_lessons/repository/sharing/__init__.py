@@ -1,1 +1,0 @@
-"""Bringing clones together: fetch, merge, push, and conflicts."""

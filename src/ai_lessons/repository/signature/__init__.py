@@ -1,1 +1,0 @@
-"""Signed records of approvals, and whose keys count."""

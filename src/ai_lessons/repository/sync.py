@@ -1,0 +1,209 @@
+"""Sharing: fetch, merge what came in with what is here, push, and again if somebody was faster.
+
+It merges and never rebases, because a rebase flattens approvals. What waits is committed first. No lock of ours is held
+while the network is asked.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from ai_lessons.errors import Conflict, Refused
+from ai_lessons.repository import git
+from ai_lessons.repository.commit_builder import People
+from ai_lessons.repository.proposal.proposal_refs import branch_of, proposal_refs
+from ai_lessons.repository.proposal.proposing import HEADS, signature
+from ai_lessons.repository.sync_bring import (
+    AGAIN,
+    Brought,
+    TornEntry,
+    branch,
+    bring,
+    count,
+    drop,
+    is_ancestor,
+    keep,
+    kept,
+    torn_now,
+    where,
+)
+from ai_lessons.repository.sync_network import Network, Push, PushResult, RemoteBranch
+from ai_lessons.repository.worktree import checked_out_at, read_ref
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from ai_lessons.repository.store import Store
+
+TRIES: Final = 50
+"""How often somebody may be faster with a push."""
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """How a sync ended. `received` and `sent` count commits; `merged` are files that both sides had changed.
+
+    `proposals` are branches that were sent, `arrived` those that are new here, `commit` is where the branch stands.
+    With `conflicts` nothing was merged or pushed to `branch`, and our side is on the branch `kept`.
+    """
+
+    remote: str
+    branch: str
+    received: int = 0
+    sent: int = 0
+    merged: tuple[str, ...] = ()
+    proposals: tuple[str, ...] = ()
+    arrived: tuple[str, ...] = ()
+    commit: str | None = None
+    conflicts: tuple[TornEntry, ...] = ()
+    kept: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> RemoteBranch:
+        """With what the branch is shared."""
+        return RemoteBranch(self.remote, self.branch)
+
+
+def sync(
+    store: Store,
+    *,
+    remote: str | None = None,
+    ask: bool = False,
+    proposals: Callable[[], Mapping[str, str]] = dict,
+) -> Synced:
+    """Fetch, merge and push, until both sides are the same or a file needs a person.
+
+    `ask`: somebody is at the terminal. `proposals` gives the open proposal branches here, with their commits.
+
+    Raises:
+        as `where` and `bring`; Unreachable: the remote did not answer. Refused: it does not take the push. Conflict:
+        others were faster too often. What is here stays here in any case.
+    """
+    place = where(store, remote)
+    network = Network(store.worktree, place.remote, ask=ask)
+    saved = store.save()
+    notes = (*saved.notes, *([f"waiting: {saved.waiting}"] if saved.waiting else ()))
+    before = proposal_refs(store.worktree)
+    received, merged = 0, dict[str, None]()
+    for tries in range(1, TRIES + 1):
+        network.fetch()
+        brought = bring(store, place)
+        received, merged = received + brought.received, merged | dict.fromkeys(brought.merged)
+        so_far = Synced(*place, received, merged=tuple(merged), arrived=_arrived(store, before), commit=brought.head)
+        own, said = _own_proposals(store, place.remote, proposals())
+        so_far = replace(so_far, notes=(*notes, *said))
+        if brought.torn:
+            return _keep(store, network, so_far, brought, own)
+        done = _push(store, network, so_far, own)
+        if done is not None:
+            return replace(done, notes=(*done.notes, *_unsaved(store)))
+        time.sleep(random.random() * min(1.0, 0.1 * tries))  # noqa: S311 - only spreads the tries out
+    raise Conflict(f"{place.name} moved {TRIES} times while we pushed", hint=f"try again: {AGAIN}")
+
+
+def _push(store: Store, network: Network, so_far: Synced, own: Sequence[Push]) -> Synced | None:
+    """Send what the remote lacks; None if somebody was faster."""
+    place, head = so_far.place, so_far.commit
+    target = HEADS + place.branch
+    there = read_ref(store.worktree, place.tracking)
+    mine = [Push(head, target)] if head and head != there else []
+    told = network.push([*mine, *own]) if mine or own else ()
+    state = next((one for one in told if one.target == target), None)
+    if state is not None and state.state == "late":
+        return None
+    if state is not None and state.state == "refused":
+        raise Refused(
+            f"{place.remote} does not take pushes to {place.branch}: {state.reason}",
+            hint=f"push another branch and open a pull request: git push {place.remote}"
+            f" {place.branch}:refs/heads/from-{branch(store)}; proposals of rules have branches of their own",
+        )
+    _follow(store, place)
+    sent, failed = _names(own, told)
+    over = _clear(store, network, place)
+    return replace(
+        so_far,
+        sent=count(store, head, there) if mine and head else 0,
+        proposals=sent,
+        notes=(*so_far.notes, *failed, *over),
+    )
+
+
+def _keep(store: Store, network: Network, so_far: Synced, brought: Brought, own: Sequence[Push]) -> Synced:
+    """Keep our side of a conflict on a branch of its own, here and where others see it."""
+    head = brought.head or ""
+    who = signature(People(store.worktree), store.now())
+    name = keep(store.worktree, head, brought.torn, who)
+    there = read_ref(store.worktree, f"refs/remotes/{so_far.place.remote}/{name}")
+    wishes = [*([] if there == head else [Push(head, HEADS + name)]), *own]
+    told = network.push(wishes) if wishes else ()
+    sent, failed = _names([*own, Push(head, HEADS + name)], told)
+    sent = tuple(one for one in sent if one != name)
+    return replace(
+        so_far, conflicts=torn_now(store, so_far.place), kept=name, proposals=sent, notes=(*so_far.notes, *failed)
+    )
+
+
+def _names(wishes: Iterable[Push], told: Sequence[PushResult]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The branches that went, and a sentence about each that did not."""
+    wanted = {wish.target for wish in wishes}
+    mine = [one for one in told if one.target in wanted]
+    went = tuple(one.target.removeprefix(HEADS) for one in mine if one.state == "done")
+    return went, tuple(
+        f"{one.target.removeprefix(HEADS)} was not pushed: {one.reason}" for one in mine if one.state != "done"
+    )
+
+
+def _own_proposals(store: Store, remote: str, own: Mapping[str, str]) -> tuple[list[Push], list[str]]:
+    """Open proposals that the remote lacks; of one that others have gone on with, ours goes on, too."""
+    wishes, notes = [], []
+    for name, commit in own.items():
+        there = read_ref(store.worktree, f"refs/remotes/{remote}/{name}")
+        if there is None or (there != commit and is_ancestor(store.worktree, there, commit)):
+            wishes.append(Push(commit, HEADS + name))
+        elif there != commit and not is_ancestor(store.worktree, commit, there):
+            notes.append(f"{name} says something else here than on {remote}")
+        elif there != commit and not checked_out_at(store.worktree, HEADS + name):
+            git.run(store.worktree, "update-ref", "-m", "sync", HEADS + name, there, commit)
+    return wishes, notes
+
+
+def _arrived(store: Store, before: Mapping[str, str]) -> tuple[str, ...]:
+    """Proposals that this clone did not know."""
+    known = {branch_of(ref) for ref in before}
+    return tuple(sorted({branch_of(ref) for ref in proposal_refs(store.worktree)} - known))
+
+
+def _follow(store: Store, place: RemoteBranch) -> None:
+    """Let plain `git pull` and `git push` know the place, if they know none."""
+    name = branch(store)
+    if git.setting(store.worktree, f"branch.{name}.remote") is None:
+        git.run(store.worktree, "config", f"branch.{name}.remote", place.remote)
+        git.run(store.worktree, "config", f"branch.{name}.merge", HEADS + place.branch)
+
+
+def _clear(store: Store, network: Network, place: RemoteBranch) -> tuple[str, ...]:
+    """Delete the branches that kept our side of conflicts which are settled and shared."""
+    tip = read_ref(store.worktree, place.tracking)
+    mine = {
+        name: commit
+        for name, commit in kept(store.worktree).items()
+        if tip and is_ancestor(store.worktree, commit, tip)
+    }
+    there = kept(store.worktree, place.remote)
+    wishes = [Push("", HEADS + name) for name, commit in mine.items() if there.get(name) == commit]
+    told = network.push(wishes) if wishes else ()
+    for name, commit in mine.items():
+        drop(store.worktree, name, commit)
+    return _names(wishes, told)[1]
+
+
+def _unsaved(store: Store) -> list[str]:
+    """A sentence about files that are in no commit, and so are not shared."""
+    done = git.run(store.worktree, "status", "--porcelain")
+    many = len(done.out.splitlines())
+    what = "1 change of yours is" if many == 1 else f"{many} changes of yours are"
+    return [f"{what} in no commit, so nobody else has it: git status"] if many else []

@@ -1,0 +1,412 @@
+"""What a remote's branch has, brought into the branch that is checked out: all of it, or nothing and the reason.
+
+The merge is made of objects (`sync_merge`); branch, git's index and working tree are moved by `git merge --ff-only`,
+which refuses where somebody has edited what it would write. Asks no network.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from dulwich.objects import ObjectID
+
+from ai_lessons.errors import (
+    Conflict,
+    InvalidEntry,
+    NotFound,
+    Refused,
+    StorageFailed,
+    UnsavedEdits,
+    UnsupportedRepository,
+)
+from ai_lessons.knowledge import layout
+from ai_lessons.knowledge.entries import HANDLE_LENGTH, handle
+from ai_lessons.knowledge.frontmatter import read_entry
+from ai_lessons.knowledge.layout import slug
+from ai_lessons.repository import activity, files, git, ref_update
+from ai_lessons.repository.branch_update import committing
+from ai_lessons.repository.commit_builder import People, make_commit
+from ai_lessons.repository.history import unified
+from ai_lessons.repository.objects import Draft, opened
+from ai_lessons.repository.proposal.proposing import HEADS, intent, signature
+from ai_lessons.repository.sync_merge import ConflictChoice, Torn, plan, texts
+from ai_lessons.repository.sync_network import RemoteBranch, place_of
+from ai_lessons.repository.worktree import checked_out_at, read_ref
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from dulwich.repo import Repo
+
+    from ai_lessons.knowledge.entries import Entry
+    from ai_lessons.repository.proposal.proposing import CommitSignature
+    from ai_lessons.repository.store import Store
+    from ai_lessons.repository.sync_merge import MergePlan, Torn
+    from ai_lessons.repository.worktree import Worktree
+
+CONFLICTS: Final = "conflict/"
+"""Our side of a conflict is a branch below this."""
+
+_FILE: Final = "sync/decisions.json"
+
+
+class Decisions:
+    """What a person chose for torn files, in the state folder of this clone."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self._state_dir = state_dir
+        self._made: dict[str, dict[str, Any]] = self._read()
+
+    def choose(self, torn: Torn) -> ConflictChoice | None:
+        """The choice for a torn file, None if nobody has chosen, or one side has changed it since."""
+        made = self._made.get(torn.path)
+        if made is None or (made["ours"], made["theirs"]) != (torn.ours, torn.theirs):
+            return None
+        return ConflictChoice(
+            made["take"], made["text"].encode("utf-8", "surrogateescape") if made["text"] is not None else None
+        )
+
+    def note(self, torn: Torn, choice: ConflictChoice) -> None:
+        """Remember a choice.
+
+        Raises:
+            StorageFailed: it cannot be written.
+        """
+        text = None if choice.text is None else choice.text.decode("utf-8", "surrogateescape")
+        self._made[torn.path] = {"ours": torn.ours, "theirs": torn.theirs, "take": choice.take, "text": text}
+        with files.translated(_FILE, writing=True):
+            (self._state_dir / _FILE).parent.mkdir(parents=True, exist_ok=True)
+        files.write_file(self._state_dir, _FILE, json.dumps(self._made).encode())
+
+    def forget(self) -> None:
+        """Drop all choices: they are in a commit now."""
+        self._made = {}
+        (self._state_dir / _FILE).unlink(missing_ok=True)
+
+    def _read(self) -> dict[str, dict[str, Any]]:
+        try:
+            found = json.loads((self._state_dir / _FILE).read_bytes())
+        except (FileNotFoundError, ValueError):
+            return {}
+        keys = {"ours", "theirs", "take", "text"}
+        return {path: made for path, made in found.items() if isinstance(made, dict) and made.keys() == keys}
+
+
+def keep(worktree: Worktree, head: str, torn: Sequence[Torn], who: CommitSignature) -> str:
+    """The branch that keeps `head`, our side: one that an earlier look at this conflict made, moved on, or a new one.
+
+    Raises:
+        Conflict: something is in the way of such a branch.
+    """
+    for name, commit in kept(worktree).items():
+        if commit == head:
+            return name
+        if is_ancestor(worktree, commit, head) and not checked_out_at(worktree, HEADS + name):
+            _point(worktree, name, commit, head, who)
+            return name
+    stamp = datetime.fromtimestamp(who.when, UTC).strftime("%Y%m%dT%H%M%SZ")
+    name = f"{CONFLICTS}{stamp}-{slug(PurePosixPath(torn[0].path).stem)}"
+    _point(worktree, name, None, head, who)
+    return name
+
+
+def _point(worktree: Worktree, name: str, old: str | None, new: str, who: CommitSignature) -> None:
+    try:
+        moved = ref_update.move_branch(worktree, HEADS + name, old, new, who.log("sync: keep our side"))
+    except ref_update.Taken as taken:
+        raise Conflict(f"git holds {taken.lock}", hint="if no git command is running, remove that file") from taken
+    if not moved:
+        raise Conflict(f"{name} was moved meanwhile; nothing was changed", hint="try again")
+
+
+def kept(worktree: Worktree, remote: str | None = None) -> dict[str, str]:
+    """Branches that keep a side of a conflict, here or as far as is known on a remote, with their commits."""
+    start = f"refs/remotes/{remote}/" if remote else HEADS
+    done = git.run(worktree, "for-each-ref", "--format=%(refname) %(objectname)", start + CONFLICTS)
+    rows = [line.split(" ") for line in done.text.splitlines()]
+    return {ref.removeprefix(start): commit for ref, commit in rows}
+
+
+def drop(worktree: Worktree, name: str, commit: str) -> None:
+    """Delete a branch that kept a side of a conflict, if it is still at `commit` and nobody stands on it."""
+    if not checked_out_at(worktree, HEADS + name) and read_ref(worktree, HEADS + name) == commit:
+        with suppress(Conflict):
+            git.run(worktree, "update-ref", "-d", HEADS + name, commit)
+
+
+def is_ancestor(worktree: Worktree, one: str, other: str) -> bool:
+    """True if `other` has the commit `one`."""
+    done = git.run(worktree, "merge-base", "--is-ancestor", one, other)
+    return done.code == 0
+
+
+MERGE_SECONDS: Final = 600.0
+LOCK_SECONDS: Final = 5.0
+AGAIN: Final = "ai-lessons admin sync"
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What came in: how many commits, and the files that both sides had changed.
+
+    `head` is where the branch stands now. With `torn` files nothing has moved.
+    """
+
+    head: str | None
+    received: int = 0
+    merged: tuple[str, ...] = ()
+    torn: tuple[Torn, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TornEntry:
+    """A file that both sides changed and that has no merge. `id` is what to call it: a handle, else the path.
+
+    `ours` and `theirs` are what each side has, None if it has no such file or it is no text; the two diffs lead there
+    from what both began with, and are empty where a side has no such file.
+    """
+
+    id: str
+    title: str
+    path: str
+    reasons: tuple[str, ...]
+    ours: str | None
+    theirs: str | None
+    our_diff: str = ""
+    their_diff: str = ""
+
+
+def where(store: Store, remote: str | None = None) -> RemoteBranch:
+    """The place with which the checked-out branch is shared.
+
+    Raises:
+        Refused: a folder of a bigger repository. Conflict: no branch is checked out, or somebody is in the middle of
+            a merge or the like. NotFound: no remote.
+    """
+    if store.is_folder_of_bigger_repo:
+        raise Refused(
+            f"{store.root} is a folder of the repository at {store.worktree.top}, which is shared as a whole",
+            hint=f"git pull, commit and push there: git -C {store.worktree.top} status",
+        )
+    return place_of(store.worktree, branch(store), remote)
+
+
+def branch(store: Store) -> str:
+    """The branch that is checked out.
+
+    Raises:
+        Conflict: there is none, or somebody is in the middle of a merge or the like.
+    """
+    reason = activity.busy(store.worktree)
+    if reason:
+        raise Conflict(reason)
+    ref = store.head().ref
+    if ref is None:
+        raise Conflict("HEAD is detached, so there is no branch to share", hint="git switch main")
+    return ref.removeprefix(HEADS)
+
+
+def bring(store: Store, place: RemoteBranch) -> Brought:
+    """Merge what is known of the remote's branch into ours; nothing moves if a file needs a person.
+
+    Raises:
+        Conflict: somebody is in the middle of git. UnsavedEdits: an edit that is in no commit is in the way.
+        Refused: the two have no commit in common, or git has no name for the user. StorageFailed: the disk said no.
+    """
+    with committing(store), store.writing():
+        branch(store)
+        head, tip = store.head().commit, read_ref(store.worktree, place.tracking)
+        if tip is None or tip == head or (head and is_ancestor(store.worktree, tip, head)):
+            return Brought(head)
+        decisions = Decisions(store.state_dir)
+        if head is None or is_ancestor(store.worktree, head, tip):
+            target, merged = tip, tuple[str, ...]()
+        else:
+            with opened(store.worktree) as repo:
+                made = _plan(store, repo, Draft(repo), place, head, tip, decisions)
+                if made.plan.torn:
+                    return Brought(head, torn=made.plan.torn)
+                target, merged = _commit(store, made, place), made.plan.merged
+        received = count(store, tip, head)
+        _forward(store, place, target)
+        decisions.forget()
+        return Brought(target, received, merged)
+
+
+def torn_now(store: Store, place: RemoteBranch) -> tuple[TornEntry, ...]:
+    """The files that need a person, as far as is known of the remote's branch without asking it."""
+    with _torn(store, place) as (repo, found):
+        return tuple(_entry(repo, torn) for torn in found)
+
+
+@contextmanager
+def _torn(store: Store, place: RemoteBranch) -> Iterator[tuple[Repo, tuple[Torn, ...]]]:
+    head, tip = store.head().commit, read_ref(store.worktree, place.tracking)
+    with opened(store.worktree) as repo:
+        if not head or not tip or is_ancestor(store.worktree, tip, head) or is_ancestor(store.worktree, head, tip):
+            yield repo, ()
+        else:
+            made = _plan(store, repo, Draft(repo), place, head, tip, Decisions(store.state_dir))
+            yield repo, made.plan.torn
+
+
+def _entry(repo: Repo, torn: Torn) -> TornEntry:
+    path, sides = torn.path, texts(repo, torn)
+    ours, theirs = _text(sides["ours"]), _text(sides["theirs"])
+    found = entry_of(path, ours) or entry_of(path, theirs)
+    named = found is not None and not found.derived
+    return TornEntry(
+        id=handle(found.kind, found.id, HANDLE_LENGTH) if found and named else path,
+        title=found.title if found else path.rpartition("/")[2],
+        path=path,
+        reasons=torn.reasons,
+        ours=ours,
+        theirs=theirs,
+        our_diff=_diff(path, sides, "ours"),
+        their_diff=_diff(path, sides, "theirs"),
+    )
+
+
+def _diff(path: str, sides: Mapping[str, bytes | None], side: str) -> str:
+    """From what both began with to what one side has; nothing where it has no such file."""
+    made = sides[side]
+    return "" if made is None else unified(path, sides["base"], made)
+
+
+def _text(data: bytes | None) -> str | None:
+    try:
+        return None if data is None else data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def entry_of(path: str, text: str | None) -> Entry | None:
+    """What a text says as the entry of its path; None if it is none, or cannot be read."""
+    try:
+        return read_entry(path, text.encode()) if text is not None and layout.place(path) else None
+    except InvalidEntry:
+        return None
+
+
+def decide(store: Store, place: RemoteBranch, path: str, choice: ConflictChoice) -> Brought:
+    """Note what a person chose for one torn file; the merge is made as soon as there is a choice for all of them.
+
+    Raises:
+        as `bring`. NotFound: the file is in no conflict.
+    """
+    with _torn(store, place) as (_, found):
+        torn = next((one for one in found if one.path == path), None)
+    if torn is None:
+        raise NotFound("conflict", path)
+    Decisions(store.state_dir).note(torn, choice)
+    return bring(store, place)
+
+
+class _Made(NamedTuple):
+    """A planned merge: the objects in the making, and the commits of both sides."""
+
+    plan: MergePlan
+    draft: Draft
+    sides: tuple[str, str]
+
+
+def _plan(
+    store: Store, repo: Repo, draft: Draft, place: RemoteBranch, head: str, tip: str, decisions: Decisions
+) -> _Made:
+    bases = _bases(store, head, tip)
+    if not bases:
+        raise _strangers(store, place)
+    base = draft.tree_of(bases[0])
+    for other in bases[1:]:
+        # histories that cross: what the two have in common is itself a merge (as git's own strategy has it)
+        older = _bases(store, bases[0].decode(), other.decode())
+        common = plan(repo, draft, (draft.tree_of(older[0]), base, draft.tree_of(other))) if older else None
+        if common is None or common.tree is None:
+            raise Conflict(
+                f"the histories of {place.name} and this branch cross, and their common ground is in conflict itself",
+                hint=f"merge it by hand, once: git merge {place.name}",
+            )
+        base = common.tree
+    ours, theirs = (draft.tree_of(ObjectID(commit.encode())) for commit in (head, tip))
+    return _Made(plan(repo, draft, (base, ours, theirs), decisions.choose), draft, (head, tip))
+
+
+def _bases(store: Store, one: str, other: str) -> list[ObjectID]:
+    done = git.run(store.worktree, "merge-base", "--all", one, other)
+    return [ObjectID(commit) for commit in done.out.split()] if not done.code else []
+
+
+def _strangers(store: Store, place: RemoteBranch) -> Refused | UnsupportedRepository:
+    if (store.worktree.common_dir / "shallow").exists():
+        return UnsupportedRepository(
+            f"this clone is shallow: the commit that it has in common with {place.name} is not in it",
+            hint=f"git fetch --unshallow {place.remote}, then: {AGAIN}",
+        )
+    return Refused(
+        f"{place.name} and this branch have no commit in common: they are two different repositories",
+        hint=f"if they belong together: git merge --allow-unrelated-histories {place.name}",
+    )
+
+
+def _commit(store: Store, made: _Made, place: RemoteBranch) -> str:
+    """The merge commit, with a message that says to those who judge approvals what it is, and no more."""
+    people = People(store.worktree)
+    who = signature(people, store.now())
+    tree = made.plan.tree
+    if tree is None:
+        raise KeyError(place.name)
+    # always with its destination: without one it would speak of the approval branch, wherever it was made
+    job = intent(f"Merge remote-tracking branch '{place.name}' into {branch(store)}\n", who.when)
+    parents = [ObjectID(side.encode()) for side in made.sides]
+    commit = make_commit(made.draft, job, tree, parents, people, (who.author, who.committer, who.when))
+    made.draft.save()
+    return commit.decode()
+
+
+def count(store: Store, tip: str, without: str | None) -> int:
+    """How many commits `tip` has that `without` has not."""
+    done = git.run(store.worktree, "rev-list", "--count", tip, *([f"^{without}"] if without else []))
+    return int(done.text) if done.text.isdigit() else 0
+
+
+def _forward(store: Store, place: RemoteBranch, target: str) -> None:
+    """Move branch, index and files to a commit that has ours. Git looks at everything before it touches anything."""
+    flags = ("--ff-only", "--quiet", "--no-overwrite-ignore", "--no-autostash")
+    deadline = time.monotonic() + LOCK_SECONDS
+    while True:
+        done = git.run(
+            store.worktree,
+            "merge",
+            *flags,
+            target,
+            extra={"GIT_REFLOG_ACTION": "sync"},
+            timeout=MERGE_SECONDS,
+        )
+        if done.code == 0:
+            return
+        if "index.lock" not in done.err:
+            break
+        if time.monotonic() > deadline:
+            lock = ref_update.lock_of(ref_update.index_file(store.worktree))
+            raise Conflict(
+                f"git holds {lock}, so nothing was merged",
+                hint=f"if no git command is running, remove that file, then: {AGAIN}",
+            )
+        time.sleep(0.05)
+    paths = [line.strip() for line in done.err.splitlines() if line.startswith("\t")]
+    if paths:
+        more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+        raise UnsavedEdits(
+            f"{place.name} changes files that you have edited and not committed: {', '.join(paths[:3])}{more}",
+            hint=f"commit them or put them aside (git commit, git stash), then: {AGAIN}",
+        )
+    raise StorageFailed(
+        f"git did not merge {place.name}: {done.err.splitlines()[0] if done.err else 'it gave no reason'}"
+    )

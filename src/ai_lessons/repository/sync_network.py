@@ -1,0 +1,203 @@
+"""Talking to a remote, through the git program only: credentials, proxies and hooks are its business.
+
+Nothing here waits for ever. Where nobody is there to answer, no question is asked; a connection that is silent is
+given up, and after `SECONDS` everything that was started is ended.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ai_lessons.errors import NotFound, StorageFailed, Unreachable
+from ai_lessons.repository import git
+from ai_lessons.repository.files import READ_LIMIT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from ai_lessons.repository.git import Done
+    from ai_lessons.repository.worktree import Worktree
+
+SECONDS: Final = 300.0
+"""Longest time for one answer of a remote, typing a password included."""
+
+_SSH_PATIENCE: Final = ("-oConnectTimeout=20", "-oServerAliveInterval=15", "-oServerAliveCountMax=3")
+_HTTP_PATIENCE: Final = ("-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=30")
+_ROW: Final = re.compile(r"([ +\-*!=])\t(\S*):(\S+)\t(.*)")
+_RACE: Final = re.compile(
+    r"cannot lock ref|failed to (?:update|lock)|incorrect old value|but expected|already exists|remote ref updated"
+)
+
+
+class RemoteBranch(NamedTuple):
+    """Where a branch is shared: the remote, and the branch's name there."""
+
+    remote: str
+    branch: str
+
+    @property
+    def tracking(self) -> str:
+        """Where this clone remembers what the remote's branch is."""
+        return f"refs/remotes/{self.remote}/{self.branch}"
+
+    @property
+    def name(self) -> str:
+        """As git prints it: `origin/main`."""
+        return f"{self.remote}/{self.branch}"
+
+
+class Push(NamedTuple):
+    """What shall be where on the remote: `source` is a commit, empty to remove the branch `target` (a full ref)."""
+
+    source: str
+    target: str
+
+
+class PushResult(NamedTuple):
+    """How a push ended for one branch: `state` is `done`, `late` (somebody was faster) or `refused`, with the words."""
+
+    target: str
+    state: str
+    reason: str = ""
+
+
+def place_of(worktree: Worktree, branch: str, remote: str | None) -> RemoteBranch:
+    """Where `branch` is shared: on the remote that is named, or configured for it, or the only one, or `origin`.
+
+    Raises:
+        NotFound: there is no such remote, or none at all, or several and nothing says which.
+    """
+    listed = git.run(worktree, "remote")
+    remotes = listed.text.split() if listed is not None else []
+    configured = git.setting(worktree, f"branch.{branch}.remote")
+    found = remote or (configured if configured in remotes else None)
+    if found is None:
+        found = remotes[0] if len(remotes) == 1 else "origin"
+    if found not in remotes:
+        hint = "git remote add origin ADDRESS" if not remotes else "--remote takes one of: " + ", ".join(remotes)
+        raise NotFound("remote", found, hint=hint)
+    merge = git.setting(worktree, f"branch.{branch}.merge") if found == configured else None
+    return RemoteBranch(found, (merge or branch).removeprefix("refs/heads/"))
+
+
+class Network:
+    """One remote. `ask`: somebody is at the terminal, so git and ssh may ask for a password there."""
+
+    def __init__(self, worktree: Worktree, remote: str, *, ask: bool) -> None:
+        self._worktree, self._remote, self._ask = worktree, remote, ask
+
+    def fetch(self) -> None:
+        """Bring what this clone remembers of the remote's branches up to date; those that are gone there go here.
+
+        Raises:
+            Unreachable: no answer, or no permission.
+        """
+        # a pulled tree is untrusted: git refuses names and objects that no honest client writes. FETCH_HEAD is what
+        # a user's `git pull` leaves while it is at work, so a fetch of ours must not look like one
+        flags = ("--quiet", "--prune", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules")
+        refs = f"+refs/heads/*:refs/remotes/{self._remote}/*"
+        # no log is begun for a branch that is new here: of thousands it is half the time; one that is there goes on
+        settings = ("-c", "fetch.fsckObjects=true", "-c", "core.logAllRefUpdates=false")
+        done = self._run(*settings, "fetch", *flags, self._remote, refs)
+        if done.code:
+            raise self._silent("fetched from", done.err, f"git fetch {self._remote}")
+
+    def push(self, wishes: Sequence[Push]) -> tuple[PushResult, ...]:
+        """Push several branches; each succeeds or fails by itself, none is ever forced.
+
+        Raises:
+            Unreachable: no answer, or no permission.
+        """
+        refs = [f"{wish.source}:{wish.target}" for wish in wishes]
+        done = self._run("push", "--quiet", "--porcelain", "--recurse-submodules=no", self._remote, *refs)
+        rows = [row for line in done.text.splitlines() if (row := _ROW.fullmatch(line))]
+        if not rows:
+            if done.code:
+                raise self._silent("pushed to", done.err, f"git push {self._remote}")
+            return tuple(PushResult(wish.target, "done") for wish in wishes)
+        told = {row[3]: _state(row[1], row[4], done.err) for row in rows}
+        # `--quiet` leaves out what succeeded
+        return tuple(PushResult(wish.target, *told.get(wish.target, ("done", ""))) for wish in wishes)
+
+    def _run(self, *arguments: str) -> Done:
+        extra = {"GIT_TERMINAL_PROMPT": "1" if self._ask else "0", **self._ssh()}
+        try:
+            return git.run(
+                self._worktree, *_HTTP_PATIENCE, *arguments, extra=extra, timeout=SECONDS, terminal=self._ask
+            )
+        except StorageFailed as error:
+            raise Unreachable(
+                f"{self._remote} gave no answer within {SECONDS:.0f} seconds",
+                hint=f"what you wrote is kept; see whether this works: git fetch {self._remote}",
+            ) from error
+
+    def _ssh(self) -> dict[str, str]:
+        """The ssh command with a limit to its patience, and without questions where nobody could answer."""
+        configured = git.setting(self._worktree, "core.sshCommand")
+        if os.environ.get("GIT_SSH_COMMAND") or os.environ.get("GIT_SSH"):
+            return {}  # whoever says that knows what it does
+        command = configured or "ssh"
+        if os.path.basename((shlex.split(command) or [""])[0]) != "ssh":
+            return {}
+        quiet = () if self._ask else ("-oBatchMode=yes",)
+        return {"GIT_SSH_COMMAND": " ".join((command, *quiet, *_SSH_PATIENCE))}
+
+    def _silent(self, what: str, err: str, by_hand: str) -> Unreachable:
+        fatal = [line for line in err.splitlines() if line.startswith(("fatal: ", "error: ", "remote: ", "ssh: "))]
+        reason = (fatal or err.splitlines() or ["git gave no reason"])[0]
+        return Unreachable(
+            f"nothing was {what} {self._remote}: {reason}",
+            hint=f"what you wrote is kept; see whether this works: git -C {self._worktree.top} {by_hand[4:]}",
+        )
+
+
+def _state(flag: str, summary: str, err: str) -> tuple[str, str]:
+    if flag != "!":
+        return "done", ""
+    reason = summary.partition("(")[2].removesuffix(")") or summary
+    if summary.startswith("[rejected]") or _RACE.search(reason):
+        return "late", reason
+    if "remote ref does not exist" in reason:
+        return "done", ""  # it was to be removed, and somebody did
+    words = [line.removeprefix("remote: ").strip() for line in err.splitlines() if line.startswith("remote: ")]
+    said = next((word.removeprefix("error: ") for word in words if word), "")
+    return "refused", f"{reason}: {said}" if said and said not in reason else reason
+
+
+AT_ONCE = 1000
+"""Files that are read by one question to git."""
+
+
+def files(worktree: Worktree, remote: str, wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
+    """(path, content) of every version of a file whose path (relative to the root) is wanted, on the way to HEAD.
+
+    Versions larger than what we read are left out.
+    """
+    found = git.run(worktree, "rev-list", "--objects", "HEAD", "--not", f"--remotes={remote}")
+    rows = (line.partition(b" ") for line in found.out.splitlines()) if not found.code else ()
+    paths: dict[bytes, str] = {}
+    for blob, _, name in rows:
+        path = os.fsdecode(name)
+        if path.startswith(worktree.prefix) and wanted(path.removeprefix(worktree.prefix)):
+            paths[blob] = path.removeprefix(worktree.prefix)
+    blobs = list(paths)
+    for start in range(0, len(blobs), AT_ONCE):
+        for blob, data in _contents(worktree, blobs[start : start + AT_ONCE]):
+            yield paths[blob], data
+
+
+def _contents(worktree: Worktree, blobs: Sequence[bytes]) -> Iterator[tuple[bytes, bytes]]:
+    told = git.run(worktree, "cat-file", "--batch-check", stdin=b"\n".join(blobs) + b"\n")
+    rows = [line.split() for line in told.out.splitlines()]
+    small = [row[0] for row in rows if len(row) == 3 and row[1] == b"blob" and int(row[2]) <= READ_LIMIT]
+    if not small:
+        return
+    out, at = git.run(worktree, "cat-file", "--batch", stdin=b"\n".join(small) + b"\n").out, 0
+    while at < len(out):
+        end = out.index(b"\n", at)
+        blob, _, size = out[at:end].split()
+        yield blob, out[end + 1 : end + 1 + int(size)]
+        at = end + int(size) + 2

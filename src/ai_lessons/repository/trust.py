@@ -1,0 +1,141 @@
+"""What this user lets run: the SHA-256 of every script text that was added or trusted on this machine.
+
+Kept in the user's own folder, so that nothing runs because it was pulled. The content counts, not the path. A script
+may run when its own text and those of its `neighbours` are trusted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ai_lessons.repository.files import translated, write_all
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+CODE = frozenset((".py", ".js", ".cjs", ".mjs", ".json", ".pl", ".pm", ".rb", ".sh", ".bash", ".zsh"))
+"""Suffixes of what scripts load."""
+
+_LOADS = re.compile(r"^.*\b(?:import|from|use|do|require|require_relative|load|source)\b.*$", re.MULTILINE)
+_OF_A_FOLDER = frozenset(("__init__.py", "index.js", "package.json"))
+HERE = re.compile(
+    r"(?<![\w./])\.(?:/|[\"'\s]|$)|-I\s*\.|\*\.\w|\s-[cm]\s|\"\"|''|\b(?:getcwd|cwd|PWD|pwd)\b", re.MULTILINE
+)
+"""How a text names the folder in which it is run."""
+
+
+def fingerprint(data: bytes, interpreter: str = "") -> str:
+    """What is trusted: the script's bytes, and the interpreter that its side file names, which decides as much."""
+    return f"{sha256(data).hexdigest()} {interpreter}".rstrip()
+
+
+class Trust:
+    """A list of marks in a folder that no pull writes to. Safe with several processes: a line is added by one write."""
+
+    def __init__(self, state_dir: Path, kind: str = "script") -> None:
+        """`kind` is what the marks are of: each has a list of its own."""
+        self._kind, self._file = kind, state_dir / f"trusted-{kind}s.jsonl"
+
+    def add(self, path: str, data: bytes, interpreter: str = "") -> None:
+        """Trust one text; see `add_all`."""
+        self.add_all([(path, fingerprint(data, interpreter))])
+
+    def add_all(self, scripts: Iterable[tuple[str, str]]) -> None:
+        """Trust texts from now on: (path, mark) each, of a script its `fingerprint`. The path is only for people.
+
+        Raises:
+            StorageFailed: the state folder cannot be written.
+        """
+        known = self.marks()
+        new = {mark: path for path, mark in scripts if mark not in known}
+        if not new:
+            return
+        lines = "".join(json.dumps({self._kind: mark, "path": path}) + "\n" for mark, path in new.items())
+        with translated(str(self._file), writing=True):
+            self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            fd = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                os.fchmod(fd, 0o600)
+                write_all(fd, self._separator() + lines.encode())
+            finally:
+                os.close(fd)
+
+    def knows(self, data: bytes, interpreter: str = "") -> bool:
+        """True if exactly this text was added or trusted here before.
+
+        Raises:
+            StorageFailed: the list is there and cannot be read.
+        """
+        return fingerprint(data, interpreter) in self.marks()
+
+    def marks(self) -> frozenset[str]:
+        """Everything that is trusted.
+
+        Raises:
+            StorageFailed: the list is there and cannot be read.
+        """
+        with translated(str(self._file)):
+            text = self._file.read_text(errors="replace") if self._file.exists() else ""
+        return frozenset(found for line in text.split("\n") if (found := self._read(line)))
+
+    def _separator(self) -> bytes:
+        """A line break if the last line was cut off by a full disk: else it would swallow the new one."""
+        whole = not self._file.stat().st_size or self._file.read_bytes().endswith(b"\n")
+        return b"" if whole else b"\n"
+
+    def _read(self, line: str) -> str | None:
+        """The mark in one line; None for a line that is damaged, which then trusts nothing."""
+        try:
+            row = json.loads(line)
+        except ValueError:
+            return None
+        found = row.get(self._kind) if isinstance(row, dict) else None
+        return found if isinstance(found, str) else None
+
+
+def neighbours(
+    script: Path, text: str, read: Callable[[Path], bytes], *, whole: bool = False, in_place: bool = False
+) -> dict[str, bytes]:
+    """Files below the folder of a script that its text names, or that those name: path below that folder, and bytes.
+
+    A file is named by its file name, one without a dot in it only after a slash, and one that is loaded also without
+    its suffix (`import helper`). Those named as modules that Python has itself count only for a script that runs
+    `in_place`, where they come before Python's. With `whole` every file but Markdown counts.
+    """
+    found: dict[str, bytes] = {}
+    while True:
+        words = frozenset(re.findall(r"[\w-]+", " ".join(_LOADS.findall(text)))) - sys.stdlib_module_names
+        words |= sys.stdlib_module_names if in_place else frozenset()
+        new = [
+            name
+            for name in _below(script.parent, None if whole else text)
+            if name not in found
+            and name != script.name
+            and ((whole and not name.endswith(".md")) or _is_named(Path(name), text, words))
+        ]
+        if not new:
+            return found
+        found |= {name: read(script.parent / name) for name in new}
+        text = "\n".join([text, *(found[name].decode("utf-8", "replace") for name in new)])
+
+
+def _is_named(path: Path, text: str, words: frozenset[str]) -> bool:
+    if path.name in _OF_A_FOLDER and len(path.parts) > 1:
+        return True
+    before = r"(?<![\w.-])" if "." in path.name else "/"  # a name such as `test` is a word of many languages, too
+    told = re.search(rf"{before}{re.escape(path.name)}(?![\w-])", text) is not None
+    return told or (path.suffix in CODE and path.stem in words)
+
+
+def _below(folder: Path, text: str | None) -> Iterator[str]:
+    """Files and links, in folders that the text names; in all of them where it is None."""
+    for place, folders, names in os.walk(folder):
+        names += [name for name in folders if Path(place, name).is_symlink()]
+        folders[:] = [name for name in folders if name != ".git" and (text is None or name in text)]
+        yield from (Path(place, name).relative_to(folder).as_posix() for name in sorted(names))

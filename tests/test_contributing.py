@@ -1,0 +1,76 @@
+"""The worked example of CONTRIBUTING is true: added to a copy of the sources, it works and keeps to the rules."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).parents[1]
+COPIED = ("src", "tests", "bench", "docs", "template-repo", "hooks", "pyproject.toml", "CHANGELOG.md", "README.md")
+MOST_FILES = 5
+FUTURE = "from __future__ import annotations\n"
+
+
+def example(heading: str) -> dict[str, str]:
+    """By file, the code that a section of CONTRIBUTING tells to add."""
+    text = (TOP / "CONTRIBUTING.md").read_text(encoding="utf-8").partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    return dict(re.findall(r"In `([^`]+)`:\n\n```\w+\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
+
+
+def add(file: Path, code: str) -> None:
+    """Put the code where a person would: imports at the top, news below their heading, everything else at the end."""
+    if not file.exists():
+        file.write_text(code, encoding="utf-8")
+        return
+    text = file.read_text(encoding="utf-8")
+    if file.suffix == ".md":
+        file.write_text(text.replace("## Unreleased\n\n", f"## Unreleased\n\n{code}", 1), encoding="utf-8")
+        return
+    imports, _, body = code.rpartition("\n\n\n") if code.startswith(("from ", "import ")) else ("", "", code)
+    file.write_text(text.replace(FUTURE, f"{FUTURE}\n{imports}\n", 1) + "\n\n" + body, encoding="utf-8")
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The sources once more, with the example."""
+    for name in COPIED:
+        if (TOP / name).is_dir():
+            shutil.copytree(TOP / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(TOP / name, tmp_path / name)
+    files = example("How to add a command")
+    assert 3 < len(files) <= MOST_FILES
+    for name, code in files.items():
+        add(tmp_path / name, code)
+    return tmp_path
+
+
+def test_the_command_of_the_example_works_and_keeps_to_the_rules(copy: Path) -> None:
+    def does(*words: str) -> None:
+        environ = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (copy / "src", copy / "tests", copy)))}
+        done = subprocess.run(
+            [sys.executable, "-m", *words], cwd=copy, env=environ, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    python = [name for name in example("How to add a command") if name.endswith(".py")]
+    does("ruff", "check", "--fix", "--quiet", *python)
+    does("ruff", "format", "--quiet", *python)
+    does("bench.reference")
+    does("pytest", "-q", "-p", "no:cacheprovider", "tests/doors/test_random.py")
+    does(
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "tests/doors/test_help.py",
+        "tests/test_docs.py",
+        "-k",
+        "random or current",
+    )
