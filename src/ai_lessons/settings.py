@@ -117,10 +117,9 @@ def load(
 ) -> Settings:
     """Settings from the environment, `config.toml` and the two global options `--repo` and `--tier`.
 
-    Raises:
-        UsageError: a value that makes no sense, with the file or variable and the key.
-        NotFound: `tier` names an enterprise repository that the configuration does not know.
-        StorageFailed: the configuration exists and cannot be read.
+    Raises UsageError: a value that makes no sense, with the file or variable and the key. NotFound: `tier` names an
+    enterprise repository that the configuration does not know. StorageFailed: the configuration exists and cannot be
+    read.
     """
     here = cwd or current_folder()
     places = folders(environ)
@@ -313,8 +312,7 @@ def _applies(tier: Tier, user: Path, belongs_to: str) -> bool:
 def _belongs_to(cwd: Path) -> str:
     """The enterprise tier that the nearest `.ai-lessons.toml` upward names, no higher than the top of the code.
 
-    Raises:
-        UsageError: the file says nothing that makes sense. StorageFailed: it cannot be read.
+    Raises UsageError: the file says nothing that makes sense. StorageFailed: it cannot be read.
     """
     for folder in (cwd, *cwd.parents):
         file = folder / CODE_FILE

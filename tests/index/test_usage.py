@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from ai_lessons.index.usage_cache import VERSION, UsageCache
 from ai_lessons.learning.events import USES, Event, Read, line_of, read_lines
-from ai_lessons.learning.fold import Tallies, fold_uses
-from learning.events_world import ENTRIES, IDS, TIMES, turns, uses
+from ai_lessons.learning.fold import Tallies
+from learning.events_world import ENTRIES, IDS, TIMES, fold_uses, turns, uses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from ai_lessons.knowledge import passages
 from ai_lessons.knowledge.config import Chunking
+from ai_lessons.knowledge.cutting import estimate_tokens
 from ai_lessons.knowledge.entries import Entry, Kind
-from ai_lessons.knowledge.passages import TextSection, code_blocks, estimate_tokens, lines_of, sections, split
+from ai_lessons.knowledge.passages import TextSection, code_blocks, lines_of, sections, split
 
 SMALL = Chunking(target=20, limit=30, minimum=8)
 WORDS = "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau upsilon"

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
+from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from ai_lessons.learning.events import TURNS, USES, Event
+from ai_lessons.learning.events import LEFT_OUT, TURNS, USES, Event
+from ai_lessons.learning.fold import Tallies
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ai_lessons.learning.events import Row
 
 ENTRIES = ["01JD3Z8QK5W7M2X9V4T68F3K2A", "01JD3Z8QK5W7M2X9V4T6QQQ111", "01JD3Z8QK5W7M2X9V4T64T7QZM"]
 IDS = [f"01JD3Z8QK5W7M2X9V4T6AAAA{n:02d}" for n in range(12)]
@@ -36,3 +44,20 @@ turns = st.builds(
 def chance(seed: int) -> random.Random:
     """Dice that fall the same way in every run."""
     return random.Random(seed)  # noqa: S311 - no keys are made of it
+
+
+def fold_uses(rows: Iterable[Row]) -> dict[str, Tallies]:
+    """The tallies of every entry. An id that comes again is the same event; with other words, neither counts."""
+    known: dict[str, Row] = {}
+    void: set[str] = set()
+    for row in rows:
+        if known.setdefault(row[0], row) != row:
+            void.add(row[0])
+    counts: Counter[tuple[str, str]] = Counter()
+    last: dict[str, str] = {}
+    for event_id, at, event, entry, _ in known.values():
+        if event_id in void:
+            continue
+        counts[entry, event] += 1
+        last[entry] = max(last.get(entry, ""), "" if event == LEFT_OUT else at)
+    return {entry: Tallies._make((*(counts[entry, word] for word in USES), last[entry])) for entry in last}

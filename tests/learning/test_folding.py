@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.learning import fold
-from ai_lessons.learning.fold import NOTHING, Tallies, fold_uses, inherited, prior, standing, usage
-from learning.events_world import ENTRIES, IDS, TIMES, uses
+from ai_lessons.learning.fold import NOTHING, Tallies, inherited, prior, standing, usage
+from learning.events_world import ENTRIES, IDS, TIMES, fold_uses, uses
 
 if TYPE_CHECKING:
     from ai_lessons.learning.events import Row

@@ -35,7 +35,6 @@ FIRST_FORMAT = 1
 """The version of a repository that states none: all others write it down."""
 
 DEFAULT_MODEL = "bge-small-en-v1.5"
-MOST_TOKENS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,9 +175,8 @@ KEYS: Mapping[str, Key] = {
 def parse_config(text: str) -> RepositoryConfig:
     """The settings that a config file states, the rest as default. Keys that we do not know are left to newer programs.
 
-    Raises:
-        InvalidEntry: no YAML, or values that mean nothing; every one is named.
-        UnsupportedRepository: the repository is in a newer format.
+    Raises InvalidEntry: no YAML, or values that mean nothing; every one is named. UnsupportedRepository: the repository
+    is in a newer format.
     """
     fields = fields_of(text)
     stated = fields.get("format", FIRST_FORMAT)
@@ -195,7 +193,8 @@ def parse_config(text: str) -> RepositoryConfig:
             if found is not None:
                 values[name] = key.read(found)
         except Nonsense as expected:
-            problems.append(_problem(text, name, f"{name} must be {expected}, not {_shown(found)}"))
+            shown = repr(found[0] if isinstance(found, tuple) else found)[:80]
+            problems.append(_problem(text, name, f"{name} must be {expected}, not {shown}"))
     made = _made(values)
     cut = made.chunking
     if not problems and not cut.minimum <= cut.target <= cut.limit:
@@ -207,11 +206,7 @@ def parse_config(text: str) -> RepositoryConfig:
 
 
 def refuse_older(config: RepositoryConfig) -> None:
-    """Only files in the newest format are changed.
-
-    Raises:
-        UnsupportedRepository: the repository is of an older one.
-    """
+    """Only files in the newest format are changed. Raises UnsupportedRepository: the repository is of an older one."""
     if config.format < FORMAT:
         raise UnsupportedRepository(
             f"the knowledge repository has format {config.format}, this program writes {FORMAT}",
@@ -220,11 +215,7 @@ def refuse_older(config: RepositoryConfig) -> None:
 
 
 def fields_of(text: str) -> dict[str, Any]:
-    """What the file says, not looked at any closer.
-
-    Raises:
-        InvalidEntry: no YAML.
-    """
+    """What the file says, not looked at any closer. Raises InvalidEntry: no YAML."""
     lead = _lead(text)
     return parse_mapping(text[len(lead) :], CONFIG_PATH, first_line=1 + lead.count("\n"))
 
@@ -236,23 +227,15 @@ def _lead(text: str) -> str:
 
 
 def _find(fields: Mapping[str, Any], name: str) -> Any:
-    """The value behind a dotted name; None where it, or what leads to it, is missing or empty."""
+    """The value behind a dotted name; None where it, or what leads to it, is missing or empty.
+
+    A value that stands where a group of settings belongs comes in a tuple, which no reader takes.
+    """
     head, _, rest = name.partition(".")
     value = fields.get(head)
     if not rest or value is None:
         return value
-    return _find(value, rest) if isinstance(value, dict) else _Misplaced(value)
-
-
-@dataclass(frozen=True, slots=True)
-class _Misplaced:
-    """A value that stands where a group of settings belongs; no reader takes it."""
-
-    value: Any
-
-
-def _shown(value: Any) -> str:
-    return repr(value.value if isinstance(value, _Misplaced) else value)[:80]
+    return _find(value, rest) if isinstance(value, dict) else (value,)
 
 
 def _problem(text: str, name: str, message: str) -> Problem:
@@ -306,10 +289,8 @@ def set_value(text: str, key: str, value: Any) -> str:
     """The file with one setting changed and everything else, comments too, as it was.
 
     `value` may be text as typed on a command line (`true`, `300`, `auto`); empty text takes the key away, which
-    restores the default. `tag_aliases.k8s` names one alias.
-
-    Raises:
-        UsageError: no such setting, or it cannot have that value. InvalidEntry: the file itself is invalid.
+    restores the default. `tag_aliases.k8s` names one alias. Raises UsageError: no such setting, or it cannot have that
+    value. InvalidEntry: the file itself is invalid.
     """
     alias = key.startswith("tag_aliases.") and len(key) > len("tag_aliases.")
     if not alias and key not in KEYS:

@@ -114,7 +114,7 @@ def _all(text: str, names: Names) -> Iterator[Specific]:
 
 
 class EvaluationCheck(StrEnum):
-    """What was looked at, in the order in which it is told."""
+    """What was looked at."""
 
     SECRETS = "secrets"
     DUPLICATES = "duplicates"

@@ -149,10 +149,8 @@ def read_entry(path: str, data: bytes, side: bytes | None = None) -> Entry:
 
     `data` are the bytes of `path`; for a script also give `side`, those of the Markdown file beside it, if there is
     one. A side file alone is read as the script it describes, provided that it says with `path:` where that lies.
-
-    Raises:
-        InvalidEntry: not text, frontmatter that cannot be read, a path that is no entry's, or a side file without
-            its script.
+    Raises InvalidEntry: not text, frontmatter that cannot be read, a path that is no entry's, or a side file without
+    its script.
     """
     where = place(path)
     if where is None:

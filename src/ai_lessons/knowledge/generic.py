@@ -32,6 +32,8 @@ _FENCED = re.compile(r"((?:[ \t]*>)*[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*)(?:`{
 _QUOTED = re.compile(r"(?:[ \t]{0,3}>)*[ \t]*")
 _HTML = re.compile(r"<(pre|code|script|style)\b[^>]{0,200}>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
 _SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
+
+
 _ROUNDS = 100
 """Passes until nothing changes; what is left after one is a name that its neighbours hid."""
 
@@ -46,8 +48,7 @@ class Generic(NamedTuple):
 def generic(text: str, names: Names = NO_NAMES) -> Generic:
     """The generic form of the text of a file, with frontmatter or without.
 
-    Raises:
-        InvalidEntry: the frontmatter cannot be read, or not be changed key by key.
+    Raises InvalidEntry: the frontmatter cannot be read, or not be changed key by key.
     """
     said: Counter[str] = Counter()
     matter = _matter(text, names, said)

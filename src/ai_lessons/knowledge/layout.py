@@ -1,7 +1,6 @@
 """Where an entry lies: path to place, place to path, and which names are safe to write. Looks at names only.
 
-Knows no file system: whether a file exists, is a link or is readable is the repository's business. Kept free of
-slow imports, because every path of a repository passes through `place` before a list is shown.
+Free of slow imports, because every path of a repository passes through `place` before a list is shown.
 """
 
 from __future__ import annotations
@@ -161,14 +160,11 @@ def derived_id(path: str) -> str:
 
 
 def check_path(path: str, *, hidden: bool = False) -> None:
-    """Refuse a path that we would not write: it leads outside, hides, or looks like another one to some system.
+    """Refuse a path that we would not write; says nothing about links on the way.
 
-    `hidden` allows names with a leading dot (our own `.ai-lessons/`), but never git's own folder, under any of the
-    names by which a file system may know it. Says nothing about links on the way: that needs the disk.
-
-    Raises:
-        Refused: the path is absolute, has `..` or an empty part, a hidden, control, bidirectional, Windows or
-            git-lookalike name, or is too long.
+    `hidden` allows names with a leading dot (our own `.ai-lessons/`), but never git's own folder. Raises Refused: the
+    path is absolute, has `..` or an empty part, a hidden, control, bidirectional, Windows or git-lookalike name, or is
+    too long.
     """
     reason = _path_fault(path) or next(filter(None, (_name_fault(n, hidden=hidden) for n in path.split("/"))), "")
     if reason:

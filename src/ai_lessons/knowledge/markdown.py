@@ -31,9 +31,8 @@ class Document:
 def parse(text: str, path: str = "") -> Document:
     """Take a text apart.
 
-    Raises:
-        InvalidEntry: the frontmatter is no plain mapping, too big or too deep, uses anchors, aliases, tags or
-            a key twice, or is no YAML at all. Lines count from the start of the file.
+    Raises InvalidEntry: the frontmatter is no plain mapping, too big or too deep, uses anchors, aliases, tags or a key
+    twice, or is no YAML at all. Lines count from the start of the file.
     """
     matter, body = split(text)
     if matter is None:
@@ -67,13 +66,11 @@ def render(fields: Mapping[str, Any], body: str) -> str:
 def edit(text: str, changes: Mapping[str, Any], body: str | None = None) -> str:
     """The same text with some keys changed, and nothing else: comments, order, quotes, line ends all stay.
 
-    A key may be dotted to reach below a mapping (`pattern.do`); `REMOVE` takes it away; a mapping as the value
-    replaces a mapping key by key. `tags`, `versions` and `contexts` are sets: what stays keeps its place, additions
-    are sorted in. A key that has the value already is not touched. `body` replaces the body exactly as given.
-    A file without frontmatter gets one in front.
-
-    Raises:
-        InvalidEntry: the frontmatter is invalid, or written so that a key cannot be changed without touching others.
+    A key may be dotted to reach below a mapping (`pattern.do`); `REMOVE` takes it away; a mapping as the value replaces
+    a mapping key by key. `tags`, `versions` and `contexts` are sets: what stays keeps its place, additions are sorted
+    in. A key that has the value already is not touched. `body` replaces the body exactly as given. A file without
+    frontmatter gets one in front. Raises InvalidEntry: the frontmatter is invalid, or written so that a key cannot be
+    changed without touching others.
     """
     opening, matter, closing, old_body = cut(text)
     newline = "\r\n" if text.partition("\n")[0].endswith("\r") else "\n"

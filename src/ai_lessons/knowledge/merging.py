@@ -150,8 +150,7 @@ def _merge_matter(base: str, ours: str, theirs: str) -> tuple[str, tuple[str, ..
 class _Matter:
     """Frontmatter cut into blocks of whole lines: a key and its value, with the comments that stand above.
 
-    Raises:
-        InvalidEntry: it cannot be read.
+    Raises InvalidEntry: it cannot be read.
     """
 
     def __init__(self, text: str) -> None:
@@ -187,8 +186,7 @@ def _order(ours: list[str], theirs: list[str]) -> list[str]:
 def _merge_block(key: str, value: Any, before: _Matter, mine: _Matter, other: _Matter) -> str:
     """The lines that say `value`, with the comments of both sides.
 
-    Raises:
-        InvalidEntry: neither side's lines can be changed to say it.
+    Raises InvalidEntry: neither side's lines can be changed to say it.
     """
     base, ours, theirs = (matter.block(key) for matter in (before, mine, other))
     lines = merge_lines(base, ours, theirs)
@@ -242,11 +240,7 @@ def _scalars(node: Node) -> Iterator[Node]:
 
 
 def _merge_values(key: str, base: Any, ours: Any, theirs: Any) -> Any:
-    """One value of both sides; `_MISSING` for no such key.
-
-    Raises:
-        _Clash: both changed it, and not in the same way.
-    """
+    """One value of both sides; `_MISSING` for no such key. Raises _Clash: both changed it, and not in the same way."""
     if same(ours, theirs) or same(theirs, base):
         return ours
     if same(ours, base):
@@ -280,11 +274,7 @@ def _merge_lists(key: str, base: list[Any], ours: list[Any], theirs: list[Any]) 
 
 
 def _by_identity(key: str, items: list[Any]) -> dict[str, Any]:
-    """The items by what makes two of them the same.
-
-    Raises:
-        _Clash: an item is there twice, so the list is no set.
-    """
+    """The items by what makes two of them the same. Raises _Clash: an item is there twice, so the list is no set."""
     found = {_identity(key, item): item for item in items}
     if len(found) != len(items):
         raise _Clash(key)

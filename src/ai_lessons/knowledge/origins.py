@@ -170,8 +170,7 @@ class Scope(NamedTuple):
     def project(self) -> str:
         """Its project here: the last part of the path; what a user keeps for all of them lies in `global`.
 
-        Raises:
-            UsageError: no name is left of the path.
+        Raises UsageError: no name is left of the path.
         """
         return project_of(self.value) if self.kind == PROJECT else GLOBAL_PROJECT
 
@@ -182,11 +181,7 @@ class Scope(NamedTuple):
 
 
 def parse_scope(text: str) -> Scope:
-    """The scope that a string names.
-
-    Raises:
-        UsageError: none.
-    """
+    """The scope that a string names. Raises UsageError: none."""
     kind, colon, value = text.partition(":")
     if (text == GLOBAL) or (colon and kind in {USER, PROJECT}):
         return Scope(kind, value)
@@ -203,11 +198,7 @@ def is_scope(text: str) -> bool:
 
 
 def read_scope(said: Any) -> Scope:
-    """The scope in an export, in either spelling; nothing stated is `global`.
-
-    Raises:
-        UsageError: it is none.
-    """
+    """The scope in an export, in either spelling; nothing stated is `global`. Raises UsageError: it is none."""
     if isinstance(said, dict) and len(said) == 1:
         name, value = next(iter(said.items()))
         kind = _KINDS.get(str(name).capitalize())
@@ -234,8 +225,7 @@ def of_entry(project: str, stated: object = None) -> Scope:
 def project_named(text: str) -> str:
     """What a caller names as a project: its name, or a scope in the spelling of groove.
 
-    Raises:
-        UsageError: no name is left of the path.
+    Raises UsageError: no name is left of the path.
     """
     if text.partition(":")[0] in {USER, PROJECT} and ":" in text:
         return parse_scope(text).project
@@ -245,8 +235,7 @@ def project_named(text: str) -> str:
 def project_of(name: object) -> str:
     """A project for a scope of another tool: the last part of a path, as one plain folder name.
 
-    Raises:
-        UsageError: no name is left.
+    Raises UsageError: no name is left.
     """
     last = re.split(r"[/\\]", str(name).rstrip("/\\"))[-1].strip()
     if last in {"", "global"}:

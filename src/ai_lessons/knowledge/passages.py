@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from markdown_it import MarkdownIt
 
 from ai_lessons.knowledge import cutting
-from ai_lessons.knowledge.config import Chunking
 from ai_lessons.knowledge.cutting import Span, cut_code, estimate_tokens, names, summary
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.texts import may_have_headings
@@ -25,19 +24,8 @@ if TYPE_CHECKING:
 
     from markdown_it.token import Token
 
+    from ai_lessons.knowledge.config import Chunking
     from ai_lessons.knowledge.entries import Entry
-
-__all__ = [
-    "Chunking",
-    "Passage",
-    "TextSection",
-    "code_blocks",
-    "code_lines",
-    "estimate_tokens",
-    "lines_of",
-    "sections",
-    "split",
-]
 
 HEADING_LENGTH = 200
 """Characters of a heading path that are kept: it stands before every passage below it."""

@@ -1,8 +1,7 @@
-"""The pattern of a lesson as people and agents type it: `WHEN … -> DO … -> BECAUSE …`. Pure; no other form is guessed.
+"""The pattern of a lesson as people and agents type it: `WHEN … -> DO … -> BECAUSE …`. No other form is guessed.
 
-The words count in any case, `→` is `->`, `DON'T` is `DO NOT`, white space and line breaks between words say nothing,
-and a part may stand in square brackets, which are not part of it. `parse(str(pattern))` is `pattern` again for
-everything that comes out of here.
+Words count in any case, `→` is `->`, `DON'T` is `DO NOT`, white space says nothing, and a part may stand in square
+brackets, which are not part of it. `parse(str(pattern))` is `pattern` again for everything that comes out of here.
 """
 
 from __future__ import annotations
@@ -31,8 +30,7 @@ _WITHOUT_ARROW = {
 def parse(text: str) -> Pattern:
     """The pattern that a text states.
 
-    Raises:
-        UsageError: a part is missing or empty; names the part and its line and column, both from 1.
+    Raises UsageError: a part is missing or empty; names the part and its line and column, both from 1.
     """
     when = _WHEN.match(text)
     if when is None:
@@ -57,8 +55,7 @@ def parse(text: str) -> Pattern:
 def build(when: str | None, do: str | None, dont: str | None, because: str | None) -> Pattern:
     """The pattern whose parts are given one by one.
 
-    Raises:
-        UsageError: a part is missing, empty or holds the next arrow and word; do and dont are both given.
+    Raises UsageError: a part is missing, empty or holds the next arrow and word; do and dont are both given.
     """
     if do is not None and dont is not None:
         raise UsageError("a pattern has DO or DO NOT, not both", hint="give one of --do and --dont")

@@ -50,11 +50,7 @@ class Asked(NamedTuple):
 
 
 def parse(query: str) -> Asked:
-    """A query as it was typed, taken apart.
-
-    Raises:
-        UsageError: a kind that does not exist, or two projects.
-    """
+    """A query as it was typed, taken apart. Raises UsageError: a kind that does not exist, or two projects."""
     words: list[str] = []
     phrases: list[str] = []
     filters: dict[str, list[str]] = {}
@@ -85,8 +81,7 @@ def _is_code(prefix: str, value: str) -> bool:
 def one_project(names: Sequence[str]) -> str | None:
     """The project that all of these name, or None if there are none.
 
-    Raises:
-        UsageError: they name more than one; an entry lies in one only.
+    Raises UsageError: they name more than one; an entry lies in one only.
     """
     if len(set(names)) > 1:
         raise UsageError(f"an entry lies in one project, so not in all of: {', '.join(names)}", hint="name one project")

@@ -1,4 +1,4 @@
-"""What hangs together: walks over links. Knows edges and ids, not where they are stored or what they lead to."""
+"""Links between entries: which kinds they may join, and walks over them."""
 
 from __future__ import annotations
 

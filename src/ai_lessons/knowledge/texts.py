@@ -1,7 +1,4 @@
-"""From the bytes of a file to its texts: frontmatter, body, code. Knows where YAML stands, but not YAML itself.
-
-Loads nothing slow: showing an entry whose frontmatter the catalog knows needs no more than this.
-"""
+"""From the bytes of a file to its texts: frontmatter, body, code. Knows where YAML stands, but loads nothing slow."""
 
 from __future__ import annotations
 
@@ -49,8 +46,7 @@ class Cut(NamedTuple):
 def texts_of(path: str, data: bytes, side: bytes | None = None, *, script: bool) -> Texts:
     """The texts of an entry; for a `script` give `side`, the bytes of the Markdown beside it, if there is one.
 
-    Raises:
-        InvalidEntry: not text. The file of a script that is described need not be: its code is empty then.
+    Raises InvalidEntry: not text. The file of a script that is described need not be: its code is empty then.
     """
     if side is not None:
         file = side_of(path)
@@ -65,8 +61,7 @@ def texts_of(path: str, data: bytes, side: bytes | None = None, *, script: bool)
 def decode(data: bytes, path: str) -> str:
     """Bytes of a file as text, line ends and byte order mark kept.
 
-    Raises:
-        InvalidEntry: not UTF-8, or a NUL byte (a binary file); names the line.
+    Raises InvalidEntry: not UTF-8, or a NUL byte (a binary file); names the line.
     """
     try:
         text = data.decode("utf-8")

@@ -146,7 +146,7 @@ def _spans(text: str) -> tuple[ReleaseSpan, ...]:
     if text == _ALL:
         return (ReleaseSpan(),)
     if between := _BETWEEN.fullmatch(text):
-        return _intersection([_at_least(between[1]), _at_most(between[2])])
+        return _intersection([_OPERATORS[">="](between[1]), _OPERATORS["<="](between[2])])
     compared = list(_COMPARED.finditer(text))
     if compared and not _COMPARED.sub("", text).strip(", "):
         return _intersection([_OPERATORS[one[1]](one[2]) for one in compared])
@@ -164,18 +164,6 @@ def _unequal(text: str) -> tuple[ReleaseSpan, ...]:
     return ReleaseSpan(_FIRST, span.low), ReleaseSpan(span.high, _LAST)
 
 
-def _at_least(text: str) -> tuple[ReleaseSpan, ...]:
-    return (ReleaseSpan(low=_equal(text)[0].low),)
-
-
-def _at_most(text: str) -> tuple[ReleaseSpan, ...]:
-    return (ReleaseSpan(high=_equal(text)[0].high),)
-
-
-def _above(text: str) -> tuple[ReleaseSpan, ...]:
-    return (ReleaseSpan(low=_equal(text)[0].high),)
-
-
 def _below(text: str) -> tuple[ReleaseSpan, ...]:
     """Betas of the release that is not reached are not below it, as PEP 440 has it, unless a beta is named."""
     if _series_of(text) or _version(text).is_prerelease:
@@ -183,32 +171,30 @@ def _below(text: str) -> tuple[ReleaseSpan, ...]:
     return (ReleaseSpan(high=_first_of(_version(text).release)),)
 
 
-def _compatible(text: str) -> tuple[ReleaseSpan, ...]:
-    """`~=1.4.2` is 1.4.2 and later of 1.4 (PEP 440)."""
-    release = _release(text)
-    return (ReleaseSpan(_at_least(text)[0].low, _first_of(_next(release[:-1] or release))),)
+def _from_to(kept: Callable[[tuple[int, ...]], int]) -> Callable[[str], tuple[ReleaseSpan, ...]]:
+    """From the release that is named up to where the first so many of its numbers change."""
 
+    def spans(text: str) -> tuple[ReleaseSpan, ...]:
+        release = _series_of(text) or _version(text).release
+        return (ReleaseSpan(_equal(text)[0].low, _first_of(_next(release[: kept(release)]))),)
 
-def _tilde(text: str) -> tuple[ReleaseSpan, ...]:
-    """`~1.4.2` and `~1.4` are of 1.4, `~1` is of 1 (npm, Cargo)."""
-    return (ReleaseSpan(_at_least(text)[0].low, _first_of(_next(_release(text)[:2]))),)
-
-
-def _caret(text: str) -> tuple[ReleaseSpan, ...]:
-    """`^1.4.2` is 1.4.2 and later of 1, `^0.4.2` of 0.4: the first number that is not 0 stays (npm, Cargo)."""
-    release = _release(text)
-    kept = next((place for place, number in enumerate(release, 1) if number), len(release))
-    return (ReleaseSpan(_at_least(text)[0].low, _first_of(_next(release[:kept]))),)
+    return spans
 
 
 _OPERATORS: dict[str, Callable[[str], tuple[ReleaseSpan, ...]]] = {
-    "=": _equal, "==": _equal, "===": _equal, "!=": _unequal, ">=": _at_least, "<=": _at_most, ">": _above,
-    "<": _below, "~=": _compatible, "~": _tilde, "^": _caret,
-}  # fmt: skip
-
-
-def _release(text: str) -> tuple[int, ...]:
-    return _series_of(text) or _version(text).release
+    "=": _equal,
+    "==": _equal,
+    "===": _equal,
+    "!=": _unequal,
+    ">=": lambda text: (ReleaseSpan(low=_equal(text)[0].low),),
+    "<=": lambda text: (ReleaseSpan(high=_equal(text)[0].high),),
+    ">": lambda text: (ReleaseSpan(low=_equal(text)[0].high),),
+    "<": _below,
+    "~=": _from_to(lambda release: max(len(release) - 1, 1)),  # `~=1.4.2` is 1.4.2 and later of 1.4 (PEP 440)
+    "~": _from_to(lambda _: 2),  # `~1.4.2` and `~1.4` are of 1.4, `~1` is of 1 (npm, Cargo)
+    # `^1.4.2` is 1.4.2 and later of 1, `^0.4.2` of 0.4: the first number that is not 0 stays (npm, Cargo)
+    "^": _from_to(lambda release: next((n for n, number in enumerate(release, 1) if number), len(release))),
+}
 
 
 def _series_of(text: str) -> tuple[int, ...]:

@@ -76,10 +76,9 @@ class Node:
 def compose(matter: str, path: str = "", first_line: int = 1) -> Node | None:
     """The positioned nodes of a mapping; None where there are only comments or nothing.
 
-    Raises:
-        InvalidEntry: no plain mapping, larger than `MAX_BYTES`, deeper than `MAX_DEPTH`, more values than `MAX_NODES`,
-            with anchors, aliases, tags, several documents or a key twice, or no YAML at all. `first_line` is the
-            line of the file on which the text begins.
+    Raises InvalidEntry: no plain mapping, larger than `MAX_BYTES`, deeper than `MAX_DEPTH`, more values than
+    `MAX_NODES`, with anchors, aliases, tags, several documents or a key twice, or no YAML at all. `first_line` is the
+    line of the file on which the text begins.
     """
     reader = _Reader(matter, path, first_line)
     if len(matter) > MAX_BYTES or len(matter.encode("utf-8", "replace")) > MAX_BYTES:

@@ -10,17 +10,14 @@ by what the lesson was worth (Robbins and Monro, Annals of Mathematical Statisti
 from __future__ import annotations
 
 import json
-from collections import Counter
 from math import sqrt
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.learning.events import BOUNDS, CONTRADICTED, HELPFUL, IGNORED, LEFT_OUT, OBSERVED, RESET, USES, Event
+from ai_lessons.learning.events import BOUNDS, CONTRADICTED, HELPFUL, IGNORED, OBSERVED, RESET, Event
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-
-    from ai_lessons.learning.events import Row
 
     Draw = Callable[[float, float], float]
     """A sample of the Beta distribution of these two parameters: `random.Random(seed).betavariate`."""
@@ -77,23 +74,6 @@ class UsageTally(NamedTuple):
     def confidence(self) -> float:
         """The mean of its Beta distribution: how sure it is that it helps, 0 to 1."""
         return self.alpha / (self.alpha + self.beta)
-
-
-def fold_uses(rows: Iterable[Row]) -> dict[str, Tallies]:
-    """The tallies of every entry. An id that comes again is the same event; with other words, neither counts."""
-    known: dict[str, Row] = {}
-    void: set[str] = set()
-    for row in rows:
-        if known.setdefault(row[0], row) != row:
-            void.add(row[0])
-    counts: Counter[tuple[str, str]] = Counter()
-    last: dict[str, str] = {}
-    for event_id, at, event, entry, _ in known.values():
-        if event_id in void:
-            continue
-        counts[entry, event] += 1
-        last[entry] = max(last.get(entry, ""), "" if event == LEFT_OUT else at)
-    return {entry: Tallies._make((*(counts[entry, word] for word in USES), last[entry])) for entry in last}
 
 
 def prior(word: object) -> float:

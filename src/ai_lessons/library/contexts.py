@@ -44,12 +44,9 @@ def context(library: Library, query: ContextQuery) -> Context:
     Rules come first, but no more than half of the budget while there are lessons for the rest. What came is recorded.
     An entry comes for one of these reasons: `applies_to` names one of the files, it lies in the project, it carries a
     context tag, or (rules) it is global. With nothing but files asked for only the first one counts, and an entry that
-    says what files it is about never comes for others. With words to search for, lessons come by file or by the
-    search. With nothing asked for at all the project is `global`. Of the lessons come those that pass what was
-    learned, see `learning.choose`.
-
-    Raises:
-        UsageError: a budget below 1.
+    says what files it is about never comes for others. With words to search for, lessons come by file or by the search.
+    With nothing asked for at all the project is `global`. Of the lessons come those that pass what was learned, see
+    `learning.choose`. Raises UsageError: a budget below 1.
     """
     parts = library.reading
     parts.current()

@@ -235,11 +235,7 @@ def _staleness(parts: Parts, path: str, file: Path) -> str:
 
 
 def params(library: Library, name: str | None = None) -> tuple[Parameter, ...]:
-    """The parameters that learn, or one of them.
-
-    Raises:
-        NotFound: no such parameter.
-    """
+    """The parameters that learn, or one of them. Raises NotFound: no such parameter."""
     parts = library.primary
     if name is not None:
         _known(name)
@@ -257,8 +253,7 @@ def params(library: Library, name: str | None = None) -> tuple[Parameter, ...]:
 def params_set(library: Library, name: str, value: float) -> tuple[Parameter, ...]:
     """Put a parameter at a value; it learns on from there.
 
-    Raises:
-        NotFound: no such parameter. UsageError: outside of its bounds. Refused: events are not recorded here.
+    Raises NotFound: no such parameter. UsageError: outside of its bounds. Refused: events are not recorded here.
     """
     about, now = _known(name), library.primary.usages.parameters()[name]
     if not now.low <= value <= now.high:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from ai_lessons.errors import AiLessonsError, Conflict, InvalidEntry, Problem, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import frontmatter, layout, markdown
+from ai_lessons.knowledge.cutting import estimate_tokens
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, UNVERSIONED, Entry, Kind
 from ai_lessons.knowledge.frontmatter import read_entry
-from ai_lessons.knowledge.passages import estimate_tokens, split
+from ai_lessons.knowledge.passages import split
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library import secret_scan
 from ai_lessons.library.checking import checked, project_name

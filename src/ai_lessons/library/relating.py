@@ -218,11 +218,7 @@ def _farther(light: Light, project: str | None) -> int:
 
 
 def refuse_circle(parts: Reading, start: Light, relation: str, end: Light) -> None:
-    """Refuse an edge that would close a circle of a relation that makes no sense in one.
-
-    Raises:
-        Conflict: it would.
-    """
+    """Refuse an edge that would close a circle of a relation that makes no sense in one. Raises Conflict: it would."""
     if relation not in ACYCLIC:
         return
     seen, border = {end.id}, [end.id]
@@ -244,10 +240,8 @@ def refuse_circle(parts: Reading, start: Light, relation: str, end: Light) -> No
 def refuse_wrong_kinds(parts: Reading, source: Kind, links: Iterable[tuple[str, str]]) -> None:
     """Refuse links (relation, id) from an entry of this kind to kinds that their relation does not join.
 
-    What is not in the catalog, because it lies in another tier or comes later, is not looked at.
-
-    Raises:
-        UsageError: the first that is wrong, with the kinds and relations that are right.
+    What is not in the catalog, because it lies in another tier or comes later, is not looked at. Raises UsageError: the
+    first that is wrong, with the kinds and relations that are right.
     """
     wanted = list(links)
     known = parts.catalog.many({target for _, target in wanted}) if wanted else {}
@@ -312,8 +306,7 @@ class Graph(NamedTuple):
 def graph(library: Library, refs: Sequence[str] = (), *, depth: int = 1, most: int = 200) -> Graph:
     """What is linked within `depth` steps of these entries, or everything that is; at most so many entries.
 
-    Raises:
-        NotFound: no such entry; AmbiguousName: several entries answer to one of `refs`.
+    Raises NotFound: no such entry; AmbiguousName: several entries answer to one of `refs`.
     """
     parts = library.reading
     catalog = parts.current()

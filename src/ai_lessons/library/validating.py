@@ -45,10 +45,7 @@ if TYPE_CHECKING:
 def validate(library: Library, paths: Sequence[str] = (), *, fix: bool = False, content: bool = False) -> Report:
     """Every problem of every file, or of the files (and below the folders) named; `fix` mends what is safe to.
 
-    `content`: what `review` finds is a problem, too.
-
-    Raises:
-        NotFound: a path that does not exist.
+    `content`: what `review` finds is a problem, too. Raises NotFound: a path that does not exist.
     """
     parts = library.primary
     wanted = [_inside(parts, path) for path in paths]
@@ -200,8 +197,7 @@ def _move(parts: Parts, entry: Entry, target: str) -> list[Change]:
 def adopt(library: Library, paths: Sequence[str]) -> tuple[Written, ...]:
     """Write id, kind and title into plain files (or those below folders) that state none, in one commit.
 
-    Raises:
-        NotFound: nothing there to adopt.
+    Raises NotFound: nothing there to adopt.
     """
     parts = library.primary
     wanted = [_inside(parts, path) for path in paths]
