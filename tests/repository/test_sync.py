@@ -16,8 +16,8 @@ from ai_lessons.errors import Conflict, NotFound, Refused, Unreachable, UnsavedE
 from ai_lessons.repository import sync_bring, sync_network
 from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.store import Change, Job, Store
-from ai_lessons.repository.sync import Synced, sync
-from ai_lessons.repository.sync_bring import decide, kept, torn_now
+from ai_lessons.repository.sync import Synced, kept, sync
+from ai_lessons.repository.sync_bring import decide, torn_now
 from ai_lessons.repository.sync_merge import ConflictChoice
 
 if TYPE_CHECKING:

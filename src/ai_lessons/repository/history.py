@@ -20,7 +20,7 @@ from ai_lessons.repository.objects import Draft, opened
 from ai_lessons.repository.worktree import read_head
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from ai_lessons.repository.worktree import Worktree
 
@@ -179,6 +179,21 @@ class History:
                     if isinstance(blob, Blob):
                         found[one] = blob.data
         return found
+
+    def unshared(self, remote: str, wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
+        """(path, content) of every version of a wanted file that a remote has not seen yet, as far as is known here.
+
+        Versions larger than what we read are left out.
+        """
+        found = git.run(self._worktree, "rev-list", "--objects", "HEAD", "--not", f"--remotes={remote}")
+        prefix = self._worktree.prefix
+        for line in found.out.splitlines() if not found.code else ():
+            blob, _, name = line.partition(b" ")
+            path = os.fsdecode(name)
+            if path.startswith(prefix) and wanted(path.removeprefix(prefix)):
+                for data in self.blobs([blob.decode()]).values():
+                    if len(data) <= files.READ_LIMIT:
+                        yield path.removeprefix(prefix), data
 
     def _side(self, rev: str, path: str) -> bytes | None:
         try:
