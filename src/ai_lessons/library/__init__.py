@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from ai_lessons.library import multi_repository as multi_repository
     from ai_lessons.library import opened as opened
     from ai_lessons.library import provenance as provenance
-    from ai_lessons.library import recovering as recovering
     from ai_lessons.library import refreshing as refreshing
     from ai_lessons.library import relating as relating
     from ai_lessons.library import reports as reports

@@ -25,7 +25,7 @@ from ai_lessons.errors import (
 from ai_lessons.knowledge import layout
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, handle
 from ai_lessons.knowledge.reading import read_entry
-from ai_lessons.repository import activity, git, ref_update
+from ai_lessons.repository import git, ref_update, worktree_status
 from ai_lessons.repository.branch_update import committing
 from ai_lessons.repository.commit_builder import People, make_commit
 from ai_lessons.repository.history import unified
@@ -109,7 +109,7 @@ def branch(store: Store) -> str:
     Raises:
         Conflict: there is none, or somebody is in the middle of a merge or the like.
     """
-    reason = activity.busy(store.worktree)
+    reason = worktree_status.busy(store.worktree)
     if reason:
         raise Conflict(reason)
     ref = store.head().ref
