@@ -176,7 +176,7 @@ def _until_done(store: Store, attempt: Callable[[], _Done | None]) -> _Done:
                 if (done := attempt()) is not None:
                     return done
             except ref_update.Taken as taken:
-                reason, hint = f"git holds {taken.lock}", "if no git command is running, remove that file"
+                reason, hint = taken.message, taken.hint
             if time.monotonic() > deadline:
                 raise Conflict(reason, hint=hint)
             time.sleep(0.02)

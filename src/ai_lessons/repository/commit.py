@@ -221,7 +221,7 @@ class Committer:
                 if self._try(repo, head, mark, jobs, outcome):
                     return
             except ref_update.Taken as taken:
-                reason = f"git holds {taken.lock}; if no git command is running, remove that file"
+                reason = f"{taken.message}; {taken.hint}"
             if time.monotonic() > deadline:
                 raise Later(reason)
             time.sleep(0.01)

@@ -103,13 +103,12 @@ class History:
             raise NotFound(f"file in {rev}", path)
         return done.out
 
-    def diff(self, path: str, rev: str = "HEAD", other: str | None = None) -> str:
-        """A unified diff of the file from `rev` to `other` (None: as it is on disk); empty if they are the same.
+    def diff(self, path: str, rev: str = "HEAD") -> str:
+        """A unified diff of the file from `rev` to what is on disk; empty if they are the same.
 
         A side on which there is no file counts as empty. Renames are not followed: `log` tells the older name.
         """
-        before, after = self._side(rev, path), self._on_disk(path) if other is None else self._side(other, path)
-        return unified(path, before, after)
+        return unified(path, self._side(rev, path), self._on_disk(path))
 
     def dirty(self, path: str) -> bool:
         """True if the file on disk is not what HEAD holds, as git judges it."""

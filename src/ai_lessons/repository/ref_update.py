@@ -15,7 +15,7 @@ import shutil
 from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.errors import StorageFailed
+from ai_lessons.errors import Conflict, StorageFailed
 from ai_lessons.repository import git, worktree_status
 from ai_lessons.repository.files import held_back, translated, write_all
 from ai_lessons.repository.worktree import read_head, read_ref, read_settings
@@ -32,12 +32,11 @@ if TYPE_CHECKING:
 _NO_LINKS = {errno.EPERM, errno.EXDEV, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS}
 
 
-class Taken(Exception):
-    """Another process holds the lock; nothing was changed."""
+class Taken(Conflict):
+    """Another process holds a lock of git's; nothing was changed."""
 
     def __init__(self, lock: Path) -> None:
-        super().__init__(str(lock))
-        self.lock = lock
+        super().__init__(f"git holds {lock}", hint="if no git command is running, remove that file")
 
 
 class ReflogLine(NamedTuple):
@@ -151,6 +150,17 @@ def move_branch(worktree: Worktree, ref: str, old: str | None, new: str, log: Re
         _put(lock, worktree.common_dir / ref)
         _note_move(worktree, ref, old, new, log)
         return True
+
+
+def point(worktree: Worktree, ref: str, old: str | None, new: str, log: ReflogLine) -> None:
+    """`move_branch`, for callers that give up where it was moved meanwhile.
+
+    Raises:
+        Conflict: it was, or git holds its lock.
+    """
+    if not move_branch(worktree, ref, old, new, log):
+        name = ref.removeprefix("refs/heads/")
+        raise Conflict(f"{name} was moved meanwhile; nothing was changed", hint="try again")
 
 
 def install(worktree: Worktree, head: Head, tip: str | None, index: tuple[bytes, str], log: ReflogLine) -> bool:

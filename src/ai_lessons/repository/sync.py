@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 CONFLICTS: Final = "conflict/"
 """Our side of a conflict is a branch below this."""
 
+_KEEP: Final = "sync: keep our side"
+
 TRIES: Final = 50
 """How often somebody may be faster with a push."""
 
@@ -226,21 +228,12 @@ def keep(worktree: Worktree, head: str, torn: Sequence[Torn], who: CommitSignatu
         if commit == head:
             return name
         if is_ancestor(worktree, commit, head) and not checked_out_at(worktree, HEADS + name):
-            _point(worktree, name, commit, head, who)
+            ref_update.point(worktree, HEADS + name, commit, head, who.log(_KEEP))
             return name
     stamp = datetime.fromtimestamp(who.when, UTC).strftime("%Y%m%dT%H%M%SZ")
     name = f"{CONFLICTS}{stamp}-{slug(PurePosixPath(torn[0].path).stem)}"
-    _point(worktree, name, None, head, who)
+    ref_update.point(worktree, HEADS + name, None, head, who.log(_KEEP))
     return name
-
-
-def _point(worktree: Worktree, name: str, old: str | None, new: str, who: CommitSignature) -> None:
-    try:
-        moved = ref_update.move_branch(worktree, HEADS + name, old, new, who.log("sync: keep our side"))
-    except ref_update.Taken as taken:
-        raise Conflict(f"git holds {taken.lock}", hint="if no git command is running, remove that file") from taken
-    if not moved:
-        raise Conflict(f"{name} was moved meanwhile; nothing was changed", hint="try again")
 
 
 def kept(worktree: Worktree, remote: str | None = None) -> dict[str, str]:

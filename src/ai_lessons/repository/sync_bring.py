@@ -6,7 +6,6 @@ which refuses where somebody has edited what it would write. Asks no network.
 
 from __future__ import annotations
 
-import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -53,7 +52,6 @@ def is_ancestor(worktree: Worktree, one: str, other: str) -> bool:
 
 
 MERGE_SECONDS: Final = 600.0
-LOCK_SECONDS: Final = 5.0
 AGAIN: Final = "ai-lessons admin sync"
 
 
@@ -284,27 +282,12 @@ def count(store: Store, tip: str, without: str | None) -> int:
 def _forward(store: Store, place: RemoteBranch, target: str) -> None:
     """Move branch, index and files to a commit that has ours. Git looks at everything before it touches anything."""
     flags = ("--ff-only", "--quiet", "--no-overwrite-ignore", "--no-autostash")
-    deadline = time.monotonic() + LOCK_SECONDS
-    while True:
-        done = git.run(
-            store.worktree,
-            "merge",
-            *flags,
-            target,
-            extra={"GIT_REFLOG_ACTION": "sync"},
-            timeout=MERGE_SECONDS,
-        )
-        if done.code == 0:
-            return
-        if "index.lock" not in done.err:
-            break
-        if time.monotonic() > deadline:
-            lock = ref_update.lock_of(ref_update.index_file(store.worktree))
-            raise Conflict(
-                f"git holds {lock}, so nothing was merged",
-                hint=f"if no git command is running, remove that file, then: {AGAIN}",
-            )
-        time.sleep(0.05)
+    said = {"GIT_REFLOG_ACTION": "sync"}
+    done = git.run(store.worktree, "merge", *flags, target, extra=said, timeout=MERGE_SECONDS)
+    if done.code == 0:
+        return
+    if "index.lock" in done.err:
+        raise ref_update.Taken(ref_update.lock_of(ref_update.index_file(store.worktree)))
     paths = [line.strip() for line in done.err.splitlines() if line.startswith("\t")]
     if paths:
         more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import sys
 import time
@@ -16,7 +17,6 @@ from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft
 from ai_lessons.repository.worktree import read_head
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
@@ -178,11 +178,18 @@ def staged(worktree: Worktree, paths: Iterable[str]) -> dict[str, tuple[int, str
         Conflict: one of the paths is in conflict.
     """
     wanted = frozenset(paths)
-    held = git.staged(worktree, wanted) if wanted else {}
-    for path, (_, _, stage) in sorted(held.items()):
-        if stage:
+    literal = {"GIT_LITERAL_PATHSPECS": "1"}
+    done = git.run(worktree, "ls-files", "-s", "-z", "--", *sorted(wanted), extra=literal) if wanted else None
+    found = {}
+    for row in done.out.split(b"\0")[:-1] if done else ():
+        entry, _, name = row.partition(b"\t")
+        mode, blob, stage = entry.decode().split(" ")
+        path = os.fsdecode(name)
+        if path in wanted and stage != "0":
             raise Conflict(f"{path} is in conflict", hint=f"resolve it: git add {path}")
-    return {path: (mode, blob) for path, (mode, blob, _) in held.items() if blob != _EMPTY}
+        if path in wanted and blob != _EMPTY:
+            found[path] = (int(mode, 8), blob)
+    return found
 
 
 HALF_DONE, SETTLE, SETTLE_MANY = 3.0, 0.5, 1.5

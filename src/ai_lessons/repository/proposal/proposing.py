@@ -87,7 +87,7 @@ def propose(store: Store, repo: Repo, trunk: Trunk, wish: Wish) -> Made:
         names = {os.fsencode(trunk.worktree.prefix + path): data for path, data in wish.files.items()}
         base, behind = _base(repo, draft, ObjectID(trunk.tip.encode()), names)
         made = _commit(store, draft, base, names, wish)
-        _point(store, HEADS + branch, None, made, f"branch: {wish.subject}")
+        ref_update.point(store.worktree, HEADS + branch, None, made.commit, made.who.log(f"branch: {wish.subject}"))
         _remember(store, branch, made, wish)
     note = f"nothing is behind {trunk.name} yet: take it with `git merge --no-ff`, or ai-lessons admin approve-rule"
     return Made(branch, made.commit, (*made.notes, *(() if behind else (note,))))
@@ -109,7 +109,7 @@ def amend(store: Store, repo: Repo, proposal: Waiting, wish: Wish) -> Made:
         wish = _signed_off(replace(wish, family=proposal.family), proposal.name)
         names = {os.fsencode(store.prefix + path): data for path, data in wish.files.items()}
         made = _commit(store, draft, ObjectID(proposal.commit.encode()), names, wish)
-        _point(store, ref, there, made, f"commit: {wish.subject}")
+        ref_update.point(store.worktree, ref, there, made.commit, made.who.log(f"commit: {wish.subject}"))
         _remember(store, proposal.name, made, wish)
     return Made(proposal.name, made.commit, made.notes)
 
@@ -205,15 +205,6 @@ def _free(worktree: Worktree, family: str, stem: str) -> str:
         number += 1
         name = f"{family}{stem}-{number}"
     return name
-
-
-def _point(store: Store, ref: str, old: str | None, made: _Commit, message: str) -> None:
-    try:
-        moved = ref_update.move_branch(store.worktree, ref, old, made.commit, made.who.log(message))
-    except ref_update.Taken as taken:
-        raise Conflict(f"git holds {taken.lock}", hint="if no git command is running, remove that file") from taken
-    if not moved:
-        raise Conflict(f"{ref.removeprefix(HEADS)} was moved meanwhile; nothing was changed", hint="try again")
 
 
 def _remember(store: Store, branch: str, made: _Commit, wish: Wish) -> None:
