@@ -1,7 +1,7 @@
 """The store: one knowledge repository's files, and jobs that change them.
 
 A job is checked whole, then its files are put in place, then it is noted in the journal; only then is a commit
-tried. Committing is the other half (`commits.py`), handed in by whoever wires the parts, because it needs slow
+tried. Committing is the other half (`commit.py`), handed in by whoever wires the parts, because it needs slow
 imports that reading does not. The store holds no copy of anything: every call looks at the disk.
 """
 

@@ -1,4 +1,8 @@
-"""What is on disk and in git's index at some paths, as git would store it, against what a commit held there."""
+"""What is on disk and in git's index at some paths, as git would store it; and what the user is doing with git here.
+
+No lock protects a `git commit`, pull or stash from a branch that moves while it runs. So a write makes no commit while
+a git command of the user's is fresh, which the files that git leaves tell, and few beside a user at work.
+"""
 
 from __future__ import annotations
 
