@@ -1,8 +1,8 @@
 """Make a knowledge repository from the template: in an empty folder, in a full one, in a part of a bigger repository.
 
 Never overwrites, rewrites, moves or deletes a file that is there. What lies in the folder is committed as it is, by git
-itself, with the hooks and the signature of the user. The entries of the template come only if they are asked for, and its rules then as proposals
-(`starters.py`), because a rule counts only once a person has read and approved it.
+itself, with the hooks and the signature of the user. The entries of the template come only if they are asked for, and
+its rules then as proposals (`starters.py`), because a rule counts only once a person has read and approved it.
 """
 
 from __future__ import annotations
