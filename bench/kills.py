@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library import browsing, editing, importing, proposing, recovering, review, validating
+from ai_lessons.library import browsing, editing, importing, proposing, review, syncing, validating
 from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options
 from ai_lessons.library.reports import LessonDraft, ResourceDraft
@@ -191,7 +191,7 @@ def after(place: Place) -> list[str]:
     with place.library() as library:
         made_ = editing.add_lesson(library, LessonDraft(f"After {place.count}", project="after"))
         place.accepted[made_.path] = "after"
-        recovering.save(library)  # the user commits so often here that our commits keep out of the way
+        syncing.save(library)  # the user commits so often here that our commits keep out of the way
     left = Store.open(place.root).pending()
     if left:
         wrong.append(f"{len(left)} jobs still wait")

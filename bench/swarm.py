@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError
-from ai_lessons.library import editing, health, recovering
+from ai_lessons.library import editing, health, syncing
 from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options
 from ai_lessons.library.reports import LessonDraft
@@ -250,7 +250,7 @@ def elsewhere(home: World, root: Path) -> set[str]:
             with suppress(ChildFailed):
                 found |= set(home.git(root, "ls-tree", "-r", "--name-only", tree).out.splitlines())
     with Library(root, options(root)) as library:
-        return found | {one.path for one in recovering.recover(library, only_list=True).kept}
+        return found | {one.path for one in syncing.recover(library, only_list=True).kept}
 
 
 def batches(root: Path) -> int:
@@ -264,7 +264,7 @@ def settle(root: Path) -> int:
     deadline = time.monotonic() + PATIENCE
     with Library(root, options(root)) as library:
         while True:
-            recovering.save(library)
+            syncing.save(library)
             pending = health.stats(library).pending
             if not pending or time.monotonic() > deadline:
                 return pending

@@ -51,14 +51,14 @@ def work(root: Path, mine: int, rounds: int, go: Path) -> None:
         time.sleep(0.01)
     told = {"merged": 0, "torn": 0}
     seconds = []
-    with Store.open(root, committing=Committer) as store:
-        for n in range(1, rounds + 1):
-            change(store, mine, n)
-            start = time.perf_counter()
-            done = sync(store)
-            seconds.append(time.perf_counter() - start)
-            told["merged"] += len(done.merged)
-            told["torn"] += len(done.conflicts)
+    store = Store.open(root, committing=Committer)
+    for n in range(1, rounds + 1):
+        change(store, mine, n)
+        start = time.perf_counter()
+        done = sync(store)
+        seconds.append(time.perf_counter() - start)
+        told["merged"] += len(done.merged)
+        told["torn"] += len(done.conflicts)
     print(json.dumps(told | {"seconds": seconds}))
 
 
@@ -85,9 +85,9 @@ def prepare(folder: Path, clones: int) -> list[Path]:
         git(made[-1], "config", "user.name", f"Clone {n}")
         git(made[-1], "config", "user.email", f"clone{n}@example.com")
         if n == 0:
-            with Store.open(made[0], committing=Committer) as store:
-                store.apply(Job("Begin", [Change(SHARED, text(clones).encode()), Change(EVENTS, b"")]))
-                sync(store)
+            store = Store.open(made[0], committing=Committer)
+            store.apply(Job("Begin", [Change(SHARED, text(clones).encode()), Change(EVENTS, b"")]))
+            sync(store)
     return made
 
 
@@ -112,8 +112,8 @@ def settle(clones: Sequence[Path]) -> None:
     """Sync everybody until all have what all have done."""
     for _ in range(2):
         for root in clones:
-            with Store.open(root, committing=Committer) as store:
-                sync(store)
+            store = Store.open(root, committing=Committer)
+            sync(store)
 
 
 def play(home: World, clones: int, rounds: int) -> dict[str, Any]:

@@ -53,8 +53,8 @@ def hermetic(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("NO_COLOR", "1")
     # tests run git and write a moment later, as no person does; `tests/repository/test_activity.py` tests the wait
-    monkeypatch.setattr("ai_lessons.repository.activity.SETTLE", 0.0)
-    monkeypatch.setattr("ai_lessons.repository.activity.SETTLE_MANY", 0.0)
+    monkeypatch.setattr("ai_lessons.repository.worktree_status.SETTLE", 0.0)
+    monkeypatch.setattr("ai_lessons.repository.worktree_status.SETTLE_MANY", 0.0)
     (home / ".gitconfig").write_text(
         "[user]\n\tname = Test Person\n\temail = person@example.com\n[init]\n\tdefaultBranch = main\n"
         "[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n"

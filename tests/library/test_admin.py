@@ -8,7 +8,7 @@ import pytest
 
 from ai_lessons.errors import InvalidEntry, NotFound, Refused, Unreachable, UsageError
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library import browsing, editing, health, indexing, model, pending_count, recovering, setup, validating
+from ai_lessons.library import browsing, editing, health, indexing, model, pending_count, setup, syncing, validating
 from ai_lessons.library.opened import Library
 from ai_lessons.library.setup import init_repository
 from library.world import DOC, LESSON, OTHER, SCRIPT, World, lesson, options, rule
@@ -305,7 +305,7 @@ def test_without_autocommit_files_are_written_and_not_committed(world: World) ->
     assert made.commit is None
     assert made.notes == ()
     assert world.commits() == ["by hand", "first"]
-    assert recovering.save(world.library) == ((), ())
+    assert syncing.save(world.library) == ((), ())
 
 
 def test_a_broken_config_stops_writes_and_says_why(world: World) -> None:
@@ -355,15 +355,15 @@ def test_save_commits_what_waited(world: World, git: Git) -> None:
     assert any("detached" in note for note in made.notes)
     assert health.stats(world.library).pending == 1
     assert states(world)["pending"] == "warning"
-    commits, notes = recovering.save(world.library)
+    commits, notes = syncing.save(world.library)
     assert commits == ()
     assert "detached" in notes[0]
     git(world.root, "switch", "-q", "main")
-    (commit,), notes = recovering.save(world.library)
+    (commit,), notes = syncing.save(world.library)
     assert notes == ()
     assert commit == git(world.root, "rev-parse", "HEAD")
     assert world.commits()[0] == "Add lesson: waits"
-    assert recovering.save(world.library) == ((), ())
+    assert syncing.save(world.library) == ((), ())
 
 
 def test_the_model_is_looked_for_and_its_absence_explained(world: World) -> None:

@@ -21,7 +21,7 @@ from ai_lessons.errors import (
     UnsupportedRepository,
 )
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library import browsing, editing, health, importing, indexing, recovering, searching, validating
+from ai_lessons.library import browsing, editing, health, importing, indexing, searching, syncing, validating
 from ai_lessons.library.opened import Library
 from ai_lessons.library.reports import LessonDraft, ResourceDraft
 from ai_lessons.library.setup import init_repository
@@ -82,7 +82,7 @@ def test_a_repository_without_commits_and_entries_answers_everything(git: Git, t
         assert health.stats(library).commits_30_days == 0
         assert indexing.reindex(library).entries == 0
         assert health.stale(library) == ()
-        assert recovering.save(library) == ((), ())
+        assert syncing.save(library) == ((), ())
         assert {check.state for check in health.doctor(library)} <= {"ok", "warning"}
         with pytest.raises(NotFound, match="L-8F3K2A"):
             browsing.show(library, "L-8F3K2A")
@@ -310,7 +310,7 @@ def test_a_merge_in_progress_is_left_alone(world: World, git: Git) -> None:
     world.write("notes/a.md", "both\n")
     git(world.root, "add", "notes/a.md")
     git(world.root, "commit", "-qm", "merged")
-    commits, _ = recovering.save(world.library)
+    commits, _ = syncing.save(world.library)
     assert len(commits) == 1
     assert world.status() == ""
     assert world.titles(kinds=[Kind.LESSON]) == ["during the merge"]
@@ -390,7 +390,7 @@ def test_ctrl_c_in_the_middle_of_an_import_leaves_all_of_it_or_nothing(
             world.bring(folder, recursive=True)
     there = len(world.titles())
     assert there == (20 if at > 20 else 0)
-    recovering.save(world.library)
+    syncing.save(world.library)
     assert world.status() == ""
     assert world.commits() == (["Add 20 docs", "first"] if there else ["first"])
     assert world.bring(folder, recursive=True).unchanged == there

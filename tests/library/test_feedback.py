@@ -8,17 +8,7 @@ import pytest
 
 from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.knowledge.entries import Pattern
-from ai_lessons.library import (
-    browsing,
-    editing,
-    lesson_writing,
-    lessons,
-    provenance,
-    recovering,
-    running,
-    setup,
-    syncing,
-)
+from ai_lessons.library import browsing, editing, lesson_writing, lessons, provenance, running, setup, syncing
 from ai_lessons.library.opened import Library
 from ai_lessons.repository.events import FOLDER
 from library.world import DOC, LESSON, OTHER, SCRIPT, World, lesson
@@ -161,18 +151,18 @@ def test_events_are_shared_by_a_commit_of_their_own_when_enough_of_them_wait(wor
 def test_save_shares_what_waits_however_little(world: World) -> None:
     place(world)
     editing.feedback(world.library, LESSON, "helpful")
-    commits, notes = recovering.save(world.library)
+    commits, notes = syncing.save(world.library)
     assert (len(commits), notes) == (1, ())
     assert world.commits()[0] == "Record events"
     assert len(shared(world)) == 1
-    assert recovering.save(world.library) == ((), ())
+    assert syncing.save(world.library) == ((), ())
 
 
 def test_where_they_are_local_events_are_never_shared(world: World) -> None:
     place(world)
     setup.config_set(world.library, "git.events", "local")
     editing.feedback(world.library, LESSON, "helpful")
-    recovering.save(world.library)
+    syncing.save(world.library)
     assert shared(world) == []
     assert world.status() == ""
 
@@ -182,23 +172,23 @@ def test_where_commits_are_the_users_events_stay_local_unless_asked_for(world: W
     world.write(".ai-lessons/config.yaml", "git:\n  autocommit: false\n")
     world.commit()
     editing.feedback(world.library, LESSON, "helpful")
-    recovering.save(world.library)
+    syncing.save(world.library)
     assert world.status() == ""
     world.write(".ai-lessons/config.yaml", "git:\n  autocommit: false\n  events: shared\n")
     world.commit()
-    recovering.save(world.library)
+    syncing.save(world.library)
     assert FOLDER in world.status()
 
 
 def test_another_clone_knows_what_was_shared(world: World, tmp_path: Path) -> None:
     place(world)
     editing.feedback(world.library, LESSON, "helpful")
-    recovering.save(world.library)
+    syncing.save(world.library)
     world.git(tmp_path, "clone", "-q", str(world.root), "clone")
     with Library(tmp_path / "clone", world.options) as theirs:
         usage = editing.feedback(theirs, LESSON, "ignored").usage
         assert (usage.times_helpful, usage.times_ignored) == (1, 1)
-        recovering.save(theirs)
+        syncing.save(theirs)
     world.git(world.root, "pull", "-q", str(tmp_path / "clone"))
     told = browsing.show(world.library, LESSON).usage
     assert told is not None
@@ -211,7 +201,7 @@ def test_a_link_in_the_way_of_events_stops_no_write(world: World, tmp_path: Path
     (world.root / ".ai-lessons").mkdir(exist_ok=True)
     (world.root / FOLDER).symlink_to(tmp_path)
     world.add("Another lesson", "Text.")
-    _, notes = recovering.save(world.library)
+    _, notes = syncing.save(world.library)
     assert "events are not shared" in notes[0]
 
 
@@ -219,7 +209,7 @@ def test_undo_takes_back_the_job_and_not_the_events_that_came_after_it(world: Wo
     place(world)
     world.add("Another lesson", "Text.")
     editing.feedback(world.library, LESSON, "helpful")
-    recovering.save(world.library)
+    syncing.save(world.library)
     syncing.undo(world.library, 1)
     assert world.titles() == ["PUT replaces the workflow"]
     assert len(shared(world)) == 1

@@ -13,18 +13,7 @@ import pytest
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, StorageFailed, UsageError
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library import (
-    audit,
-    browsing,
-    editing,
-    health,
-    lessons,
-    proposing,
-    recovering,
-    review,
-    setup,
-    validating,
-)
+from ai_lessons.library import audit, browsing, editing, health, lessons, proposing, review, setup, syncing, validating
 from ai_lessons.library.reports import LessonDraft
 from ai_lessons.library.rule_answers import RuleDraft
 from library.world import LESSON, OTHER, lesson
@@ -283,7 +272,7 @@ def test_with_too_few_open_files_a_write_is_whole_or_refused(world: World) -> No
         else:
             accepted.add(f"With {room}")
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    recovering.save(world.library)
+    syncing.save(world.library)
     assert accepted <= set(world.titles())
     assert world.status() == ""
     assert "error" not in world.git(world.root, "fsck", "--strict")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.library import browsing, editing, recovering
+from ai_lessons.library import browsing, editing, syncing
 from ai_lessons.library import searching as searching_jobs
 from ai_lessons.library.answers import Query
 from library.world import DOC, LESSON, lesson
@@ -176,7 +176,7 @@ def test_two_processes_write_at_once_and_nothing_is_lost(world: World, git: Git)
     writing = [child(world, "write", 6, name) for name in "ab"]
     for process in writing:
         finished(process)
-    recovering.save(world.library)
+    syncing.save(world.library)
     assert set(world.titles()) == {f"lesson {name} {n}" for name in "ab" for n in range(6)}
     assert set(world.found("pomology", limit=50)) == set(world.titles())
     assert len(world.commits()) == 13

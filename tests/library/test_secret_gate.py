@@ -19,7 +19,6 @@ from ai_lessons.library import (
     importing,
     lesson_writing,
     proposing,
-    recovering,
     refreshing,
     restoring,
     review,
@@ -264,10 +263,10 @@ def test_a_write_that_waits_is_looked_at_again_before_it_is_saved(world: World) 
     world.write(made.path, text + SECRET)
     (world.root / ".git/MERGE_HEAD").unlink()
     with pytest.raises(InvalidEntry, match="GitLab"):
-        recovering.save(world.library)
+        syncing.save(world.library)
     assert not in_git(world)
     world.write(made.path, text)
-    assert recovering.save(world.library)[0]
+    assert syncing.save(world.library)[0]
 
 
 def test_notes_hold_no_secret(world: World) -> None:
@@ -411,7 +410,7 @@ def test_names_of_clients_and_sessions_reach_git_without_secrets(world: World) -
     made = editing.add_lesson(library, LessonDraft("A lesson"))
     proposing.suggest_rule(library, RuleDraft("A rule", "Because."))
     editing.feedback(library, made.id, "helpful")
-    recovering.save(world.library)
+    syncing.save(world.library)
     log = world.git(world.root, "log", "--all", "--format=%B")
     assert "Agent: agent …" in log
     assert KEY not in log

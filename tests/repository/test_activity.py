@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.repository import activity
-from ai_lessons.repository.activity import BURST, HALF_DONE, busy, index_mark, wait
+from ai_lessons.repository import worktree_status
 from ai_lessons.repository.worktree import locate
+from ai_lessons.repository.worktree_status import BURST, HALF_DONE, busy, index_mark, wait
 from repository.steps import add, note_only
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def touch(path: Path, age: float) -> None:
 @pytest.fixture
 def quiet(git_repo: Path, monkeypatch: pytest.MonkeyPatch) -> Worktree:
     """A repository in which the last commit is an hour old, and ours."""
-    monkeypatch.setattr(activity, "SETTLE", SETTLE)
+    monkeypatch.setattr(worktree_status, "SETTLE", SETTLE)
     for name in ("logs/HEAD", "HEAD", "refs/heads/main", "index", "COMMIT_EDITMSG"):
         touch(git_repo / ".git" / name, 3600)
     return locate(git_repo)
@@ -75,8 +75,8 @@ def test_a_single_write_waits_for_the_moment_after_a_command_and_a_crowd_does_no
     store: Store, git: Git, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert store.apply(add("first.md")).commit
-    monkeypatch.setattr(activity, "SETTLE", SETTLE)
-    monkeypatch.setattr(activity, "SETTLE_MANY", 60.0)
+    monkeypatch.setattr(worktree_status, "SETTLE", SETTLE)
+    monkeypatch.setattr(worktree_status, "SETTLE_MANY", 60.0)
     git(store.root, "commit", "-q", "--allow-empty", "-m", "user")
     assert store.apply(add("a.md")).commit
     git(store.root, "commit", "-q", "--allow-empty", "-m", "user")

@@ -104,7 +104,10 @@ def test_a_death_between_branch_and_index_is_healed_before_it_can_hurt(store: St
     clean(git, store.root)
 
 
-@pytest.mark.parametrize("where", ["ref_update.changed", "ref_update.install", "commit.look", "activity.index_mark"])
+WHERE = ("ref_update.changed", "ref_update.install", "commit.look", "worktree_status.index_mark")
+
+
+@pytest.mark.parametrize("where", WHERE)
 def test_ctrl_c_leaves_no_lock_and_loses_nothing(
     store: Store, git: Git, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.repository import activity, commit, ref_update
+from ai_lessons.repository import commit, ref_update, worktree_status
 from ai_lessons.repository import git as git_program
 from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.store import Change, Job, Store
@@ -27,9 +27,9 @@ SPAWN = multiprocessing.get_context("spawn")
 
 def write_many(root: Path, writer: int, count: int) -> None:
     """One process of an agent."""
-    with Store.open(root, committing=Committer) as store:
-        for n in range(count):
-            store.apply(add(f"p/lessons/{writer}-{n}.md"))
+    store = Store.open(root, committing=Committer)
+    for n in range(count):
+        store.apply(add(f"p/lessons/{writer}-{n}.md"))
 
 
 def tracked(git: Git, root: Path) -> set[str]:
@@ -107,7 +107,7 @@ def test_jobs_that_have_to_wait_do_not_keep_later_ones_from_their_commit(
     store: Store, git: Git, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(commit, "BATCH", 16)
-    monkeypatch.setattr(activity, "HALF_DONE", 0.0)
+    monkeypatch.setattr(worktree_status, "HALF_DONE", 0.0)
     in_conflict(git, store.root, "torn.md")
     for n in range(commit.BATCH + 1):
         note_only(store, Job("Edit", [Change("torn.md", b"%d\n" % n)]))

@@ -97,12 +97,6 @@ def test_a_diff_goes_from_a_revision_to_the_disk(history: History, git_repo: Pat
     assert "+++ /dev/null" in history.diff("sub/b.md")
 
 
-def test_a_diff_between_two_revisions_shows_both_sides(history: History) -> None:
-    moved, edited, written = history.log("sub/b.md")
-    assert "+more\n" in history.diff("a.md", written.commit, edited.commit)
-    assert "+++ /dev/null" in history.diff("a.md", written.commit, moved.commit)
-
-
 def test_a_file_is_dirty_when_it_is_not_what_head_holds(history: History, git_repo: Path) -> None:
     assert not history.dirty("sub/b.md")
     (git_repo / "sub" / "b.md").write_text("other")

@@ -36,7 +36,7 @@ def scatter(root: Path) -> None:
         draft, texts = Draft(repo), (b"%d\n" % n for n in range(20_000))
         for text in islice((one for one in texts if blob_id(one).startswith("17")), MANY):
             draft.blob(text)
-        draft.save()
+            draft.save()
     ago = time.time() - 2 * commit.QUIET
     os.utime(root / ".git/logs/HEAD", (ago, ago))
 

@@ -274,9 +274,9 @@ def test_a_folder_that_git_removes_under_a_write_is_made_again(
 
 def write_many(root: Path, writer: int) -> None:
     """One process of an agent that never rests."""
-    with Store.open(root, committing=Committer) as store:
-        for n in range(60):
-            store.apply(add(f"p/lessons/{writer}-{n}.md", f"{writer} {n}\n"))
+    store = Store.open(root, committing=Committer)
+    for n in range(60):
+        store.apply(add(f"p/lessons/{writer}-{n}.md", f"{writer} {n}\n"))
 
 
 def test_beside_a_user_who_stashes_all_the_time_every_write_is_somewhere(

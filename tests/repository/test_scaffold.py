@@ -182,13 +182,6 @@ class TestAFullFolder:
         git(full, "clone", "-q", str(full), str(full.parent / "clone"))
         assert contents(full.parent / "clone").items() >= before.items()
 
-    def test_without_crlf_gets_the_ordinary_attributes(self, full: Path) -> None:
-        (full / "notes.md").write_text("# Notes\n")
-
-        init(full)
-
-        assert (full / ".gitattributes").read_bytes() == (template_dir() / ".gitattributes").read_bytes()
-
     def test_keeps_its_own_attributes_and_ignores(self, full: Path, git: Git) -> None:
         (full / ".gitattributes").write_text("*.md diff\n")
         (full / ".gitignore").write_text("private/\n")

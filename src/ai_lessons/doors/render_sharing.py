@@ -10,8 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ai_lessons.doors.terminal import View
-    from ai_lessons.library.recovering import Recovered
-    from ai_lessons.library.syncing import Conflicts, Resolved, Synced, TornEntry, Undone
+    from ai_lessons.library.syncing import Conflicts, Recovered, Resolved, Synced, TornEntry, Undone
 
 CHOOSE = "ai-lessons admin conflicts {} --take ours|theirs|edit"
 INDENT = "    "

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from ai_lessons.library import promoting as promoting
     from ai_lessons.library import proposing as proposing
     from ai_lessons.library import provenance as provenance
-    from ai_lessons.library import recovering as recovering
     from ai_lessons.library import refreshing as refreshing
     from ai_lessons.library import relating as relating
     from ai_lessons.library import reports as reports

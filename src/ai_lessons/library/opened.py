@@ -214,7 +214,7 @@ def _state(place: TierPlace, root: Path, reads: set[Path], options: Options) -> 
     if name == options.places.belongs_to:
         why = "the project's .ai-lessons.toml names it"
     try:
-        Store.open(place.root).close()
+        Store.open(place.root)
     except NoRepository as error:
         return TierState(name, MISSING, path, why, place.remedy(error.hint), place.url)
     except AiLessonsError as error:

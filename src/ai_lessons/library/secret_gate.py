@@ -12,7 +12,6 @@ from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound
 from ai_lessons.knowledge import layout, markdown
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library import secret_scan
-from ai_lessons.repository import sync_network
 from ai_lessons.repository.commit_builder import author_here
 from ai_lessons.repository.files import read_file
 from ai_lessons.repository.store import Actor
@@ -94,7 +93,7 @@ def refuse_sharing(parts: Parts, remote: str) -> None:
     """
     read = partial(on_disk, parts.store.root)
     problems: dict[str, Problem] = {}
-    for path, data in sync_network.files(parts.store.worktree, remote, _is_ours):
+    for path, data in parts.history.unshared(remote, _is_ours):
         for one in unallowed(path, data.decode("utf-8", "replace"), read):
             now = (read(path) or b"").decode("utf-8", "replace")
             if one.fingerprint not in secret_scan.allowed(_frontmatter(path, now, read)):

@@ -95,7 +95,7 @@ class Parts:
 
     def close(self) -> None:
         """Let go of everything that was opened."""
-        for name in ("usages", "indexing", "catalog", "store"):
+        for name in ("usages", "indexing", "catalog"):
             if name in self.__dict__:
                 self.__dict__[name].close()
 

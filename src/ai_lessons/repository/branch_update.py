@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from dulwich.objects import ObjectID
 
 from ai_lessons.errors import AiLessonsError, Conflict, NotFound, StorageFailed
-from ai_lessons.repository import activity, files, ref_update
+from ai_lessons.repository import files, ref_update, worktree_status
 from ai_lessons.repository.files import translated
 from ai_lessons.repository.locks import held
 from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft, contains, opened
@@ -139,7 +139,7 @@ def land(store: Store, repo: Repo, ref: str, build: Callable[[Draft, str], Landi
             return (landing, ()) if moved else None
         if head.commit != landing.tip:
             return None
-        mark = activity.index_mark(store.worktree)
+        mark = worktree_status.index_mark(store.worktree)
         notes = _Checkout(store, here(store.worktree, repo, landing.files), landing).run(repo, head, mark)
         return None if notes is None else (landing, notes)
 
@@ -156,7 +156,7 @@ def put_back(store: Store, repo: Repo, paths: Mapping[str, tuple[str | None, str
     """
 
     def attempt() -> tuple[str, ...] | None:
-        head, mark = read_head(store.worktree), activity.index_mark(store.worktree)
+        head, mark = read_head(store.worktree), worktree_status.index_mark(store.worktree)
         before = {path: replace(one, staged=one.old) for path, one in here(store.worktree, repo, paths).items()}
         same = Landing(head.commit or "", head.commit or "", paths, ref_update.ReflogLine("", "", ""))
         return _Checkout(store, before, same).run(repo, head, mark)
@@ -169,14 +169,14 @@ def _until_done(store: Store, attempt: Callable[[], _Done | None]) -> _Done:
     with committing(store):
         deadline = time.monotonic() + SECONDS
         while True:
-            if reason := activity.busy(store.worktree):
+            if reason := worktree_status.busy(store.worktree):
                 raise Conflict(reason)
             reason, hint = "git is busy in this repository, nothing was changed", "try again"
             try:
                 if (done := attempt()) is not None:
                     return done
             except ref_update.Taken as taken:
-                reason, hint = f"git holds {taken.lock}", "if no git command is running, remove that file"
+                reason, hint = taken.message, taken.hint
             if time.monotonic() > deadline:
                 raise Conflict(reason, hint=hint)
             time.sleep(0.02)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from dulwich.objects import ObjectID
 
 from ai_lessons.errors import AiLessonsError, Conflict
-from ai_lessons.repository import activity, branch_update, git, recover, ref_update
+from ai_lessons.repository import branch_update, git, recover, ref_update, worktree_status
 from ai_lessons.repository.commit_builder import NO_IDENTITY, People, make_commit, zone
 from ai_lessons.repository.files import translated
 from ai_lessons.repository.journal import BatchRecord
@@ -144,7 +144,7 @@ class Committer:
                 untidy = due(self._worktree, time.time())
                 while self._hold(done, outcome) and self._is_left(outcome):
                     pass
-                if untidy and outcome.commits and not activity.at_work(self._worktree, self._journal.moves()):
+                if untidy and outcome.commits and not worktree_status.at_work(self._worktree, self._journal.moves()):
                     tidy(self._worktree)
         except Later as later:
             outcome.waiting = str(later)
@@ -173,11 +173,11 @@ class Committer:
     def _drain(self, outcome: _Outcome) -> None:
         if waiting := self._journal.ages():
             self._refuse_busy(outcome, alone=len(waiting) == 1)
-        if not activity.busy(self._worktree):
+        if not worktree_status.busy(self._worktree):
             self._look_after(read_head(self._worktree), outcome)
         recover.returned(self._worktree, self._journal)
         while jobs := [job for job in self._journal.pending() if job.name not in outcome.blocked][:BATCH]:
-            if reason := activity.busy(self._worktree):
+            if reason := worktree_status.busy(self._worktree):
                 raise Later(reason)
             blocked = len(outcome.blocked)
             with opened(self._worktree) as repo:
@@ -199,20 +199,20 @@ class Committer:
         self._looked_at = head.commit
 
     def _refuse_busy(self, outcome: _Outcome, *, alone: bool) -> None:
-        if reason := activity.busy(self._worktree):
+        if reason := worktree_status.busy(self._worktree):
             raise Later(reason)
         moves = self._journal.moves()
-        left = 0.0 if outcome.insist else activity.wait(self._worktree, moves, alone=alone)
-        if left and alone and left <= activity.SETTLE:
+        left = 0.0 if outcome.insist else worktree_status.wait(self._worktree, moves, alone=alone)
+        if left and alone and left <= worktree_status.SETTLE:
             time.sleep(left)  # the user's command is done, and no other write waits for this one
-            left = activity.wait(self._worktree, moves, alone=alone)
+            left = worktree_status.wait(self._worktree, moves, alone=alone)
         if left:
             raise Later(_AT_WORK)
 
     def _commit_batch(self, repo: Repo, jobs: Sequence[Intent], outcome: _Outcome) -> None:
         deadline = time.monotonic() + (SAVE_TRIES if outcome.insist else TRIES)
         while True:
-            head, mark = read_head(self._worktree), activity.index_mark(self._worktree)
+            head, mark = read_head(self._worktree), worktree_status.index_mark(self._worktree)
             if head.ref is None:
                 raise Later("HEAD is detached; check out a branch (git switch NAME), and the next command commits it")
             self._look_after(head, outcome)  # a commit of ours on top of it would hide what it did
@@ -221,7 +221,7 @@ class Committer:
                 if self._try(repo, head, mark, jobs, outcome):
                     return
             except ref_update.Taken as taken:
-                reason = f"git holds {taken.lock}; if no git command is running, remove that file"
+                reason = f"{taken.message}; {taken.hint}"
             if time.monotonic() > deadline:
                 raise Later(reason)
             time.sleep(0.01)

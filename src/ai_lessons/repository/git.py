@@ -253,18 +253,6 @@ def unmerged(worktree: Worktree) -> frozenset[str]:
     return frozenset(os.fsdecode(row.partition(b"\t")[2]) for row in rows)
 
 
-def staged(worktree: Worktree, paths: Iterable[str]) -> dict[str, tuple[int, str, int]]:
-    """Mode, blob id and stage of those paths (relative to `top`) that git's index holds; stage 0: not in conflict."""
-    names = tuple(sorted(paths))
-    done = run(worktree, "ls-files", "-s", "-z", "--", *names, extra={"GIT_LITERAL_PATHSPECS": "1"})
-    found = {}
-    for row in done.out.split(b"\0")[:-1]:
-        entry, _, path = row.partition(b"\t")
-        mode, blob, stage = entry.split(b" ")
-        found[os.fsdecode(path)] = (int(mode, 8), blob.decode(), int(stage))
-    return {path: found[path] for path in names if path in found}
-
-
 def left_out(worktree: Worktree, paths: Iterable[str]) -> frozenset[str]:
     """Those paths (relative to `root`) that a sparse checkout leaves out of the working tree."""
     names = tuple(sorted(paths))

@@ -20,7 +20,7 @@ from ai_lessons.repository.objects import Draft, opened
 from ai_lessons.repository.worktree import read_head
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from ai_lessons.repository.worktree import Worktree
 
@@ -103,13 +103,12 @@ class History:
             raise NotFound(f"file in {rev}", path)
         return done.out
 
-    def diff(self, path: str, rev: str = "HEAD", other: str | None = None) -> str:
-        """A unified diff of the file from `rev` to `other` (None: as it is on disk); empty if they are the same.
+    def diff(self, path: str, rev: str = "HEAD") -> str:
+        """A unified diff of the file from `rev` to what is on disk; empty if they are the same.
 
         A side on which there is no file counts as empty. Renames are not followed: `log` tells the older name.
         """
-        before, after = self._side(rev, path), self._on_disk(path) if other is None else self._side(other, path)
-        return unified(path, before, after)
+        return unified(path, self._side(rev, path), self._on_disk(path))
 
     def dirty(self, path: str) -> bool:
         """True if the file on disk is not what HEAD holds, as git judges it."""
@@ -179,6 +178,21 @@ class History:
                     if isinstance(blob, Blob):
                         found[one] = blob.data
         return found
+
+    def unshared(self, remote: str, wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
+        """(path, content) of every version of a wanted file that a remote has not seen yet, as far as is known here.
+
+        Versions larger than what we read are left out.
+        """
+        found = git.run(self._worktree, "rev-list", "--objects", "HEAD", "--not", f"--remotes={remote}")
+        prefix = self._worktree.prefix
+        for line in found.out.splitlines() if not found.code else ():
+            blob, _, name = line.partition(b" ")
+            path = os.fsdecode(name)
+            if path.startswith(prefix) and wanted(path.removeprefix(prefix)):
+                for data in self.blobs([blob.decode()]).values():
+                    if len(data) <= files.READ_LIMIT:
+                        yield path.removeprefix(prefix), data
 
     def _side(self, rev: str, path: str) -> bytes | None:
         try:

@@ -196,12 +196,7 @@ def _point(store: Store, draft: Draft, branch: str, base: str, old: str | None, 
     message = with_report(message_of(wanted.subject, [*wanted.trailers, *more], wanted.actor), wanted.report)
     commit = by.commit(draft, [base], files, message, programs)
     said = f"commit: {wanted.subject}" if old else f"branch: {wanted.subject}"
-    try:
-        moved = ref_update.move_branch(store.worktree, HEADS + branch, old, commit, by.who.log(said))
-    except ref_update.Taken as taken:
-        raise Conflict(f"git holds {taken.lock}", hint="if no git command is running, remove that file") from taken
-    if not moved:
-        raise Conflict(f"{branch} was moved meanwhile; nothing was changed", hint="try again")
+    ref_update.point(store.worktree, HEADS + branch, old, commit, by.who.log(said))
     _remember(store, branch, commit, by.who, wanted)
     return Made(branch, commit, by.notes)
 

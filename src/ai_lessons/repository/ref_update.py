@@ -16,12 +16,12 @@ from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import Conflict, StorageFailed
-from ai_lessons.repository import activity, git
+from ai_lessons.repository import git, worktree_status
 from ai_lessons.repository.files import held_back, translated, write_all
 from ai_lessons.repository.worktree import read_head, read_ref, read_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -32,12 +32,11 @@ if TYPE_CHECKING:
 _NO_LINKS = {errno.EPERM, errno.EXDEV, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK, errno.ENOSYS}
 
 
-class Taken(Exception):
-    """Another process holds the lock; nothing was changed."""
+class Taken(Conflict):
+    """Another process holds a lock of git's; nothing was changed."""
 
     def __init__(self, lock: Path) -> None:
-        super().__init__(str(lock))
-        self.lock = lock
+        super().__init__(f"git holds {lock}", hint="if no git command is running, remove that file")
 
 
 class ReflogLine(NamedTuple):
@@ -153,6 +152,17 @@ def move_branch(worktree: Worktree, ref: str, old: str | None, new: str, log: Re
         return True
 
 
+def point(worktree: Worktree, ref: str, old: str | None, new: str, log: ReflogLine) -> None:
+    """`move_branch`, for callers that give up where it was moved meanwhile.
+
+    Raises:
+        Conflict: it was, or git holds its lock.
+    """
+    if not move_branch(worktree, ref, old, new, log):
+        name = ref.removeprefix("refs/heads/")
+        raise Conflict(f"{name} was moved meanwhile; nothing was changed", hint="try again")
+
+
 def install(worktree: Worktree, head: Head, tip: str | None, index: tuple[bytes, str], log: ReflogLine) -> bool:
     """Move the branch of `head` to `tip` and put an index in place: its bytes, and the mark of what it was made from.
 
@@ -170,7 +180,11 @@ def install(worktree: Worktree, head: Head, tip: str | None, index: tuple[bytes,
     target = index_file(worktree)
     with branch as branch_lock:
         with _locked(worktree, target, content, tip=tip or "") as lock:
-            if activity.busy(worktree) or read_head(worktree) != head or activity.index_mark(worktree) != mark:
+            if (
+                worktree_status.busy(worktree)
+                or read_head(worktree) != head
+                or worktree_status.index_mark(worktree) != mark
+            ):
                 return False
             if branch_lock is not None and head.ref:
                 _put(branch_lock, worktree.common_dir / head.ref)
@@ -222,9 +236,6 @@ def recover(worktree: Worktree) -> None:
         proof.unlink(missing_ok=True)
 
 
-_EMPTY = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"  # the blob of nothing, which stands for "announced" too
-
-
 def changed(worktree: Worktree, entries: Mapping[bytes, tuple[int, ObjectID] | None]) -> bytes:
     """The bytes of the index with these entries (mode, blob) set or (None) dropped; paths are below the worktree's top.
 
@@ -250,19 +261,3 @@ def changed(worktree: Worktree, entries: Mapping[bytes, tuple[int, ObjectID] | N
             return copy.read_bytes()
         finally:
             copy.unlink(missing_ok=True)
-
-
-def staged(worktree: Worktree, paths: Iterable[str]) -> dict[str, tuple[int, str]]:
-    """What the index holds of these paths (relative to the worktree's top), as mode and blob id.
-
-    A path that was only announced (`git add -N`) is not held.
-
-    Raises:
-        Conflict: one of the paths is in conflict.
-    """
-    wanted = frozenset(paths)
-    held = git.staged(worktree, wanted) if wanted else {}
-    for path, (_, _, stage) in sorted(held.items()):
-        if stage:
-            raise Conflict(f"{path} is in conflict", hint=f"resolve it: git add {path}")
-    return {path: (mode, blob) for path, (mode, blob, _) in held.items() if blob != _EMPTY}

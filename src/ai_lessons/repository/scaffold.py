@@ -1,8 +1,8 @@
 """Make a knowledge repository from the template: in an empty folder, in a full one, in a part of a bigger repository.
 
-Never overwrites, rewrites, moves or deletes a file that is there. What lies in the folder is committed as it is
-The entries of the template come only if they are asked for, and its rules then as proposals
-(`propose_starters`), because a rule counts only once a person has read and approved it.
+Never overwrites, rewrites, moves or deletes a file that is there. What lies in the folder is committed as it is, by git
+itself, with the hooks and the signature of the user. The entries of the template come only if they are asked for, and
+its rules then as proposals, because a rule counts only once a person has read and approved it.
 """
 
 from __future__ import annotations
@@ -143,8 +143,7 @@ _BASICS = (".gitattributes", ".gitignore")
 _NORMALISE = b"* text=auto eol=lf\n"
 _STARTERS_HINT = "put it into a repository of its own: ai-lessons --tier user admin init --starters"
 _KEEP_BYTES = (
-    b"# This folder had files with CRLF when it became a knowledge repository: line endings are kept as they are.\n"
-    b"* -text\n"
+    b"# This folder had files when it became a knowledge repository: line endings are kept as they are.\n* -text\n"
 )
 
 
@@ -227,7 +226,7 @@ def init(
     notes: tuple[str, ...] = ()
     if CONFIG_PATH not in present:
         basic = wanted_files(originals, fresh=fresh, settings=_settings(around, team=team))
-        if not fresh and _any_crlf(root, present):
+        if not fresh:
             basic[".gitattributes"] = Original(basic[".gitattributes"].data.replace(_NORMALISE, _KEEP_BYTES))
         wanted |= basic  # the config comes last: where it lies, nothing is missing any more
     elif team:
@@ -362,19 +361,6 @@ def _files_below(root: Path) -> Iterator[str]:
 
 def _holds(file: Path, data: bytes) -> bool:
     return file.is_file() and file.read_bytes() == data
-
-
-def _any_crlf(root: Path, names: Iterable[str]) -> bool:
-    return any(_is_crlf(root / name) for name in names if not (root / name).is_symlink())
-
-
-def _is_crlf(file: Path) -> bool:
-    """True for what git would call a text file, if a line of it ends in CRLF."""
-    if not file.is_file():
-        return False
-    with translated(str(file)), file.open("rb") as opened:
-        start = opened.read(TEXT_SAMPLE)
-        return not is_binary(start) and b"\r\n" in start + opened.read()
 
 
 def _finish(

@@ -1,7 +1,7 @@
 """The store: one knowledge repository's files, and jobs that change them.
 
 A job is checked whole, then its files are put in place, then it is noted in the journal; only then is a commit
-tried. Committing is the other half (`commits.py`), handed in by whoever wires the parts, because it needs slow
+tried. Committing is the other half (`commit.py`), handed in by whoever wires the parts, because it needs slow
 imports that reading does not. The store holds no copy of anything: every call looks at the disk.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import contextmanager
+from functools import cached_property
 from hashlib import sha1
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, Self
 
@@ -25,7 +26,6 @@ from ai_lessons.repository.worktree import TRUE, Head, Worktree, locate, read_he
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
-    from types import TracebackType
 
 WRITE_PATIENCE = 60.0
 """Seconds to wait for another process of ours that is putting files in place."""
@@ -131,7 +131,6 @@ class Store:
         self.journal = Journal(worktree.state_dir)
         self.autocommit = self.commits(None) if autocommit is None else autocommit
         self._connect = committing
-        self._committer: Committing | None = None
         self._clock = clock
 
     @classmethod
@@ -152,18 +151,6 @@ class Store:
             NoRepository, Refused, UnsupportedRepository: see `worktree.locate`.
         """
         return cls(locate(path), autocommit=autocommit, committing=committing, clock=clock)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let go of what is held open; the store may be used again."""
-        self._committer = None
 
     @property
     def root(self) -> Path:
@@ -237,18 +224,18 @@ class Store:
         name = self._put(job)
         if name is None:
             return Applied(None)
-        committer = self._committing()
-        return committer.commit(name) if committer else Applied(None, "nothing here makes commits")
+        return self._committer.commit(name) if self._committer else Applied(None, "nothing here makes commits")
 
     def save(self) -> Saved:
         """Commit every job that waits."""
-        committer = self._committing()
-        return committer.save() if committer else Saved((), "nothing here makes commits" if self.pending() else "")
+        if self._committer is None:
+            return Saved((), "nothing here makes commits" if self.pending() else "")
+        return self._committer.save()
 
-    def _committing(self) -> Committing | None:
-        if self._committer is None and self._connect is not None:
-            self._committer = self._connect(self)
-        return self._committer
+    @cached_property
+    def _committer(self) -> Committing | None:
+        """Made when it is first needed: who only reads does without."""
+        return self._connect(self) if self._connect else None
 
     def _put(self, job: Job) -> str | None:
         """The name under which the job is noted; None if there is nothing to commit."""

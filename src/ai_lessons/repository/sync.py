@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import random
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 from ai_lessons.errors import Conflict, Refused
-from ai_lessons.repository import git
+from ai_lessons.knowledge.layout import slug
+from ai_lessons.repository import git, ref_update
 from ai_lessons.repository.commit_builder import People
 from ai_lessons.repository.proposal_commits import HEADS, signature
 from ai_lessons.repository.proposal_refs import branch_of, proposal_refs
@@ -23,10 +27,7 @@ from ai_lessons.repository.sync_bring import (
     branch,
     bring,
     count,
-    drop,
     is_ancestor,
-    keep,
-    kept,
     torn_now,
     where,
 )
@@ -36,7 +37,15 @@ from ai_lessons.repository.worktree import checked_out_at, read_ref
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from ai_lessons.repository.proposal_commits import CommitSignature
     from ai_lessons.repository.store import Store
+    from ai_lessons.repository.sync_merge import Torn
+    from ai_lessons.repository.worktree import Worktree
+
+CONFLICTS: Final = "conflict/"
+"""Our side of a conflict is a branch below this."""
+
+_KEEP: Final = "sync: keep our side"
 
 TRIES: Final = 50
 """How often somebody may be faster with a push."""
@@ -207,3 +216,36 @@ def _unsaved(store: Store) -> list[str]:
     many = len(done.out.splitlines())
     what = "1 change of yours is" if many == 1 else f"{many} changes of yours are"
     return [f"{what} in no commit, so nobody else has it: git status"] if many else []
+
+
+def keep(worktree: Worktree, head: str, torn: Sequence[Torn], who: CommitSignature) -> str:
+    """The branch that keeps `head`, our side: one that an earlier look at this conflict made, moved on, or a new one.
+
+    Raises:
+        Conflict: something is in the way of such a branch.
+    """
+    for name, commit in kept(worktree).items():
+        if commit == head:
+            return name
+        if is_ancestor(worktree, commit, head) and not checked_out_at(worktree, HEADS + name):
+            ref_update.point(worktree, HEADS + name, commit, head, who.log(_KEEP))
+            return name
+    stamp = datetime.fromtimestamp(who.when, UTC).strftime("%Y%m%dT%H%M%SZ")
+    name = f"{CONFLICTS}{stamp}-{slug(PurePosixPath(torn[0].path).stem)}"
+    ref_update.point(worktree, HEADS + name, None, head, who.log(_KEEP))
+    return name
+
+
+def kept(worktree: Worktree, remote: str | None = None) -> dict[str, str]:
+    """Branches that keep a side of a conflict, here or as far as is known on a remote, with their commits."""
+    start = f"refs/remotes/{remote}/" if remote else HEADS
+    done = git.run(worktree, "for-each-ref", "--format=%(refname) %(objectname)", start + CONFLICTS)
+    rows = [line.split(" ") for line in done.text.splitlines()]
+    return {ref.removeprefix(start): commit for ref, commit in rows}
+
+
+def drop(worktree: Worktree, name: str, commit: str) -> None:
+    """Delete a branch that kept a side of a conflict, if it is still at `commit` and nobody stands on it."""
+    if not checked_out_at(worktree, HEADS + name) and read_ref(worktree, HEADS + name) == commit:
+        with suppress(Conflict):
+            git.run(worktree, "update-ref", "-d", HEADS + name, commit)

@@ -6,13 +6,9 @@ which refuses where somebody has edited what it would write. Asks no network.
 
 from __future__ import annotations
 
-import json
-import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dulwich.objects import ObjectID
 
@@ -28,117 +24,25 @@ from ai_lessons.errors import (
 from ai_lessons.knowledge import layout
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, handle
 from ai_lessons.knowledge.frontmatter import read_entry
-from ai_lessons.knowledge.layout import slug
-from ai_lessons.repository import activity, files, git, ref_update
+from ai_lessons.repository import git, ref_update, worktree_status
 from ai_lessons.repository.branch_update import committing
 from ai_lessons.repository.commit_builder import People, make_commit
 from ai_lessons.repository.history import unified
 from ai_lessons.repository.objects import Draft, opened
 from ai_lessons.repository.proposal_commits import HEADS, intent, signature
-from ai_lessons.repository.sync_merge import ConflictChoice, Torn, plan, texts
+from ai_lessons.repository.sync_merge import ConflictChoice, Decisions, Torn, plan, texts
 from ai_lessons.repository.sync_network import RemoteBranch, place_of
-from ai_lessons.repository.worktree import checked_out_at, read_ref
+from ai_lessons.repository.worktree import read_ref
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping
 
     from dulwich.repo import Repo
 
     from ai_lessons.knowledge.entries import Entry
-    from ai_lessons.repository.proposal_commits import CommitSignature
     from ai_lessons.repository.store import Store
-    from ai_lessons.repository.sync_merge import MergePlan, Torn
+    from ai_lessons.repository.sync_merge import ConflictChoice, MergePlan, Torn
     from ai_lessons.repository.worktree import Worktree
-
-CONFLICTS: Final = "conflict/"
-"""Our side of a conflict is a branch below this."""
-
-_FILE: Final = "sync/decisions.json"
-
-
-class Decisions:
-    """What a person chose for torn files, in the state folder of this clone."""
-
-    def __init__(self, state_dir: Path) -> None:
-        self._state_dir = state_dir
-        self._made: dict[str, dict[str, Any]] = self._read()
-
-    def choose(self, torn: Torn) -> ConflictChoice | None:
-        """The choice for a torn file, None if nobody has chosen, or one side has changed it since."""
-        made = self._made.get(torn.path)
-        if made is None or (made["ours"], made["theirs"]) != (torn.ours, torn.theirs):
-            return None
-        return ConflictChoice(
-            made["take"], made["text"].encode("utf-8", "surrogateescape") if made["text"] is not None else None
-        )
-
-    def note(self, torn: Torn, choice: ConflictChoice) -> None:
-        """Remember a choice.
-
-        Raises:
-            StorageFailed: it cannot be written.
-        """
-        text = None if choice.text is None else choice.text.decode("utf-8", "surrogateescape")
-        self._made[torn.path] = {"ours": torn.ours, "theirs": torn.theirs, "take": choice.take, "text": text}
-        with files.translated(_FILE, writing=True):
-            (self._state_dir / _FILE).parent.mkdir(parents=True, exist_ok=True)
-        files.write_file(self._state_dir, _FILE, json.dumps(self._made).encode())
-
-    def forget(self) -> None:
-        """Drop all choices: they are in a commit now."""
-        self._made = {}
-        (self._state_dir / _FILE).unlink(missing_ok=True)
-
-    def _read(self) -> dict[str, dict[str, Any]]:
-        try:
-            found = json.loads((self._state_dir / _FILE).read_bytes())
-        except (FileNotFoundError, ValueError):
-            return {}
-        keys = {"ours", "theirs", "take", "text"}
-        return {path: made for path, made in found.items() if isinstance(made, dict) and made.keys() == keys}
-
-
-def keep(worktree: Worktree, head: str, torn: Sequence[Torn], who: CommitSignature) -> str:
-    """The branch that keeps `head`, our side: one that an earlier look at this conflict made, moved on, or a new one.
-
-    Raises:
-        Conflict: something is in the way of such a branch.
-    """
-    for name, commit in kept(worktree).items():
-        if commit == head:
-            return name
-        if is_ancestor(worktree, commit, head) and not checked_out_at(worktree, HEADS + name):
-            _point(worktree, name, commit, head, who)
-            return name
-    stamp = datetime.fromtimestamp(who.when, UTC).strftime("%Y%m%dT%H%M%SZ")
-    name = f"{CONFLICTS}{stamp}-{slug(PurePosixPath(torn[0].path).stem)}"
-    _point(worktree, name, None, head, who)
-    return name
-
-
-def _point(worktree: Worktree, name: str, old: str | None, new: str, who: CommitSignature) -> None:
-    try:
-        moved = ref_update.move_branch(worktree, HEADS + name, old, new, who.log("sync: keep our side"))
-    except ref_update.Taken as taken:
-        raise Conflict(f"git holds {taken.lock}", hint="if no git command is running, remove that file") from taken
-    if not moved:
-        raise Conflict(f"{name} was moved meanwhile; nothing was changed", hint="try again")
-
-
-def kept(worktree: Worktree, remote: str | None = None) -> dict[str, str]:
-    """Branches that keep a side of a conflict, here or as far as is known on a remote, with their commits."""
-    start = f"refs/remotes/{remote}/" if remote else HEADS
-    done = git.run(worktree, "for-each-ref", "--format=%(refname) %(objectname)", start + CONFLICTS)
-    rows = [line.split(" ") for line in done.text.splitlines()]
-    return {ref.removeprefix(start): commit for ref, commit in rows}
-
-
-def drop(worktree: Worktree, name: str, commit: str) -> None:
-    """Delete a branch that kept a side of a conflict, if it is still at `commit` and nobody stands on it."""
-    if not checked_out_at(worktree, HEADS + name) and read_ref(worktree, HEADS + name) == commit:
-        with suppress(Conflict):
-            git.run(worktree, "update-ref", "-d", HEADS + name, commit)
 
 
 def is_ancestor(worktree: Worktree, one: str, other: str) -> bool:
@@ -148,7 +52,6 @@ def is_ancestor(worktree: Worktree, one: str, other: str) -> bool:
 
 
 MERGE_SECONDS: Final = 600.0
-LOCK_SECONDS: Final = 5.0
 AGAIN: Final = "ai-lessons admin sync"
 
 
@@ -204,7 +107,7 @@ def branch(store: Store) -> str:
     Raises:
         Conflict: there is none, or somebody is in the middle of a merge or the like.
     """
-    reason = activity.busy(store.worktree)
+    reason = worktree_status.busy(store.worktree)
     if reason:
         raise Conflict(reason)
     ref = store.head().ref
@@ -379,27 +282,12 @@ def count(store: Store, tip: str, without: str | None) -> int:
 def _forward(store: Store, place: RemoteBranch, target: str) -> None:
     """Move branch, index and files to a commit that has ours. Git looks at everything before it touches anything."""
     flags = ("--ff-only", "--quiet", "--no-overwrite-ignore", "--no-autostash")
-    deadline = time.monotonic() + LOCK_SECONDS
-    while True:
-        done = git.run(
-            store.worktree,
-            "merge",
-            *flags,
-            target,
-            extra={"GIT_REFLOG_ACTION": "sync"},
-            timeout=MERGE_SECONDS,
-        )
-        if done.code == 0:
-            return
-        if "index.lock" not in done.err:
-            break
-        if time.monotonic() > deadline:
-            lock = ref_update.lock_of(ref_update.index_file(store.worktree))
-            raise Conflict(
-                f"git holds {lock}, so nothing was merged",
-                hint=f"if no git command is running, remove that file, then: {AGAIN}",
-            )
-        time.sleep(0.05)
+    said = {"GIT_REFLOG_ACTION": "sync"}
+    done = git.run(store.worktree, "merge", *flags, target, extra=said, timeout=MERGE_SECONDS)
+    if done.code == 0:
+        return
+    if "index.lock" in done.err:
+        raise ref_update.Taken(ref_update.lock_of(ref_update.index_file(store.worktree)))
     paths = [line.strip() for line in done.err.splitlines() if line.startswith("\t")]
     if paths:
         more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""

@@ -6,10 +6,11 @@ with every version of git. What moves is followed by the id that an entry states
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from dulwich.diff_tree import tree_changes
 from dulwich.object_store import iter_tree_contents
@@ -17,12 +18,14 @@ from dulwich.objects import Blob, ObjectID
 
 from ai_lessons.knowledge.layout import is_markdown
 from ai_lessons.knowledge.merging import WHOLE, merge_file
+from ai_lessons.repository import files
 from ai_lessons.repository.approval.rule_files import stated_id
 from ai_lessons.repository.files import READ_LIMIT
 from ai_lessons.repository.objects import EXECUTABLE, PLAIN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from dulwich.repo import Repo
 
@@ -256,3 +259,48 @@ def texts(repo: Repo, torn: Torn) -> Mapping[str, bytes | None]:
 
 def _raw(repo: Repo, name: str) -> bytes:
     return bytes(repo.object_store[ObjectID(name.encode())].as_raw_string())
+
+
+_FILE: Final = "sync/decisions.json"
+
+
+class Decisions:
+    """What a person chose for torn files, in the state folder of this clone."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self._state_dir = state_dir
+        self._made: dict[str, dict[str, Any]] = self._read()
+
+    def choose(self, torn: Torn) -> ConflictChoice | None:
+        """The choice for a torn file, None if nobody has chosen, or one side has changed it since."""
+        made = self._made.get(torn.path)
+        if made is None or (made["ours"], made["theirs"]) != (torn.ours, torn.theirs):
+            return None
+        return ConflictChoice(
+            made["take"], made["text"].encode("utf-8", "surrogateescape") if made["text"] is not None else None
+        )
+
+    def note(self, torn: Torn, choice: ConflictChoice) -> None:
+        """Remember a choice.
+
+        Raises:
+            StorageFailed: it cannot be written.
+        """
+        text = None if choice.text is None else choice.text.decode("utf-8", "surrogateescape")
+        self._made[torn.path] = {"ours": torn.ours, "theirs": torn.theirs, "take": choice.take, "text": text}
+        with files.translated(_FILE, writing=True):
+            (self._state_dir / _FILE).parent.mkdir(parents=True, exist_ok=True)
+        files.write_file(self._state_dir, _FILE, json.dumps(self._made).encode())
+
+    def forget(self) -> None:
+        """Drop all choices: they are in a commit now."""
+        self._made = {}
+        (self._state_dir / _FILE).unlink(missing_ok=True)
+
+    def _read(self) -> dict[str, dict[str, Any]]:
+        try:
+            found = json.loads((self._state_dir / _FILE).read_bytes())
+        except (FileNotFoundError, ValueError):
+            return {}
+        keys = {"ours", "theirs", "take", "text"}
+        return {path: made for path, made in found.items() if isinstance(made, dict) and made.keys() == keys}

@@ -1,7 +1,12 @@
-"""What is on disk and in git's index at some paths, as git would store it, against what a commit held there."""
+"""What is on disk and in git's index at some paths, as git would store it; and what the user is doing with git here.
+
+No lock protects a `git commit`, pull or stash from a branch that moves while it runs. So a write makes no commit while
+a git command of the user's is fresh, which the files that git leaves tell, and few beside a user at work.
+"""
 
 from __future__ import annotations
 
+import os
 import stat
 import sys
 import time
@@ -10,19 +15,21 @@ from typing import TYPE_CHECKING
 
 from dulwich.objects import ObjectID
 
-from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Refused
-from ai_lessons.repository import files, git, ref_update
+from ai_lessons.errors import AiLessonsError, Conflict, InvalidEntry, NotFound, Refused
+from ai_lessons.repository import files, git
 from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft
+from ai_lessons.repository.worktree import read_head
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from dulwich.repo import Repo
 
     from ai_lessons.repository.journal import Intent, Noted
     from ai_lessons.repository.worktree import Worktree
 
+_EMPTY = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"  # the blob of nothing, which stands for "announced" too
 
 HALF_WRITTEN = 0.2
 """Seconds for which a file that is shorter than what we wrote counts as one that `git stash pop` is just filling."""
@@ -64,12 +71,12 @@ def here(worktree: Worktree, repo: Repo, before: Mapping[str, tuple[str | None, 
         Conflict: one of them is in conflict in git's index.
     """
     names = {path: worktree.prefix + path for path in before}
-    staged = ref_update.staged(worktree, names.values())
+    index = staged(worktree, names.values())
     contents, odd = _contents(worktree, before)
     found = {path: blob.decode() for path, blob in blobs(worktree, Draft(repo), contents).items()}
     made = {}
     for path, (old, new) in before.items():
-        mode, blob = staged.get(names[path], (None, None))
+        mode, blob = index.get(names[path], (None, None))
         if blob == new:
             blob = old  # the user has staged just what comes: nothing of theirs is lost by it
         plain = mode if mode is None or stat.S_ISREG(mode) else EXECUTABLE
@@ -164,3 +171,104 @@ def checked_out(worktree: Worktree, repo: Repo, path: str, blob: str) -> bytes:
     """A blob as it shall be on disk: with the line ends and filters that git would apply."""
     made = git.checked_out(worktree, worktree.prefix + path, blob)
     return bytes(repo.object_store[ObjectID(blob.encode())].as_raw_string()) if made is None else made
+
+
+def staged(worktree: Worktree, paths: Iterable[str]) -> dict[str, tuple[int, str]]:
+    """What the index holds of these paths (relative to the worktree's top), as mode and blob id.
+
+    A path that was only announced (`git add -N`) is not held.
+
+    Raises:
+        Conflict: one of the paths is in conflict.
+    """
+    wanted = frozenset(paths)
+    literal = {"GIT_LITERAL_PATHSPECS": "1"}
+    done = git.run(worktree, "ls-files", "-s", "-z", "--", *sorted(wanted), extra=literal) if wanted else None
+    found = {}
+    for row in done.out.split(b"\0")[:-1] if done else ():
+        entry, _, name = row.partition(b"\t")
+        mode, blob, stage = entry.decode().split(" ")
+        path = os.fsdecode(name)
+        if path in wanted and stage != "0":
+            raise Conflict(f"{path} is in conflict", hint=f"resolve it: git add {path}")
+        if path in wanted and blob != _EMPTY:
+            found[path] = (int(mode, 8), blob)
+    return found
+
+
+HALF_DONE, SETTLE, SETTLE_MANY = 3.0, 0.5, 1.5
+"""Seconds for which a git command is fresh that has not moved HEAD yet (it fetches, or takes a message); that is done,
+for a single write; and for one of many that wait."""
+
+AT_WORK, BURST, WINDOW = 60.0, 5, 25.0
+"""For so many seconds after a git command the user counts as at work: then the branch moves so often in so many
+seconds."""
+
+_UNDER_WAY = {
+    "MERGE_HEAD": "a merge is under way; finish it (git commit) or give it up (git merge --abort)",
+    "CHERRY_PICK_HEAD": "a cherry-pick is under way; finish it or give it up (git cherry-pick --abort)",
+    "REVERT_HEAD": "a revert is under way; finish it or give it up (git revert --abort)",
+    "BISECT_LOG": "a bisect is under way; end it with git bisect reset",
+    "rebase-merge": "a rebase is under way; finish it or give it up (git rebase --abort)",
+    "rebase-apply": "a rebase is under way; finish it or give it up (git rebase --abort)",
+    "sequencer": "a cherry-pick or revert is under way; finish it or give it up",
+}
+_SIGNS = ("FETCH_HEAD", "COMMIT_EDITMSG", "MERGE_MSG", "AUTO_MERGE", "ORIG_HEAD", "logs/refs/stash")
+
+
+def busy(worktree: Worktree) -> str:
+    """Why nothing can be committed now, or an empty string."""
+    return next((reason for name, reason in _UNDER_WAY.items() if (worktree.git_dir / name).exists()), "")
+
+
+def index_mark(worktree: Worktree) -> str:
+    """What tells one version of git's index from another; empty if there is none."""
+    try:
+        status = (worktree.git_dir / "index").stat()
+    except FileNotFoundError:
+        return ""
+    return f"{status.st_ino} {status.st_mtime_ns} {status.st_size}"
+
+
+def wait(worktree: Worktree, moves: Sequence[float], *, alone: bool) -> float:
+    """For how many seconds a write should leave the branch alone; 0.0: it may move.
+
+    `moves` says when our commits moved it (seconds since 1970, oldest first), `alone` that no other write waits.
+    """
+    now, sign = time.time(), _signs(worktree)
+    left = [0.0, (SETTLE if alone else SETTLE_MANY) - abs(now - _moved_by_user(worktree, moves))]
+    if sign > _head_moved(worktree):
+        left.append(HALF_DONE - abs(now - sign))
+    if at_work(worktree, moves) and len(moves) >= BURST:
+        left.append(moves[-BURST] + WINDOW - now)
+    return max(left)
+
+
+def at_work(worktree: Worktree, moves: Sequence[float]) -> bool:
+    """Whether the user has run a git command within `AT_WORK` seconds, since our first commit."""
+    last = max(_moved_by_user(worktree, moves), _signs(worktree))
+    return last > min(moves, default=last) and time.time() - last < AT_WORK
+
+
+def _moved_by_user(worktree: Worktree, moves: Sequence[float]) -> float:
+    """When the user moved HEAD after our last commit; 0.0 if that was the last, or there is none."""
+    moved = _head_moved(worktree)
+    return moved if moves and moved > moves[-1] else 0.0
+
+
+def _signs(worktree: Worktree) -> float:
+    return max(_mtime(worktree.git_dir / name) for name in _SIGNS)
+
+
+def _head_moved(worktree: Worktree) -> float:
+    """When HEAD moved last: a command of git's that has moved it is done."""
+    ref = read_head(worktree).ref
+    places = [worktree.git_dir / "logs" / "HEAD", worktree.git_dir / "HEAD"]
+    return max(map(_mtime, [*places, worktree.common_dir / ref] if ref else places))
+
+
+def _mtime(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0

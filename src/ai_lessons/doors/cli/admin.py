@@ -89,7 +89,7 @@ def stats(call: Call) -> None:
 def save(call: Call) -> None:
     """Commit the writes that wait for a commit."""
     call.answer(
-        library.recovering.save(call.library), render_jobs.saved, lambda value: {"commits": value[0], "notes": value[1]}
+        library.syncing.save(call.library), render_jobs.saved, lambda value: {"commits": value[0], "notes": value[1]}
     )
 
 

@@ -67,7 +67,7 @@ def conflicts(call: Call, ref: str | None, take: str | None, remote: str | None)
 @pass_call
 def recover(call: Call, refs: tuple[str, ...], only_list: bool) -> None:
     """Bring back writes that git stash, clean or reset took away before their commit: all, or by id or path."""
-    done = library.recovering.recover(call.library, refs, only_list=only_list)
+    done = library.syncing.recover(call.library, refs, only_list=only_list)
     call.answer(done, render_sharing.recovered)
 
 
