@@ -19,7 +19,7 @@ from ai_lessons.index.ranking import bar
 from ai_lessons.library import searching
 from ai_lessons.library.answers import Query
 from ai_lessons.library.opened import Library
-from ai_lessons.library.session import Parts
+from ai_lessons.library.session import RepositorySession
 from ai_lessons.settings import folders
 from bench import corpora
 from bench.harness import Bar, Outcome, arguments, machine, number, table, world
@@ -80,7 +80,7 @@ def by_size(
     chance: np.random.Generator,
 ) -> list[list[str]]:
     """A row for every size of a part; where a question has its answer in the set, this is in the part, too."""
-    with closing(Parts(repo, chosen)) as parts:
+    with closing(RepositorySession(repo, chosen)) as parts:
         catalog = parts.current()
         parts.indexing.refresh()
         paths = {place.id: place.path for place in catalog.locations()}

@@ -26,7 +26,7 @@ from ai_lessons.library.answers import Query
 from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Options
 from ai_lessons.library.reports import ResourceDraft
-from ai_lessons.library.session import Parts
+from ai_lessons.library.session import RepositorySession
 from ai_lessons.library.setup import init_repository
 from ai_lessons.settings import folders
 from bench import corpora, metrics
@@ -169,7 +169,7 @@ def by_vectors(chosen: Options) -> Callable[[Path], AbstractContextManager[Ask]]
 
     @contextmanager
     def opened(repo: Path) -> Iterator[Ask]:
-        with closing(Parts(repo, chosen)) as parts:
+        with closing(RepositorySession(repo, chosen)) as parts:
             catalog = parts.current()
             parts.indexing.refresh()
             paths = {place.id: place.path for place in catalog.locations()}

@@ -9,7 +9,7 @@ from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.library import proposing, review
 from ai_lessons.library.comparing import evaluate
 from ai_lessons.library.rule_answers import RuleDraft
-from ai_lessons.library.session import Parts
+from ai_lessons.library.session import RepositorySession
 from library.world import LESSON, OTHER, lesson
 
 if TYPE_CHECKING:
@@ -23,13 +23,13 @@ KEY = "AKIA" + "Q7ZJ4R2MXP5KTN3W"
 
 
 @pytest.fixture
-def target(world: World) -> Iterator[Parts]:
-    made = Parts(world.root, world.options)
+def target(world: World) -> Iterator[RepositorySession]:
+    made = RepositorySession(world.root, world.options)
     yield made
     made.close()
 
 
-def evaluated(target: Parts, text: str) -> EvaluationReport:
+def evaluated(target: RepositorySession, text: str) -> EvaluationReport:
     entry = read_entry("jira/lessons/a.md", text.encode())
     return evaluate(target, entry, {entry.path: text})
 
@@ -42,19 +42,19 @@ def messages(report: EvaluationReport) -> list[str]:
     return [one.message for one in report.findings]
 
 
-def test_a_lesson_that_is_new_here_is_approved(target: Parts) -> None:
+def test_a_lesson_that_is_new_here_is_approved(target: RepositorySession) -> None:
     report = evaluated(target, text_of())
     assert (report.recommendation, report.findings) == (Recommendation.APPROVE, ())
 
 
-def test_the_same_text_under_another_id_is_found(target: Parts, world: World) -> None:
+def test_the_same_text_under_another_id_is_found(target: RepositorySession, world: World) -> None:
     world.write("web/lessons/b.md", text_of().replace(OTHER, LESSON))
     report = evaluated(target, text_of())
     assert report.recommendation is Recommendation.REJECT
     assert messages(report) == ["the same is there already: L-8F3K2A 'PUT replaces the workflow' (user)"]
 
 
-def test_what_says_much_the_same_is_found_by_words_(target: Parts, world: World) -> None:
+def test_what_says_much_the_same_is_found_by_words_(target: RepositorySession, world: World) -> None:
     world.write(
         "web/lessons/b.md", text_of(title="PUT replaces the whole workflow", body="Twice.\n").replace(OTHER, LESSON)
     )
@@ -63,7 +63,7 @@ def test_what_says_much_the_same_is_found_by_words_(target: Parts, world: World)
     assert report.recommendation is Recommendation.REVISE
 
 
-def test_an_opposite_lesson_and_a_rule_that_forbids_it_are_found(target: Parts, world: World) -> None:
+def test_an_opposite_lesson_and_a_rule_that_forbids_it_are_found(target: RepositorySession, world: World) -> None:
     world.write("web/lessons/b.md", text_of("dont", "Never ask twice", "Other.\n").replace(OTHER, LESSON))
     world.commit()
     made = proposing.suggest_rule(world.library, RuleDraft("Never GET it first", "It is slow."))
@@ -76,7 +76,7 @@ def test_an_opposite_lesson_and_a_rule_that_forbids_it_are_found(target: Parts, 
     ]
 
 
-def test_a_contradiction_that_is_linked_is_named_once(target: Parts, world: World) -> None:
+def test_a_contradiction_that_is_linked_is_named_once(target: RepositorySession, world: World) -> None:
     world.write("web/lessons/b.md", text_of("dont", "Never ask twice", "Other.\n").replace(OTHER, LESSON))
     text = text_of().replace("created:", f"links:\n  - contradicts: {LESSON}\ncreated:")
     assert [one for one in messages(evaluated(target, text)) if "Never ask" in one] == [
@@ -84,7 +84,7 @@ def test_a_contradiction_that_is_linked_is_named_once(target: Parts, world: Worl
     ]
 
 
-def test_a_secret_is_found_and_not_repeated(target: Parts) -> None:
+def test_a_secret_is_found_and_not_repeated(target: RepositorySession) -> None:
     report = evaluated(target, text_of(body=f"{BODY}{KEY}\n"))
     assert report.recommendation is Recommendation.REJECT
     assert KEY not in repr(report)

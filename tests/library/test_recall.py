@@ -10,7 +10,7 @@ import pytest
 from ai_lessons.errors import NotFound, UsageError
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library import browsing, editing
-from ai_lessons.library.session import Parts
+from ai_lessons.library.session import RepositorySession
 from library.world import DOC, LESSON, OTHER, SCRIPT, lesson
 
 if TYPE_CHECKING:
@@ -89,14 +89,14 @@ def test_a_file_that_changes_while_it_is_shown_is_shown_as_it_is(world: World, m
     world.write("p/lessons/a.md", lesson())
     library = world.library
     browsing.show(library, LESSON)
-    resolve = Parts.resolve
+    resolve = RepositorySession.resolve
 
-    def resolved(parts: Parts, ref: str) -> Light:
+    def resolved(parts: RepositorySession, ref: str) -> Light:
         light = resolve(parts, ref)
         world.write("p/lessons/a.md", lesson(body="Seen again.\n", colour="green"))
         return light
 
-    monkeypatch.setattr(Parts, "resolve", resolved)
+    monkeypatch.setattr(RepositorySession, "resolve", resolved)
     shown = browsing.show(library, LESSON)
     assert (shown.body, shown.frontmatter["colour"]) == ("Seen again.\n", "green")
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.session import Parts
+    from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.approval.approval_types import BranchView, Verdict
     from ai_lessons.repository.proposal_history import TakenProposal
 
@@ -45,7 +45,7 @@ def audit(library: Library) -> Audit:
     return Audit(tuple(rows), alarms, ok, tuple(_taken_row(parts, one) for one in taken(parts)))
 
 
-def taken(parts: Parts, entry: str = "") -> list[TakenProposal]:
+def taken(parts: RepositorySession, entry: str = "") -> list[TakenProposal]:
     """The proposals of anything but rules that came to the approval branch, newest first; of one entry, if named."""
     ref = parts.rules.ref()
     tip = read_ref(parts.store.worktree, ref) if ref else None
@@ -55,7 +55,7 @@ def taken(parts: Parts, entry: str = "") -> list[TakenProposal]:
     return [one for one in found if not entry or (one.entry and entry.endswith(one.entry))]
 
 
-def _taken_row(parts: Parts, one: TakenProposal) -> TakenRow:
+def _taken_row(parts: RepositorySession, one: TakenProposal) -> TakenRow:
     light = _light(parts, one.entry)
     return TakenRow(
         id=light.id if light else one.entry,
@@ -70,7 +70,7 @@ def _taken_row(parts: Parts, one: TakenProposal) -> TakenRow:
     )
 
 
-def _light(parts: Parts, entry: str) -> Light | None:
+def _light(parts: RepositorySession, entry: str) -> Light | None:
     try:
         return parts.catalog.resolve(entry) if entry else None
     except (NotFound, AmbiguousName):
@@ -81,7 +81,7 @@ def _blob(verdict: Verdict) -> str | None:
     return verdict.blob or next((one.blob for one in verdict.unapproved if one.blob), None)
 
 
-def _row(parts: Parts, view: BranchView, verdict: Verdict) -> AuditRow:
+def _row(parts: RepositorySession, view: BranchView, verdict: Verdict) -> AuditRow:
     evidence = verdict.evidence
     path = verdict.path or next((one.path for one in verdict.unapproved), "")
     light = parts.catalog.many([verdict.rule]).get(verdict.rule)
@@ -101,7 +101,7 @@ def _row(parts: Parts, view: BranchView, verdict: Verdict) -> AuditRow:
     )
 
 
-def _title(parts: Parts, verdict: Verdict, path: str) -> str:
+def _title(parts: RepositorySession, verdict: Verdict, path: str) -> str:
     blob = _blob(verdict)
     try:
         return read_entry(path, parts.rules.text(verdict.rule, blob)).title if blob else path

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ai_lessons.library.answers import Approval
     from ai_lessons.library.multi_repository import Reader
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.session import Parts
+    from ai_lessons.library.session import RepositorySession
 
 
 def show(library: Library, ref: str, *, section: int | None = None, heading: str | None = None) -> Shown:
@@ -135,7 +135,7 @@ def complete(library: Library, prefix: str, what: str) -> Sequence[tuple[str, st
     return library.reading.current().complete(what, prefix)
 
 
-def _approval(parts: Parts, light: Light) -> Approval | None:
+def _approval(parts: RepositorySession, light: Light) -> Approval | None:
     if light.kind is not Kind.RULE:
         return None
     from ai_lessons.library.provenance import approval_of
@@ -143,7 +143,7 @@ def _approval(parts: Parts, light: Light) -> Approval | None:
     return approval_of(parts, light)
 
 
-def _file(parts: Parts, ref: str) -> str:
+def _file(parts: RepositorySession, ref: str) -> str:
     place = parts.catalog.locate(parts.resolve(ref).id)
     return place.path if place.hash is not None else place.side_path or place.path
 
@@ -200,7 +200,7 @@ class Contents(NamedTuple):
     raw: str
 
 
-def contents_of(parts: Parts, light: Light) -> Contents:
+def contents_of(parts: RepositorySession, light: Light) -> Contents:
     """The entry as its files are on disk; a rule as it is in force, whatever the file at its path holds.
 
     Raises:
@@ -217,7 +217,7 @@ def contents_of(parts: Parts, light: Light) -> Contents:
     return Contents(_fields(parts, place, data, side), texts.body, texts.code, own.decode("utf-8", "replace"))
 
 
-def _fields(parts: Parts, place: Location, data: bytes, side: bytes | None) -> Mapping[str, Any]:
+def _fields(parts: RepositorySession, place: Location, data: bytes, side: bytes | None) -> Mapping[str, Any]:
     """From the catalog; parsed if a file was changed in the moment since it looked."""
     if (place.hash is None or blob_id(data) == place.hash) and (side is None or blob_id(side) == place.side_hash):
         return parts.catalog.fields(place.id)

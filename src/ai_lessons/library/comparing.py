@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Entry, Light, Pattern
     from ai_lessons.knowledge.evaluation import EvaluationReport, Names
-    from ai_lessons.library.session import Parts
+    from ai_lessons.library.session import RepositorySession
 
 ALIKE: Final = 0.6
 """Share of the words of the shorter title that two entries have in common, from which on they are called alike."""
@@ -124,7 +124,7 @@ def says_the_same(one: Entry, other: Entry) -> bool:
     return mine == theirs
 
 
-def contradicted(parts: Parts, entry: Entry) -> list[str]:
+def contradicted(parts: RepositorySession, entry: Entry) -> list[str]:
     """The ids that an entry contradicts by a link of either side."""
     found = [link.target for link in entry.links if link.relation == Relation.CONTRADICTS]
     edges = [edge for edge in parts.catalog.edges(entry.id) if edge.relation == Relation.CONTRADICTS]
@@ -132,7 +132,9 @@ def contradicted(parts: Parts, entry: Entry) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def evaluate(target: Parts, entry: Entry, files: Mapping[str, str], names: Names = NO_NAMES) -> EvaluationReport:
+def evaluate(
+    target: RepositorySession, entry: Entry, files: Mapping[str, str], names: Names = NO_NAMES
+) -> EvaluationReport:
     """The report on an entry for the repository `target`; `files` are its texts as they shall be, by path.
 
     `names` are those that belong to where the entry comes from. Writes nothing there but what is derived.
@@ -147,7 +149,7 @@ def evaluate(target: Parts, entry: Entry, files: Mapping[str, str], names: Names
     return examine(entry, files, Facts(names, secrets, _near(target, entry), tuple(_opposed(target, entry))))
 
 
-def _near(parts: Parts, entry: Entry) -> tuple[Similar, ...]:
+def _near(parts: RepositorySession, entry: Entry) -> tuple[Similar, ...]:
     """Entries of the same kind that say much the same, most alike first, by their titles and then their texts."""
     lights = {one.id: one for one in parts.catalog.select(Filter(kinds=frozenset({entry.kind}), status=None))}
     titled = [one.id for one in lights.values() if relating.alike(one.title, entry.title)]
@@ -166,7 +168,7 @@ def _near(parts: Parts, entry: Entry) -> tuple[Similar, ...]:
     return tuple(sorted(found, key=lambda one: (not one.same, -one.likeness))[:TOLD])
 
 
-def copies(parts: Parts, entry: Entry) -> list[str]:
+def copies(parts: RepositorySession, entry: Entry) -> list[str]:
     """The ids under which an entry may stand here: those promoted from it, what it was promoted from, its own."""
     edges = parts.catalog.edges(entry.id)
     made = [edge.source for edge in edges if edge.relation == Relation.DERIVED_FROM and edge.target == entry.id]
@@ -174,7 +176,7 @@ def copies(parts: Parts, entry: Entry) -> list[str]:
     return [*made, *([original] if original else []), entry.id]
 
 
-def _opposed(parts: Parts, entry: Entry) -> Iterator[str]:
+def _opposed(parts: RepositorySession, entry: Entry) -> Iterator[str]:
     """Sentences about what here says the opposite: by a link of either, or for the same case in the same words."""
     catalog, pattern = parts.catalog, entry.pattern
     known = catalog.many(contradicted(parts, entry))

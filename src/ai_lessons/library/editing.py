@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Entry, Light
     from ai_lessons.library.opened import Library
     from ai_lessons.library.reports import LessonDraft, Written
-    from ai_lessons.library.session import Parts
+    from ai_lessons.library.session import RepositorySession
 
 _NOT_FIELDS = {"links", "content", "project", "allow_secrets"}
 
@@ -166,7 +166,7 @@ def delete(opened: Library, refs: Sequence[str], *, only_resources: bool = False
         opened.reading.current()
         for ref in refs:
             _refuse_others(opened.reading.resolve(ref), "delete")
-    places: dict[Parts, list[str]] = {}
+    places: dict[RepositorySession, list[str]] = {}
     for ref in refs:  # all are resolved before the first is deleted
         places.setdefault(opened.writing(ref), []).append(ref)
     return tuple(one for parts, own in places.items() for one in remove(parts, own))
@@ -235,7 +235,7 @@ def _refuse_others(light: Light, job: str) -> None:
 
 
 def change(
-    parts: Parts,
+    parts: RepositorySession,
     light: Light,
     changes: Mapping[str, Any],
     subject: str,
@@ -257,7 +257,7 @@ def change(
     return rewrite(parts, entry, text, new_text, moved, subject)
 
 
-def rewrite(parts: Parts, entry: Entry, text: str, new_text: str, path: str, subject: str) -> Written:
+def rewrite(parts: RepositorySession, entry: Entry, text: str, new_text: str, path: str, subject: str) -> Written:
     """Put the new text of an entry's frontmatter file in place, under another path if it moves.
 
     Of a rule a proposal is made: what is in force changes only by a person's hand.
@@ -288,7 +288,7 @@ def rewrite(parts: Parts, entry: Entry, text: str, new_text: str, path: str, sub
     return parts.written_one(written, applied, () if changes else ("nothing changed",))
 
 
-def remove(parts: Parts, refs: Sequence[str]) -> tuple[Written, ...]:
+def remove(parts: RepositorySession, refs: Sequence[str]) -> tuple[Written, ...]:
     """Remove entries in one commit; the removal of a rule is a proposal."""
     catalog = parts.current()
     every = list({light.id: light for light in map(parts.resolve, refs)}.values())
@@ -297,11 +297,11 @@ def remove(parts: Parts, refs: Sequence[str]) -> tuple[Written, ...]:
     return (*rules, *(_delete(parts, catalog, lights) if lights else ()))
 
 
-def _removal(parts: Parts, rule: Light) -> Written:
+def _removal(parts: RepositorySession, rule: Light) -> Written:
     return library.proposing.told(library.proposing.removal(parts, rule.id))
 
 
-def _delete(parts: Parts, catalog: Catalog, lights: Sequence[Light]) -> tuple[Written, ...]:
+def _delete(parts: RepositorySession, catalog: Catalog, lights: Sequence[Light]) -> tuple[Written, ...]:
     files = [
         path
         for place in catalog.locations([light.id for light in lights])

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Entry, Light
     from ai_lessons.learning.events import Event
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.session import Parts
+    from ai_lessons.library.session import RepositorySession
 
 GROOVE, AGENTS, CLAUDE = "groove", "agents-md", "claude-rules"
 FORMS = (GROOVE, AGENTS, CLAUDE)
@@ -76,7 +76,7 @@ def export_file(library: Library, file: Path | None, form: str = "groove", *, pr
 # --- the whole repository ---
 
 
-def _export_all(parts: Parts, file: Path | None, project: str | None) -> Exported:
+def _export_all(parts: RepositorySession, file: Path | None, project: str | None) -> Exported:
     found, skipped = _entries(parts, project)
     document = _document(parts, found)
     counts = {f"{kind.value}s": sum(entry.kind is kind for entry, _ in found) for kind in Kind}
@@ -94,7 +94,7 @@ def _export_all(parts: Parts, file: Path | None, project: str | None) -> Exporte
     )  # fmt: skip
 
 
-def _entries(parts: Parts, project: str | None) -> tuple[list[tuple[Entry, Item]], list[tuple[str, str]]]:
+def _entries(parts: RepositorySession, project: str | None) -> tuple[list[tuple[Entry, Item]], list[tuple[str, str]]]:
     """Every entry with its file by their ids, and those that cannot be read with the reason."""
     lights = sorted(
         parts.current().select(Filter(project=project, status=None, sort="path")), key=lambda light: light.id
@@ -111,7 +111,7 @@ def _entries(parts: Parts, project: str | None) -> tuple[list[tuple[Entry, Item]
     return found, skipped
 
 
-def _load(parts: Parts, light: Light) -> tuple[Entry, Item]:
+def _load(parts: RepositorySession, light: Light) -> tuple[Entry, Item]:
     """An entry with its file, of a script also the side file. Of a rule what is in force."""
     entry, text = parts.load(light.id)
     if entry.kind is Kind.RULE:
@@ -123,7 +123,7 @@ def _load(parts: Parts, light: Light) -> tuple[Entry, Item]:
     return entry, Item("", entry.path, parts.store.read(entry.path), side, parts.executable(entry.path))
 
 
-def _document(parts: Parts, found: Sequence[tuple[Entry, Item]]) -> dict[str, Any]:
+def _document(parts: RepositorySession, found: Sequence[tuple[Entry, Item]]) -> dict[str, Any]:
     lessons = [(entry, file) for entry, file in found if entry.kind is Kind.LESSON]
     usages = parts.usages.several(list(parts.catalog.many([entry.id for entry, _ in lessons]).values()))
     others = ((entry, file) for entry, file in found if entry.kind is not Kind.LESSON)
@@ -138,7 +138,7 @@ def _document(parts: Parts, found: Sequence[tuple[Entry, Item]]) -> dict[str, An
     }
 
 
-def _events(parts: Parts, entries: set[str]) -> list[dict[str, Any]]:
+def _events(parts: RepositorySession, entries: set[str]) -> list[dict[str, Any]]:
     """Every event about these entries and about parameters as its line has it, by id; each once.
 
     Lines that say different things under one id are left out, as they are where events are folded.
@@ -157,7 +157,7 @@ def _events(parts: Parts, entries: set[str]) -> list[dict[str, Any]]:
 # --- rules in force, for agents that have no program of ours ---
 
 
-def _rules(parts: Parts, project: str | None) -> list[tuple[str, Entry]]:
+def _rules(parts: RepositorySession, project: str | None) -> list[tuple[str, Entry]]:
     """(handle, rule) of every rule in force: those that hold everywhere first, then by project and title."""
     lights = parts.current().select(Filter(kinds=frozenset({Kind.RULE}), status=None))
     wanted = [one for one in lights if project is None or one.project in {project, GLOBAL_PROJECT}]

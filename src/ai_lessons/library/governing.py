@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.library.opened import Library
     from ai_lessons.library.rule_answers import Suggested
-    from ai_lessons.library.session import Parts
+    from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.store import Change
 
 _MAY_HOLD_CODE = re.compile(r"```|~~~|<pre|\t| {4}", re.IGNORECASE)
@@ -148,7 +148,7 @@ def request_release(tiers: Library, move: Move) -> Suggested:
     return replace(made, warnings=(*made.warnings, f"not noted in the log: {fault}")) if fault else made
 
 
-def guard(tiers: Library, into: Parts) -> Callable[[Sequence[Change]], None]:
+def guard(tiers: Library, into: RepositorySession) -> Callable[[Sequence[Change]], None]:
     """What the user's repository `into` asks before a write while a project of an enterprise is worked in.
 
     Removals pass, and so do files that are there and only committed: they are the user's own edits. Code that is in
@@ -177,7 +177,7 @@ def guard(tiers: Library, into: Parts) -> Callable[[Sequence[Change]], None]:
 
 
 @contextmanager
-def admitted(into: Parts) -> Iterator[None]:
+def admitted(into: RepositorySession) -> Iterator[None]:
     """Write what `allow` let pass: the guard of `into` would ask the same again, and knows of no release."""
     guarded, into.guard = into.guard, lambda _changes: None
     try:
@@ -217,7 +217,7 @@ def _code_in(path: str, data: bytes) -> frozenset[str]:
     return _blocks(text) if layout.is_markdown(path) else frozenset({text})
 
 
-def _code_on_disk(parts: Parts, path: str) -> frozenset[str]:
+def _code_on_disk(parts: RepositorySession, path: str) -> frozenset[str]:
     try:
         return _code_in(path, parts.store.read(path))
     except AiLessonsError:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.learning.fold import Definition
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.session import Parts
+    from ai_lessons.library.session import RepositorySession
 
     Finding = tuple[str, str, str]
     """State (ok, warning or error), what was found, and what mends it; see `Check`."""
@@ -47,7 +47,7 @@ def doctor(library: Library) -> tuple[Check, ...]:
     return tuple(found)
 
 
-def _repository(parts: Parts) -> Finding:
+def _repository(parts: RepositorySession) -> Finding:
     head, where = parts.store.head(), str(parts.store.root)
     if head.ref is None:
         return "warning", f"{where}, detached HEAD: writes wait", "git switch main"
@@ -55,18 +55,18 @@ def _repository(parts: Parts) -> Finding:
     return "ok", f"{where}, {head.ref.removeprefix('refs/heads/')} at {commit}", ""
 
 
-def _git(_: Parts) -> Finding:
+def _git(_: RepositorySession) -> Finding:
     return "ok", git.run_outside("--version").text.strip(), ""
 
 
-def _identity(parts: Parts) -> Finding:
+def _identity(parts: RepositorySession) -> Finding:
     if who := git.identity(parts.store.worktree, "COMMITTER"):
         return "ok", str(who), ""
     remedy = "git config --global user.name NAME; git config --global user.email ADDRESS"
     return "error", "git does not know who you are: writes wait for a commit", remedy
 
 
-def _pending(parts: Parts) -> Finding:
+def _pending(parts: RepositorySession) -> Finding:
     if damaged := parts.store.journal.damaged():
         remedy = f"commit what `git status` lists, rm {parts.store.state_dir}/journal/*.damaged"
         return (
@@ -85,12 +85,12 @@ def _pending(parts: Parts) -> Finding:
     return "ok", f"commits are yours to make{ignored}", f"git config {AUTOCOMMIT} true" if stated else ""
 
 
-def _taken_away(parts: Parts) -> int:
+def _taken_away(parts: RepositorySession) -> int:
     journal = parts.store.journal
     return len(journal.swept()) + len(journal.missing(parts.store.root))
 
 
-def _entries(parts: Parts) -> Finding:
+def _entries(parts: RepositorySession) -> Finding:
     sizes = parts.current().sizes()
     total = sum(sizes.entries.values())
     if left_out := sizes.unreadable + len(parts.skipped):
@@ -98,7 +98,7 @@ def _entries(parts: Parts) -> Finding:
     return "ok", f"{total} readable", ""
 
 
-def _approval(parts: Parts) -> Finding:
+def _approval(parts: RepositorySession) -> Finding:
     view = parts.rules.view()
     if view is None or view.tip is None:
         return "ok", "no approval branch yet, so no rule is in force", ""
@@ -108,7 +108,7 @@ def _approval(parts: Parts) -> Finding:
     return "ok", f"{count} rule{'' if count == 1 else 's'} in force by {view.policy.require}", ""
 
 
-def _hooks(parts: Parts) -> Finding:
+def _hooks(parts: RepositorySession) -> Finding:
     lines = git_hooks.hooks_status(parts.store.root, scaffold.hooks_dir())
     if parts.store.is_folder_of_bigger_repo:
         return "ok", "the hooks of this git repository are its own business", ""
@@ -116,7 +116,7 @@ def _hooks(parts: Parts) -> Finding:
     return ("warning" if missing else "ok"), "; ".join(lines), "ai-lessons admin hooks install" if missing else ""
 
 
-def _catalog(parts: Parts) -> Finding:
+def _catalog(parts: RepositorySession) -> Finding:
     catalog, state_dir = parts.current(), parts.store.state_dir
     if catalog.in_memory:
         remedy = f"make it writable: chmod -R u+w {state_dir}"
@@ -124,7 +124,7 @@ def _catalog(parts: Parts) -> Finding:
     return "ok", f"generation {catalog.generation}", ""
 
 
-def _index(parts: Parts) -> Finding:
+def _index(parts: RepositorySession) -> Finding:
     parts.current()
     status = parts.index.status()
     detail = f"{status.entries} entries, {status.passages} passages, {status.vectors} vectors"
@@ -133,7 +133,7 @@ def _index(parts: Parts) -> Finding:
     return "ok", detail, ""
 
 
-def _model(parts: Parts) -> Finding:
+def _model(parts: RepositorySession) -> Finding:
     from ai_lessons.index import model_files
 
     found = model_files.find(parts.options.cache_dir, parts.options.model_dir)
@@ -142,11 +142,11 @@ def _model(parts: Parts) -> Finding:
     return "ok", f"{found.path} ({found.source})", ""
 
 
-def _config(parts: Parts) -> Finding:
+def _config(parts: RepositorySession) -> Finding:
     return "ok", f"format {parts.config.format}", ""
 
 
-def _disk(parts: Parts) -> Finding:
+def _disk(parts: RepositorySession) -> Finding:
     free = shutil.disk_usage(parts.store.root).free
     if free < LOW_SPACE:
         return "warning", f"{free / 1e9:.1f} GB free", "make room: writes, index and model need space"
@@ -155,7 +155,7 @@ def _disk(parts: Parts) -> Finding:
     return "ok", f"{free / 1e9:.1f} GB free", ""
 
 
-CHECKS: Mapping[str, Callable[[Parts], Finding]] = {
+CHECKS: Mapping[str, Callable[[RepositorySession], Finding]] = {
     "repository": _repository, "git": _git, "identity": _identity, "pending": _pending, "entries": _entries,
     "approval": _approval, "hooks": _hooks, "catalog": _catalog, "index": _index, "model": _model, "config": _config,
     "disk": _disk,
@@ -194,13 +194,13 @@ def stats(library: Library) -> Stats:
     )
 
 
-def _clusters(parts: Parts) -> tuple[int, ...]:
+def _clusters(parts: RepositorySession) -> tuple[int, ...]:
     pairs = [(one.source, one.target) for one in parts.catalog.edges() if one.relation == Relation.RELATED_TO]
     known = parts.catalog.many({end for pair in pairs for end in pair})
     return tuple(len(one) for one in clusters(pair for pair in pairs if {*pair} <= known.keys()))
 
 
-def _recent_commits(parts: Parts) -> int:
+def _recent_commits(parts: RepositorySession) -> int:
     done = git.run(
         parts.store.worktree, "rev-list", "--count", "--since=30.days", "HEAD", "--", ".", cwd=parts.store.root
     )
@@ -212,7 +212,7 @@ def stale(library: Library) -> tuple[Stale, ...]:
     return tuple(stale_scripts(library.primary))
 
 
-def stale_scripts(parts: Parts) -> Iterator[Stale]:
+def stale_scripts(parts: RepositorySession) -> Iterator[Stale]:
     """As `stale`, one after the other."""
     for light in parts.current().select(Filter(kinds=frozenset({Kind.SCRIPT}), status=None)):
         where = light.details.get("path")
@@ -224,7 +224,7 @@ def stale_scripts(parts: Parts) -> Iterator[Stale]:
             yield Stale(light.handle, light.title, str(file), reason)
 
 
-def _staleness(parts: Parts, path: str, file: Path) -> str:
+def _staleness(parts: RepositorySession, path: str, file: Path) -> str:
     if not file.is_file():
         return "gone"
     changed = file.stat().st_mtime

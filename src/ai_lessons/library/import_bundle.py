@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ai_lessons.learning.events import Event
     from ai_lessons.library.opened import Library
     from ai_lessons.library.proposal_context import ProposalContext
-    from ai_lessons.library.session import Parts
+    from ai_lessons.library.session import RepositorySession
 
 _EVENT_ID = re.compile(rb'"id": ?"([0-7][0-9A-HJKMNP-TV-Z]{25})"')
 
@@ -138,7 +138,7 @@ def import_file(
 class _Sorting:
     """Says of each item what becomes of it. Rules never reach the working tree from here."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: RepositorySession) -> None:
         self._parts = parts
         self._known = {place.id for place in parts.current().locations()}
         self._taken: set[str] = set()
@@ -207,7 +207,7 @@ def _stated(item: Item, entry: Entry) -> Arrival:
     return Arrival(item._replace(data=data), checked(item.path, data))
 
 
-def _write(parts: Parts, fresh: Sequence[Arrival], name: str) -> Applied:
+def _write(parts: RepositorySession, fresh: Sequence[Arrival], name: str) -> Applied:
     first, one = fresh[0].entry, len(fresh) == 1
     subject = f"Add {first.kind}: {first.title}" if one else f"Import {len(fresh)} entries from {name}"
     parts.options.progress("writing", 0, len(fresh))
@@ -221,7 +221,7 @@ def _write(parts: Parts, fresh: Sequence[Arrival], name: str) -> Applied:
 
 
 def _propose_rules(
-    parts: Parts, rules: Sequence[Arrival], name: str, *, dry_run: bool
+    parts: RepositorySession, rules: Sequence[Arrival], name: str, *, dry_run: bool
 ) -> tuple[list[Suggested], int, list[tuple[str, str]]]:
     """A proposal for each rule that is neither on the approval branch, nor proposed, nor turned down already.
 
@@ -294,7 +294,7 @@ def propose_files(
 
 
 def _bring_events(
-    parts: Parts, bundle: Bundle, arrived: AbstractSet[str], *, dry_run: bool
+    parts: RepositorySession, bundle: Bundle, arrived: AbstractSet[str], *, dry_run: bool
 ) -> tuple[int, int, tuple[str, ...]]:
     """Write down the events of a bundle that are not here yet: how many, about how many parameters, and notes."""
     known = arrived | {place.id for place in parts.catalog.locations()}

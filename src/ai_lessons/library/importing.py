@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ai_lessons.library.incoming import Incoming
     from ai_lessons.library.opened import Library
     from ai_lessons.library.reports import ResourceDraft
-    from ai_lessons.library.session import Parts
+    from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.outside import Outside
     from ai_lessons.repository.store import Applied
 
@@ -76,7 +76,7 @@ def add_resources(library: Library, draft: ResourceDraft) -> Imported:
     return _import(parts, draft, planned, skipped, planner.parsed)
 
 
-def _files(parts: Parts, draft: ResourceDraft) -> list[Outside]:
+def _files(parts: RepositorySession, draft: ResourceDraft) -> list[Outside]:
     if not draft.kind.is_resource:
         raise UsageError(f"a {draft.kind} cannot be imported from a file", hint="--type doc or --type script")
     if draft.in_place and draft.kind is not Kind.SCRIPT:
@@ -94,7 +94,7 @@ def _files(parts: Parts, draft: ResourceDraft) -> list[Outside]:
 
 
 def _import(
-    parts: Parts,
+    parts: RepositorySession,
     draft: ResourceDraft,
     planned: Mapping[str, Planned],
     skipped: Sequence[tuple[str, str]],
@@ -123,7 +123,7 @@ def _import(
     return Imported(written, len(planned) - len(fresh), tuple(skipped), applied.commit, told_of(applied))
 
 
-def _script_bytes(parts: Parts, entry: Entry) -> bytes:
+def _script_bytes(parts: RepositorySession, entry: Entry) -> bytes:
     where = entry.fields.get("path")
     if where and not parts.store.exists(entry.path):
         return outside.read(outside.expanded(str(where)))[0]
@@ -133,7 +133,7 @@ def _script_bytes(parts: Parts, entry: Entry) -> bytes:
 class Planner:
     """Decides for one import what each file becomes. Asks each source repository once."""
 
-    def __init__(self, parts: Parts, draft: ResourceDraft, sources: Sources) -> None:
+    def __init__(self, parts: RepositorySession, draft: ResourceDraft, sources: Sources) -> None:
         self._parts, self._draft, self._sources = parts, draft, sources
         self._versions = tuple(sorted({v for v in draft.versions if v != UNVERSIONED}))
         self._now = parts.options.now()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ai_lessons.index.rows import Candidates, IndexRefresh
     from ai_lessons.knowledge.entries import Kind
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.session import Parts
+    from ai_lessons.library.session import RepositorySession
 
 _PLACE = "search.index"
 """What kind of thing is agreed to, in the list of what this user trusts."""
@@ -35,12 +35,12 @@ SEARCH_SECONDS = 1.5
 """Embedding time that one search may spend on what is missing; the rest waits for the next one or for `reindex`."""
 
 
-def agreed(parts: Parts, place: str) -> bool:
+def agreed(parts: RepositorySession, place: str) -> bool:
     """Whether this user said on this machine that the index may live there."""
     return Trust(parts.options.state_dir).knows(place.encode(), _PLACE)
 
 
-def agree(parts: Parts, place: str) -> None:
+def agree(parts: RepositorySession, place: str) -> None:
     """From now on the index may live there."""
     Trust(parts.options.state_dir).add(place, place.encode(), _PLACE)
 
@@ -48,7 +48,7 @@ def agree(parts: Parts, place: str) -> None:
 class Indexing:
     """Index and embedding cache, opened together. Vectors are shared by all repositories of this user."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: RepositorySession) -> None:
         self._parts = parts
         self._notes: list[str] = []
         options, config = parts.options, parts.reading_config

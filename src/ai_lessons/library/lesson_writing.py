@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Light, Pattern
     from ai_lessons.library.lessons import Targets
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.session import Parts
+    from ai_lessons.library.session import RepositorySession
 
 CONFIDENCE = {"ai": "medium", "user": "high"}
 """How sure a lesson is taken to be by who states it."""
@@ -66,7 +66,7 @@ def add(library: Library, pattern: Pattern, *, scope: str = "", by: str = "ai") 
     return _told(replace(done, notes=(*done.notes, *(_history(parts, one) for one in same))), "added", by)
 
 
-def _confirm(parts: Parts, light: Light) -> LessonChange:
+def _confirm(parts: RepositorySession, light: Light) -> LessonChange:
     """A person states what is written already, whoever wrote it: it is firm here from now on."""
     entry = parts.load(light.id)[0]
     changes = {"from": statements.USER, "confidence": CONFIDENCE["user"]}
@@ -74,7 +74,7 @@ def _confirm(parts: Parts, light: Light) -> LessonChange:
     return change(parts, light, changes, "confirmed", f"Confirm lesson: {light.title}")._replace(change="confirmed")
 
 
-def _history(parts: Parts, light: Light) -> str:
+def _history(parts: RepositorySession, light: Light) -> str:
     """What an author should know of the same lesson that is not active any more."""
     fields = parts.catalog.fields(light.id)
     if light.details.get("status") == Status.WRONG:
@@ -110,7 +110,13 @@ def promoted_to(fields: Mapping[str, Any]) -> list[str]:
 
 
 def change(
-    parts: Parts, light: Light, changes: Mapping[str, Any], what: str, subject: str, *, notes: Sequence[str] = ()
+    parts: RepositorySession,
+    light: Light,
+    changes: Mapping[str, Any],
+    what: str,
+    subject: str,
+    *,
+    notes: Sequence[str] = (),
 ) -> LessonChange:
     """Change keys of a lesson's frontmatter, in one commit, and nothing else of its file.
 

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Light, Pattern
     from ai_lessons.library.opened import Library, Reading
-    from ai_lessons.library.session import Parts
+    from ai_lessons.library.session import RepositorySession
 
 
-def lesson(place: Callable[[str], Parts], ref: str) -> tuple[Parts, Light]:
+def lesson(place: Callable[[str], RepositorySession], ref: str) -> tuple[RepositorySession, Light]:
     """The lesson that is meant, and its repository, which `place` finds.
 
     Raises:

@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     from ai_lessons.learning.events import Event
     from ai_lessons.learning.fold import ParameterState
     from ai_lessons.library.answers import Usage
-    from ai_lessons.library.session import Parts
+    from ai_lessons.library.session import RepositorySession
 
     Key = Callable[[Light], tuple[object, ...]]
     Reader: TypeAlias = "Catalog | Catalogs"
     """What a job that reads asks: one catalog, or several as one."""
 
 
-class Several:
+class MultiRepository:
     """Opened repositories, `every` of them. `notes` are about tiers that could not be opened."""
 
-    def __init__(self, parts: Sequence[Parts], notes: Sequence[str] = ()) -> None:
+    def __init__(self, parts: Sequence[RepositorySession], notes: Sequence[str] = ()) -> None:
         self.every, self._notes = tuple(parts), tuple(notes)
         self.options = parts[0].options
         self.catalog = Catalogs([one.catalog for one in parts])
@@ -81,7 +81,7 @@ class Several:
         """The entry that a handle, id, end of an id, or path names, in whichever repository. Call `current` first.
 
         Raises:
-            NotFound, InvalidEntry: as `Parts.resolve`. AmbiguousName: also where two of them know it.
+            NotFound, InvalidEntry: as `RepositorySession.resolve`. AmbiguousName: also where two of them know it.
         """
         found: dict[str, Light] = {}
         missing: list[NotFound] = []
@@ -100,7 +100,7 @@ class Several:
             raise next((error for error in missing if error.hint), missing[0])
         return next(iter(found.values()))
 
-    def of(self, entry_id: str) -> Parts:
+    def of(self, entry_id: str) -> RepositorySession:
         """The repository that has the entry with this full id; of several the nearest, of none the first."""
         return next((one for one in self.every if one.catalog.many([entry_id])), self.every[0])
 
@@ -109,14 +109,14 @@ class Several:
         return self._place.get(tier, len(self._place))
 
     def load(self, entry_id: str) -> tuple[Entry, str]:
-        """As `Parts.load`."""
+        """As `RepositorySession.load`."""
         return self.of(entry_id).load(entry_id)
 
 
 class SeveralRules:
     """The rules in force of all, as far as reading asks for them together."""
 
-    def __init__(self, parts: Sequence[Parts]) -> None:
+    def __init__(self, parts: Sequence[RepositorySession]) -> None:
         self._parts = parts
 
     @property
@@ -133,7 +133,7 @@ class SeveralRules:
 class SeveralIndexes:
     """The search indexes of all, asked at the same time."""
 
-    def __init__(self, parts: Sequence[Parts]) -> None:
+    def __init__(self, parts: Sequence[RepositorySession]) -> None:
         self._parts = parts
 
     def refresh(self) -> IndexRefresh:
@@ -201,7 +201,7 @@ def _without(hits: Sequence[Match], taken: set[str]) -> Sequence[Match]:
 class SeveralUsages:
     """What jobs that read ask of one `Usages`; the methods are those of it. `of_id(id)` is whose entry it is."""
 
-    def __init__(self, parts: Sequence[Parts], of_id: Callable[[str], Parts]) -> None:
+    def __init__(self, parts: Sequence[RepositorySession], of_id: Callable[[str], RepositorySession]) -> None:
         self._parts, self._of_id = tuple(parts), of_id
 
     def tallies(self, entries: Iterable[str] | None = None) -> dict[str, fold.Tallies]:

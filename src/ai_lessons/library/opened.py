@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
 from ai_lessons import library
 from ai_lessons.errors import AiLessonsError, NoRepository, NotFound, Refused
 from ai_lessons.library.options import ENTERPRISE, PROJECT, USER, TierPlace
-from ai_lessons.library.session import Parts
+from ai_lessons.library.session import RepositorySession
 from ai_lessons.repository.store import Store
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.library.model import Embedders
-    from ai_lessons.library.multi_repository import Several
+    from ai_lessons.library.multi_repository import MultiRepository
     from ai_lessons.library.options import Options
 
-    Reading: TypeAlias = Parts | Several
+    Reading: TypeAlias = RepositorySession | MultiRepository
     """What a job that reads is given: one repository, or several as one."""
 
 
@@ -37,7 +37,7 @@ class Library:
             NoRepository, Refused, UnsupportedRepository, StorageFailed: see `Store.open`.
         """
         self.options = options
-        self._opened: dict[Path, Parts] = {}
+        self._opened: dict[Path, RepositorySession] = {}
         self._reading: Reading | None = None
         self._reads = options.places.reads or (TierPlace(options.tier, root),)
         self._notes: dict[str, str] = {}
@@ -80,10 +80,10 @@ class Library:
             if len(found) == 1 and not self._notes:
                 self._reading = found[0]
             else:
-                self._reading = library.multi_repository.Several(found, list(self._notes.values()))
+                self._reading = library.multi_repository.MultiRepository(found, list(self._notes.values()))
         return self._reading
 
-    def open(self, name: str) -> Parts:
+    def open(self, name: str) -> RepositorySession:
         """The repository of any known tier.
 
         Raises:
@@ -104,18 +104,18 @@ class Library:
     def _knows(self, name: str) -> bool:
         return any(place.name == name for place in (*self._reads, *self.options.places.known))
 
-    def holding(self, ref: str) -> Parts:
+    def holding(self, ref: str) -> RepositorySession:
         """The repository, among those that are read from here, that has the entry. Brings their catalogs up to date.
 
         Raises:
-            NotFound, AmbiguousName, InvalidEntry: see `Parts.resolve`.
+            NotFound, AmbiguousName, InvalidEntry: see `RepositorySession.resolve`.
         """
         reading = self.reading
         reading.current()
         light = reading.resolve(ref)
-        return reading if isinstance(reading, Parts) else reading.of(light.id)
+        return reading if isinstance(reading, RepositorySession) else reading.of(light.id)
 
-    def writing(self, ref: str) -> Parts:
+    def writing(self, ref: str) -> RepositorySession:
         """As `holding`, for a job that changes the entry.
 
         Raises:
@@ -130,7 +130,7 @@ class Library:
             )
         return found
 
-    def _found(self, place: TierPlace) -> Parts | None:
+    def _found(self, place: TierPlace) -> RepositorySession | None:
         """An opened tier; None for one that is not here, with a note unless it need not be.
 
         Raises:
@@ -147,10 +147,10 @@ class Library:
             self._notes[place.name] = f"without the {place.name} tier: {error.message}"
         return None
 
-    def _at(self, place: TierPlace) -> Parts:
+    def _at(self, place: TierPlace) -> RepositorySession:
         if place.root not in self._opened:
             options = self.options._replace(tier=place.name, index_dir=self._index_dir(place))
-            opened = self._opened[place.root] = Parts(place.root, options, lambda: self._embedders)
+            opened = self._opened[place.root] = RepositorySession(place.root, options, lambda: self._embedders)
             if self.belongs_to and self._is_users(place):
                 # PLW0108: policies are loaded when something is written
                 opened.guard = lambda changes: library.governing.guard(self, opened)(changes)  # noqa: PLW0108

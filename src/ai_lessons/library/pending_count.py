@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.session import Parts
+    from ai_lessons.library.session import RepositorySession
 
 _FILE = "pending.json"
 
@@ -25,7 +25,7 @@ def pending_count(opened: Library) -> int:
     return number_pending(opened.primary)
 
 
-def number_pending(parts: Parts) -> int:
+def number_pending(parts: RepositorySession) -> int:
     """As `pending_count`, of this repository."""
     refs = proposal_refs(parts.store.worktree)
     if not refs or parts.rules.ref() is None:
@@ -49,7 +49,7 @@ def number_pending(parts: Parts) -> int:
     return found
 
 
-def _key(parts: Parts, refs: Mapping[str, str]) -> str:
+def _key(parts: RepositorySession, refs: Mapping[str, str]) -> str:
     """Everything that the number depends on."""
     ref = parts.rules.ref() or ""
     worktree = parts.store.worktree

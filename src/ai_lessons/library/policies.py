@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.governance import Policy
     from ai_lessons.library.opened import Library
     from ai_lessons.library.options import Options
-    from ai_lessons.library.session import Parts
+    from ai_lessons.library.session import RepositorySession
 
 __all__ = ["Enforced"]
 
@@ -51,7 +51,7 @@ class Governed:
     """One enterprise and its policies; `parts` is None where its repository is not to be had on this machine."""
 
     tier: str
-    parts: Parts | None
+    parts: RepositorySession | None
     statements: tuple[Statement, ...]
 
     @cached_property
@@ -99,7 +99,7 @@ def governed(tiers: Library, tier: str) -> Governed:
         return Governed(tier, None, (Statement(Stated(STRICTEST, notes=(note,))),))
 
 
-def counting(parts: Parts) -> list[tuple[str, str]]:
+def counting(parts: RepositorySession) -> list[tuple[str, str]]:
     """The approval branch here and the one of `origin`, as full refs with their commits, as far as they are there."""
     ref = parts.rules.ref()
     if ref is None:
@@ -108,13 +108,13 @@ def counting(parts: Parts) -> list[tuple[str, str]]:
     return [(one, commit) for one in refs if (commit := read_ref(parts.store.worktree, one))]
 
 
-def _statements(parts: Parts) -> tuple[Statement, ...]:
+def _statements(parts: RepositorySession) -> tuple[Statement, ...]:
     found = tuple(Statement(_stated(parts, ref, commit), branch_name(ref), commit) for ref, commit in counting(parts))
     note = f"{parts.store.root} has no approval branch yet, so the defaults hold"
     return found or (Statement(Stated(notes=(note,))),)
 
 
-def _settings(parts: Parts, commit: str) -> bytes | None:
+def _settings(parts: RepositorySession, commit: str) -> bytes | None:
     """The settings in a commit; None if it has none.
 
     Raises:
@@ -129,7 +129,7 @@ def _settings(parts: Parts, commit: str) -> bytes | None:
             raise error from None
 
 
-def _stated(parts: Parts, ref: str, commit: str) -> Stated:
+def _stated(parts: RepositorySession, ref: str, commit: str) -> Stated:
     data = _settings(parts, commit)
     try:
         return read(fields_of(data.decode())) if data is not None else Stated()
@@ -147,7 +147,7 @@ class Move(NamedTuple):
     target: str
 
 
-def released(parts: Parts, move: Move) -> bool:
+def released(parts: RepositorySession, move: Move) -> bool:
     """Whether exactly this text may go to this tier: a record that a person let onto the approval branch says so.
 
     Where `origin` has that branch, its own counts and not what only this clone has.
@@ -171,7 +171,7 @@ def released(parts: Parts, move: Move) -> bool:
     )
 
 
-def waiting(parts: Parts, move: Move) -> Suggested | None:
+def waiting(parts: RepositorySession, move: Move) -> Suggested | None:
     """The open proposal of a record for exactly this text and tier."""
     with desk(parts) as at:
         for one in at.waiting:
@@ -181,7 +181,7 @@ def waiting(parts: Parts, move: Move) -> Suggested | None:
     return None
 
 
-def ask(parts: Parts, move: Move, by: str, policy: str, reason: str) -> Suggested:
+def ask(parts: RepositorySession, move: Move, by: str, policy: str, reason: str) -> Suggested:
     """Propose the record in the enterprise's repository; `reason` says for its people what asks for it.
 
     Raises:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.knowledge.evaluation import Names
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.session import Parts
+    from ai_lessons.library.session import RepositorySession
 
 TRAILER = "Promoted-from"
 
@@ -77,7 +77,7 @@ def promote(library: Library, ref: str, to: str, wanted: PromotionRequest | None
     return _Way(library, source, target, light, wanted).go()
 
 
-def _target(tiers: Library, source: Parts, light: Light, to: str) -> Parts:
+def _target(tiers: Library, source: RepositorySession, light: Light, to: str) -> RepositorySession:
     """The repository it shall go to, its catalog up to date."""
     target = tiers.open(to)
     if target.store.root == source.store.root:
@@ -90,7 +90,14 @@ def _target(tiers: Library, source: Parts, light: Light, to: str) -> Parts:
 class _Way:
     """One promotion."""
 
-    def __init__(self, tiers: Library, source: Parts, target: Parts, light: Light, wanted: PromotionRequest) -> None:
+    def __init__(
+        self,
+        tiers: Library,
+        source: RepositorySession,
+        target: RepositorySession,
+        light: Light,
+        wanted: PromotionRequest,
+    ) -> None:
         self._tiers, self._source, self._target, self._wanted = tiers, source, target, wanted
         self._light = light
         self._from, self._to = source.options.tier, target.options.tier

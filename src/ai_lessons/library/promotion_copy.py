@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from ai_lessons.knowledge.entries import Entry, Light
-    from ai_lessons.library.session import Parts
+    from ai_lessons.library.session import RepositorySession
 
 _STAYS = frozenset(
     (
@@ -97,7 +97,7 @@ class Coming(NamedTuple):
     allow_secrets: Sequence[tuple[str, str]] = ()
 
 
-def carried(parts: Parts, light: Light) -> Carried:
+def carried(parts: RepositorySession, light: Light) -> Carried:
     """An entry with its files; of a script that lies outside the repository also the code.
 
     Raises:
@@ -152,7 +152,9 @@ def stripped(one: Carried, names: Names) -> tuple[Carried, tuple[str, ...]]:
     return Carried(read_entry(path, text.encode()), text), tuple(said)
 
 
-def placed(one: Carried, target: Parts, coming: Coming, original: Light, known: Mapping[str, Light]) -> Placed:
+def placed(
+    one: Carried, target: RepositorySession, coming: Coming, original: Light, known: Mapping[str, Light]
+) -> Placed:
     """The copy under an id of its own, which says where it comes from. Links lead to what is there; others are named.
 
     `known` are the entries that the original links, as they are called there. The target's catalog is up to date.
@@ -175,7 +177,7 @@ def placed(one: Carried, target: Parts, coming: Coming, original: Light, known: 
     return Placed(read_entry(path, one.code, text), {path: one.code, side: text}, runs, dropped)
 
 
-def _path(entry: Entry, target: Parts, entry_id: str, created: str) -> str:
+def _path(entry: Entry, target: RepositorySession, entry_id: str, created: str) -> str:
     """Where new entries of its kind go; a resource to where it lies now, beside what is there."""
     project = entry.project or GLOBAL_PROJECT
     if entry.kind is Kind.LESSON:
@@ -192,7 +194,7 @@ def _path(entry: Entry, target: Parts, entry_id: str, created: str) -> str:
 
 
 def _links(
-    entry: Entry, target: Parts, original: Light, known: Mapping[str, Light]
+    entry: Entry, target: RepositorySession, original: Light, known: Mapping[str, Light]
 ) -> tuple[list[Link], tuple[str, ...]]:
     """The links of the copy, the one to its original last, and those that lead nowhere in the target."""
     there = target.catalog.many(link.target for link in entry.links)
@@ -210,7 +212,7 @@ def _links(
     return list(dict.fromkeys(kept)), tuple(dropped)
 
 
-def _copy_of(target: Parts, entry_id: str) -> str | None:
+def _copy_of(target: RepositorySession, entry_id: str) -> str | None:
     """What was promoted from an entry, in the target."""
     edges = target.catalog.edges(entry_id)
     found = [edge.source for edge in edges if edge.relation == Relation.DERIVED_FROM and edge.target == entry_id]
@@ -237,13 +239,15 @@ _LOGIN = 4
 """Letters from which on the first half of an address is taken for a name."""
 
 
-def place_of(parts: Parts) -> str:
+def place_of(parts: RepositorySession) -> str:
     """What the code project around a project's repository is called: its top folder."""
     root = parts.store.root
     return (root.parent.parent if root.parent.name == ".ai" else root).name
 
 
-def names_of(parts: Parts, target: Parts, entry: Entry, more: Sequence[str] = (), *, strict: bool = False) -> Names:
+def names_of(
+    parts: RepositorySession, target: RepositorySession, entry: Entry, more: Sequence[str] = (), *, strict: bool = False
+) -> Names:
     """Who wrote the entry and works here, and the code project or enterprise that it comes from.
 
     `strict`, for a text without names: also the project of the entry, unless the target knows one of that
@@ -266,7 +270,7 @@ def _is_login(word: str) -> bool:
     return len(word) >= _LOGIN and not word.isdecimal() and "+" not in word
 
 
-def _authors(parts: Parts, entry: Entry) -> list[str]:
+def _authors(parts: RepositorySession, entry: Entry) -> list[str]:
     try:
         return [f"{one.author} <{one.email}>" for one in parts.history.log(entry.file, REVISIONS)]
     except AiLessonsError:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.session import Parts
+    from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.approval.approval_history import Trunk
     from ai_lessons.repository.approval.approval_types import Person
     from ai_lessons.repository.proposal_records import Rejection
@@ -49,7 +49,7 @@ SHORTEST_END = 4
 class ProposalContext:
     """One look at the proposals of a repository; nothing is asked twice. The catalog is up to date."""
 
-    def __init__(self, parts: Parts, repo: Repository, trunk: Trunk) -> None:
+    def __init__(self, parts: RepositorySession, repo: Repository, trunk: Trunk) -> None:
         self.parts, self.repo, self.trunk = parts, repo, trunk
         self._titles: dict[Kind, list[Said]] = {}
         self._entries: dict[Waiting, Entry | None] = {}
@@ -249,7 +249,7 @@ class ProposalContext:
 
 
 @contextmanager
-def desk(parts: Parts) -> Iterator[ProposalContext]:
+def desk(parts: RepositorySession) -> Iterator[ProposalContext]:
     """Open everything that jobs about proposals need.
 
     Raises:
@@ -263,7 +263,7 @@ def desk(parts: Parts) -> Iterator[ProposalContext]:
         yield ProposalContext(parts, repo, trunks.look(parts.store.worktree, ref))
 
 
-def refuse_agents(parts: Parts, what: str) -> None:
+def refuse_agents(parts: RepositorySession, what: str) -> None:
     """Deciding about proposals is for people.
 
     Raises:

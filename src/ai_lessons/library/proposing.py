@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Entry
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.session import Parts
+    from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.approval.rule_edits import Edited
 
 ALIKE_TOLD = 5
@@ -41,7 +41,7 @@ ALIKE_TOLD = 5
 
 
 def propose_entry(
-    parts: Parts,
+    parts: RepositorySession,
     entry: Entry,
     files: Mapping[str, bytes | None],
     subject: str,
@@ -188,7 +188,7 @@ def propose_removal(library: Library, ref: str) -> Suggested:
     return removal(library.writing(ref), ref)
 
 
-def removal(parts: Parts, ref: str) -> Suggested:
+def removal(parts: RepositorySession, ref: str) -> Suggested:
     """As `propose_removal`, in this repository."""
     with desk(parts) as at:
         light = parts.resolve(ref)
@@ -203,7 +203,7 @@ def removal(parts: Parts, ref: str) -> Suggested:
         return make(at, entry, dict.fromkeys(sorted(places)), f"Propose removal: {entry.title}")
 
 
-def propose_text(parts: Parts, entry: Entry, path: str, text: str) -> Written:
+def propose_text(parts: RepositorySession, entry: Entry, path: str, text: str) -> Written:
     """A proposal of another text (or place) of a rule in force; the library's answer to an edit of one."""
     data = text.encode()
     with desk(parts) as at:
@@ -244,7 +244,7 @@ def propose(library: Library, paths: Sequence[str] = ()) -> tuple[Suggested, ...
     return tuple(made)
 
 
-def _inside(parts: Parts, path: str) -> str:
+def _inside(parts: RepositorySession, path: str) -> str:
     inside = parts.inside(path)
     if inside is None and (parts.options.cwd / path).resolve() == parts.store.root:
         return ""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ai_lessons.library.answers import Usage
     from ai_lessons.library.multi_repository import Reader
     from ai_lessons.library.opened import Library, Reading
-    from ai_lessons.library.session import Parts
+    from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.approval.approval_types import BranchView, Evidence, Person, Verdict
     from ai_lessons.repository.history import FileRevision
 
@@ -38,7 +38,7 @@ _WAYS = {
 }
 
 
-def approval_of(parts: Parts, rule: Light) -> Approval | None:
+def approval_of(parts: RepositorySession, rule: Light) -> Approval | None:
     """Who approved this rule; None if it stopped being in force since the catalog looked. Call `current` first.
 
     Raises:
@@ -87,7 +87,7 @@ def _moment(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if seconds else ""
 
 
-def _unapproved_change(parts: Parts, view: BranchView, verdict: Verdict, path: str, blob: str) -> str:
+def _unapproved_change(parts: RepositorySession, view: BranchView, verdict: Verdict, path: str, blob: str) -> str:
     """The diff to the working tree if somebody edited the rule there, else to the branch."""
     approved = _unix(parts.rules.text(verdict.rule, blob))
     there = _text(lambda: parts.store.read(path))
@@ -232,7 +232,7 @@ def _done(used: Usage) -> Iterator[str]:
         yield f"learned confidence {used.confidence:.2f}"
 
 
-def _taken(parts: Parts, light: Light) -> Iterator[str]:
+def _taken(parts: RepositorySession, light: Light) -> Iterator[str]:
     """Who took the proposals of it, newest first; nothing where it was simply written."""
     from ai_lessons.library.audit import taken  # what is no rule need not pay for what rules are judged with
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.incoming import Incoming
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.session import Parts
+    from ai_lessons.library.session import RepositorySession
 
 SOURCE = "source"
 
@@ -69,7 +69,7 @@ def refresh(
 
 
 def _look(
-    parts: Parts, lights: Sequence[Light], allow: Sequence[tuple[str, str]], *, strict: bool
+    parts: RepositorySession, lights: Sequence[Light], allow: Sequence[tuple[str, str]], *, strict: bool
 ) -> Iterator[tuple[Refreshed, Change | None]]:
     with Sources() as sources:
         for number, light in enumerate(lights):
@@ -90,7 +90,7 @@ def _answer(light: Light, old_ref: str | None, new_ref: str | None, warning: str
 
 
 def _look_at(
-    parts: Parts, sources: Sources, light: Light, allow: Sequence[tuple[str, str]]
+    parts: RepositorySession, sources: Sources, light: Light, allow: Sequence[tuple[str, str]]
 ) -> tuple[Refreshed, Change | None]:
     entry, old = parts.load(light.id)
     source = entry.fields.get("source_path")
@@ -116,7 +116,7 @@ def _look_at(
     return answer, Change(entry.path, new.encode(), expect=blob_id(old.encode()))
 
 
-def allow_source(parts: Parts, light: Light, source: str) -> Path:
+def allow_source(parts: RepositorySession, light: Light, source: str) -> Path:
     """The file behind the `source_path` of a doc, without links, once it may be read on this machine.
 
     A pull may bring any path. So the doc, the words of its path and the file that they lead to are remembered together
@@ -137,12 +137,12 @@ def allow_source(parts: Parts, light: Light, source: str) -> Path:
     return Path(real)
 
 
-def is_known_source(parts: Parts, entry_id: str, source: str) -> bool:
+def is_known_source(parts: RepositorySession, entry_id: str, source: str) -> bool:
     """Whether this doc was added, or was let be read again, in this clone from this path and the file behind it."""
     return _source_mark(entry_id, source) in Trust(parts.store.state_dir, SOURCE).marks()
 
 
-def remember_sources(parts: Parts, sources: Sequence[tuple[str, str]]) -> None:
+def remember_sources(parts: RepositorySession, sources: Sequence[tuple[str, str]]) -> None:
     """Let docs be read again from where they came, each as (id, path): for docs that were added here.
 
     Raises:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Entry
     from ai_lessons.library.opened import Library
     from ai_lessons.library.rule_answers import Suggested
-    from ai_lessons.library.session import Parts
+    from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.proposals import Repository
     from ai_lessons.repository.snapshots import Then
 
@@ -94,7 +94,7 @@ def snapshot(library: Library, name: str | None = None) -> Snapshot:
     return replace(made, notes=tuple(notes))
 
 
-def _save(parts: Parts) -> None:
+def _save(parts: RepositorySession) -> None:
     """Commit what waits.
 
     Raises:
@@ -152,7 +152,7 @@ def restore(library: Library, ref: str | None, to: str, *, every: bool = False, 
 class _Past:
     """The entries' files of one commit, and what is there now."""
 
-    def __init__(self, parts: Parts, repo: Repository, commit: str) -> None:
+    def __init__(self, parts: RepositorySession, repo: Repository, commit: str) -> None:
         self.parts, self.repo, self.commit = parts, repo, commit
         every = snapshots.files_of(repo, parts.store, commit)
         self.then: Mapping[str, Then] = {path: one for path, one in every.items() if layout.place(path) is not None}
@@ -231,7 +231,7 @@ def _changes(past: _Past, entry: Entry | None) -> list[Change]:
     return made + [Change(path, None, expect=blob_id(parts.store.read(path))) for path in gone]
 
 
-def _refuse_others(parts: Parts, entry: Entry, paths: set[str]) -> None:
+def _refuse_others(parts: RepositorySession, entry: Entry, paths: set[str]) -> None:
     """What lies where an entry was may be another one by now.
 
     Raises:
@@ -262,7 +262,7 @@ def _back(past: _Past, path: str) -> Change | None:
     return Change(path, data, executable=then.executable, expect=blob_id(now))
 
 
-def _keep(parts: Parts, changes: list[Change]) -> None:
+def _keep(parts: RepositorySession, changes: list[Change]) -> None:
     """Commit edits that the restore would replace; where we do not commit, they are in its way.
 
     Raises:
@@ -274,7 +274,7 @@ def _keep(parts: Parts, changes: list[Change]) -> None:
         _refuse_edits(parts, paths)
 
 
-def _refuse_edits(parts: Parts, paths: Iterable[str]) -> None:
+def _refuse_edits(parts: RepositorySession, paths: Iterable[str]) -> None:
     edited = [path for path in paths if parts.store.exists(path) and parts.history.dirty(path)]
     if edited:
         raise UnsavedEdits(
@@ -283,7 +283,7 @@ def _refuse_edits(parts: Parts, paths: Iterable[str]) -> None:
 
 
 def _propose(
-    parts: Parts, rule: Entry, then: Mapping[str, bytes], source: str, *, dry_run: bool
+    parts: RepositorySession, rule: Entry, then: Mapping[str, bytes], source: str, *, dry_run: bool
 ) -> tuple[Suggested, ...]:
     """A proposal for the rule, if its files on the approval branch are not what they were then."""
     with desk(parts) as at:
@@ -350,7 +350,7 @@ def migrate(library: Library, *, dry_run: bool = False, steps: Mapping[int, Migr
     return replace(done, snapshot=tag, commit=applied.commit, notes=told_of(applied))
 
 
-def _files(parts: Parts) -> dict[str, bytes]:
+def _files(parts: RepositorySession) -> dict[str, bytes]:
     """The files of entries but for rules."""
     found: dict[str, bytes] = {}
     for folder, rows in parts.store.scan():
@@ -362,7 +362,7 @@ def _files(parts: Parts) -> dict[str, bytes]:
     return found
 
 
-def _stated(parts: Parts, version: int) -> Change:
+def _stated(parts: RepositorySession, version: int) -> Change:
     """The settings with the new version in them, everything else as it was."""
     there = parts.store.exists(layout.CONFIG_PATH)
     data = parts.store.read(layout.CONFIG_PATH) if there else b""

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Entry
     from ai_lessons.library.comparing import Said
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.session import Parts
+    from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.proposal_files import Piece
     from ai_lessons.repository.proposals import Waiting
 
@@ -135,7 +135,7 @@ def _conflicts(at: ProposalContext, one: Waiting, entry: Entry | None, others: S
         yield from contradictions(at, entry, others)
 
 
-def count(parts: Parts) -> int:
+def count(parts: RepositorySession) -> int:
     """How many proposals wait, worked out anew; see `pending_count` for the cheap way."""
     with desk(parts) as at:
         return at.count()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Entry, Light
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.session import Parts
+    from ai_lessons.library.session import RepositorySession
 
 
 class Ran(NamedTuple):
@@ -84,14 +84,14 @@ def run_captured(
     return Ran(light, done.code, done.timed_out, done.stdout, done.stderr, done.stdout_omitted + done.stderr_omitted)
 
 
-def _note(parts: Parts, light: Light, code: int) -> None:
+def _note(parts: RepositorySession, light: Light, code: int) -> None:
     """Write down how the run ended; one that somebody broke off says nothing about the script."""
     if code != EXIT_INTERRUPTED:
         parts.usages.record_if_possible([Event("", "", SCRIPT_FAILED if code else SCRIPT_OK, light.id)])
 
 
 @contextmanager
-def _allowed(parts: Parts, light: Light, args: Sequence[str], cwd: Path | None) -> Iterator[_Start]:
+def _allowed(parts: RepositorySession, light: Light, args: Sequence[str], cwd: Path | None) -> Iterator[_Start]:
     """What runs the script, once it may run on this machine.
 
     A script of the repository runs from a copy of what is trusted, so that nothing else lies beside it.
@@ -114,7 +114,7 @@ def _allowed(parts: Parts, light: Light, args: Sequence[str], cwd: Path | None) 
         yield _Start(scripts.command(file, args, interpreter=by, copy=copy, root=root, env=env), where, env)
 
 
-def _demand_trust(parts: Parts, light: Light, file: Path, files: Mapping[str, bytes], by: str) -> None:
+def _demand_trust(parts: RepositorySession, light: Light, file: Path, files: Mapping[str, bytes], by: str) -> None:
     """Ask, where somebody can be asked, whether all these texts may run.
 
     Raises:
@@ -151,7 +151,7 @@ def _question(file: Path, files: Mapping[str, bytes], beside: Sequence[str], *, 
     return f"{file}, with {', '.join(beside)} beside it,", "\n".join(f"--- {name}\n{texts[name]}" for name in shown)
 
 
-def _beside(parts: Parts, entry: Entry, file: Path, data: bytes, where: Path) -> dict[str, bytes]:
+def _beside(parts: RepositorySession, entry: Entry, file: Path, data: bytes, where: Path) -> dict[str, bytes]:
     """What the script may load or read of its folder: what its text names, and all of it where it is run there."""
     text = f"{data.decode('utf-8', 'replace')}\n{interpreter_of(entry)}"
     root = parts.store.root
@@ -192,7 +192,7 @@ def trust_script(library: Library, ref: str) -> tuple[str, ...]:
     return (str(file), *(str(file.parent / name) for name in sorted(beside)))
 
 
-def _content(parts: Parts, entry: Entry) -> tuple[Path, bytes]:
+def _content(parts: RepositorySession, entry: Entry) -> tuple[Path, bytes]:
     """Where the runnable file is, and its bytes.
 
     Raises:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.errors import Problem
     from ai_lessons.library.secret_scan import Secret
-    from ai_lessons.library.session import Parts
+    from ai_lessons.library.session import RepositorySession
 
     Read = Callable[[str], bytes | None]
 
@@ -31,7 +31,7 @@ ALLOWED = "Allowed-secret"
 """The trailer that tells who allowed a secret to stay, by its mark."""
 
 
-def refuse(parts: Parts, files: Mapping[str, bytes | None], known: str = "") -> list[tuple[str, str]]:
+def refuse(parts: RepositorySession, files: Mapping[str, bytes | None], known: str = "") -> list[tuple[str, str]]:
     """Called before anything is written. `files` are what shall be at their paths, None where nothing shall be.
 
     What HEAD holds at one of these paths, or `known`, is no news. Trailers that tell who allows what is news.
@@ -53,7 +53,7 @@ def refuse(parts: Parts, files: Mapping[str, bytes | None], known: str = "") -> 
     return [(ALLOWED, f"{mark} by {by or 'a person whom git does not know'}") for mark in marks]
 
 
-def _newly_allowed(parts: Parts, files: Mapping[str, bytes | None]) -> list[str]:
+def _newly_allowed(parts: RepositorySession, files: Mapping[str, bytes | None]) -> list[str]:
     """Marks of secrets that these files allow, and that no file did at these paths."""
     new = {mark for path, data in files.items() if data and layout.is_markdown(path) for mark in _allowed_in(data)}
     old = {mark for path in files if new for mark in _allowed_in(_committed(parts, path).encode())}
@@ -69,13 +69,13 @@ def _allowed_in(data: bytes) -> frozenset[str]:
         return frozenset()
 
 
-def actor(parts: Parts) -> Actor:
+def actor(parts: RepositorySession) -> Actor:
     """Who is working here, for the trailers."""
     agent, session = (name and secret_scan.masked(name) for name in (parts.options.agent, parts.options.session))
     return Actor(agent=agent, session=session)
 
 
-def refuse_waiting(parts: Parts) -> None:
+def refuse_waiting(parts: RepositorySession) -> None:
     """The same look at files that were written and wait for their commit: somebody may have edited them since.
 
     Raises:
@@ -85,7 +85,7 @@ def refuse_waiting(parts: Parts) -> None:
     refuse(parts, {path: data for path in sorted(paths) if (data := on_disk(parts.store.root, path)) is not None})
 
 
-def refuse_sharing(parts: Parts, remote: str) -> None:
+def refuse_sharing(parts: RepositorySession, remote: str) -> None:
     """Called before a push: what is shared once can only be revoked. Looks at commits that the remote has not seen.
 
     Raises:
@@ -130,7 +130,9 @@ def unallowed(path: str, text: str, read: Read) -> list[Secret]:
     return [one for one in secrets if one.fingerprint not in may_stay]
 
 
-def _news(parts: Parts, path: str, text: str, files: Mapping[str, bytes | None], known: str) -> list[Problem]:
+def _news(
+    parts: RepositorySession, path: str, text: str, files: Mapping[str, bytes | None], known: str
+) -> list[Problem]:
     """The secrets in a text that git does not have yet and no frontmatter allows."""
 
     def read(beside: str) -> bytes | None:
@@ -155,7 +157,7 @@ def _frontmatter(path: str, text: str, read: Read) -> Mapping[str, Any]:
         return {}
 
 
-def _committed(parts: Parts, path: str) -> str:
+def _committed(parts: RepositorySession, path: str) -> str:
     try:
         return parts.history.text_at("HEAD", path).decode("utf-8", "replace")
     except NotFound:

@@ -64,7 +64,7 @@ def _committer(store: Store) -> Committer:
     return Committer(store)
 
 
-class Parts:
+class RepositorySession:
     """Store, catalog, index, history and settings of one repository. For one thread at a time."""
 
     def __init__(self, root: Path, options: Options, embedders: Callable[[], Embedders] | None = None) -> None:
@@ -194,7 +194,7 @@ class Parts:
         return self._shared_embedders() if self._shared_embedders else library.model.Embedders(self.options)
 
     @property
-    def every(self) -> tuple[Parts, ...]:
+    def every(self) -> tuple[RepositorySession, ...]:
         """The repositories that are read: itself."""
         return (self,)
 

@@ -12,7 +12,7 @@ from ai_lessons.knowledge.texts import decode
 from ai_lessons.library import secret_gate
 from ai_lessons.library.policies import refuse_agents
 from ai_lessons.library.reports import Initialised
-from ai_lessons.library.session import Parts
+from ai_lessons.library.session import RepositorySession
 from ai_lessons.repository import git_hooks as client_hooks
 from ai_lessons.repository import scaffold
 from ai_lessons.repository.store import AUTOCOMMIT, Change, blob_id
@@ -52,7 +52,7 @@ def init_repository(
         made = scaffold.clone(from_url, path)
     else:
         made = scaffold.init(path, team=team, with_starters=starters, unwanted=secret_gate.why_not)
-    parts = Parts(made.root, options)
+    parts = RepositorySession(made.root, options)
     try:
         bigger = parts.store.is_folder_of_bigger_repo
         lines = client_hooks.install_hooks(made.root, scaffold.hooks_dir()) if hooks and not bigger else ()

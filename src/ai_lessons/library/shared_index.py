@@ -11,7 +11,7 @@ from ai_lessons.index.shared import SharedIndex
 if TYPE_CHECKING:
     from ai_lessons.index.rows import IndexStatus
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.session import Parts
+    from ai_lessons.library.session import RepositorySession
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ def index_pull(library: Library, uri: str) -> Pulled:
     return Pulled(place.uri, came, done.embedded, parts.index.passages(), done.missing, done.notes)
 
 
-def _place(parts: Parts, uri: str) -> SharedIndex:
+def _place(parts: RepositorySession, uri: str) -> SharedIndex:
     if not uri.strip():
         raise UsageError("no address is given", hint="a folder, or what LanceDB takes: s3://bucket/path")
     if "://" not in uri:
@@ -140,7 +140,7 @@ def _place(parts: Parts, uri: str) -> SharedIndex:
     return SharedIndex(uri)
 
 
-def _shared(parts: Parts, place: SharedIndex, there: IndexStatus) -> Shared:
+def _shared(parts: RepositorySession, place: SharedIndex, there: IndexStatus) -> Shared:
     usable = there.model == parts.index.model
     table = parts.index.in_use()
     covers = place.covers(there.model, table.keys()) if usable and table else 0

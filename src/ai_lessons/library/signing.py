@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.session import Parts
+    from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.approval.approval_types import BranchView, UnapprovedChange, Verdict
     from ai_lessons.repository.approval.record_chain import Decision
     from ai_lessons.repository.proposals import Waiting
@@ -63,7 +63,7 @@ def unsigned_rules(library: Library) -> tuple[Pending, ...]:
         return tuple(_pending(at, view, verdict, one) for verdict, one in _without_signatures(view))
 
 
-def approve_standing(parts: Parts, ref: str, expect: str | None) -> Approved:
+def approve_standing(parts: RepositorySession, ref: str, expect: str | None) -> Approved:
     """Sign a text that is on the approval branch already, merged or signed by others."""
     refuse_agents(parts, "approve")
     parts.refuse_other_formats()
@@ -115,7 +115,7 @@ def revoke_rule(library: Library, ref: str) -> Revoked:
     return Revoked(light.id, light.handle, light.title, verdict.path, done.commit, tuple(notes))
 
 
-def what_is_missing(parts: Parts, rule: str) -> Iterator[str]:
+def what_is_missing(parts: RepositorySession, rule: str) -> Iterator[str]:
     """Why a rule that was signed is not in force yet, if so. Call `current` first."""
     verdict = _judged(parts).verdicts.get(rule)
     if verdict is None or (verdict.in_force and not verdict.unapproved):
@@ -124,7 +124,7 @@ def what_is_missing(parts: Parts, rule: str) -> Iterator[str]:
     yield f"it is not in force yet: {next(iter(parts.rules.signatures.notes), reason)}"
 
 
-def _judged(parts: Parts) -> BranchView:
+def _judged(parts: RepositorySession) -> BranchView:
     view = parts.rules.view()
     if view is None:
         raise NotFound("approval branch in", str(parts.store.root))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Entry, Light
     from ai_lessons.library.opened import Reading
-    from ai_lessons.library.session import Parts
+    from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.history import Introduced
     from ai_lessons.repository.store import Change
 
@@ -55,22 +55,22 @@ def digest(entry: Entry) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def remember(parts: Parts, who: str, entry: Entry) -> None:
+def remember(parts: RepositorySession, who: str, entry: Entry) -> None:
     """Note on this machine that the user in person, or an agent, has just stated a lesson."""
     _marks(parts).add_all([(entry.path, f"{who} {digest(entry)}")])
 
 
-def confirm(parts: Parts, entry: Entry) -> None:
+def confirm(parts: RepositorySession, entry: Entry) -> None:
     """Note that the user in person states what is written already, whoever wrote it."""
     remember(parts, USER, entry)
     parts.catalog.attest({entry.id: Attested(_me(parts).who, firm=True, start=True)})
 
 
-def _marks(parts: Parts) -> Trust:
+def _marks(parts: RepositorySession) -> Trust:
     return Trust(parts.store.state_dir, "statement")
 
 
-def attest(parts: Parts) -> None:
+def attest(parts: RepositorySession) -> None:
     """Look after claims that the catalog has met since the last look. Stops no reader: without evidence none holds."""
     wanted = parts.catalog.unattested()
     if wanted:
@@ -83,14 +83,14 @@ def attest(parts: Parts) -> None:
         parts.catalog.unattested()  # that nothing is left is written down
 
 
-def _read(parts: Parts, light: Light) -> Entry | None:
+def _read(parts: RepositorySession, light: Light) -> Entry | None:
     try:
         return parts.load(light.id)[0]
     except AiLessonsError:
         return None
 
 
-def _attested(parts: Parts, entries: Mapping[str, Entry]) -> dict[str, Attested]:
+def _attested(parts: RepositorySession, entries: Mapping[str, Entry]) -> dict[str, Attested]:
     me, marks = _me(parts), _marks(parts).marks()
     found: dict[str, Attested] = {}
     for entry_id, entry in entries.items():
@@ -103,14 +103,14 @@ def _attested(parts: Parts, entries: Mapping[str, Entry]) -> dict[str, Attested]
     return found | (_by_history(parts, rest, me) if rest else {})
 
 
-def _me(parts: Parts) -> _Me:
+def _me(parts: RepositorySession) -> _Me:
     from ai_lessons.repository import git  # starts programs, which a load that has nothing to look at need not pay
 
     author, committer = git.identity(parts.store.worktree, "AUTHOR"), git.identity(parts.store.worktree)
     return _Me(author or "", _address(author), _address(committer))
 
 
-def _by_history(parts: Parts, entries: Mapping[str, Entry], me: _Me) -> dict[str, Attested]:
+def _by_history(parts: RepositorySession, entries: Mapping[str, Entry], me: _Me) -> dict[str, Attested]:
     origins = _Origins(parts, entries)
     committed = parts.history.in_head({one.path for one in entries.values() if digest(one) not in origins.found})
     found = {}
@@ -138,7 +138,7 @@ def _address(ident: str | None) -> str:
 class _Origins:
     """The commits that first said what these lessons say, by digest; a file that only moved says nothing new."""
 
-    def __init__(self, parts: Parts, entries: Mapping[str, Entry]) -> None:
+    def __init__(self, parts: RepositorySession, entries: Mapping[str, Entry]) -> None:
         self._parts = parts
         self._wanted: dict[str, set[str]] = {}
         self._digests: dict[tuple[str, str], str] = {}
@@ -187,7 +187,7 @@ def _is_lesson(path: str) -> bool:
     return where is not None and where.kind is Kind.LESSON
 
 
-def _parsed(parts: Parts, path: str, data: bytes | None) -> Entry | None:
+def _parsed(parts: RepositorySession, path: str, data: bytes | None) -> Entry | None:
     if not data or not _is_lesson(path):
         return None
     try:
@@ -196,7 +196,7 @@ def _parsed(parts: Parts, path: str, data: bytes | None) -> Entry | None:
         return None
 
 
-def guard(parts: Parts, changes: Sequence[Change]) -> None:
+def guard(parts: RepositorySession, changes: Sequence[Change]) -> None:
     """Called before an agent's job is written: it silences no lesson that a person marked firm, and speaks for nobody.
 
     Raises:
@@ -215,13 +215,13 @@ def guard(parts: Parts, changes: Sequence[Change]) -> None:
         _refuse_links(parts, entry)
 
 
-def _known(parts: Parts, entry: Entry) -> bool:
+def _known(parts: RepositorySession, entry: Entry) -> bool:
     light = parts.catalog.many([entry.id]).get(entry.id)
     old = _read(parts, light) if light else None
     return old is not None and digest(old) == digest(entry)
 
 
-def _firm(parts: Parts, paths: Iterable[str]) -> Iterator[tuple[Light, Entry]]:
+def _firm(parts: RepositorySession, paths: Iterable[str]) -> Iterator[tuple[Light, Entry]]:
     """The firm lessons at these paths."""
     for path in paths:
         if not _is_lesson(path) or not parts.store.exists(path):
@@ -235,7 +235,7 @@ def _firm(parts: Parts, paths: Iterable[str]) -> Iterator[tuple[Light, Entry]]:
             yield light, old
 
 
-def _refuse_links(parts: Parts, entry: Entry) -> None:
+def _refuse_links(parts: RepositorySession, entry: Entry) -> None:
     ends = {link.target for link in entry.links if link.relation in SILENCING}
     ends -= {edge.target for edge in parts.catalog.edges(entry.id) if edge.relation in SILENCING} if ends else set()
     for light in parts.catalog.many(ends).values():
@@ -243,7 +243,7 @@ def _refuse_links(parts: Parts, entry: Entry) -> None:
             refuse(parts, light, f"let {entry.title!r} take its place")
 
 
-def refuse(parts: Parts, light: Light, what: str, person: str = "repeats the command") -> None:
+def refuse(parts: RepositorySession, light: Light, what: str, person: str = "repeats the command") -> None:
     """Keep what an agent would do to a firm lesson as a question, and refuse it; `person` is what a person does.
 
     Raises:
@@ -256,7 +256,7 @@ def refuse(parts: Parts, light: Light, what: str, person: str = "repeats the com
     )
 
 
-def remember_link(parts: Parts, source: str, target: str) -> None:
+def remember_link(parts: RepositorySession, source: str, target: str) -> None:
     """Note that the user in person lets one lesson silence another."""
     if not parts.options.agent:
         _marks(parts).add_all([(source, f"link {source} {target}")])
@@ -273,13 +273,13 @@ def may_silence(parts: Reading, source: str, target: str, known: Mapping[str, Li
     return any(f"link {source} {target}" in _marks(one).marks() for one in parts.every)
 
 
-def ask(parts: Parts, light: Light, what: str) -> None:
+def ask(parts: RepositorySession, light: Light, what: str) -> None:
     """Keep a question about a firm lesson for `admin review`, on this machine; the same one of a day once."""
     day = parts.options.now().date().isoformat()
     _questions(parts).add_all([(light.path, f"{light.id} {day} {parts.options.agent or 'an agent'} {what}")])
 
 
-def questions(parts: Parts) -> dict[str, list[tuple[str, str]]]:
+def questions(parts: RepositorySession) -> dict[str, list[tuple[str, str]]]:
     """What agents asked about firm lessons, by id: (day, who and what)."""
     found: dict[str, list[tuple[str, str]]] = {}
     for entry_id, day, said in sorted(one.split(" ", 2) for one in _questions(parts).marks() if one.count(" ") > 1):
@@ -287,5 +287,5 @@ def questions(parts: Parts) -> dict[str, list[tuple[str, str]]]:
     return found
 
 
-def _questions(parts: Parts) -> Trust:
+def _questions(parts: RepositorySession) -> Trust:
     return Trust(parts.store.state_dir, "question")

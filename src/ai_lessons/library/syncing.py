@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.session import Parts
+    from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.journal import Intent
 
 Synced = syncing.Synced
@@ -95,7 +95,7 @@ def sync(library: Library, remote: str | None = None, *, ask: bool = False) -> S
     return replace(done, arrived=done.arrived[:ARRIVED_NAMED], notes=(*said, *arrived, *done.notes, *parts.notes()))
 
 
-def _remote(parts: Parts, named: str | None) -> str:
+def _remote(parts: RepositorySession, named: str | None) -> str:
     """The remote to share with; where there is none, the error tells the address that the user's settings know."""
     try:
         return sync_bring.where(parts.store, named).remote
@@ -107,7 +107,7 @@ def _remote(parts: Parts, named: str | None) -> str:
         raise
 
 
-def _own_proposals(parts: Parts) -> dict[str, str]:
+def _own_proposals(parts: RepositorySession) -> dict[str, str]:
     """The open proposals that have a branch here."""
     try:
         with desk(parts) as at:
@@ -163,7 +163,7 @@ def resolve(
     return Resolved(entry.id, entry.path, take, left, None if brought.torn else brought.head)
 
 
-def _find(parts: Parts, torn: Sequence[TornEntry], ref: str) -> TornEntry:
+def _find(parts: RepositorySession, torn: Sequence[TornEntry], ref: str) -> TornEntry:
     wanted = {ref.strip(), parts.inside(ref) or ref}
     for entry in torn:
         if {entry.id, entry.path} & wanted or entry.id.casefold() == ref.strip().casefold():
@@ -172,7 +172,7 @@ def _find(parts: Parts, torn: Sequence[TornEntry], ref: str) -> TornEntry:
     raise NotFound("conflict", ref, suggestions=known[:5], hint="" if known else "see: ai-lessons admin conflicts")
 
 
-def _edited(parts: Parts, entry: TornEntry, editor: Callable[[str, str], str | None] | None) -> bytes:
+def _edited(parts: RepositorySession, entry: TornEntry, editor: Callable[[str, str], str | None] | None) -> bytes:
     """The text that a person makes of both, valid as an entry if it is one."""
     if RULE in entry.reasons:
         raise UsageError(
@@ -285,7 +285,7 @@ def recover(library: Library, refs: Sequence[str] = (), *, only_list: bool = Fal
     return Recovered(left, tuple(brought), saved.commits, notes)
 
 
-def _kept(parts: Parts, job: Intent) -> Iterator[Kept]:
+def _kept(parts: RepositorySession, job: Intent) -> Iterator[Kept]:
     when = datetime.fromtimestamp(job.when, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     for one in job.paths:
         data = parts.store.journal.content(job, one.path) or b""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.learning.fold import ParameterState
-    from ai_lessons.library.session import Parts
+    from ai_lessons.library.session import RepositorySession
 
 CACHE_FILE = "usage.sqlite"
 
@@ -39,7 +39,7 @@ _ON = frozenset((b"true", b"auto", b"local", b"shared"))
 class Usages:
     """The events of one repository. Nothing is opened before it is asked for."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: RepositorySession) -> None:
         self._parts = parts
         self._log = EventLog(parts.store.root, parts.store.state_dir)
         self._cache: UsageCache | None = None
@@ -228,7 +228,7 @@ FEW = 5
 """Entries named at either end."""
 
 
-def judged(parts: Parts) -> tuple[tuple[Judged, ...], tuple[Judged, ...]]:
+def judged(parts: RepositorySession) -> tuple[tuple[Judged, ...], tuple[Judged, ...]]:
     """The entries with the best feedback, best first, and those with the worst, worst first. None is in both."""
     tallies = parts.usages.tallies()
     known = parts.catalog.many(entry for entry, had in tallies.items() if had.outcomes)
@@ -238,7 +238,7 @@ def judged(parts: Parts) -> tuple[tuple[Judged, ...], tuple[Judged, ...]]:
     return _named(parts, good), _named(parts, bad)
 
 
-def _named(parts: Parts, ids: Sequence[str]) -> tuple[Judged, ...]:
+def _named(parts: RepositorySession, ids: Sequence[str]) -> tuple[Judged, ...]:
     lights = parts.catalog.many(ids)
     usages = parts.usages.several(list(lights.values()))
     return tuple(
@@ -250,14 +250,14 @@ def _named(parts: Parts, ids: Sequence[str]) -> tuple[Judged, ...]:
     )  # fmt: skip
 
 
-def ablation(parts: Parts) -> Ablation | None:
+def ablation(parts: RepositorySession) -> Ablation | None:
     """What showing lessons changed, as far as leaving some out on purpose can tell."""
     cache = parts.usages.cache
     found = measured(cache.in_sessions()) if cache else None
     return Ablation(*found) if found else None
 
 
-def damaged(parts: Parts) -> int:
+def damaged(parts: RepositorySession) -> int:
     """Lines of event logs that say nothing that can be used."""
     cache = parts.usages.cache
     return cache.damaged() if cache else 0

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.opened import Library
     from ai_lessons.library.reports import Written
-    from ai_lessons.library.session import Parts
+    from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.store import Store
 
 
@@ -62,7 +62,7 @@ def validate(library: Library, paths: Sequence[str] = (), *, fix: bool = False, 
     return report
 
 
-def _inside(parts: Parts, path: str) -> str:
+def _inside(parts: RepositorySession, path: str) -> str:
     """A path of the caller's, or one relative to the repository, as the latter; empty for the repository itself."""
     root = parts.store.root
     if (parts.options.cwd / path).resolve() == root or path == ".":
@@ -73,7 +73,7 @@ def _inside(parts: Parts, path: str) -> str:
     raise NotFound("file in the repository", path, hint=f"name a file or folder below {root}")
 
 
-def _look(parts: Parts, wanted: Sequence[str]) -> Report:
+def _look(parts: RepositorySession, wanted: Sequence[str]) -> Report:
     entries, problems, files = _read_all(parts.store)
     problems += [problem for entry in entries for problem in _entry_problems(parts.store, entry)]
     problems += checks.check_together(entries)
@@ -83,7 +83,7 @@ def _look(parts: Parts, wanted: Sequence[str]) -> Report:
     return Report(tuple(shown), (), sum(_concerns(path, wanted) for path in files))
 
 
-def _commit_problems(parts: Parts) -> list[Problem]:
+def _commit_problems(parts: RepositorySession) -> list[Problem]:
     """Commits of the approval branch and of proposals that are not as git writes them, and so prove nothing."""
     ref = parts.rules.ref()
     odd = odd_commits(parts.store.worktree, ref) if ref else ()
@@ -152,7 +152,7 @@ def _files(store: Store, skipped: list[str]) -> Iterator[tuple[str, str | None]]
             yield path, side if is_script and side in paths else None
 
 
-def _mends(parts: Parts, wanted: Sequence[str]) -> tuple[list[Change], list[str]]:
+def _mends(parts: RepositorySession, wanted: Sequence[str]) -> tuple[list[Change], list[str]]:
     entries, _, _ = _read_all(parts.store)
     changes: list[Change] = []
     said: list[str] = []
@@ -169,7 +169,7 @@ def _mends(parts: Parts, wanted: Sequence[str]) -> tuple[list[Change], list[str]
     return changes, said
 
 
-def _may_be_committed(parts: Parts, changes: Sequence[Change]) -> bool:
+def _may_be_committed(parts: RepositorySession, changes: Sequence[Change]) -> bool:
     """No secret comes into git with it; the report names the one that would."""
     try:
         parts.refuse_secrets(changes)
@@ -178,7 +178,7 @@ def _may_be_committed(parts: Parts, changes: Sequence[Change]) -> bool:
     return True
 
 
-def _move(parts: Parts, entry: Entry, target: str) -> list[Change]:
+def _move(parts: RepositorySession, entry: Entry, target: str) -> list[Change]:
     """The changes that move an entry's files; none if the place is taken."""
     store = parts.store
     pairs = [(entry.path, target)] if store.exists(entry.path) else []
@@ -210,7 +210,7 @@ def adopt(library: Library, paths: Sequence[str]) -> tuple[Written, ...]:
     return parts.written([e.id for e in plain], parts.write(f"Adopt {what}", changes))
 
 
-def _identities(parts: Parts, plain: Iterable[Entry]) -> Iterator[Change]:
+def _identities(parts: RepositorySession, plain: Iterable[Entry]) -> Iterator[Change]:
     for entry in plain:
         fields: dict[str, Any] = frontmatter.identity(entry)
         is_script = entry.kind is Kind.SCRIPT
@@ -255,7 +255,7 @@ def review(library: Library, injections: int = 10) -> tuple[Outdated, ...]:
     )
 
 
-def _review_problems(parts: Parts) -> list[Problem]:
+def _review_problems(parts: RepositorySession) -> list[Problem]:
     """The same as problems of files, each with its line where it is about one."""
     found = []
     for light, findings in _Review(parts, INJECTIONS).everything():
@@ -270,7 +270,7 @@ def _review_problems(parts: Parts) -> list[Problem]:
 class _Review:
     """One look at everything. The folders and logs it asks are asked once."""
 
-    def __init__(self, parts: Parts, injections: int) -> None:
+    def __init__(self, parts: RepositorySession, injections: int) -> None:
         self._parts, self._injections = parts, injections
         self._today: date = parts.options.now().astimezone(UTC).date()
 
