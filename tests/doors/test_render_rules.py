@@ -46,7 +46,6 @@ NEW = Pending(
     evidence=(LESSON,),
     path="jira-api/rules/x.md",
 )
-SHOWN = "\n".join(f"    {row}".rstrip() for row in NEW.diff.rstrip("\n").split("\n"))
 EDIT = replace(
     NEW, change="edit", remote=True, branch="origin/rules/b", conflicts=(), similar=(), rejected_before="", evidence=(),
     added=1, removed=1, diff="--- a/x.md\n+++ b/x.md\n@@ -1 +1 @@\n-Old.\n+New.\n",
@@ -102,10 +101,10 @@ Decide: ai-lessons admin review-rules"""
     assert render_rules.number_pending(3, VIEW) == "3"
 
 
-def test_a_new_rule_is_shown_with_every_line_of_its_file() -> None:
+def test_a_new_rule_is_shown_whole() -> None:
     assert (
         render_rules.proposal(NEW, VIEW)
-        == f"""\
+        == """\
 [R-R00001] Always GET before PUT on Jira workflows
   a new rule, suggested by Bo <bo@example.com> (agent helper) on 2026-11-21T20:14:00Z
   branch: rules/R-R00001-always-get-before-put (local), commit 0123456789
@@ -116,7 +115,12 @@ def test_a_new_rule_is_shown_with_every_line_of_its_file() -> None:
   warning: much like R-000009 'GET first' (in force)
   warning: the same was rejected on 2026-10-01: too broad
 
-{SHOWN}
+    Send every status back.
+
+    applies_to:
+      - '*.py'
+    links:
+      - related_to: 01JD
 
 Evidence:
   [L-L00001] PUT /workflows replaces entire resource"""
@@ -151,7 +155,7 @@ def test_a_new_lesson_is_shown_with_the_report_first() -> None:
     )  # fmt: skip
     assert (
         render_rules.proposal(lesson, VIEW)
-        == f"""\
+        == """\
 [L-L00001] Always GET before PUT on Jira workflows
   a new lesson, suggested by Bo <bo@example.com> (agent helper) on 2026-11-21T20:14:00Z
   branch: rules/R-R00001-always-get-before-put (local), commit 0123456789
@@ -166,8 +170,22 @@ Report of the proposer:
 
 What is proposed:
 
-{SHOWN}"""
+    Send every status back.
+
+    applies_to:
+      - '*.py'
+    links:
+      - related_to: 01JD"""
     )
+
+
+def test_of_a_script_all_that_differs_is_shown() -> None:
+    diff = (
+        "--- /dev/null\n+++ b/x.sh\n@@ -0,0 +1 @@\n+rm -rf /\n--- /dev/null\n+++ b/x.sh.md\n@@ -0,0 +1 @@\n+Tidies.\n"
+    )
+    text = render_rules.proposal(replace(NEW, kind="script", body="Tidies.\n", diff=diff), VIEW)
+    assert "a new script, suggested by" in text
+    assert "    +rm -rf /\n" in text
 
 
 def test_other_proposals_that_were_taken_stand_below_the_rules() -> None:
@@ -191,8 +209,10 @@ def test_a_removal_says_so() -> None:
 
 
 def test_a_new_rule_without_a_text_or_anything_else_is_its_headline_and_facts() -> None:
-    bare = replace(NEW, body="\n", diff="", evidence=(), path="")
+    bare = replace(NEW, body="\n", diff="+++ b/x\n@@ -0,0 +1,3 @@\n+---\n+title: a\n+---\n", evidence=(), path="")
     assert render_rules.proposal(bare, VIEW).endswith("rejected on 2026-10-01: too broad")
+    unreadable = replace(bare, diff="", body="what git has")
+    assert render_rules.proposal(unreadable, VIEW).endswith("\n\n    what git has")
 
 
 def test_an_approval_and_a_rejection_say_what_git_has_of_them() -> None:

@@ -113,13 +113,6 @@ def test_what_there_is_to_be_settled_is_said_to_whoever_asks_for_something_else(
     assert run("admin", "conflicts", "--take", "ours").code == 2
 
 
-def test_whoever_looks_for_conflicts_is_told_of_those_of_others(knowledge: Path, other: Path, run: Run) -> None:
-    torn(knowledge, other, run)
-    assert run("admin", "sync").code == 5
-    assert run("admin", "sync", "--repo", other).code == 0
-    assert "note: origin/conflict/2" in run("admin", "conflicts", "--repo", other).err
-
-
 def test_without_a_remote_sync_says_how_to_get_one(knowledge: Path, run: Run) -> None:
     done = run("admin", "sync")
     assert (done.code, done.err) == (3, "error: no remote 'origin'\nhint: git remote add origin ADDRESS\n")

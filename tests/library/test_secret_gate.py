@@ -436,7 +436,7 @@ def test_an_agent_allows_no_secret_and_a_person_is_named_for_it(world: World) ->
         proposing.suggest_rule(agent, RuleDraft("A key", "Because.", SECRET, allow_secrets=[(mark, "a sandbox")]))
 
 
-WRITES = ("store.apply(", "proposing.propose(", "proposing.amend(")
+WRITES = ("store.apply(", "proposal_commits.propose(", "proposal_commits.amend(")
 LOOKS = ("secret_gate.refuse(", "refuse_secrets(")
 
 

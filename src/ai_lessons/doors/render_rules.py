@@ -5,6 +5,7 @@ What a proposal says stands indented, so that no text of its own can look like o
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from ai_lessons.doors import render, render_jobs
@@ -42,6 +43,10 @@ WHAT = {
     "unsigned": "a text on the approval branch that lacks signatures",
 }
 RULE = "rule"
+SAID_ABOVE = frozenset({"id", "kind", "title", "rationale", "tags", "created"})
+"""Frontmatter of a new entry that a reviewer reads in our own lines, or that decides nothing."""
+
+_KEY = re.compile(r"([^\s:#][^:]*):")
 INDENT = "    "
 
 
@@ -103,7 +108,7 @@ def number_pending(value: int, _view: View) -> str:
 
 
 def proposal(one: Pending, view: View) -> str:
-    """One proposal as a reviewer needs it: who and when, doubts, the report, and what changes."""
+    """One proposal as a reviewer needs it: who and when, doubts, the report, the whole text or how it differs."""
     facts = [
         f"{_what(one)}, suggested by {line(one.suggested_by)} on {line(one.suggested_at)}",
         f"branch: {line(one.branch)} ({_where(one)}), commit {line(one.commit[:10])}",
@@ -115,7 +120,8 @@ def proposal(one: Pending, view: View) -> str:
     blocks = ["\n".join([_headline(one.handle, one.title, view), *(f"  {fact}" for fact in facts if fact)])]
     if one.report.strip():
         blocks += [f"Report of the proposer:\n{_indented(clean(one.report).strip())}", "What is proposed:"]
-    blocks += [_indented(render.diff(one.diff, view))] if one.diff else []
+    whole = one.change == "new" and one.kind != "script"  # a script is two files, and its code is what matters
+    blocks += _new_text(one) if whole else [_indented(render.diff(one.diff, view))] if one.diff else []
     if one.evidence:
         blocks.append("\n".join(["Evidence:", *(f"  {_brief(entry, view)}" for entry in one.evidence)]))
     return "\n\n".join(blocks)
@@ -124,6 +130,25 @@ def proposal(one: Pending, view: View) -> str:
 def _what(one: Pending) -> str:
     said = WHAT.get(one.change, line(one.change)).format(line(one.kind))
     return f"{said} in force" if one.kind == RULE and one.change in {"edit", "removal"} else said
+
+
+def _new_text(one: Pending) -> list[str]:
+    """The text of a new entry, and whatever else its file states."""
+    stated = "\n".join(_stated(one.diff))
+    return [_indented(clean(text)) for text in (one.body.strip("\n"), stated) if text.strip()]
+
+
+def _stated(diff: str) -> Iterator[str]:
+    """Lines of the frontmatter that a diff adds, but for the keys that are told anyway; they start at column 0."""
+    added = [row[1:] for row in diff.partition("\n@@ ")[2].split("\n") if row.startswith("+")]
+    key = ""
+    for row in added[1:] if added[:1] == ["---"] else ():
+        if row == "---":
+            return
+        found = _KEY.match(row)
+        key = found[1] if found else key
+        if key not in SAID_ABOVE:
+            yield row
 
 
 def _indented(text: str) -> str:
