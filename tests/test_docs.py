@@ -190,6 +190,15 @@ def test_the_import_table_is_the_one_that_is_enforced() -> None:
     assert table == MAY_IMPORT
 
 
+def test_the_page_about_the_plan_answers_ten_questions_with_files_that_are_there() -> None:
+    text = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([^|]+\?) \| ([^|]+) \|$", text, re.MULTILINE)
+    named = [re.findall(r"`([\w/]+\.py)`", answer) for _, answer in rows]
+    assert len(rows) == 10
+    assert all(named)
+    assert [file for files in named for file in files if not (TOP / "src/ai_lessons" / file).is_file()] == []
+
+
 FORMAT = (DOCS / "reference/file-format.md").read_text(encoding="utf-8")
 
 
