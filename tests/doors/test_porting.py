@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.doors.cli.porting import guess
+from ai_lessons.doors.cli.transfer import guess
 from ai_lessons.errors import UsageError
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ai_lessons import library
-from ai_lessons.doors import encode, render_lessons, render_porting
+from ai_lessons.doors import encode, render_lessons, render_transfer
 from ai_lessons.doors.cli import error_handler, global_options, prepare
 from ai_lessons.doors.cli.asking import read_input
 from ai_lessons.doors.cli.command_context import Call, pass_call
@@ -204,7 +204,7 @@ def load(call: Call, scope: str | None, limit: int) -> None:
 def import_lessons(call: Call, file: str | None) -> None:
     """Take over the lessons of a lessons.jsonl (default: ~/.claude/lessons/lessons.jsonl). Twice adds nothing."""
     place = call.settings.cwd / os.path.expanduser(file) if file else call.settings.lesson_log
-    call.answer(library.import_bundle.import_file(call.library, place, "lessons-jsonl"), render_porting.ported)
+    call.answer(library.import_bundle.import_file(call.library, place, "lessons-jsonl"), render_transfer.ported)
 
 
 def main() -> None:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ai_lessons.library import import_bundle as import_bundle
     from ai_lessons.library import importing as importing
     from ai_lessons.library import indexing as indexing
-    from ai_lessons.library import installing as installing
     from ai_lessons.library import lesson_writing as lesson_writing
     from ai_lessons.library import lessons as lessons
     from ai_lessons.library import model as model

@@ -19,8 +19,7 @@ from ai_lessons.knowledge.passages import split
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library import secret_scan
 from ai_lessons.library.checking import checked, project_name
-from ai_lessons.library.incoming import as_doc, take
-from ai_lessons.library.refreshing import refreshed_text, remember_sources
+from ai_lessons.library.refreshing import as_doc, refreshed_text, remember_sources, take
 from ai_lessons.library.reports import Imported, PassagePreview, Written
 from ai_lessons.library.running import interpreter_of
 from ai_lessons.repository import outside
@@ -33,8 +32,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.incoming import Incoming
     from ai_lessons.library.opened import Library
+    from ai_lessons.library.refreshing import Incoming
     from ai_lessons.library.reports import ResourceDraft
     from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.outside import Outside

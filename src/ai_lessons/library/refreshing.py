@@ -1,24 +1,26 @@
-"""Reading docs again from where they came: what changed there, and one commit for all that did."""
+"""One file on its way in: its bytes and where it came from; docs read again from there, in one commit."""
 
 from __future__ import annotations
 
 import difflib
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from ai_lessons.errors import AiLessonsError, NotFound, Refused, UsageError
+from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.index.catalog_reading import Filter
-from ai_lessons.knowledge import markdown
-from ai_lessons.knowledge.entries import Kind
+from ai_lessons.knowledge import layout, markdown
+from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind
+from ai_lessons.knowledge.frontmatter import read_entry
+from ai_lessons.knowledge.texts import decode
 from ai_lessons.knowledge.yaml_edit import REMOVE
 from ai_lessons.library import secret_scan
 from ai_lessons.library.checking import checked
-from ai_lessons.library.incoming import as_doc, take
 from ai_lessons.library.reports import Refreshed
+from ai_lessons.repository import outside
 from ai_lessons.repository.outside import Outside, expanded
 from ai_lessons.repository.sources import Sources
 from ai_lessons.repository.store import Change, blob_id
@@ -28,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.incoming import Incoming
     from ai_lessons.library.opened import Library
+    from ai_lessons.library.options import Limits
     from ai_lessons.library.session import RepositorySession
 
 SOURCE = "source"
@@ -164,3 +166,54 @@ def refreshed_text(old: str, came: Incoming, body: str, more: Mapping[str, Any] 
     """The text of a snapshot brought up to date: its body, what it says of its source, and what else it shall say."""
     changes: dict[str, Any] = {**more, "content_hash": came.hash, "source_ref": came.source_ref or REMOVE}
     return markdown.edit(old, changes, body)
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """One file as it came: its bytes, and what is known of where it came from."""
+
+    file: Outside
+    data: bytes
+    executable: bool
+    source_path: str
+    source_ref: str | None
+
+    @property
+    def hash(self) -> str:
+        """What `content_hash` says of a snapshot of these bytes."""
+        return f"sha256:{sha256(self.data).hexdigest()}"
+
+
+def take(file: Outside, sources: Sources, limits: Limits, source_path: str | None = None) -> Incoming:
+    """Read a file of the caller's. `source_path` is how its snapshot names it, if it does already.
+
+    Raises:
+        InvalidEntry, NotFound, StorageFailed: see `outside.read`. Refused: the caller may not name this file.
+    """
+    limits.refuse_place(file.path)
+    data, executable = outside.read(file.path)
+    limits.refuse_content(file.path, data)
+    return Incoming(file, data, executable, source_path or _portable(file.path), sources.ref(file.path, data))
+
+
+def _portable(path: Path) -> str:
+    """A path that means the same to the same person on another machine: below the home folder with `~`."""
+    home = Path.home()
+    return f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) else str(path)
+
+
+def as_doc(path: Path, data: bytes) -> Entry:
+    """A source as an entry of its own: title, frontmatter and body, lines ending in LF as all that we write.
+
+    Frontmatter that cannot be read is text.
+
+    Raises:
+        InvalidEntry: not text.
+    """
+    name = path.name if path.name.lower().endswith(layout.DOC_SUFFIXES) else f"{path.name}.txt"
+    unix = data.replace(b"\r\n", b"\n")
+    try:
+        return read_entry(layout.resource_path(Kind.DOC, GLOBAL_PROJECT, (), name), unix)
+    except InvalidEntry:
+        text = decode(unix, str(path))
+        return Entry("", Kind.DOC, path.stem, "", GLOBAL_PROJECT, body=text)

@@ -8,14 +8,14 @@ import click
 
 from ai_lessons import library
 from ai_lessons.doors import mcp_server, render_jobs
-from ai_lessons.doors.cli import agents, content, machinery, porting, rules, sharing
+from ai_lessons.doors.cli import agents, content, machinery, rules, transfer
 from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Group, Tool
 from ai_lessons.doors.cli.options import id_argument
 
 if TYPE_CHECKING:
     from ai_lessons.doors.terminal import View
-    from ai_lessons.library.installing import Job
+    from ai_lessons.library.setup import Job
 
 EXIT_PROBLEMS = 4
 """`validate` found problems: the code of an invalid entry."""
@@ -172,10 +172,10 @@ hooks_command("install", "Install them, beside the hooks that are there.")
 hooks_command("uninstall", "Take ours away again.")
 hooks_command("status", "Say which are installed.")
 machinery.register(admin)
-porting.register(admin)
+transfer.register(admin)
 admin.add_command(mcp_server.mcp)
 agents.register(admin)
 rules.register_admin(admin)
 admin.add_command(machinery.params)
 content.register(admin)
-sharing.register(admin)
+transfer.register(admin)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ai_lessons import library
-from ai_lessons.doors import render_jobs, render_porting
+from ai_lessons.doors import render_jobs, render_transfer
 from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Command
 from ai_lessons.doors.terminal import is_terminal
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ai_lessons.doors.terminal import View
-    from ai_lessons.library.installing import Job
-    from ai_lessons.library.setup import PushChecked
+    from ai_lessons.library.setup import Job, PushChecked
 
 EXIT_REFUSED = 8
 """The code of what a policy refuses."""
@@ -37,11 +36,11 @@ def register(group: click.Group) -> None:
 @pass_call
 def hosts(call: Call) -> None:
     """Show the agent hosts on this machine, their hooks, and what of ours reaches their agents."""
-    jobs = library.installing
+    jobs = library.setup
     folders = {name: os.environ[name] for name in jobs.FOLDERS if os.environ.get(name)}
     home = Path(os.path.expanduser("~"))
     found = jobs.hosts(home, os.environ.get("PATH", ""), folders, call.settings.cwd)
-    call.answer(found, render_porting.hosts)
+    call.answer(found, render_transfer.hosts)
 
 
 # hidden, because only an agent host calls it
@@ -63,7 +62,7 @@ def agent_hook(call: Call, project: str | None) -> None:
 
 def answer_for_agents(call: Call, job: Job, *, paragraph: bool, files: Sequence[str], host: str | None) -> None:
     """`hooks install`, `uninstall` or `status` with `--agents`, `--file` or `--host`."""
-    jobs, cwd = library.installing, call.settings.cwd
+    jobs, cwd = library.setup, call.settings.cwd
     lines: list[str] = []
     if paragraph:
         lines += jobs.instruct(job, cwd)

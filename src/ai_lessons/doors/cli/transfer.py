@@ -1,4 +1,4 @@
-"""`ai-lessons admin`, the part about moving: in from other tools, out, to a newer format, and back to a snapshot."""
+"""`ai-lessons admin`, the part about moving: to and from other clones and tools, to a newer format, and back."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from pathlib import Path
 import click
 
 from ai_lessons import library
-from ai_lessons.doors import encode, render_porting
+from ai_lessons.doors import encode, render_transfer
+from ai_lessons.doors.cli.asking import until_valid
 from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Command
-from ai_lessons.errors import UsageError
+from ai_lessons.errors import Conflict, UsageError
 
 LOG, GROOVE, SQLITE, MARKDOWN, AGENTS = "lessons-jsonl", "groove", "ai-lessons-sqlite", "markdown", "agents-md"
 FORMATS = (GROOVE, LOG, SQLITE, MARKDOWN, AGENTS)
@@ -32,7 +33,7 @@ dry_option = click.option("--dry-run", is_flag=True, help="Only say what would b
 
 def register(group: click.Group) -> None:
     """Hang these commands into the group `admin`."""
-    for command in (export, import_file, migrate, snapshot, restore):
+    for command in (sync, conflicts, recover, undo, export, import_file, migrate, snapshot, restore):
         group.add_command(command)
 
 
@@ -63,7 +64,7 @@ def export(call: Call, file: str, form: str, project: str | None) -> None:
         call.exactly(encode.dump(done.document) + "\n")
         call.note([*done.notes, *(f"left out {path}: {reason}" for path, reason in done.skipped)])
         return
-    call.answer(done, render_porting.exported)
+    call.answer(done, render_transfer.exported)
 
 
 @click.command(
@@ -90,7 +91,7 @@ def import_file(call: Call, file: str, form: str | None, project: str | None, dr
     place = call.settings.cwd / Path(file).expanduser()
     form = form or guess(place)
     done = library.import_bundle.import_file(call.library, place, form, project=project, dry_run=dry_run)
-    call.answer(done, render_porting.ported)
+    call.answer(done, render_transfer.ported)
 
 
 def guess(file: Path) -> str:
@@ -119,7 +120,7 @@ def guess(file: Path) -> str:
 @pass_call
 def migrate(call: Call, dry_run: bool) -> None:
     """Bring the repository to the newest file format: a snapshot, then one commit, which `undo` takes back."""
-    call.answer(library.restoring.migrate(call.library, dry_run=dry_run), render_porting.migrated)
+    call.answer(library.restoring.migrate(call.library, dry_run=dry_run), render_transfer.migrated)
 
 
 @click.command("snapshot", cls=Command, examples=["ai-lessons admin snapshot before-cleanup"])
@@ -127,7 +128,7 @@ def migrate(call: Call, dry_run: bool) -> None:
 @pass_call
 def snapshot(call: Call, name: str | None) -> None:
     """Remember how all is now, as a tag of git; `restore` goes back to it, and `git tag -n` shows them all."""
-    call.answer(library.restoring.snapshot(call.library, name), render_porting.taken)
+    call.answer(library.restoring.snapshot(call.library, name), render_transfer.taken)
 
 
 @click.command(
@@ -150,4 +151,66 @@ def restore(call: Call, ref: str | None, every: bool, to: str, dry_run: bool) ->
     that is named comes back as a proposal; with --all rules and settings stay as they are.
     """
     done = library.restoring.restore(call.library, ref, to, every=every, dry_run=dry_run)
-    call.answer(done, render_porting.restored)
+    call.answer(done, render_transfer.restored)
+
+
+remote_option = click.option("--remote", metavar="R", help="The remote, where there are several.")
+
+
+@click.command("sync", cls=Command, examples=["ai-lessons admin sync", "ai-lessons admin sync --remote origin"])
+@remote_option
+@pass_call
+def sync(call: Call, remote: str | None) -> int:
+    """Share: commit what waits, fetch, merge, push. Exit code 5 if a file needs a decision of yours.
+
+    Merges and never rebases, because a rebase loses who approved what. Entries that both sides changed are merged
+    key by key and line by line where that is clear, rules never.
+    """
+    done = library.syncing.sync(call.library, remote, ask=call.can_ask)
+    call.answer(done, render_transfer.synced)
+    return Conflict.exit_code if done.conflicts else 0
+
+
+@click.command("conflicts", cls=Command, examples=["ai-lessons admin conflicts", "ai-lessons admin conflicts --json"])
+@click.argument("ref", metavar="[ID]", required=False)
+@click.option(
+    "--take", type=click.Choice(["ours", "theirs", "edit"]), help="Settle it: one version, or your own of both."
+)
+@remote_option
+@pass_call
+def conflicts(call: Call, ref: str | None, take: str | None, remote: str | None) -> None:
+    """Show what the last sync could not merge, both versions, or settle one of them with --take."""
+    if take is None:
+        found = library.syncing.conflicts(call.library, ref, remote=remote)
+        call.answer(found, render_transfer.conflicts)
+        return
+    if ref is None:
+        raise UsageError("--take needs the conflict that it is about", hint="name one of: ai-lessons admin conflicts")
+    name = ref
+    if take == "edit":
+        done = until_valid(
+            lambda edits: library.syncing.resolve(call.library, name, take, edits, remote=remote),
+            call.settings.folders.state / "edits",
+            can_ask=call.can_ask,
+        )
+    else:
+        done = library.syncing.resolve(call.library, name, take, remote=remote)
+    call.answer(done, render_transfer.resolved)
+
+
+@click.command("recover", cls=Command, examples=["ai-lessons admin recover --list", "ai-lessons admin recover"])
+@click.argument("refs", metavar="[ID]...", nargs=-1)
+@click.option("--list", "only_list", is_flag=True, help="Only show what is kept.")
+@pass_call
+def recover(call: Call, refs: tuple[str, ...], only_list: bool) -> None:
+    """Bring back writes that git stash, clean or reset took away before their commit: all, or by id or path."""
+    done = library.syncing.recover(call.library, refs, only_list=only_list)
+    call.answer(done, render_transfer.recovered)
+
+
+@click.command("undo", cls=Command, examples=["ai-lessons admin undo", "ai-lessons admin undo 2"])
+@click.argument("count", metavar="[N]", type=click.IntRange(min=1), default=1)
+@pass_call
+def undo(call: Call, count: int) -> None:
+    """Take back the last job of this program, or the last N, each by a new commit. Decisions about rules stay."""
+    call.answer(library.syncing.undo(call.library, count), render_transfer.undone)
