@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     Lines = tuple[Sequence[tuple[str, str, str, str, str]], Sequence[tuple[str, str]], int]
 
 VERSION = 2
-VOID = -1
-"""The kind of an event that came with two meanings."""
-
 BULK = 50_000
 """From so many bytes of new log on the index of the events is made after them, which takes a third of the time."""
 

@@ -20,7 +20,6 @@ from ai_lessons.learning.fold import DEFINITIONS
 from ai_lessons.library import secret_gate, secret_scan
 from ai_lessons.library.checking import checked
 from ai_lessons.library.import_sources import read_source
-from ai_lessons.library.importing import told_of
 from ai_lessons.library.proposal_context import desk
 from ai_lessons.library.reports import Written
 from ai_lessons.library.rule_answers import Suggested
@@ -128,7 +127,7 @@ def import_file(
         queued=tuple(queued),
         commit=applied.commit,
         dry_run=dry_run,
-        notes=(*notes, *told_of(applied)),
+        notes=(*notes, *applied.told),
     )
 
 

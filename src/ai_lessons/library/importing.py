@@ -119,7 +119,7 @@ def _import(
         marks = ((one.path, fingerprint(_script_bytes(parts, one), interpreter_of(one))) for one in scripts)
         Trust(parts.options.state_dir).add_all(marks)
     written = parts.written([one.entry.id for one in fresh], applied, parsed=parsed)
-    return Imported(written, len(planned) - len(fresh), tuple(skipped), applied.commit, told_of(applied))
+    return Imported(written, len(planned) - len(fresh), tuple(skipped), applied.commit, applied.told)
 
 
 def _script_bytes(parts: RepositorySession, entry: Entry) -> bytes:
@@ -306,12 +306,7 @@ def preview(library: Library, draft: ResourceDraft) -> tuple[PassagePreview, ...
     return tuple(found)
 
 
-def told_of(applied: Applied) -> tuple[str, ...]:
-    """What a job's end leaves to be said."""
-    return (*applied.notes, *([f"waiting: {applied.waiting}"] if applied.waiting else ()))
-
-
 def told(lights: Sequence[Light], applied: Applied) -> tuple[Written, ...]:
     """What to tell of entries that are gone."""
-    notes = told_of(applied)
+    notes = applied.told
     return tuple(Written(x.id, x.handle, x.kind, x.title, x.path, applied.commit, notes, x.tier) for x in lights)

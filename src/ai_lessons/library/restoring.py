@@ -26,7 +26,6 @@ from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library import secret_gate
 from ai_lessons.library.import_bundle import propose_files
-from ai_lessons.library.importing import told_of
 from ai_lessons.library.proposal_context import desk
 from ai_lessons.repository import git, snapshots
 from ai_lessons.repository.approval.rule_files import is_rule
@@ -146,7 +145,7 @@ def restore(library: Library, ref: str | None, to: str, *, every: bool = False, 
     written = tuple(one.path for one in changes if one.data is not None)
     removed = tuple(one.path for one in changes if one.data is None)
     when = snapshots.when(worktree, source)
-    return Restored(source, when, written, removed, queued, applied.commit, dry_run, told_of(applied))
+    return Restored(source, when, written, removed, queued, applied.commit, dry_run, applied.told)
 
 
 class _Past:
@@ -347,7 +346,7 @@ def migrate(library: Library, *, dry_run: bool = False, steps: Mapping[int, Migr
     job = Job(f"Migrate from format {old} to {new}", changes, [("Snapshot", tag)], secret_gate.actor(parts))
     applied = parts.store.apply(job)
     parts.current()
-    return replace(done, snapshot=tag, commit=applied.commit, notes=told_of(applied))
+    return replace(done, snapshot=tag, commit=applied.commit, notes=applied.told)
 
 
 def _files(parts: RepositorySession) -> dict[str, bytes]:

@@ -346,7 +346,7 @@ class RepositorySession:
     ) -> tuple[Written, ...]:
         """What to tell of entries that were just written; ids that cannot be read back are left out."""
         lights = self.current(parsed).many(ids)
-        said = (*notes, *_said(applied))
+        said = (*notes, *applied.told)
         found = (lights[one] for one in dict.fromkeys(ids) if one in lights)
         written = library.reports.Written
         return tuple(written(x.id, x.handle, x.kind, x.title, x.path, applied.commit, said, x.tier) for x in found)
@@ -357,12 +357,7 @@ class RepositorySession:
         gone = entry.kind is not Kind.RULE and not self.store.exists(entry.path)
         lost = (f"{entry.path} was written, and is not there any more",) if gone else ()
         self._place = self._place or self._where()
-        said = (*notes, *_said(applied), *lost)
+        said = (*notes, *applied.told, *lost)
         return library.reports.Written(
             entry.id, name, entry.kind, entry.title, entry.path, applied.commit, said, self.options.tier
         )
-
-
-def _said(applied: Applied) -> tuple[str, ...]:
-    """What a write leaves to be said."""
-    return (*applied.notes, *([f"waiting: {applied.waiting}"] if applied.waiting else ()))

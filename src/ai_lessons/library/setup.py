@@ -167,9 +167,6 @@ Job = Literal["install", "uninstall", "status"]
 FOLDERS = tuple(kind.variable for kind in agent_hosts.KINDS if kind.variable)
 """Variables of the environment by which a user moves a host's folder."""
 
-REGISTERED = ("claude-code",)
-"""Hosts whose hooks we can register."""
-
 PLUGIN = "claude-code"
 TEXT = "agents.md"
 

@@ -88,14 +88,16 @@ class Job(NamedTuple):
 
 
 class Applied(NamedTuple):
-    """How a job ended. The files are in place in every case.
-
-    `commit` is None if there is none (yet): `waiting` then says why, or is empty where nothing was to be committed.
-    """
+    """How a job ended, its files in place. Where `commit` is None, `waiting` says why; empty: nothing to commit."""
 
     commit: str | None
     waiting: str = ""
     notes: tuple[str, ...] = ()
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """What a job's end leaves to be said."""
+        return (*self.notes, *([f"waiting: {self.waiting}"] if self.waiting else ()))
 
 
 class Saved(NamedTuple):
