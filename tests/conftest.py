@@ -55,9 +55,11 @@ def hermetic(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     # tests run git and write a moment later, as no person does; `tests/repository/test_activity.py` tests the wait
     monkeypatch.setattr("ai_lessons.repository.worktree_status.SETTLE", 0.0)
     monkeypatch.setattr("ai_lessons.repository.worktree_status.SETTLE_MANY", 0.0)
+    # no test cuts the power, and waiting for the disk was half of their time; a closed descriptor is still an error
+    monkeypatch.setattr(os, "fsync", os.fstat)
     (home / ".gitconfig").write_text(
         "[user]\n\tname = Test Person\n\temail = person@example.com\n[init]\n\tdefaultBranch = main\n"
-        "[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n"
+        "[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[core]\n\tfsync = none\n"
     )
     return home
 
