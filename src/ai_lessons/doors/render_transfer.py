@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ai_lessons.doors.terminal import View
     from ai_lessons.library.exporting import Exported
     from ai_lessons.library.import_bundle import Ported
-    from ai_lessons.library.restoring import Migrated, Restored, Snapshot
+    from ai_lessons.library.migrating import Migrated
     from ai_lessons.library.rule_answers import Suggested
     from ai_lessons.library.setup import Host, Target
     from ai_lessons.library.syncing import Conflicts, Recovered, Resolved, Synced, TornEntry, Undone
@@ -78,28 +78,6 @@ def migrated(value: Migrated, _view: View) -> str:
     rows += [*_some(map(line, value.changed)), *_waiting(value.notes)]
     if value.snapshot:
         rows.append(f"Before: {line(value.snapshot)}. Take it back: ai-lessons admin undo")
-    return "\n".join([*rows, *([DRY] if value.dry_run else [])])
-
-
-def taken(value: Snapshot, _view: View) -> str:
-    """The tag, and how to keep it elsewhere."""
-    name = line(value.name)
-    return (
-        f"Snapshot {name} of {line(value.commit)[:10]}\nTo keep it elsewhere, too: git push origin {name}\n"
-        f"Back to it: ai-lessons admin restore --all --to {name}"
-    )
-
-
-def restored(value: Restored, view: View) -> str:
-    """Which files came back or went, and which rules wait."""
-    when = line(value.when)
-    if not (value.written or value.removed or value.queued):
-        return f"Nothing to do: all is as it was in {line(value.source)[:10]} ({when})."
-    head = f"{'As' if value.dry_run else 'Restored as'} of {line(value.source)[:10]} ({when})"
-    rows = [head, f"{count(len(value.written), 'file')} brought back, {len(value.removed):,} removed"]
-    rows += _some(view.place(path) for path in value.written)
-    rows += _some(f"removed: {view.place(path)}" for path in value.removed)
-    rows += [*_waiting(value.notes), *_queued(value.queued, view)]
     return "\n".join([*rows, *([DRY] if value.dry_run else [])])
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ai_lessons.knowledge.entries import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Entry
 
@@ -27,90 +27,38 @@ _NAMED = 6
 """Values of one sort that are named; of more the number is told."""
 
 
-class Sort(StrEnum):
-    """What sort of thing ties a text to one place."""
-
-    ADDRESS = "address"
-    PATH = "path"
-    PERSON = "person"
-    PROJECT = "project"
-
-
-PLACEHOLDER = {
-    Sort.ADDRESS: "ADDRESS",
-    Sort.PATH: "PATH",
-    Sort.PERSON: "NAME",
-    Sort.PROJECT: "PROJECT",
-}
-"""What stands in the place of such a thing in a text that names none."""
-
-TOLD = {
-    Sort.ADDRESS: "e-mail address",
-    Sort.PATH: "path of one machine",
-    Sort.PERSON: "name of a person",
-    Sort.PROJECT: "name of a project",
-}
-
-
-class Names(NamedTuple):
-    """The names that the caller knows. Words shorter than three letters are not looked for."""
-
-    people: tuple[str, ...] = ()
-    projects: tuple[str, ...] = ()
-
-
-class Specific(NamedTuple):
-    """One such thing, at `start` to `end` of the text."""
-
-    sort: Sort
-    value: str
-    start: int
-    end: int
-
-
-NO_NAMES = Names()
-
 _NOT_EXAMPLE = r"(?!(?:user|you|your|me|my|name|example|some|runner|app|project|repo|path)\b)[\w.-]{1,40}"
-_ADDRESS = re.compile(
-    r"(?<![\w.+:/@-])(?!(?:git|no-?reply)@)[a-z0-9][\w.+-]{0,63}@(?!(?:[\w-]+\.)*example\.)"
-    r"(?:[a-z0-9][a-z0-9-]{0,61}\.){1,6}(?!png|jpe?g|svg|service|invalid|test|localhost)[a-z]{2,24}(?![\w-]|\.\w)",
-    re.IGNORECASE,
-)
 _UNIX = re.compile(rf"(?<![\w.~$}}-])/(?:home|Users)/{_NOT_EXAMPLE}(?:/[\w.@+%-]{{1,80}}){{0,12}}/?")
 _WINDOWS = re.compile(
     rf"(?<!\w)[A-Z]:\\{{1,2}}Users\\{{1,2}}{_NOT_EXAMPLE}(?:\\{{1,2}}[\w.@+ -]{{1,80}}){{0,12}}", re.IGNORECASE
 )
-_SHAPES = ((Sort.ADDRESS, _ADDRESS), (Sort.PATH, _UNIX), (Sort.PATH, _WINDOWS))
 
 
-def specifics(text: str, names: Names = NO_NAMES) -> list[Specific]:
-    """Known names, e-mail addresses and paths of a home folder, in their order; no two overlap.
+class Tie(NamedTuple):
+    """Something that ties a text to one place, at `start` of it; `sort` says what it is."""
 
-    It misses much that belongs to one place: a person looks at what goes to another tier. Takes time in proportion to
-    the text.
+    sort: str
+    value: str
+    start: int
+
+
+def ties(text: str, projects: Iterable[str] = ()) -> list[Tie]:
+    """Paths of a home folder and these names of projects (of three letters or more), in their order.
+
+    It misses much that belongs to one place. Takes time in proportion to the text.
     """
-    kept: list[Specific] = []
-    for one in sorted(_all(text, names), key=lambda s: (s.start, -s.end)):
-        if not kept or one.start >= kept[-1].end:
-            kept.append(one)
-    return kept
-
-
-def _all(text: str, names: Names) -> Iterator[Specific]:
-    for sort, shape in _SHAPES:
-        for match in shape.finditer(text):
-            value = match[0].rstrip(".%")  # the end of the sentence it stands in
-            yield Specific(sort, value, match.start(), match.start() + len(value))
+    found = [
+        Tie("path of one machine", match[0].rstrip(".%"), match.start())  # the end of the sentence it stands in
+        for shape in (_UNIX, _WINDOWS)
+        for match in shape.finditer(text)
+    ]
     folded = text.casefold()
-    for sort, known in ((Sort.PERSON, names.people), (Sort.PROJECT, names.projects)):
-        for words in dict.fromkeys(tuple(name.split()) for name in known):
-            name = " ".join(words)
-            # a name that is one of our placeholders would be found in what we write
-            if len(name) < 3 or name.upper() in PLACEHOLDER.values() or words[0].casefold() not in folded:
-                continue
+    for words in {tuple(name.split()) for name in projects if len(name.strip()) >= 3}:
+        if words[0].casefold() in folded:
             spaced = r"\s+".join(map(re.escape, words))
-            for match in re.finditer(rf"(?<!\w){spaced}(?!\w)", text, re.IGNORECASE):
-                yield Specific(sort, match[0], *match.span())
+            matches = re.finditer(rf"(?<!\w){spaced}(?!\w)", text, re.IGNORECASE)
+            found += [Tie("name of a project", match[0], match.start()) for match in matches]
+    return sorted(found, key=lambda one: one.start)
 
 
 class EvaluationCheck(StrEnum):
@@ -166,9 +114,9 @@ class Similar(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What the text alone does not tell. `contradictions` are sentences."""
+    """What the text alone does not tell: names of projects, sentences about contradictions, and so on."""
 
-    names: Names = NO_NAMES
+    projects: Sequence[str] = ()
     secrets: Sequence[SecretFinding] = ()
     similar: Sequence[Similar] = ()
     contradictions: Sequence[str] = ()
@@ -191,7 +139,7 @@ class EvaluationReport:
 
 def examine(entry: Entry, files: Mapping[str, str], facts: Facts = Facts()) -> EvaluationReport:  # noqa: B008 - frozen
     """The report on an entry whose files hold these texts, by path. Never raises, whatever they hold."""
-    found = [*_known(facts), *_specific(files, facts.names)]
+    found = [*_known(facts), *_specific(files, facts.projects)]
     if entry.status is Status.WRONG:
         found.append(EvaluationFinding(EvaluationCheck.STATUS, Severity.STOP, "it is marked wrong"))
     return EvaluationReport(tuple(one._replace(message=plain(one.message)) for one in found))
@@ -213,18 +161,18 @@ def _known(facts: Facts) -> Iterator[EvaluationFinding]:
         yield EvaluationFinding(EvaluationCheck.CONTRADICTIONS, Severity.WARNING, message)
 
 
-def _specific(files: Mapping[str, str], names: Names) -> Iterator[EvaluationFinding]:
+def _specific(files: Mapping[str, str], projects: Sequence[str]) -> Iterator[EvaluationFinding]:
     """A finding for each sort of thing that ties the texts to one place; where the first of them is."""
-    values: defaultdict[Sort, dict[str, str]] = defaultdict(dict)
+    values: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for path, text in files.items():
-        for one in specifics(text, names):
+        for one in ties(text, projects):
             values[one.sort].setdefault(one.value, f"{path}:{text.count(chr(10), 0, one.start) + 1}")
     for sort, found in values.items():
         named = ", ".join(plain(value, 80) for value in list(found)[:_NAMED])
         more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-        what = TOLD[sort] + (":" if len(found) == 1 else f" ({len(found)}):")
+        what = sort if len(found) == 1 else f"{sort} ({len(found)})"
         yield EvaluationFinding(
-            EvaluationCheck.SPECIFICITY, Severity.WARNING, f"{what} {named}{more}", next(iter(found.values()))
+            EvaluationCheck.SPECIFICITY, Severity.WARNING, f"{what}: {named}{more}", next(iter(found.values()))
         )
 
 

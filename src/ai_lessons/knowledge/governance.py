@@ -75,7 +75,7 @@ STRICTEST: Final = Policies(Outbound.BLOCK_ALL, FromContext.BLOCK_ALL, Personal.
 
 
 class PolicyVerdict(StrEnum):
-    """What may be done with an entry, the most generous first."""
+    """What may be done with an entry, the most generous first; `generic`: it may go without what ties it down."""
 
     AS_IS = "as_is"
     GENERIC = "generic"
@@ -153,7 +153,6 @@ def questions(source: str, target: str, here: str) -> tuple[Question, ...]:
 _ANSWERS: Final = {
     Outbound.BLOCK_ALL: PolicyVerdict.REFUSED,
     Outbound.REQUIRE_APPROVAL: PolicyVerdict.NEEDS_RELEASE,
-    Outbound.ALLOW_GENERIC: PolicyVerdict.GENERIC,
     Outbound.ALLOW_ALL: PolicyVerdict.AS_IS,
     FromContext.ALLOW: PolicyVerdict.AS_IS,
     Personal.BLOCK: PolicyVerdict.REFUSED,
@@ -161,14 +160,15 @@ _ANSWERS: Final = {
 """Values of the same name mean the same in every policy."""
 
 
-def answer(policies: Policies, policy: Policy, *, code: bool) -> PolicyVerdict:
-    """What one policy says of an entry; `code`: whether code is in it, see `passages.code_blocks`.
+def answer(policies: Policies, policy: Policy, *, code: bool, tied: bool) -> PolicyVerdict:
+    """What one policy says of an entry in which there is code, or something else that ties it to one place.
 
     A text that a person released counts as `as_is` where this says `generic` or `needs_release`.
     """
     value = policies.value(policy)
-    if value is Personal.ALLOW_NON_CODE:
-        return PolicyVerdict.GENERIC if code else PolicyVerdict.AS_IS
+    if value in {Personal.ALLOW_NON_CODE, Outbound.ALLOW_GENERIC}:
+        specific = code or (tied and value is Outbound.ALLOW_GENERIC)
+        return PolicyVerdict.GENERIC if specific else PolicyVerdict.AS_IS
     return _ANSWERS[value]
 
 

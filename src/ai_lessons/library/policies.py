@@ -6,7 +6,6 @@ stricter value holds: a commit that only this clone has can close the gate, but 
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,13 +15,11 @@ from ai_lessons.knowledge import frontmatter
 from ai_lessons.knowledge.config import fields_of
 from ai_lessons.knowledge.governance import GROUP, STRICTEST, Policies, Stated, read, stricter
 from ai_lessons.knowledge.layout import CONFIG_PATH
-from ai_lessons.library.options import ENTERPRISE
 from ai_lessons.library.proposal_context import desk, entry_of
 from ai_lessons.library.proposing import propose_entry
 from ai_lessons.library.rule_answers import Suggested
 from ai_lessons.repository import proposal_records
 from ai_lessons.repository.approval.approval_branch import branch_name, short_name
-from ai_lessons.repository.enforcement import Enforced, read_log
 from ai_lessons.repository.proposal_records import Release, file_at
 from ai_lessons.repository.worktree import read_ref
 
@@ -34,8 +31,6 @@ if TYPE_CHECKING:
     from ai_lessons.library.opened import Library
     from ai_lessons.library.options import Options
     from ai_lessons.library.session import RepositorySession
-
-__all__ = ["Enforced"]
 
 
 class Statement(NamedTuple):
@@ -139,12 +134,16 @@ def _stated(parts: RepositorySession, ref: str, commit: str) -> Stated:
 
 
 class Move(NamedTuple):
-    """An entry on its way: `text` is all its files as one text, as it would be over there; tiers by their names."""
+    """An entry on its way: `text` is all its files as one text, as it would be over there; tiers by their names.
+
+    `ties` is told of what in it belongs to one place, besides code.
+    """
 
     entry: Entry
     text: str
     source: str
     target: str
+    ties: tuple[str, ...] = ()
 
 
 def released(parts: RepositorySession, move: Move) -> bool:
@@ -205,32 +204,6 @@ def ask(parts: RepositorySession, move: Move, by: str, policy: str, reason: str)
 
 _POLICIES = frozenset(("approval", "git", "events", "format", GROUP))
 """Groups of settings that an agent does not change; the others say how a search works."""
-
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d)?Z?)?")
-
-
-@dataclass(frozen=True, slots=True)
-class Enforcement:
-    """Decisions, the newest first. `notes` is what the user should know."""
-
-    rows: tuple[Enforced, ...]
-    notes: tuple[str, ...] = ()
-
-
-def enforcement(library: Library, since: str | None = None) -> Enforcement:
-    """What policies of enterprises allowed and refused on this machine, newest first; of one, if its tier is open.
-
-    Raises:
-        UsageError: `since` is no date.
-    """
-    options = library.options
-    if since is not None and not _MOMENT.fullmatch(since):
-        raise UsageError(f"{since!r} is no moment", hint="a date such as 2026-11-20, or 2026-11-20T08:00Z")
-    found, damaged = read_log(options.state_dir)
-    only = options.tier if options.tier.startswith(ENTERPRISE) else None
-    rows = tuple(one for one in found if one.at >= (since or "") and only in {None, one.enterprise})
-    lines = "1 line" if damaged == 1 else f"{damaged} lines"
-    return Enforcement(rows, (f"{lines} of the log cannot be read",) if damaged else ())
 
 
 def refuse_agents(options: Options, key: str) -> None:

@@ -33,7 +33,7 @@ dry_option = click.option("--dry-run", is_flag=True, help="Only say what would b
 
 def register(group: click.Group) -> None:
     """Hang these commands into the group `admin`."""
-    for command in (sync, conflicts, recover, undo, export, import_file, migrate, snapshot, restore):
+    for command in (sync, conflicts, recover, undo, export, import_file, migrate):
         group.add_command(command)
 
 
@@ -119,39 +119,8 @@ def guess(file: Path) -> str:
 @dry_option
 @pass_call
 def migrate(call: Call, dry_run: bool) -> None:
-    """Bring the repository to the newest file format: a snapshot, then one commit, which `undo` takes back."""
-    call.answer(library.restoring.migrate(call.library, dry_run=dry_run), render_transfer.migrated)
-
-
-@click.command("snapshot", cls=Command, examples=["ai-lessons admin snapshot before-cleanup"])
-@click.argument("name", required=False)
-@pass_call
-def snapshot(call: Call, name: str | None) -> None:
-    """Remember how all is now, as a tag of git; `restore` goes back to it, and `git tag -n` shows them all."""
-    call.answer(library.restoring.snapshot(call.library, name), render_transfer.taken)
-
-
-@click.command(
-    "restore",
-    cls=Command,
-    examples=[
-        "ai-lessons admin restore L-8F3K2A --to HEAD",
-        "ai-lessons admin restore --all --to HEAD --dry-run",
-    ],
-)
-@click.argument("ref", metavar="[ID]", required=False)
-@click.option("--all", "every", is_flag=True, help="All entries.")
-@click.option("--to", metavar="WHEN", required=True, help="A date (2026-11-20), a tag, or any revision of git.")
-@dry_option
-@pass_call
-def restore(call: Call, ref: str | None, every: bool, to: str, dry_run: bool) -> None:
-    """Bring one entry, or all, back to what they were: by a new commit, never by a reset.
-
-    A date alone means the end of that day. An entry that was deleted since is named by its handle or its path. A rule
-    that is named comes back as a proposal; with --all rules and settings stay as they are.
-    """
-    done = library.restoring.restore(call.library, ref, to, every=every, dry_run=dry_run)
-    call.answer(done, render_transfer.restored)
+    """Bring the repository to the newest file format: a tag, then one commit, which `undo` takes back."""
+    call.answer(library.migrating.migrate(call.library, dry_run=dry_run), render_transfer.migrated)
 
 
 remote_option = click.option("--remote", metavar="R", help="The remote, where there are several.")
