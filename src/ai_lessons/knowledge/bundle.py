@@ -1,7 +1,6 @@
 """What comes in from elsewhere as files that are not written yet, and the export: one JSON document.
 
-The document is version 1 of the format of groove, with the whole files of entries in keys of ours. A program that
-knows the format alone reads learnings, statistics and relations; ours reads back the files as they were.
+The document is version 1 of the format of groove, with the whole files of entries in keys of ours.
 """
 
 from __future__ import annotations
@@ -42,10 +41,7 @@ class Item(NamedTuple):
 
 
 class Bundle(NamedTuple):
-    """What a source holds: entries, and what of it cannot be read, as (where, reason).
-
-    `events` are whole events as JSON objects.
-    """
+    """What a source holds: entries, what of it cannot be read, as (where, reason), and events as JSON objects."""
 
     items: Sequence[Item] = ()
     damaged: Sequence[tuple[str, str]] = ()
@@ -102,25 +98,17 @@ VERSION = 1
 COUNTS = ("injected", "helpful", "ignored", "contradicted")
 
 
-def _camel(words: Iterable[str]) -> dict[str, str]:
-    """Words of ours as the format writes them: `derived_from` is `DerivedFrom`."""
-    return {str(one): "".join(part.title() for part in one.split("_")) for one in words}
-
-
-_CATEGORIES = _camel(Category)
-_RELATIONS = _camel(set(Relation) - {Relation.HAS_SCRIPT, Relation.HAS_DOC, Relation.PROVES})
-_OF_FORMAT = {name: word for word, name in (_CATEGORIES | _RELATIONS).items()} | {
-    w: w for w in _CATEGORIES | _RELATIONS
-}
+_CATEGORIES, _RELATIONS = (
+    {str(one): "".join(part.title() for part in one.split("_")) for one in words}  # `derived_from` is `DerivedFrom`
+    for words in (set(Category), set(Relation) - {Relation.HAS_SCRIPT, Relation.HAS_DOC, Relation.PROVES})
+)
+_OF_FORMAT = {said: word for word, name in (_CATEGORIES | _RELATIONS).items() for said in (name, word)}
 _NUMBER_LIMIT = 1_000_000_000
 T = TypeVar("T")
 
 
 def learning(entry: Entry, file: Item, usage: Any) -> dict[str, Any]:
-    """A lesson. `usage` has the counts (`times_…`), `last_used`, `alpha`, `beta` and `confidence`.
-
-    `updated_at` is when it was created, because git knows the rest.
-    """
+    """A lesson. `usage` has the counts (`times_…`), `last_used`, `alpha`, `beta` and `confidence`."""
     created = created_of(entry)
     return {
         "id": str(ULID.from_str(entry.id).to_uuid()),
@@ -204,20 +192,22 @@ class _Damaged(ValueError):
 
 
 def read(text: str, name: str) -> Bundle:
-    """What an export holds. `name` is what messages call the file. Damaged parts are named and left out.
+    """What an export holds; damaged parts are named and left out. `name` is what messages call the file.
 
     Raises:
         InvalidEntry: no export. UnsupportedRepository: of a newer version.
     """
+
+    def refuse(constant: str) -> float:
+        raise ValueError(f"{constant} is no number")
+
     try:
-        document = json.loads(text, parse_constant=_refuse)
+        document = json.loads(text, parse_constant=refuse)
     except (ValueError, RecursionError) as error:
         raise InvalidEntry([Problem(name, f"not JSON: {error}"[:200])]) from error
-    if not isinstance(document, dict) or "learnings" not in document:
-        raise InvalidEntry([Problem(name, "not an export: it has no `learnings`")])
-    version = document.get("version")
+    version = document.get("version") if isinstance(document, dict) and "learnings" in document else None
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise InvalidEntry([Problem(name, "not an export: it has no version")])
+        raise InvalidEntry([Problem(name, "not an export: it has no `learnings` or no version")])
     if version > VERSION:
         raise UnsupportedRepository(
             f"{name} is an export of version {version}, this program knows {VERSION}",
@@ -231,10 +221,6 @@ def read(text: str, name: str) -> Bundle:
     items = _each(document, "learnings", damaged, lambda raw, where: _learning(raw, where, links))
     items += _each(document, "files", damaged, _item)
     return Bundle(items, damaged, [one for one in _list(document, "events", damaged) if isinstance(one, dict)])
-
-
-def _refuse(name: str) -> float:
-    raise ValueError(f"{name} is no number")
 
 
 def _each(
@@ -294,7 +280,14 @@ def _learning(raw: Mapping[str, Any], where: str, links: Mapping[str, list[dict[
     created = moment(raw.get("created_at"))
     if created is None:
         raise _Damaged(f"created_at {raw.get('created_at')!r} is not a time")
-    pattern, rest = _pattern(content.get("pattern"))
+    pattern: dict[str, Any] = {}
+    rest = ""
+    said: Any = content.get("pattern")
+    texts = isinstance(said, dict) and all(isinstance(part, str) and part for part in said.values())
+    if texts and set(said) in ({"when", "do", "because"}, {"when", "dont", "because"}):
+        pattern = said
+    elif said is not None:  # any other pattern is text for the body
+        rest = "```json\n" + json.dumps(said, indent=2, ensure_ascii=False) + "\n```"
     body = [one for one in (insight if title != insight else "", description, rest) if one and one != title]
     fields = frontmatter.lesson_fields(
         entry_id, frontmatter.stamp(created), title=title, confidence=word_of(raw.get("confidence")),
@@ -332,16 +325,6 @@ def _item(raw: Any, where: str) -> Item:
         raise _Damaged("it has no text") from error
     executable = raw.get("executable") is True
     return Item(f"{where}: {raw['path']}"[:200], raw["path"], text, told, executable=executable)
-
-
-def _pattern(said: Any) -> tuple[dict[str, Any], str]:
-    """WHEN, DO and BECAUSE where they are there; any other pattern as text for the body."""
-    if said is None:
-        return {}, ""
-    texts = isinstance(said, dict) and all(isinstance(part, str) and part for part in said.values())
-    if texts and set(said) in ({"when", "do", "because"}, {"when", "dont", "because"}):
-        return said, ""
-    return {}, "```json\n" + json.dumps(said, indent=2, ensure_ascii=False) + "\n```"
 
 
 def _block(said: Any) -> dict[str, Any] | None:

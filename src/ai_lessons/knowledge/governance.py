@@ -1,8 +1,4 @@
-"""What an enterprise lets go: three policies as values, and what they mean for an entry on its way. Pure.
-
-A tier is named as everywhere: `user`, `project`, `enterprise:NAME`. Which repository states a policy, and whether a
-person released a text, is found out elsewhere and handed in.
-"""
+"""What an enterprise lets go: three policies as values, and what they mean for an entry on its way. Pure."""
 
 from __future__ import annotations
 
@@ -92,10 +88,9 @@ class Stated(NamedTuple):
 
 
 def read(fields: Mapping[str, Any]) -> Stated:
-    """The policies in the fields of a settings file, whatever else stands there.
+    """The policies in the fields of a settings file.
 
-    A policy that is not stated is the default; one that means nothing is the strictest, because who wrote it
-    meant some limit, and a slip of the pen must not open what was to be closed.
+    What is not stated is the default; what means nothing is the strictest: a slip of the pen must open nothing.
     """
     group = fields.get(GROUP)
     if group is None:
@@ -135,10 +130,9 @@ class Question(NamedTuple):
 
 
 def questions(source: str, target: str, here: str) -> tuple[Question, ...]:
-    """Whose policies have a say when an entry goes from one tier to another.
+    """Whose policies have a say when an entry goes from one tier to another; none in what goes into an enterprise.
 
-    `here` is the tier of the enterprise whose project is worked in, or empty. None has a say in what goes into an
-    enterprise (its people take it or turn it down), nor where an entry stays between it and its own project.
+    `here` is the tier of the enterprise whose project is worked in, or empty; between the two nothing is asked.
     """
     if source == target or (here and {source, target} <= {here, "project"}):
         return ()

@@ -1,27 +1,16 @@
-"""The policies of enterprises, enforced: what may go from tier to tier, and be written to the user's meanwhile.
-
-For every door alike, because jobs of the library ask here before anything moves.
-"""
+"""The policies of enterprises, enforced: what may go from tier to tier, and be written to the user's meanwhile."""
 
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, Refused, UsageError
 from ai_lessons.knowledge import layout, markdown
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.knowledge.governance import (
-    Personal,
-    Policy,
-    PolicyVerdict,
-    Question,
-    answer,
-    questions,
-    strictest,
-)
+from ai_lessons.knowledge.governance import Personal, Policy, PolicyVerdict, Question, answer, questions, strictest
 from ai_lessons.library.options import PROJECT
 from ai_lessons.library.policies import Governed, Move, ask, governed, released, waiting
 from ai_lessons.repository.commit_builder import author_here
@@ -109,14 +98,11 @@ def _say(tiers: Library, question: Question, move: Move) -> Say:
 
 
 def request_release(tiers: Library, move: Move) -> Suggested:
-    """Ask the people of the enterprise to let exactly this text go: a proposal in their repository.
-
-    Of one that waits already no second one is made.
+    """Ask the people of the enterprise to let exactly this text go: a proposal in their repository, made once.
 
     Raises:
-        Refused: a policy forbids it, so there is nothing to ask for; or git has no name for the user.
-        UsageError: nothing has to be released. NotFound: the enterprise's repository is not on this machine.
-        InvalidEntry: a secret is in the text.
+        Refused: a policy forbids it, or git has no name for the user. UsageError: nothing has to be released.
+        NotFound: the enterprise's repository is not on this machine. InvalidEntry: a secret is in the text.
     """
     found = ruling(tiers, move)
     if found.verdict is PolicyVerdict.REFUSED:
@@ -144,11 +130,12 @@ def guard(tiers: Library, into: RepositorySession) -> Callable[[Sequence[Change]
         if not texts:
             return
         at = governed(tiers, tiers.belongs_to)
-        bad = list(texts)
-        if at.policies.personal is Personal.ALLOW:
-            return
+        bad = [] if at.policies.personal is Personal.ALLOW else list(texts)
         if at.policies.personal is Personal.ALLOW_NON_CODE:
-            there = frozenset[str]().union(*(_code_on_disk(into, one.path) for one in changes))
+            there = set[str]()
+            for one in changes:
+                with suppress(AiLessonsError):
+                    there |= _code_in(one.path, into.store.read(one.path))
             bad = [path for path, data in texts.items() if _code_in(path, data) - there]
         if bad:
             raise _not_written(tiers, at)
@@ -195,13 +182,6 @@ def _strings(value: Any) -> list[str]:
 def _code_in(path: str, data: bytes) -> frozenset[str]:
     text = data.decode("utf-8", "replace")
     return _blocks(text) if layout.is_markdown(path) else frozenset({text})
-
-
-def _code_on_disk(parts: RepositorySession, path: str) -> frozenset[str]:
-    try:
-        return _code_in(path, parts.store.read(path))
-    except AiLessonsError:
-        return frozenset()
 
 
 def _refused(tiers: Library, move: Move, found: Ruling) -> Refused:

@@ -1,7 +1,6 @@
-"""Promotion: an entry goes to another tier, as a copy at once or as a proposal for the people there.
+"""Promotion: an entry goes to another tier, as a copy at once or as a proposal for the people there (rules always).
 
-Whether it may leave is asked of the enterprises concerned, see `governing`; what it is worth there is evaluated; rules
-are in force only where a person approved them, so they always become proposals.
+Whether it may leave is asked of the enterprises concerned, see `governing`; what it is worth there is evaluated.
 """
 
 from __future__ import annotations
@@ -25,6 +24,7 @@ from ai_lessons.library.promotion_copy import Carried, Placed, carried, place_of
 from ai_lessons.library.proposal_context import desk
 from ai_lessons.library.proposing import propose_entry, rejected_before
 from ai_lessons.library.rule_answers import ASKED, COPIED, PRESENT, PROPOSED, REFUSED, Promoted, PromotionRequest
+from ai_lessons.repository.store import Change
 
 if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Light
@@ -122,12 +122,24 @@ class _Way:
         """What would be done, decided without doing any of it."""
         known = self._known(copy)
         projects = [place_of(self._source)]
-        outcome = self._outcome(ruling, present=bool(known))
+        if ruling.refused:
+            outcome = REFUSED
+        elif known:
+            outcome = PRESENT
+        elif ruling.verdict is PolicyVerdict.NEEDS_RELEASE:
+            outcome = ASKED
+        else:
+            outcome = PROPOSED if self._proposes else COPIED
         if known:  # nothing is compared that is known to be there
             facts = Facts(projects, similar=[Similar(one, 1.0, same=True) for one in known])
             report = examine(copy.entry, copy.texts, facts)
         else:
             report = evaluate(self._target, copy.entry, copy.texts, projects)
+        before: list[str] = []  # a proposal that is made says it itself
+        if outcome == PROPOSED and self._wanted.dry_run and self._target.rules.ref() is not None:
+            with desk(self._target) as at:
+                rejected = rejected_before(at, said(copy.entry, "", ""))
+            before = [f"the same was rejected {rejected}"] if rejected else []
         return Promoted(
             entry=self._light,
             source=self._from,
@@ -138,16 +150,8 @@ class _Way:
             dropped=copy.dropped,
             policy=ruling.reason,
             decided_in={PROPOSED: self._to, ASKED: ruling.asks}.get(outcome, ""),
-            notes=(*ruling.notes, *known, *(self._turned_down(copy) if outcome == PROPOSED else ())),
+            notes=(*ruling.notes, *known, *before),
         )
-
-    def _turned_down(self, copy: Placed) -> list[str]:
-        """What a dry run says beforehand; a proposal that is made says it itself."""
-        if not self._wanted.dry_run or self._target.rules.ref() is None:
-            return []
-        with desk(self._target) as at:
-            before = rejected_before(at, said(copy.entry, "", ""))
-        return [f"the same was rejected {before}"] if before else []
 
     def _start(self) -> tuple[float, float] | None:
         """Where a lesson begins that did well or badly: as one that is derived from it would here."""
@@ -166,24 +170,6 @@ class _Way:
     def _proposes(self) -> bool:
         return self._to.startswith(ENTERPRISE) or self._light.kind is Kind.RULE
 
-    def _outcome(self, ruling: governing.Ruling, *, present: bool) -> str:
-        if ruling.refused:
-            return REFUSED
-        if present:
-            return PRESENT
-        if ruling.verdict is PolicyVerdict.NEEDS_RELEASE:
-            return ASKED
-        return PROPOSED if self._proposes else COPIED
-
-    def _there(self, copy: Placed) -> Light | None:
-        """What says the same over there already."""
-        target, entry = self._target, copy.entry
-        titled = target.catalog.select(Filter(kinds=frozenset({entry.kind}), status=None))
-        known = target.catalog.many(copies(target, entry))
-        candidates = {one.id: one for one in titled if one.title == entry.title} | known
-        same = (one for one in candidates.values() if says_the_same(target.load(one.id)[0], entry))
-        return next(same, None)
-
     def _waiting(self, copy: Placed) -> str:
         """The branch on which the same waits for a person already; empty if on none."""
         if not self._proposes or self._target.rules.ref() is None:
@@ -201,9 +187,12 @@ class _Way:
 
     def _known(self, copy: Placed) -> list[str]:
         """Where the same is over there already, if it is: then nothing has to be done."""
-        there = self._there(copy)
-        if there is not None:
-            return [f"{there.handle} {there.title} ({self._to}) says the same already"]
+        target, entry = self._target, copy.entry
+        titled = target.catalog.select(Filter(kinds=frozenset({entry.kind}), status=None))
+        candidates = {one.id: one for one in titled if one.title == entry.title}
+        for one in (candidates | target.catalog.many(copies(target, entry))).values():
+            if says_the_same(target.load(one.id)[0], entry):
+                return [f"{one.handle} {one.title} ({self._to}) says the same already"]
         branch = self._waiting(copy)
         return [f"{branch} ({self._to}) proposes the same already"] if branch else []
 
@@ -213,7 +202,11 @@ class _Way:
         subject = f"Promote {copy.entry.kind}: {copy.entry.title}"
         if not self._proposes:
             trailers = [("Entry", copy.entry.id), *trailers, *([("Reason", reason)] if reason else [])]
-            applied = self._target.write(subject, copy.changes, trailers)
+            changes = [
+                Change(path, data, executable=path in copy.executable or None, expect=None)
+                for path, data in copy.files.items()
+            ]
+            applied = self._target.write(subject, changes, trailers)
             return replace(plan, written=self._target.written_one(copy.entry, applied))
         report = (f"Reason: {reason}\n\n" if reason else "") + render(plan.report)
         report += "".join(f"- left behind: {plain(one)}\n" for one in plan.dropped)

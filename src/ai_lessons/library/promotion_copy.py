@@ -17,7 +17,6 @@ from ai_lessons.library.options import ENTERPRISE, PROJECT, USER
 from ai_lessons.library.running import interpreter_of
 from ai_lessons.repository import outside
 from ai_lessons.repository.commit_builder import author_here
-from ai_lessons.repository.store import Change
 from ai_lessons.repository.trust import Trust
 
 if TYPE_CHECKING:
@@ -62,14 +61,6 @@ class Placed(NamedTuple):
         texts = {path: data.decode("utf-8", "replace") for path, data in self.files.items()}
         texts[file] = _SOURCE.sub(lambda found: "\n" * found[0].count("\n"), texts[file], count=1)
         return texts
-
-    @property
-    def changes(self) -> list[Change]:
-        """What puts them in place."""
-        return [
-            Change(path, data, executable=path in self.executable or None, expect=None)
-            for path, data in self.files.items()
-        ]
 
 
 def carried(parts: RepositorySession, light: Light) -> Carried:
@@ -148,7 +139,11 @@ def _links(entry: Entry, source: RepositorySession, target: RepositorySession) -
     there, known = (one.catalog.many(link.target for link in entry.links) for one in (target, source))
     kept, dropped = [], []
     for link in entry.links:
-        now = link.target if link.target in there else _copy_of(target, link.target)
+        now: str | None = link.target
+        if link.target not in there:  # what was promoted from it, in the target
+            copies = (e for e in target.catalog.edges(link.target) if e.relation == Relation.DERIVED_FROM)
+            found = [edge.source for edge in copies if edge.target == link.target]
+            now = next((one for one in found if target.catalog.many([one])), None)
         if now is not None and link.target != entry.id:
             kept.append(link._replace(target=now))
         elif link.target != entry.id:
@@ -158,13 +153,6 @@ def _links(entry: Entry, source: RepositorySession, target: RepositorySession) -
             )
     kept.append(Link(Relation.DERIVED_FROM.value, entry.id))
     return list(dict.fromkeys(kept)), tuple(dropped)
-
-
-def _copy_of(target: RepositorySession, entry_id: str) -> str | None:
-    """What was promoted from an entry, in the target."""
-    edges = target.catalog.edges(entry_id)
-    found = [edge.source for edge in edges if edge.relation == Relation.DERIVED_FROM and edge.target == entry_id]
-    return next((one for one in found if target.catalog.many([one])), None)
 
 
 def scope_of(parts: RepositorySession, entry: Entry) -> str:

@@ -7,7 +7,6 @@ import os
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Refused, UsageError
@@ -43,9 +42,8 @@ def refresh(
     """Read docs again from where they came, in one commit; `every` means all that name a source.
 
     Raises:
-        UsageError: neither names nor `every`; NotFound: a named doc has no source, or it is gone. InvalidEntry: what
-            came is no text of an entry, or holds a secret. Refused: see `allow_source`. With `every` each of the last
-            three is a warning, and the doc stays.
+        UsageError: neither names nor `every`. Unless `every`, where each is a warning: NotFound: no source, or it is
+        gone. InvalidEntry: what came is no text of an entry, or holds a secret. Refused: see `allow_source`.
     """
     parts = library.primary
     catalog = parts.current()
@@ -81,14 +79,8 @@ def _look(
             except AiLessonsError as error:
                 if strict:
                     raise
-                yield _answer(light, None, None, error.message), None
+                yield Refreshed(light.handle, light.title, light.path, warning=error.message), None
     parts.options.progress("refreshing", len(lights), len(lights))
-
-
-def _answer(light: Light, old_ref: str | None, new_ref: str | None, warning: str = "") -> Refreshed:
-    return Refreshed(
-        light.handle, light.title, light.path, changed=False, old_ref=old_ref, new_ref=new_ref, warning=warning
-    )
 
 
 def _look_at(
@@ -105,12 +97,11 @@ def _look_at(
     # uncommitted changes there (`-dirty`) are no move
     heads = [str(ref).partition("-")[0] for ref in (old_ref, came.source_ref) if ref]
     warning = "its source's repository has moved on" if len(set(heads)) > 1 else ""
-    answer = _answer(light, old_ref, came.source_ref, warning)
+    answer = Refreshed(light.handle, light.title, light.path, old_ref=old_ref, new_ref=came.source_ref, warning=warning)
     if entry.fields.get("content_hash") == came.hash:
         return answer, None
     body = as_doc(path, came.data).body
-    new = refreshed_text(old, came, body, secret_scan.fields(allow, there=entry.fields, text=body))
-    checked(entry.path, new.encode(), was=entry)
+    new = refreshed_text(old, entry, came, secret_scan.fields(allow, there=entry.fields, text=body))
     names = f"a/{light.path}", f"b/{light.path}"
     diff = list(difflib.unified_diff(entry.body.split("\n"), body.split("\n"), *names, lineterm=""))
     added, removed = (sum(line.startswith(sign) for line in diff[2:]) for sign in "+-")
@@ -162,10 +153,21 @@ def _real(source: str) -> str:
     return source if "\0" in source else os.path.realpath(expanded(source))
 
 
-def refreshed_text(old: str, came: Incoming, body: str, more: Mapping[str, Any] = MappingProxyType({})) -> str:
-    """The text of a snapshot brought up to date: its body, what it says of its source, and what else it shall say."""
-    changes: dict[str, Any] = {**more, "content_hash": came.hash, "source_ref": came.source_ref or REMOVE}
-    return markdown.edit(old, changes, body)
+def refreshed_text(old: str, entry: Entry, came: Incoming, more: Mapping[str, Any]) -> str:
+    """The text of a snapshot brought up to date with its source, and with what else it shall say.
+
+    Raises:
+        InvalidEntry: what came is no text, or breaks the format.
+    """
+    new = old
+    if entry.fields.get("content_hash") != came.hash:
+        said = {**more, "content_hash": came.hash, "source_ref": came.source_ref or REMOVE}
+        new = markdown.edit(old, said, as_doc(came.file.path, came.data).body)
+    elif more:
+        new = markdown.edit(old, dict(more))
+    if new != old:
+        checked(entry.path, new.encode(), was=entry)
+    return new
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,13 +195,9 @@ def take(file: Outside, sources: Sources, limits: Limits, source_path: str | Non
     limits.refuse_place(file.path)
     data, executable = outside.read(file.path)
     limits.refuse_content(file.path, data)
-    return Incoming(file, data, executable, source_path or _portable(file.path), sources.ref(file.path, data))
-
-
-def _portable(path: Path) -> str:
-    """A path that means the same to the same person on another machine: below the home folder with `~`."""
-    home = Path.home()
-    return f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) else str(path)
+    path, home = file.path, Path.home()
+    portable = f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) else str(path)
+    return Incoming(file, data, executable, source_path or portable, sources.ref(path, data))
 
 
 def as_doc(path: Path, data: bytes) -> Entry:
