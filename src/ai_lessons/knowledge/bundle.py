@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64decode, b64encode
+from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import sha256
 from math import isnan
@@ -80,9 +81,8 @@ def word_of(confidence: object) -> str:
 def one_line(text: object, limit: int = TITLE_LENGTH) -> str:
     """A title: one line without control characters, cut between words where it is too long."""
     line = " ".join("".join(c if c.isprintable() else " " for c in str(text)).split())
-    if len(line) <= limit:
-        return line
-    return line[: limit - 1].rpartition(" ")[0].rstrip(" ,;:") + "…" if " " in line[: limit - 1] else line[:limit]
+    start = line[: limit - 1].rpartition(" ")[0]
+    return line if len(line) <= limit else f"{start.rstrip(' ,;:')}…" if start else line[:limit]
 
 
 def beside(path: str, entry_id: str) -> str:
@@ -187,10 +187,6 @@ def dump(document: Mapping[str, Any]) -> bytes:
         return (json.dumps(document, indent=2) + "\n").encode()
 
 
-class _Damaged(ValueError):
-    """What is wrong with one part of the document."""
-
-
 def read(text: str, name: str) -> Bundle:
     """What an export holds; damaged parts are named and left out. `name` is what messages call the file.
 
@@ -220,7 +216,7 @@ def read(text: str, name: str) -> Bundle:
             links[start].append(link)
     items = _each(document, "learnings", damaged, lambda raw, where: _learning(raw, where, links))
     items += _each(document, "files", damaged, _item)
-    return Bundle(items, damaged, [one for one in _list(document, "events", damaged) if isinstance(one, dict)])
+    return Bundle(items, damaged, _each(document, "events", damaged, lambda raw, _: raw))
 
 
 def _each(
@@ -231,37 +227,33 @@ def _each(
 ) -> list[T]:
     """What each part of a list of the document says; what is wrong with the others goes to `damaged`."""
     found = []
-    for number, raw in enumerate(_list(document, key, damaged), 1):
+    listed = document.get(key, [])
+    if not isinstance(listed, list):
+        damaged.append((key, "not a list"))
+        return []
+    for number, raw in enumerate(listed, 1):
         where = f"{key.removesuffix('s')} {number}"
         try:
             if not isinstance(raw, dict):
-                raise _Damaged("not an object")
+                raise UsageError("not an object")
             where += f" ({str(raw['id'])[:40]})" if "id" in raw else ""
             found.append(read_one(raw, where))
-        except (_Damaged, AiLessonsError) as error:
-            damaged.append((where, getattr(error, "message", str(error))))
+        except AiLessonsError as error:
+            damaged.append((where, error.message))
     return found
-
-
-def _list(document: Mapping[str, Any], key: str, damaged: list[tuple[str, str]]) -> list[Any]:
-    found = document.get(key, [])
-    if isinstance(found, list):
-        return found
-    damaged.append((key, "not a list"))
-    return []
 
 
 def _relation(raw: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """The id that a link starts from, and the link."""
     relation = _OF_FORMAT.get(str(raw.get("relation_type")))
     if relation not in _RELATIONS:
-        raise _Damaged("no relation that we know")
+        raise UsageError("no relation that we know")
     source, target = (_ulid(raw.get(key)) for key in ("from_id", "to_id"))
     weight = raw.get("weight", 1.0)
     if not isinstance(weight, int | float) or isinstance(weight, bool) or not 0 <= weight < _NUMBER_LIMIT:
-        raise _Damaged(f"weight {weight!r} is not a number from 0 up")
+        raise UsageError(f"weight {weight!r} is not a number from 0 up")
     if source == target:
-        raise _Damaged("it leads to where it starts")
+        raise UsageError("it leads to where it starts")
     return source, {relation: target} | ({"weight": weight} if weight != 1.0 else {})
 
 
@@ -272,14 +264,14 @@ def _learning(raw: Mapping[str, Any], where: str, links: Mapping[str, list[dict[
         return _item(raw["file"], where)
     content = raw.get("content")
     if not isinstance(content, dict):
-        raise _Damaged("it has no content")
+        raise UsageError("it has no content")
     insight, description = (str(content.get(key) or "").strip() for key in ("insight", "description"))
     title = one_line(insight or description)
     if not title:
-        raise _Damaged("it has neither insight nor description")
+        raise UsageError("it has neither insight nor description")
     created = moment(raw.get("created_at"))
     if created is None:
-        raise _Damaged(f"created_at {raw.get('created_at')!r} is not a time")
+        raise UsageError(f"created_at {raw.get('created_at')!r} is not a time")
     pattern: dict[str, Any] = {}
     rest = ""
     said: Any = content.get("pattern")
@@ -307,22 +299,20 @@ def _ulid(said: Any) -> str:
     if isinstance(said, str):
         if re.fullmatch(r"[0-7][0-9A-HJKMNP-TV-Z]{25}", said):
             return said
-        try:
+        with suppress(ValueError):
             return str(ULID.from_uuid(UUID(said)))
-        except ValueError:
-            pass
-    raise _Damaged(f"{str(said)[:60]!r} is not a UUID")
+    raise UsageError(f"{str(said)[:60]!r} is not a UUID")
 
 
 def _item(raw: Any, where: str) -> Item:
     if not isinstance(raw, dict) or not isinstance(raw.get("path"), str):
-        raise _Damaged("it has no path")
+        raise UsageError("it has no path")
     side = raw.get("side")
     try:
         text = raw["text"].encode() if isinstance(raw.get("text"), str) else b64decode(raw["base64"], validate=True)
         told = side.encode() if side is not None else None
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise _Damaged("it has no text") from error
+        raise UsageError("it has no text") from error
     executable = raw.get("executable") is True
     return Item(f"{where}: {raw['path']}"[:200], raw["path"], text, told, executable=executable)
 
@@ -339,7 +329,7 @@ def _block(said: Any) -> dict[str, Any] | None:
     try:
         if kind == "promoted":
             block = {"from_scope": str(origins.read_scope(block["from_scope"])), "original": _ulid(block["original"])}
-    except (_Damaged, UsageError):
+    except UsageError:
         return None
     block = {origins.TYPE: kind, **block}
     return None if list(origins.faults(block)) else block

@@ -1,8 +1,4 @@
-"""What is said of an entry before it goes to another tier: what ties it to one place, findings, a recommendation.
-
-A report decides nothing. The recommendation is `reject` where a finding stops it, `revise` where one warns, else
-`approve`.
-"""
+"""What is said of an entry before it goes to another tier: findings, and a recommendation that decides nothing."""
 
 from __future__ import annotations
 
@@ -43,10 +39,7 @@ class Tie(NamedTuple):
 
 
 def ties(text: str, projects: Iterable[str] = ()) -> list[Tie]:
-    """Paths of a home folder and these names of projects (of three letters or more), in their order.
-
-    It misses much that belongs to one place. Takes time in proportion to the text.
-    """
+    """Paths of a home folder and these names of projects (of three letters or more), in their order; linear time."""
     found = [
         Tie("path of one machine", match[0].rstrip(".%"), match.start())  # the end of the sentence it stands in
         for shape in (_UNIX, _WINDOWS)
@@ -96,6 +89,9 @@ class EvaluationFinding(NamedTuple):
     where: str = ""
 
 
+_Row = tuple[EvaluationCheck, Severity, str, str]
+
+
 class SecretFinding(NamedTuple):
     """What looks like a secret: where, of what sort, and whether its file gives a reason for which it may stay."""
 
@@ -139,30 +135,24 @@ class EvaluationReport:
 
 def examine(entry: Entry, files: Mapping[str, str], facts: Facts = Facts()) -> EvaluationReport:  # noqa: B008 - frozen
     """The report on an entry whose files hold these texts, by path. Never raises, whatever they hold."""
-    found = [*_known(facts), *_specific(files, facts.projects)]
-    if entry.status is Status.WRONG:
-        found.append(EvaluationFinding(EvaluationCheck.STATUS, Severity.STOP, "it is marked wrong"))
-    return EvaluationReport(tuple(one._replace(message=plain(one.message)) for one in found))
+    rows = [*_known(facts), *_specific(files, facts.projects)]
+    rows += [(EvaluationCheck.STATUS, Severity.STOP, "it is marked wrong", "")] if entry.status is Status.WRONG else []
+    return EvaluationReport(tuple(EvaluationFinding(*row[:2], plain(row[2]), row[3]) for row in rows))
 
 
-def _known(facts: Facts) -> Iterator[EvaluationFinding]:
+def _known(facts: Facts) -> Iterator[_Row]:
     for secret in facts.secrets:
         severity = Severity.NOTE if secret.allowed else Severity.STOP
         said = f"holds what looks like a secret ({secret.sort})" + (", which its file allows" if secret.allowed else "")
-        yield EvaluationFinding(EvaluationCheck.SECRETS, severity, said, f"{secret.path}:{secret.line}")
+        yield EvaluationCheck.SECRETS, severity, said, f"{secret.path}:{secret.line}"
     for one in sorted(facts.similar, key=lambda one: not one.same):
-        if one.same:
-            yield EvaluationFinding(EvaluationCheck.DUPLICATES, Severity.STOP, f"the same is there already: {one.name}")
-        else:
-            yield EvaluationFinding(
-                EvaluationCheck.DUPLICATES, Severity.WARNING, f"much like {one.name} ({one.likeness:.2f})"
-            )
-    for message in facts.contradictions:
-        yield EvaluationFinding(EvaluationCheck.CONTRADICTIONS, Severity.WARNING, message)
+        said = f"the same is there already: {one.name}" if one.same else f"much like {one.name} ({one.likeness:.2f})"
+        yield EvaluationCheck.DUPLICATES, Severity.STOP if one.same else Severity.WARNING, said, ""
+    yield from ((EvaluationCheck.CONTRADICTIONS, Severity.WARNING, said, "") for said in facts.contradictions)
 
 
-def _specific(files: Mapping[str, str], projects: Sequence[str]) -> Iterator[EvaluationFinding]:
-    """A finding for each sort of thing that ties the texts to one place; where the first of them is."""
+def _specific(files: Mapping[str, str], projects: Sequence[str]) -> Iterator[_Row]:
+    """One for each sort of thing that ties the texts to one place; where the first of them is."""
     values: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for path, text in files.items():
         for one in ties(text, projects):
@@ -171,9 +161,7 @@ def _specific(files: Mapping[str, str], projects: Sequence[str]) -> Iterator[Eva
         named = ", ".join(plain(value, 80) for value in list(found)[:_NAMED])
         more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
         what = sort if len(found) == 1 else f"{sort} ({len(found)})"
-        yield EvaluationFinding(
-            EvaluationCheck.SPECIFICITY, Severity.WARNING, f"{what}: {named}{more}", next(iter(found.values()))
-        )
+        yield EvaluationCheck.SPECIFICITY, Severity.WARNING, f"{what}: {named}{more}", next(iter(found.values()))
 
 
 def render(report: EvaluationReport) -> str:

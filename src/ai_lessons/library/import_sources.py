@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 from collections import defaultdict
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -98,8 +99,8 @@ def _notes(place: Path) -> list[tuple[str, Path]]:
     """Markdown below a folder, hidden files and links left out; or one file."""
     if not place.is_dir():
         return [(place.name, place)]
-    found = [(one.name, one.path) for one in outside.expand([str(place)], place, recursive=True)]
-    notes = [(name, path) for name, path in found if name.lower().endswith(layout.MARKDOWN_SUFFIXES)]
+    found = outside.expand([str(place)], place, recursive=True)
+    notes = [(one.name, one.path) for one in found if one.name.lower().endswith(layout.MARKDOWN_SUFFIXES)]
     if not notes:
         raise InvalidEntry([Problem(str(place), "no Markdown in this folder")])
     return notes
@@ -243,12 +244,17 @@ def read_database(file: Path, now: datetime) -> Bundle:
         for table, row, key in rows
     }
     links, damaged = _links(file.name, tables, ids, {key for table, row, key in rows if row.get("type") == Kind.SCRIPT})
-    lists = _lists(tables)
+    lists: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for table, name in product(_MAIN, _LISTS):  # tags, contexts and versions
+        for row in tables[f"{table[:-1]}_{name}"]:
+            value = _text(row.get(_LISTS[name])).strip()
+            lists[table, str(row.get(f"{table[:-1]}_id")), name] += [value] if value else []
     items = []
     for table, row, key in rows:
         where = f"{file.name}: {table} {key[:60]}"
         try:
-            items.append(_entry(where, table, row | lists[table, key], ids[key], now, links[key]))
+            told = row | {name: lists[table, key, name] for name in _LISTS}
+            items.append(_entry(where, table, told, ids[key], now, links[key]))
         except AiLessonsError as error:
             damaged.append((where, error.message))
     return Bundle(items, damaged)
@@ -276,18 +282,6 @@ def _tables(file: Path) -> dict[str, list[Row]]:
                 rows = [{k.lower(): row[k] for k in row.keys()} for row in db.execute(f'SELECT * FROM "{quoted}"')]  # noqa: S608, SIM118 - quoted; a Row iterates over values
                 found[name.lower()] = sorted(rows, key=lambda row: str(row.get("id")))
         return found
-
-
-def _lists(tables: Mapping[str, list[Row]]) -> Mapping[tuple[str, str], Row]:
-    """Tags, contexts and versions of rows, by table and id."""
-    found: dict[tuple[str, str], Row] = defaultdict(lambda: {name: [] for name in _LISTS})
-    for table in _MAIN:
-        one = table.removesuffix("s")
-        for name, column in _LISTS.items():
-            for row in tables[f"{one}_{name}"]:
-                if value := _text(row.get(column)).strip():
-                    found[table, str(row.get(f"{one}_id"))][name].append(value)
-    return found
 
 
 def _links(

@@ -6,6 +6,7 @@ Whether it may leave is asked of the enterprises concerned, see `governing`; wha
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import Conflict, Refused, UsageError
@@ -47,7 +48,11 @@ def promote(library: Library, ref: str, to: str, wanted: PromotionRequest | None
         raise UsageError(f"{to!r} is no tier", hint="skills and tools are for: lesson promote ID --to=" + to)
     source = library.holding(ref)
     light = source.resolve(ref)
-    target = _target(library, source, light, to)
+    target = library.open(to)
+    if target.store.root == source.store.root:
+        raise UsageError(f"{light.handle} is in the {source.options.tier} tier already", hint="ai-lessons admin tiers")
+    target.refuse_other_formats()
+    target.current()
     if light.details.get("status") == Status.WRONG:
         raise Conflict(
             f"{light.handle} is marked wrong, so it is not promoted",
@@ -59,16 +64,6 @@ def promote(library: Library, ref: str, to: str, wanted: PromotionRequest | None
             hint=f"ask the user to run: ai-lessons contribute promote {light.handle} --to {to}",
         )
     return _Way(library, source, target, light, wanted).go()
-
-
-def _target(tiers: Library, source: RepositorySession, light: Light, to: str) -> RepositorySession:
-    """The repository it shall go to, its catalog up to date."""
-    target = tiers.open(to)
-    if target.store.root == source.store.root:
-        raise UsageError(f"{light.handle} is in the {source.options.tier} tier already", hint="ai-lessons admin tiers")
-    target.refuse_other_formats()
-    target.current()
-    return target
 
 
 class _Way:
@@ -170,21 +165,6 @@ class _Way:
     def _proposes(self) -> bool:
         return self._to.startswith(ENTERPRISE) or self._light.kind is Kind.RULE
 
-    def _waiting(self, copy: Placed) -> str:
-        """The branch on which the same waits for a person already; empty if on none."""
-        if not self._proposes or self._target.rules.ref() is None:
-            return ""
-        with desk(self._target) as at:
-            for one in at.waiting:
-                there = at.entry(one)
-                if (
-                    there
-                    and original_of(there.fields.get("source")) == self._light.id
-                    and says_the_same(there, copy.entry)
-                ):
-                    return one.branch
-        return ""
-
     def _known(self, copy: Placed) -> list[str]:
         """Where the same is over there already, if it is: then nothing has to be done."""
         target, entry = self._target, copy.entry
@@ -193,8 +173,13 @@ class _Way:
         for one in (candidates | target.catalog.many(copies(target, entry))).values():
             if says_the_same(target.load(one.id)[0], entry):
                 return [f"{one.handle} {one.title} ({self._to}) says the same already"]
-        branch = self._waiting(copy)
-        return [f"{branch} ({self._to}) proposes the same already"] if branch else []
+        if not self._proposes or target.rules.ref() is None:
+            return []
+        with desk(target) as at:
+            waiting = ((one.branch, at.entry(one)) for one in at.waiting)
+            mine = ((branch, it) for branch, it in waiting if it and says_the_same(it, entry))
+            same = (branch for branch, it in mine if original_of(it.fields.get("source")) == self._light.id)
+            return [f"{branch} ({self._to}) proposes the same already" for branch in islice(same, 1)]
 
     def _brought(self, copy: Placed, plan: Promoted) -> Promoted:
         reason = plain(self._wanted.reason)

@@ -64,11 +64,7 @@ class Placed(NamedTuple):
 
 
 def carried(parts: RepositorySession, light: Light) -> Carried:
-    """An entry with its files; of a script that lies outside the repository also the code.
-
-    Raises:
-        NotFound, StorageFailed: a file is gone or cannot be read. Refused: the code lies outside and is not trusted.
-    """
+    """An entry with its files, also the code outside. Raises NotFound, StorageFailed; Refused: that is not trusted."""
     entry, text = parts.load(light.id)
     identity = frontmatter.identity(entry) if entry.derived or not text else {}
     text = markdown.edit(text, identity)

@@ -24,10 +24,6 @@ _SUFFIXES = {
 _INSTRUCTIONS = frozenset(("agents.md", "claude.md", "claude.local.md", "gemini.md", ".cursorrules", ".windsurfrules"))
 
 
-def _or(words: tuple[str, ...]) -> str:
-    return f"{', '.join(words[:-1])} or {words[-1]}"
-
-
 dry_option = click.option("--dry-run", is_flag=True, help="Only say what would be done.")
 
 
@@ -48,7 +44,7 @@ def register(group: click.Group) -> None:
     ],
 )
 @click.argument("file", metavar="FILE", type=click.Path())
-@click.option("--to", "form", metavar="FORM", type=click.Choice(TARGETS), default=GROOVE, help=f"{_or(TARGETS)}.")
+@click.option("--to", "form", metavar="FORM", type=click.Choice(TARGETS), default=GROOVE, help=f"{', '.join(TARGETS)}.")
 @click.option("--project", metavar="P", help="Only this project; and, of rules, the global ones.")
 @pass_call
 def export(call: Call, file: str, form: str, project: str | None) -> None:
@@ -78,7 +74,9 @@ def export(call: Call, file: str, form: str, project: str | None) -> None:
     ],
 )
 @click.argument("file", metavar="FILE", type=click.Path())
-@click.option("--from", "form", metavar="FORM", type=click.Choice(FORMATS), help=f"{_or(FORMATS)}; else by the name.")
+@click.option(
+    "--from", "form", metavar="FORM", type=click.Choice(FORMATS), help=f"{', '.join(FORMATS)}; else by the name."
+)
 @click.option("--project", metavar="P", help="Where notes and instructions go (default: global).")
 @dry_option
 @pass_call
@@ -95,11 +93,7 @@ def import_file(call: Call, file: str, form: str | None, project: str | None, dr
 
 
 def guess(file: Path) -> str:
-    """What a file is by its name.
-
-    Raises:
-        UsageError: the name does not say.
-    """
+    """What a file is by its name. Raises UsageError: the name does not say."""
     if file.name.lower() in _INSTRUCTIONS or file.name == "rules":
         return AGENTS
     if any((file / one).exists() for one in ("AGENTS.md", "CLAUDE.md", ".cursor/rules", ".claude/rules")):
