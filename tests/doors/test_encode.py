@@ -172,7 +172,7 @@ SHAPED: list[tuple[Any, Any]] = [
      {"tier": "user", "state": "reads", "path": "/p", "why": "why", "hint": "", "url": None}),
     (Ran(LESSON, 1, timed_out=False, stdout="out", stderr="err", omitted=5),
      {"handle": "L-1", "exit_code": 1, "timed_out": False, "stdout": "out", "stderr": "err", "omitted_bytes": 5}),
-    (Ported((WRITTEN,), 0, (("p", "r"),), 1, 2, 3, (PROPOSED,), "c"),
+    (Ported((WRITTEN,), 0, (("p", "r"),), "c", (), 1, 2, 3, (PROPOSED,)),
      {"written": [WROTE], "unchanged": 0, "skipped": [{"path": "p", "reason": "r"}], "relations": 1, "params": 2,
       "events": 3, "queued": [SAID], "commit": "c", "dry_run": False, "notes": []}),
     (Exported("f", (("p", "written"),), skipped=(("q", "r"),)),

@@ -191,6 +191,9 @@ SHAPES: Mapping[str, Callable[[Any], Any]] = {
     "answers.Why": _why,
     "entries.Light": light,
     "entries.Pattern": pattern,
+    "history.FileRevision": lambda value: (
+        keyed(value, "commit author when subject path") | {"trailers": dict(value.trailers)}
+    ),
     "import_bundle.Ported": lambda value: (
         keyed(value, "written unchanged skipped relations params events queued commit dry_run notes")
         | {"skipped": _pairs("path reason", value.skipped)}

@@ -18,7 +18,7 @@ from ai_lessons.library import secret_gate, secret_scan
 from ai_lessons.library.checking import checked
 from ai_lessons.library.import_sources import read_source
 from ai_lessons.library.proposal_context import desk
-from ai_lessons.library.reports import Written
+from ai_lessons.library.reports import Imported, Written
 from ai_lessons.library.rule_answers import Suggested
 from ai_lessons.repository import proposal_commits
 from ai_lessons.repository.approval.rule_files import RULE_TRAILER
@@ -43,22 +43,17 @@ _EVENT_ID = re.compile(rb'"id": ?"([0-7][0-9A-HJKMNP-TV-Z]{25})"')
 
 
 @dataclass(frozen=True, slots=True)
-class Ported:
-    """What an import did, or would do (`dry_run`): new entries, how many were here, damaged parts with the reason.
+class Ported(Imported):
+    """What an import of another tool's file did, or would do (`dry_run`).
 
     `relations`, `params` and `events` count what came along; `queued` are rules, which wait as proposals.
     """
 
-    written: tuple[Written, ...]
-    unchanged: int
-    skipped: tuple[tuple[str, str], ...]
-    relations: int
-    params: int
-    events: int
-    queued: tuple[Suggested, ...]
-    commit: str | None
+    relations: int = 0
+    params: int = 0
+    events: int = 0
+    queued: tuple[Suggested, ...] = ()
     dry_run: bool = False
-    notes: tuple[str, ...] = ()
 
 
 class Arrival(NamedTuple):

@@ -117,6 +117,8 @@ class Outdated:
     entry: Light
     reason: str
     detail: str
+    key: str = ""
+    """Of the frontmatter that it is about, if it is one."""
 
 
 @dataclass(frozen=True, slots=True)

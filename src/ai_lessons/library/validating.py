@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, timedelta
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem
 from ai_lessons.index.catalog_reading import Filter
@@ -211,29 +211,19 @@ FAILURES = 3
 """A script whose last runs, so many, all failed is asked about."""
 
 
-class ReviewReason(NamedTuple):
-    """A reason to look again: a word, a sentence, and the key of the frontmatter that it is about, if it is one."""
-
-    reason: str
-    detail: str
-    key: str = ""
-
-
 def review(library: Library, injections: int = 10) -> tuple[Outdated, ...]:
     """Active entries that may have gone stale, the oldest first, once for each reason. See `editing.keep`."""
-    found = _Review(library.primary, injections).everything()
-    return tuple(Outdated(light, one.reason, one.detail) for light, findings in found for one in findings)
+    return tuple(_Review(library.primary, injections).everything())
 
 
 def _review_problems(parts: RepositorySession) -> list[Problem]:
     """The same as problems of files, each with its line."""
     found = []
-    for light, findings in _Review(parts, INJECTIONS).everything():
-        _, text = parts.load(light.id)
-        lines = key_lines(text) if text else {}
-        has_side = light.kind is Kind.SCRIPT and parts.store.exists(side_of(light.path))
-        file = side_of(light.path) if has_side else light.path
-        found += [Problem(file, f"to be reviewed: {one.detail}", lines.get(one.key, 0)) for one in findings]
+    for one in _Review(parts, INJECTIONS).everything():
+        side = side_of(one.entry.path)
+        file = side if one.entry.kind is Kind.SCRIPT and parts.store.exists(side) else one.entry.path
+        text = parts.load(one.entry.id)[1] if one.key else ""
+        found.append(Problem(file, f"to be reviewed: {one.detail}", key_lines(text).get(one.key, 0) if text else 0))
     return found
 
 
@@ -244,7 +234,7 @@ class _Review:
         self._parts, self._injections = parts, injections
         self._today: date = parts.options.now().astimezone(UTC).date()
 
-    def everything(self) -> Iterator[tuple[Light, list[ReviewReason]]]:
+    def everything(self) -> Iterator[Outdated]:
         """Entries with what there is to say of them, the oldest first."""
         catalog = self._parts.current()
         self._tallies = self._parts.usages.tallies()
@@ -257,15 +247,15 @@ class _Review:
         for light in catalog.select(Filter(sort="created")):
             found = list(self._findings(light))
             if found and (light.kind is Kind.RULE or superseded_by(self._parts, light.id) is None):
-                yield light, found
+                yield from found
 
-    def _findings(self, light: Light) -> Iterator[ReviewReason]:
+    def _findings(self, light: Light) -> Iterator[Outdated]:
         by, seen = day_of(light.details.get("review_by")), day_of(light.details.get("reviewed"))
         rests = seen is not None and self._today < seen + REST
         if by is not None and by <= self._today and not (rests and seen is not None and by <= seen):
-            yield ReviewReason("review_by", f"it was to be reviewed by {by}", "review_by")
+            yield Outdated(light, "review_by", f"it was to be reviewed by {by}", "review_by")
         yield from (
-            ReviewReason("asked", f"an agent asks: {said}")
+            Outdated(light, "asked", f"an agent asks: {said}")
             for day, said in self._asked.get(light.id, ())
             if seen is None or str(seen) < day
         )
@@ -276,25 +266,25 @@ class _Review:
         if light.kind is Kind.DOC:
             yield from self._source(light)
         elif light.kind is Kind.LESSON and had and not had.helpful and had.injected >= self._injections:
-            yield ReviewReason("never_helpful", f"it was shown {had.injected} times and never helped")
+            yield Outdated(light, "never_helpful", f"it was shown {had.injected} times and never helped")
         if light.handle in self._gone:
             one = self._gone[light.handle]
-            yield ReviewReason("source", f"{one.path}: {one.reason}", "path")
+            yield Outdated(light, "source", f"{one.path}: {one.reason}", "path")
         if light.kind is Kind.SCRIPT and self._cache and had and had.script_failed >= FAILURES:
             latest = self._cache.latest(light.id, (SCRIPT_OK, SCRIPT_FAILED), FAILURES)
-            yield from () if SCRIPT_OK in latest else [ReviewReason("failing", f"its last {FAILURES} runs failed")]
+            yield from () if SCRIPT_OK in latest else [Outdated(light, "failing", f"its last {FAILURES} runs failed")]
 
-    def _dead_globs(self, light: Light) -> Iterator[ReviewReason]:
+    def _dead_globs(self, light: Light) -> Iterator[Outdated]:
         """Only where the code is known that they are about."""
         patterns = stated(light.details.get("applies_to"))
         if patterns and self._code is not None and self._code.is_of(light.project):
             for pattern in patterns:
                 if not any(matches(pattern, path) for path in self._code.files):
-                    yield ReviewReason(
-                        "applies_to", f"applies_to {pattern} names no file of {self._code.name}", "applies_to"
+                    yield Outdated(
+                        light, "applies_to", f"applies_to {pattern} names no file of {self._code.name}", "applies_to"
                     )
 
-    def _source(self, light: Light) -> Iterator[ReviewReason]:
+    def _source(self, light: Light) -> Iterator[Outdated]:
         """What was added elsewhere may be on the machine where it was read: here nothing is said, and nothing read."""
         source, hashed = light.details.get("source_path"), light.details.get("content_hash")
         if not source or not hashed or not is_known_source(self._parts, light.id, str(source)):
@@ -303,8 +293,8 @@ class _Review:
         if not path.is_absolute() or not path.parent.is_dir():
             return
         if not path.is_file():
-            yield ReviewReason("source", f"its source is gone: {source}", "source_path")
+            yield Outdated(light, "source", f"its source is gone: {source}", "source_path")
             return
         with suppress(AiLessonsError):  # too large or not ours to read: `refresh-resource` tells
             if f"sha256:{sha256(outside.read(path)[0]).hexdigest()}" != hashed:
-                yield ReviewReason("source", f"its source has changed: {source}", "content_hash")
+                yield Outdated(light, "source", f"its source has changed: {source}", "content_hash")
