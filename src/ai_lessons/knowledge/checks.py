@@ -14,14 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import Problem, Refused
 from ai_lessons.knowledge import layout, origins, relations
-from ai_lessons.knowledge.entries import (
-    KINDS,
-    SHARED,
-    Entry,
-    Kind,
-    Relation,
-    stated_id,
-)
+from ai_lessons.knowledge.entries import KINDS, SHARED, Entry, Kind, Relation, stated_id
 from ai_lessons.knowledge.frontmatter import LINK_WEIGHT
 from ai_lessons.knowledge.markdown import key_lines
 
@@ -159,12 +152,10 @@ def _glob_fault(pattern: str) -> str:
 
 
 def _check_times(entry: Entry) -> Iterator[Complaint]:
-    value = entry.fields.get("created")
-    if value is not None and not (isinstance(value, str) and _is_moment(value)):
-        yield "created", f"created {value!r} is not a time such as 2026-11-21T20:14:00Z"
-    for key in ("review_by", "reviewed"):
+    day = "day such as 2027-05-21"
+    for key, wanted in (("created", "time such as 2026-11-21T20:14:00Z"), ("review_by", day), ("reviewed", day)):
         if entry.fields.get(key) is not None and day_of(entry.fields[key]) is None:
-            yield key, f"{key} {entry.fields[key]!r} is not a day such as 2027-05-21"
+            yield key, f"{key} {entry.fields[key]!r} is not a {wanted}"
 
 
 def day_of(value: object) -> date | None:

@@ -1,8 +1,7 @@
 """Where a lesson comes from and where it holds, in the words of groove.
 
-Its `source` is one word for how it is known, or a block of one of five types: `type: transcript`, `how: observed`,
-`session: 7f3a`, `index: 12`. A promoted one may also say the `tier` that it comes from, and with `alpha` and `beta`
-how it stood there. A scope is `global`, `user:NAME` or `project:PATH`; here the tier and the project say the same.
+Its `source` is one word for how it is known, or a block of one of five types. A scope is `global`, `user:NAME` or
+`project:PATH`; here the tier and the project say the same.
 """
 
 from __future__ import annotations
@@ -141,8 +140,6 @@ def _number(value: Any) -> float | None:
 
 
 GLOBAL, USER, PROJECT = "global", "user", "project"
-_NAMES = {GLOBAL: "Global", USER: "User", PROJECT: "Project"}
-_KINDS = {name: kind for kind, name in _NAMES.items()}
 
 
 class Scope(NamedTuple):
@@ -155,11 +152,6 @@ class Scope(NamedTuple):
         return self.kind if self.kind == GLOBAL else f"{self.kind}:{self.value}"
 
     @property
-    def tier(self) -> str:
-        """Of whose repository it belongs into: what holds in one project travels with it, all else is the user's."""
-        return PROJECT if self.kind == PROJECT else USER
-
-    @property
     def project(self) -> str:
         """Its project here, the last part of the path, or `global`. Raises UsageError: no name is left of the path."""
         return project_of(self.value) if self.kind == PROJECT else GLOBAL_PROJECT
@@ -167,33 +159,31 @@ class Scope(NamedTuple):
     @property
     def tagged(self) -> str | dict[str, str]:
         """As groove's export has it: `"Global"`, `{"User": NAME}`, `{"Project": PATH}`."""
-        return _NAMES[self.kind] if self.kind == GLOBAL else {_NAMES[self.kind]: self.value}
+        name = self.kind.capitalize()
+        return name if self.kind == GLOBAL else {name: self.value}
 
 
 def parse_scope(text: str) -> Scope:
     """The scope that a string names. Raises UsageError: none."""
-    kind, colon, value = text.partition(":")
-    if (text == GLOBAL) or (colon and kind in {USER, PROJECT}):
+    if is_scope(text):
+        kind, _, value = text.partition(":")
         return Scope(kind, value)
     raise UsageError(f"no scope {text!r}"[:100], hint="one of: global, user:NAME, project:PATH")
 
 
 def is_scope(text: str) -> bool:
     """Whether a string names a scope."""
-    try:
-        parse_scope(text)
-    except UsageError:
-        return False
-    return True
+    kind, colon, _ = text.partition(":")
+    return text == GLOBAL or (bool(colon) and kind in {USER, PROJECT})
 
 
 def read_scope(said: Any) -> Scope:
     """The scope in an export, in either spelling; nothing stated is `global`. Raises UsageError: it is none."""
     if isinstance(said, dict) and len(said) == 1:
         name, value = next(iter(said.items()))
-        kind = _KINDS.get(str(name).capitalize())
+        kind = str(name).lower()
         if kind in {USER, PROJECT} and isinstance(value, str):
-            return Scope(str(kind), value)
+            return Scope(kind, value)
     elif said is None or said in ("", "Global"):
         return Scope(GLOBAL)
     elif isinstance(said, str):

@@ -108,7 +108,7 @@ def _entries(parts: RepositorySession, project: str | None) -> tuple[list[tuple[
 
 
 def _load(parts: RepositorySession, light: Light) -> tuple[Entry, Item]:
-    """An entry with its file, of a script also the side file. Of a rule what is in force."""
+    """An entry with its files. Of a rule what is in force."""
     entry, text = parts.load(light.id)
     if entry.kind is Kind.RULE:
         return entry, Item("", entry.path, text.encode())

@@ -154,7 +154,7 @@ def admitted(into: RepositorySession) -> Iterator[None]:
 
 
 def has_code(kind: Kind, text: str) -> bool:
-    """Whether an entry's text counts as code: a script, or a text with a block of code. Code in a sentence is none."""
+    """Whether an entry counts as code: a script, or a text with a block of code. Code in a sentence is none."""
     return kind is Kind.SCRIPT or bool(_blocks(text))
 
 

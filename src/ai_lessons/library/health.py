@@ -61,12 +61,9 @@ def _identity(parts: RepositorySession) -> Finding:
 
 def _pending(parts: RepositorySession) -> Finding:
     if damaged := parts.store.journal.damaged():
+        found = f"notes of writes that cannot be read: {', '.join(damaged)}"
         remedy = f"commit what `git status` lists, rm {parts.store.state_dir}/journal/*.damaged"
-        return (
-            "warning",
-            f"notes of writes that cannot be read: {', '.join(damaged)}",
-            f"the files are in place: {remedy}",
-        )
+        return "warning", found, f"the files are in place: {remedy}"
     if swept := _taken_away(parts):
         return "warning", f"writes that were taken away before their commit: {swept}", "ai-lessons admin recover --list"
     if waiting := parts.store.pending():
@@ -190,12 +187,12 @@ def stats(library: Library) -> Stats:
 
 
 def stale(library: Library) -> tuple[Stale, ...]:
-    """Scripts kept outside the repository whose file changed since the side file was written, or is gone."""
+    """As `stale_scripts`."""
     return tuple(stale_scripts(library.primary))
 
 
 def stale_scripts(parts: RepositorySession) -> Iterator[Stale]:
-    """As `stale`, one after the other."""
+    """Scripts kept outside the repository whose file changed since the side file was written, or is gone."""
     for light in parts.current().select(Filter(kinds=frozenset({Kind.SCRIPT}), status=None)):
         where = light.details.get("path")
         if not where or parts.store.exists(light.path):

@@ -110,19 +110,18 @@ def _import(
     applied = parts.write(f"Add {what}", changes, trailers)
     parts.options.progress("writing", len(fresh), len(fresh))
     remember_sources(parts, sources)
-    if draft.kind is Kind.SCRIPT:
-        scripts = [one.entry for one in fresh]
-        marks = ((one.path, fingerprint(_script_bytes(parts, one), interpreter_of(one))) for one in scripts)
+    marks = []
+    for entry in (one.entry for one in fresh if one.entry.kind is Kind.SCRIPT):
+        where = entry.fields.get("path")
+        if where and not parts.store.exists(entry.path):
+            code = outside.read(outside.expanded(str(where)))[0]
+        else:
+            code = parts.store.read(entry.path)
+        marks.append((entry.path, fingerprint(code, interpreter_of(entry))))
+    if marks:
         Trust(parts.options.state_dir).add_all(marks)
     written = parts.written([one.entry.id for one in fresh], applied, parsed=parsed)
     return Imported(written, len(planned) - len(fresh), tuple(skipped), applied.commit, applied.told)
-
-
-def _script_bytes(parts: RepositorySession, entry: Entry) -> bytes:
-    where = entry.fields.get("path")
-    if where and not parts.store.exists(entry.path):
-        return outside.read(outside.expanded(str(where)))[0]
-    return parts.store.read(entry.path)
 
 
 class Planner:

@@ -115,11 +115,6 @@ class SeveralRules:
         """Their number."""
         return sum(one.rules.count for one in self._parts)
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a reader should know about the approval branches."""
-        return tuple(dict.fromkeys(note for one in self._parts for note in one.rules.notes))
-
 
 class SeveralIndexes:
     """The search indexes of all, asked at the same time."""

@@ -26,7 +26,7 @@ from ai_lessons.repository.store import Change, blob_id
 from ai_lessons.repository.trust import Trust
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.opened import Library
@@ -54,7 +54,17 @@ def refresh(
         lights = [light for light in docs if light.details.get("source_path")]
     else:
         lights = list({light.id: light for light in map(parts.resolve, refs)}.values())
-    looked = list(_look(parts, lights, allow_secrets, strict=not every))
+    looked: list[tuple[Refreshed, Change | None]] = []
+    with Sources() as sources:
+        for number, light in enumerate(lights):
+            parts.options.progress("refreshing", number, len(lights))
+            try:
+                looked.append(_look_at(parts, sources, light, allow_secrets))
+            except AiLessonsError as error:
+                if not every:
+                    raise
+                looked.append((Refreshed(light.handle, light.title, light.path, warning=error.message), None))
+    parts.options.progress("refreshing", len(lights), len(lights))
     changes = [change for _, change in looked if change]
     if not changes:
         return tuple(answer for answer, _ in looked)
@@ -66,21 +76,6 @@ def refresh(
         replace(answer, warning="; ".join(filter(None, (answer.warning, *late)))) if answer.changed else answer
         for answer, _ in looked
     )
-
-
-def _look(
-    parts: RepositorySession, lights: Sequence[Light], allow: Sequence[tuple[str, str]], *, strict: bool
-) -> Iterator[tuple[Refreshed, Change | None]]:
-    with Sources() as sources:
-        for number, light in enumerate(lights):
-            parts.options.progress("refreshing", number, len(lights))
-            try:
-                yield _look_at(parts, sources, light, allow)
-            except AiLessonsError as error:
-                if strict:
-                    raise
-                yield Refreshed(light.handle, light.title, light.path, warning=error.message), None
-    parts.options.progress("refreshing", len(lights), len(lights))
 
 
 def _look_at(
@@ -110,10 +105,7 @@ def _look_at(
 
 
 def allow_source(parts: RepositorySession, light: Light, source: str) -> Path:
-    """The file behind the `source_path` of a doc, without links, once it may be read on this machine.
-
-    A pull may bring any path. So the doc, the words of its path and the file that they lead to are remembered together
-    when the doc is added here; what differs in one of them is asked for by name.
+    """The file behind the `source_path` of a doc, without links, once it may be read here: a pull may bring any path.
 
     Raises:
         Refused: the doc was not added here from that file, and there is no terminal to ask on, or the answer is no.
@@ -136,11 +128,7 @@ def is_known_source(parts: RepositorySession, entry_id: str, source: str) -> boo
 
 
 def remember_sources(parts: RepositorySession, sources: Sequence[tuple[str, str]]) -> None:
-    """Let docs be read again from where they came, each as (id, path): for docs that were added here.
-
-    Raises:
-        StorageFailed: the state folder cannot be written.
-    """
+    """Let docs that were added here be read again from where they came, each as (id, path)."""
     Trust(parts.store.state_dir, SOURCE).add_all((source, _source_mark(one, source)) for one, source in sources)
 
 
@@ -187,11 +175,7 @@ class Incoming:
 
 
 def take(file: Outside, sources: Sources, limits: Limits, source_path: str | None = None) -> Incoming:
-    """Read a file of the caller's. `source_path` is how its snapshot names it, if it does already.
-
-    Raises:
-        InvalidEntry, NotFound, StorageFailed: see `outside.read`. Refused: the caller may not name this file.
-    """
+    """Read a file of the caller's, which its snapshot may name already. Raises as `outside.read`; Refused."""
     limits.refuse_place(file.path)
     data, executable = outside.read(file.path)
     limits.refuse_content(file.path, data)
@@ -201,13 +185,7 @@ def take(file: Outside, sources: Sources, limits: Limits, source_path: str | Non
 
 
 def as_doc(path: Path, data: bytes) -> Entry:
-    """A source as an entry of its own: title, frontmatter and body, lines ending in LF as all that we write.
-
-    Frontmatter that cannot be read is text.
-
-    Raises:
-        InvalidEntry: not text.
-    """
+    """A source as an entry; frontmatter that cannot be read is text. Raises InvalidEntry: not text."""
     name = path.name if path.name.lower().endswith(layout.DOC_SUFFIXES) else f"{path.name}.txt"
     unix = data.replace(b"\r\n", b"\n")
     try:

@@ -143,16 +143,13 @@ class _Origins:
         while len(self._wanted) > len(asked):  # files that were moved here had other names before
             new = set(self._wanted) - asked
             asked |= new
-            self._look(new)
-            if len(new) > MOST_PATHS:
+            few = len(new) <= MOST_PATHS
+            for commit in parts.history.introduced(sorted(new) if few else ()):
+                for path, before, after in commit.files:
+                    if after and path in self._wanted and (path in new or not few):
+                        self._weigh(commit, path, before, after)
+            if not few:
                 break  # that was all of the history, and every name was met on the way
-
-    def _look(self, paths: set[str]) -> None:
-        few = len(paths) <= MOST_PATHS
-        for one in self._parts.history.introduced(sorted(paths) if few else ()):
-            for path, before, after in one.files:
-                if after and path in self._wanted and (path in paths or not few):
-                    self._weigh(one, path, before, after)
 
     def _weigh(self, one: Introduced, path: str, before: str | None, after: str) -> None:
         said = self.digest_of(path, after)
