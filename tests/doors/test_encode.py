@@ -19,7 +19,6 @@ from ai_lessons.library.exporting import Exported
 from ai_lessons.library.import_bundle import Ported
 from ai_lessons.library.lessons import LessonChange, LessonShown, Loaded
 from ai_lessons.library.opened import TierState
-from ai_lessons.library.policies import Enforcement
 from ai_lessons.library.reports import Imported, Outdated, Written
 from ai_lessons.library.rule_answers import Promoted, Suggested
 from ai_lessons.library.running import Ran
@@ -171,10 +170,9 @@ SHAPED: list[tuple[Any, Any]] = [
     (Outdated(LESSON, "asked", "it was"), {**LIGHT, "reason": "asked", "detail": "it was"}),
     (TierState("user", "reads", "/p", "why"),
      {"tier": "user", "state": "reads", "path": "/p", "why": "why", "hint": "", "url": None}),
-    (Enforcement((), ("note",)), []),
     (Ran(LESSON, 1, timed_out=False, stdout="out", stderr="err", omitted=5),
      {"handle": "L-1", "exit_code": 1, "timed_out": False, "stdout": "out", "stderr": "err", "omitted_bytes": 5}),
-    (Ported((WRITTEN,), 0, (("p", "r"),), 1, 2, 3, (PROPOSED,), "c"),
+    (Ported((WRITTEN,), 0, (("p", "r"),), "c", (), 1, 2, 3, (PROPOSED,)),
      {"written": [WROTE], "unchanged": 0, "skipped": [{"path": "p", "reason": "r"}], "relations": 1, "params": 2,
       "events": 3, "queued": [SAID], "commit": "c", "dry_run": False, "notes": []}),
     (Exported("f", (("p", "written"),), skipped=(("q", "r"),)),
@@ -184,7 +182,7 @@ SHAPED: list[tuple[Any, Any]] = [
     (Promoted(LESSON, "project", "user", "copied", FOUND, written=WRITTEN, dropped=("01X",)),
      {"id": "01J", "handle": "L-1", "title": "t", "from": "project", "to": "user", "outcome": "copied",
       "dry_run": False, "copy": WROTE, "proposal": None, "policy": "", "decided_in": "", "dropped_links": ["01X"],
-      "generic": False, "replaced": [], "diff": "", "notes": [],
+      "notes": [],
       "evaluation": {"recommendation": "reject", "findings": [
           {"check": "status", "severity": "stop", "message": "it is marked wrong", "where": ""}]}}),
 ]  # fmt: skip

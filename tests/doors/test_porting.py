@@ -71,16 +71,5 @@ def test_a_name_that_says_nothing_is_asked_about(run: Run, knowledge: Path) -> N
     assert run("admin", "import", "x.jsonl", "--project", "x", "--dry-run").code == 3
 
 
-def test_snapshots_are_made_shown_and_gone_back_to(run: Run, knowledge: Path) -> None:
-    assert run("admin", "snapshot", "good").out.startswith("Snapshot good of ")
-    assert run("contribute", "delete", LESSON, "--yes").code == 0
-    done = run("admin", "restore", LESSON, "--to", "good")
-    assert done.out.splitlines()[1] == "1 file brought back, 0 removed"
-    data = json.loads(run("admin", "restore", "--all", "--to", "good", "--json").out)
-    assert (data["written"], data["removed"], data["commit"]) == ([], [], None)
-    assert run("admin", "restore", "--to", "good").code == 2
-    assert run("admin", "restore", LESSON, "--to", "nothing").code == 3
-
-
 def test_there_is_nothing_to_migrate_in_the_newest_format(run: Run, knowledge: Path) -> None:
     assert run("admin", "migrate").out == "This repository has format 1, the newest one: nothing to migrate.\n"

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from doors.a_terminal import Spawn
     from doors.world import Outcome, Run
 
 LESSON = "L-8F3K2A"
@@ -77,32 +76,11 @@ def test_it_is_data_too(three: Path, run: Run) -> None:
     assert proposed["proposal"]["branch"].startswith("proposals/L-")
 
 
-def test_a_dry_run_shows_the_generic_form_and_writes_nothing(three: Path, hermetic: Path, run: Run) -> None:
-    done = promote(run, "--generic", "--name", "sandbox", "--dry-run", to="enterprise:acme")
+def test_a_dry_run_writes_nothing(three: Path, run: Run) -> None:
+    done = promote(run, "--dry-run", to="enterprise:acme")
     assert done.code == 0, done.err
     assert "  would be proposed to enterprise:acme\n" in done.out
-    assert "In its generic form:\n  name of a project sandbox -> PROJECT\n" in done.out
-    assert "\n+Seen on the PROJECT: two statuses were gone after one workflow update.\n" in done.out
     assert run("--tier", "enterprise:acme", "admin", "pending-rules", "--json").json == []
-
-
-def test_the_generic_form_needs_a_person_or_yes(three: Path, run: Run) -> None:
-    refused = promote(run, "--generic", "--name", "sandbox")
-    assert refused.code == 8
-    assert "no person looked at it" in refused.err
-    assert promote(run, "--generic", "--name", "sandbox", "--yes").code == 0
-
-
-@pytest.mark.parametrize(("answer", "outcome"), [("y", "copied from project"), ("n", "no person looked at it")])
-def test_a_person_is_shown_what_goes_and_asked(three: Path, spawn: Spawn, answer: str, outcome: str) -> None:
-    child = spawn("contribute", "promote", LESSON, "--to", "user", "--generic", "--name", "sandbox")
-    child.expect("would be copied to user")
-    child.expect("-Seen on the sandbox")
-    child.expect("Take it in this form")
-    child.sendline(answer)
-    child.expect(outcome)
-    child.wait()
-    assert (child.exitstatus == 0) == (answer == "y")
 
 
 @pytest.mark.parametrize(
@@ -137,7 +115,7 @@ def test_a_policy_that_forbids_it_is_told_in_a_dry_run_and_refuses_else(
 
 def test_what_a_text_says_is_never_obeyed_by_the_terminal(three: Path, run: Run) -> None:
     file = next((three / ".ai/reference").glob("jira-api/lessons/*/*.md"))
-    file.write_text(file.read_text().replace("Seen on", "Seen\x1b[2J in /home/bo/jira on"))
-    done = promote(run, "--generic", "--dry-run")
+    file.write_text(file.read_text().replace("Seen on", "Seen in /home/bo/ji\x1b[2Jra on"))
+    done = promote(run, "--dry-run", to="enterprise:acme")
     assert "\x1b" not in done.out
-    assert "\\x1b[2J" in done.out
+    assert "path of one machine: /home/bo/ji (line" in done.out

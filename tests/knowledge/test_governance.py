@@ -72,25 +72,27 @@ def test_the_policies_that_have_a_say_are_asked(way: tuple[str, str, str]) -> No
 
 
 @pytest.mark.parametrize(
-    ("policy", "value", "prose", "code"),
+    ("policy", "value", "prose", "tied", "code"),
     [
-        (OUT, "block_all", REFUSED, REFUSED),
-        (OUT, "require_approval", RELEASE, RELEASE),
-        (OUT, "allow_generic", GENERIC, GENERIC),
-        (OUT, "allow_all", AS_IS, AS_IS),
-        (CONTEXT, "block_all", REFUSED, REFUSED),
-        (CONTEXT, "require_approval", RELEASE, RELEASE),
-        (CONTEXT, "allow", AS_IS, AS_IS),
-        (PERSONAL, "block", REFUSED, REFUSED),
-        (PERSONAL, "allow_non_code", AS_IS, GENERIC),
-        (PERSONAL, "allow", AS_IS, AS_IS),
+        (OUT, "block_all", REFUSED, REFUSED, REFUSED),
+        (OUT, "require_approval", RELEASE, RELEASE, RELEASE),
+        (OUT, "allow_generic", AS_IS, GENERIC, GENERIC),
+        (OUT, "allow_all", AS_IS, AS_IS, AS_IS),
+        (CONTEXT, "block_all", REFUSED, REFUSED, REFUSED),
+        (CONTEXT, "require_approval", RELEASE, RELEASE, RELEASE),
+        (CONTEXT, "allow", AS_IS, AS_IS, AS_IS),
+        (PERSONAL, "block", REFUSED, REFUSED, REFUSED),
+        (PERSONAL, "allow_non_code", AS_IS, AS_IS, GENERIC),
+        (PERSONAL, "allow", AS_IS, AS_IS, AS_IS),
     ],
 )
 def test_each_value_of_each_policy_means_one_thing(
-    policy: Policy, value: str, prose: PolicyVerdict, code: PolicyVerdict
+    policy: Policy, value: str, prose: PolicyVerdict, tied: PolicyVerdict, code: PolicyVerdict
 ) -> None:
     policies = read({"governance": {policy.value: value}}).policies
-    assert (answer(policies, policy, code=False), answer(policies, policy, code=True)) == (prose, code)
+    assert answer(policies, policy, code=False, tied=False) is prose
+    assert answer(policies, policy, code=False, tied=True) is tied
+    assert answer(policies, policy, code=True, tied=False) is code
 
 
 def test_what_is_not_stated_is_the_safe_default() -> None:

@@ -39,17 +39,16 @@ def test_the_place_of_a_scope_gives_the_scope_back_where_it_states_it(scope: Sco
 
 
 @pytest.mark.parametrize(
-    ("text", "tier", "project"),
+    ("text", "project"),
     [
-        ("global", "user", "global"),
-        ("user:alex", "user", "global"),
-        ("project:/home/alex/myrepo", "project", "myrepo"),
-        ("project:C:\\code\\myrepo\\", "project", "myrepo"),
+        ("global", "global"),
+        ("user:alex", "global"),
+        ("project:/home/alex/myrepo", "myrepo"),
+        ("project:C:\\code\\myrepo\\", "myrepo"),
     ],
 )
-def test_a_scope_is_a_tier_and_a_project(text: str, tier: str, project: str) -> None:
-    scope = parse_scope(text)
-    assert (scope.tier, scope.project) == (tier, project)
+def test_a_scope_has_a_project(text: str, project: str) -> None:
+    assert parse_scope(text).project == project
 
 
 @pytest.mark.parametrize("text", ["", "planet:x", "Global", "user", "project", " global", "globally"])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Refused, UsageError
+from ai_lessons.errors import InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.knowledge.entries import Entry, Kind
 from ai_lessons.knowledge.governance import Policies, Policy, PolicyVerdict
 from ai_lessons.knowledge.passages import code_blocks
@@ -20,7 +20,6 @@ from ai_lessons.library.options import Options, Places, TierPlace
 from ai_lessons.library.policies import Move, governed
 from ai_lessons.library.reports import LessonDraft, ResourceDraft
 from ai_lessons.library.rule_answers import PromotionRequest, RuleDraft
-from ai_lessons.repository import enforcement
 from library.world import lesson, options
 
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.library.rule_answers import Promoted
-    from ai_lessons.repository.enforcement import Enforced
     from conftest import Git
 
 ACME, BETA = "enterprise:acme", "enterprise:beta"
@@ -88,9 +86,6 @@ class Company:
     def library(self, **how: Any) -> Library:
         return self.tiers(**how)
 
-    def log(self) -> list[Enforced]:
-        return enforcement.read_log(self.options.state_dir)[0]
-
     def approve(self, branch: str, tier: str = ACME) -> None:
         review.approve_rule(self.library(writes=tier), branch)
 
@@ -114,7 +109,7 @@ class TestWhatMayGo:
         ("said", "way", "verdict"),
         [
             ({"outbound": "allow_all"}, (ACME, "user"), "as_is"),
-            ({"outbound": "allow_generic"}, (ACME, "user"), "generic"),
+            ({"outbound": "allow_generic"}, (ACME, "user"), "as_is"),
             ({"outbound": "require_approval"}, (ACME, "project"), "needs_release"),
             ({}, (ACME, BETA), "needs_release"),
             ({"context": "allow"}, ("project", BETA), "as_is"),
@@ -129,7 +124,7 @@ class TestWhatMayGo:
     ) -> None:
         company.state(**said)
         here = "" if way[0] == ACME else ACME
-        assert allow(company.tiers(here=here), move(*way)) == verdict
+        assert allow(company.tiers(here=here), move(*way)).verdict == verdict
 
     @pytest.mark.parametrize(
         ("said", "way", "key"),
@@ -152,50 +147,36 @@ class TestWhatMayGo:
         assert ACME in message
         assert f".ai-lessons/config.yaml on main at {commit[:10]} in {company.root(ACME)}" in message
         assert refused.value.hint
-        (row,) = company.log()
-        assert (row.outcome, row.enterprise, row.branch, row.commit) == ("refused", ACME, "main", commit)
-        assert (row.source, row.target, row.title) == (*way, "PUT replaces all")
-        assert row.by == "Test Person <person@example.com>"
-        assert row.stated_in == str(company.root(ACME))
 
-    def test_a_script_or_a_block_of_code_needs_stripping_where_only_words_may_go(self, company: Company) -> None:
+    def test_a_script_or_a_block_of_code_is_refused_where_only_words_may_go(self, company: Company) -> None:
         company.state(context="allow")
         tiers = company.tiers(here=ACME)
-        assert allow(tiers, move("project", "user", "Say `git push`.\n")) is PolicyVerdict.AS_IS
-        assert allow(tiers, move("project", "user", f"---\ntitle: x\n---\n{CODE}")) is PolicyVerdict.GENERIC
-        assert allow(tiers, move("project", "user", "echo\n", kind=Kind.SCRIPT)) is PolicyVerdict.GENERIC
+        assert allow(tiers, move("project", "user", "Say `git push`.\n")).verdict is PolicyVerdict.AS_IS
         hidden = "---\ntitle: x\nrationale: |\n  ```\n  run --it\n  ```\n---\nWords.\n"
-        assert allow(tiers, move("project", "user", hidden)) is PolicyVerdict.GENERIC
+        for text, kind in (
+            (f"---\ntitle: x\n---\n{CODE}", Kind.LESSON),
+            ("echo\n", Kind.SCRIPT),
+            (hidden, Kind.LESSON),
+        ):
+            with pytest.raises(Refused, match="general form only, and holds code: enterprise:acme: governance"):
+                allow(tiers, move("project", "user", text, kind=kind))
+
+    def test_where_only_what_is_general_may_go_it_is_said_what_is_not(self, company: Company) -> None:
+        company.state(outbound="allow_generic")
+        one = move(text=CODE)._replace(ties=("path of one machine (/home/ada)", "name of a project (shop)"))
+        with pytest.raises(Refused, match=r"holds code, path of one machine \(/home/ada\), name of a project \(shop\)"):
+            allow(company.tiers(), one)
+        assert ruling(company.tiers(), one).refused
 
     def test_nobody_is_asked_outside_of_enterprises(self, company: Company) -> None:
         for way in (("project", "user"), ("user", "project"), ("project", ACME)):
-            assert allow(company.tiers(), move(*way)) is PolicyVerdict.AS_IS
-        assert company.log() == []
+            assert allow(company.tiers(), move(*way)).verdict is PolicyVerdict.AS_IS
 
-    def test_what_is_allowed_is_noted_with_who_asked(self, company: Company) -> None:
-        company.state(outbound="allow_all")
-        allow(company.tiers(agent="some agent", session="s1"), move())
-        (row,) = company.log()
-        assert (row.outcome, row.policy, row.value) == ("allowed", Policy.OUTBOUND.key, "allow_all")
-        assert (row.agent, row.session, row.entry) == ("some agent", "s1", move().entry.id)
-        assert row.at == "2026-11-21T20:14:00Z"
-
-    def test_what_cannot_be_noted_does_not_leave_and_a_refusal_stands(self, company: Company) -> None:
-        company.options.state_dir.mkdir(parents=True)
-        (company.options.state_dir / "enforcement").write_text("in the way")
-        company.state(outbound="allow_all")
-        with pytest.raises(AiLessonsError, match="enforcement"):
-            allow(company.tiers(), move())
-        company.state(outbound="block_all")
-        with pytest.raises(Refused):
-            allow(company.tiers(), move())
-
-    def test_asking_what_would_be_decided_notes_nothing(self, company: Company) -> None:
+    def test_asking_what_would_be_decided_refuses_nothing(self, company: Company) -> None:
         company.state(outbound="block_all")
         found = ruling(company.tiers(), move())
         assert found.verdict is PolicyVerdict.REFUSED
         assert "governance.outbound_policy is block_all" in found.reason
-        assert company.log() == []
 
 
 @given(st.text(alphabet="`~ \t\n->1.*+)x<preE", max_size=60))
@@ -237,14 +218,14 @@ class TestWhereThePolicyStands:
         company.git(company.root(ACME), "remote", "add", "origin", str(company.folder / "hub.git"))
         company.git(company.root(ACME), "fetch", "-q", "origin")
         company.state(outbound="allow_all")
-        assert allow(company.tiers(), move()) is PolicyVerdict.NEEDS_RELEASE
+        assert allow(company.tiers(), move()).verdict is PolicyVerdict.NEEDS_RELEASE
         assert "on origin/main at" in ruling(company.tiers(), move()).reason
         company.state(outbound="block_all")
         with pytest.raises(Refused, match=r"on main at"):
             allow(company.tiers(), move())
         company.state(outbound="allow_all")
         company.git(company.root(ACME), "push", "-q", "origin", "main")
-        assert allow(company.tiers(), move()) is PolicyVerdict.AS_IS
+        assert allow(company.tiers(), move()).verdict is PolicyVerdict.AS_IS
 
     def test_what_means_nothing_is_the_strictest(self, company: Company) -> None:
         company.state(outbound="allow", context="allow")
@@ -265,7 +246,7 @@ class TestWhereThePolicyStands:
 
     def test_settings_of_another_sort_that_mean_nothing_change_no_policy(self, company: Company) -> None:
         company.state(text="search: nonsense\nevents: perhaps\ngovernance:\n  outbound_policy: allow_all\n")
-        assert allow(company.tiers(), move()) is PolicyVerdict.AS_IS
+        assert allow(company.tiers(), move()).verdict is PolicyVerdict.AS_IS
 
     def test_what_a_newer_program_states_closes_everything(self, company: Company) -> None:
         company.state(text="format: 99\ngovernance:\n  outbound_policy: allow_all\n")
@@ -275,13 +256,13 @@ class TestWhereThePolicyStands:
     def test_a_clone_without_blobs_fetches_what_a_policy_needs_and_is_strict_where_it_cannot(
         self, company: Company
     ) -> None:
-        company.state(outbound="allow_generic")
+        company.state(outbound="allow_all")
         root, hub = company.root(ACME), company.folder / "hub.git"
         company.git(company.folder, "clone", "-q", "--bare", str(root), str(hub))
         company.git(hub, "config", "uploadpack.allowFilter", "true")
         root.rename(company.folder / "old")
         company.git(company.folder, "clone", "-q", "--filter=blob:none", "--no-checkout", hub.as_uri(), str(root))
-        assert allow(company.tiers(), move()) is PolicyVerdict.GENERIC
+        assert allow(company.tiers(), move()).verdict is PolicyVerdict.AS_IS
         root.rename(company.folder / "older")
         company.git(company.folder, "clone", "-q", "--filter=blob:none", "--no-checkout", hub.as_uri(), str(root))
         hub.rename(company.folder / "gone.git")
@@ -294,7 +275,7 @@ class TestWhereThePolicyStands:
         at = governed(tiers, gone)
         assert at.policies == Policies()
         assert at.notes == (f"the repository of {gone} is not on this machine, so the defaults hold",)
-        assert allow(tiers, move("project", BETA)) is PolicyVerdict.NEEDS_RELEASE
+        assert allow(tiers, move("project", BETA)).verdict is PolicyVerdict.NEEDS_RELEASE
         with pytest.raises(NotFound):
             request_release(tiers, move("project", BETA))
         with pytest.raises(Refused, match="not on this machine"):
@@ -304,18 +285,17 @@ class TestWhereThePolicyStands:
 class TestReleases:
     def test_a_person_lets_exactly_one_text_go(self, company: Company) -> None:
         one = move()
-        assert allow(company.tiers(), one) is PolicyVerdict.NEEDS_RELEASE
+        assert allow(company.tiers(), one).verdict is PolicyVerdict.NEEDS_RELEASE
         asked = request_release(company.tiers(agent="some agent"), one)
         assert asked.branch.startswith("proposals/release-")
-        assert allow(company.tiers(), one) is PolicyVerdict.NEEDS_RELEASE
+        assert allow(company.tiers(), one).verdict is PolicyVerdict.NEEDS_RELEASE
         company.approve(asked.branch)
-        assert allow(company.tiers(), one) is PolicyVerdict.AS_IS
-        assert allow(company.tiers(), one._replace(text="Plain words.\r\n\r\n")) is PolicyVerdict.AS_IS
-        assert allow(company.tiers(), one._replace(text="Other words.\n")) is PolicyVerdict.NEEDS_RELEASE
-        assert allow(company.tiers(), one._replace(target=BETA)) is PolicyVerdict.NEEDS_RELEASE
+        assert allow(company.tiers(), one).verdict is PolicyVerdict.AS_IS
+        assert allow(company.tiers(), one._replace(text="Plain words.\r\n\r\n")).verdict is PolicyVerdict.AS_IS
+        assert allow(company.tiers(), one._replace(text="Other words.\n")).verdict is PolicyVerdict.NEEDS_RELEASE
+        assert allow(company.tiers(), one._replace(target=BETA)).verdict is PolicyVerdict.NEEDS_RELEASE
         other = one._replace(entry=one.entry._replace(id="01JD3Z8QK5W7M2X9V4T6QQQ111"))
-        assert allow(company.tiers(), other) is PolicyVerdict.NEEDS_RELEASE
-        assert [row.outcome for row in company.log()] == ["released", "released", "asked"]
+        assert allow(company.tiers(), other).verdict is PolicyVerdict.NEEDS_RELEASE
 
     def test_the_proposal_shows_the_text_and_why_it_is_asked_for(self, company: Company) -> None:
         asked = request_release(company.tiers(), move(text=CODE))
@@ -342,7 +322,7 @@ class TestReleases:
         again = request_release(company.tiers(), move())
         assert again.branch != first.branch
         assert again.warnings == ("the same was rejected on 2026-11-21: It names a customer",)
-        assert allow(company.tiers(), move()) is PolicyVerdict.NEEDS_RELEASE
+        assert allow(company.tiers(), move()).verdict is PolicyVerdict.NEEDS_RELEASE
 
     def test_a_release_opens_no_gate_that_is_closed_for_good(self, company: Company) -> None:
         asked = request_release(company.tiers(), move())
@@ -369,9 +349,9 @@ class TestReleases:
         record = company.git(root, "show", f"{asked.branch}:{asked.path}")
         (root / asked.path).parent.mkdir(parents=True)
         (root / asked.path).write_text(record + "\n")
-        assert allow(company.tiers(), move()) is PolicyVerdict.NEEDS_RELEASE
+        assert allow(company.tiers(), move()).verdict is PolicyVerdict.NEEDS_RELEASE
         company.commit(ACME, "Approve release: mine")
-        assert allow(company.tiers(), move()) is PolicyVerdict.NEEDS_RELEASE
+        assert allow(company.tiers(), move()).verdict is PolicyVerdict.NEEDS_RELEASE
 
     def test_a_record_whose_text_was_exchanged_releases_nothing(self, company: Company) -> None:
         asked = request_release(company.tiers(), move(text="Harmless.\n"))
@@ -382,8 +362,8 @@ class TestReleases:
         company.commit(ACME)
         company.git(root, "switch", "-q", "main")
         company.git(root, "merge", "-q", "--no-ff", "-m", f"Merge branch '{asked.branch}'", asked.branch)
-        assert allow(company.tiers(), move(text="Secret plans.\n")) is PolicyVerdict.NEEDS_RELEASE
-        assert allow(company.tiers(), move(text="Harmless.\n")) is PolicyVerdict.NEEDS_RELEASE
+        assert allow(company.tiers(), move(text="Secret plans.\n")).verdict is PolicyVerdict.NEEDS_RELEASE
+        assert allow(company.tiers(), move(text="Harmless.\n")).verdict is PolicyVerdict.NEEDS_RELEASE
 
     def test_a_plain_merge_of_the_proposal_is_a_release_and_a_merge_of_something_else_is_none(
         self, company: Company
@@ -392,27 +372,27 @@ class TestReleases:
         asked = request_release(company.tiers(), move())
         company.git(root, "branch", "innocent", asked.branch)
         company.git(root, "merge", "-q", "--no-ff", "-m", "Merge branch 'innocent'", "innocent")
-        assert allow(company.tiers(), move()) is PolicyVerdict.NEEDS_RELEASE
+        assert allow(company.tiers(), move()).verdict is PolicyVerdict.NEEDS_RELEASE
         company.git(root, "reset", "-q", "--hard", "HEAD~1")
         company.git(root, "merge", "-q", "--no-ff", asked.branch)
-        assert allow(company.tiers(), move()) is PolicyVerdict.AS_IS
+        assert allow(company.tiers(), move()).verdict is PolicyVerdict.AS_IS
 
     def test_an_agents_merge_is_none(self, company: Company) -> None:
         asked = request_release(company.tiers(), move())
         message = f"Merge branch '{asked.branch}'\n\nAgent: some agent"
         company.git(company.root(ACME), "merge", "-q", "--no-ff", "-m", message, asked.branch)
-        assert allow(company.tiers(), move()) is PolicyVerdict.NEEDS_RELEASE
+        assert allow(company.tiers(), move()).verdict is PolicyVerdict.NEEDS_RELEASE
 
     def test_where_somebody_else_has_to_approve_the_own_merge_does_not_count(self, company: Company) -> None:
         company.state(text="approval:\n  distinct: true\n")
         root = company.root(ACME)
         asked = request_release(company.tiers(), move())
         company.git(root, "merge", "-q", "--no-ff", asked.branch)
-        assert allow(company.tiers(), move()) is PolicyVerdict.NEEDS_RELEASE
+        assert allow(company.tiers(), move()).verdict is PolicyVerdict.NEEDS_RELEASE
         company.git(root, "reset", "-q", "--hard", "HEAD~1")
         as_curator = ("-c", "user.name=Curator", "-c", "user.email=curator@example.com")
         company.git(root, *as_curator, "merge", "-q", "--no-ff", asked.branch)
-        assert allow(company.tiers(), move()) is PolicyVerdict.AS_IS
+        assert allow(company.tiers(), move()).verdict is PolicyVerdict.AS_IS
 
     def test_where_origin_is_known_its_branch_counts(self, company: Company) -> None:
         root = company.root(ACME)
@@ -421,9 +401,9 @@ class TestReleases:
         company.git(root, "fetch", "-q", "origin")
         asked = request_release(company.tiers(), move())
         company.approve(asked.branch)
-        assert allow(company.tiers(), move()) is PolicyVerdict.NEEDS_RELEASE
+        assert allow(company.tiers(), move()).verdict is PolicyVerdict.NEEDS_RELEASE
         company.git(root, "push", "-q", "origin", "main")
-        assert allow(company.tiers(), move()) is PolicyVerdict.AS_IS
+        assert allow(company.tiers(), move()).verdict is PolicyVerdict.AS_IS
 
     def test_a_squash_by_somebody_else_is_a_release_after_a_pull_too(self, company: Company) -> None:
         root = company.root(ACME)
@@ -439,17 +419,13 @@ class TestReleases:
         company.git(root, "merge", "-q", "--no-ff", "-m", "Merge branch 'main' of somewhere", "main")
         company.git(root, "branch", "-f", "main", "mine")
         company.git(root, "switch", "-q", "main")
-        assert allow(company.tiers(), move()) is PolicyVerdict.AS_IS
+        assert allow(company.tiers(), move()).verdict is PolicyVerdict.AS_IS
 
     def test_from_a_project_the_enterprise_of_the_project_is_asked(self, company: Company) -> None:
         one = move("project", "user", CODE)
         asked = request_release(company.tiers(here=ACME), one)
         company.approve(asked.branch)
-        assert allow(company.tiers(here=ACME), one) is PolicyVerdict.AS_IS
-        assert {row.policy for row in company.log() if row.outcome == "released"} == {
-            Policy.FROM_CONTEXT.key,
-            Policy.PERSONAL.key,
-        }
+        assert allow(company.tiers(here=ACME), one).verdict is PolicyVerdict.AS_IS
 
 
 class TestTheUsersRepositoryMeanwhile:
@@ -467,8 +443,6 @@ class TestTheUsersRepositoryMeanwhile:
             editing.edit(library, made.handle, lambda text, _: text + CODE)
         editing.update(library, made.handle, title="Other words")
         editing.delete(library, [made.handle])
-        (row, *_) = company.log()
-        assert (row.outcome, row.target, row.source, row.title) == ("refused", "user", "", "Words")
 
     def test_nothing_may_be_written_where_the_enterprise_blocks_it(self, company: Company) -> None:
         file = company.root("user") / "global/lessons/one.md"
@@ -501,7 +475,6 @@ class TestTheUsersRepositoryMeanwhile:
             importing.add_resources(
                 company.library(here=ACME, writes="user"), ResourceDraft(Kind.SCRIPT, [str(script)])
             )
-        assert len(company.log()) == 1
 
     def test_it_is_asked_by_whatever_name_the_repository_is_opened(self, company: Company) -> None:
         company.state(personal="block")
@@ -546,29 +519,32 @@ class TestPromotions:
         assert done.policy.endswith("; a person released this text")
         assert done.written is not None
         assert "run --it" in (company.root("user") / done.written.path).read_text()
-        assert {row.outcome for row in company.log()} == {"asked", "released"}
 
-    def test_only_its_generic_form_goes_where_no_code_may(self, company: Company) -> None:
+    def test_what_holds_code_is_refused_where_no_code_may_go(self, company: Company) -> None:
         company.state(context="allow")
         ref = self.add(company, "Retry on 409", here=ACME)
-        with pytest.raises(Refused, match="generic form only"):
+        assert self.promote(company, ref, dry_run=True).outcome == "refused"
+        with pytest.raises(Refused, match="general form only, and holds code") as refused:
             self.promote(company, ref)
-        done = self.promote(company, ref, yes=True)
-        assert done.generic
-        assert done.written is not None
-        assert "run --it" not in (company.root("user") / done.written.path).read_text()
+        assert "ai-lessons --tier project contribute add-lesson" in refused.value.hint
+
+    def test_what_belongs_to_one_place_does_not_leave_where_only_what_is_general_may(self, company: Company) -> None:
+        company.state(outbound="allow_generic")
+        bound = self.add(company, "Retry on 409", "See /home/ada/notes of acme.\n", writes=ACME)
+        with pytest.raises(Refused, match=r"path of one machine \(/home/ada/notes\), name of a project \(acme\)"):
+            self.promote(company, bound)
+        assert self.promote(company, self.add(company, "Retry on 410", "Words.\n", writes=ACME)).outcome == "copied"
 
     def test_what_is_blocked_stays_and_a_dry_run_says_so(self, company: Company) -> None:
         company.state(outbound="block_all", context="block_all")
         mine = self.add(company, "Retry on 409", here=ACME)
         theirs = self.add(company, "Retry on 410", writes=ACME)
         dry = self.promote(company, mine, dry_run=True)
-        assert (dry.outcome, company.log()) == ("refused", [])
+        assert dry.outcome == "refused"
         assert "governance.promotion_from_enterprise_context is block_all" in dry.policy
         for ref, to in ((mine, "user"), (mine, BETA), (theirs, "user")):
             with pytest.raises(Refused):
                 self.promote(company, ref, to)
-        assert [row.outcome for row in company.log()] == ["refused"] * 3
         assert list((company.root("user") / "global").rglob("*.md")) == []
 
     def test_to_the_enterprise_of_the_project_nothing_is_asked(self, company: Company) -> None:

@@ -71,7 +71,7 @@ def test_who_wrote_for_whom_stands_in_the_commit(world: World) -> None:
     trailers = world.git(world.root, "log", "-1", "--format=%(trailers)").splitlines()
     assert trailers == [f"Entry: {made.id}", "Agent: claude", "Session: s-1"]
     (revision,) = browsing.log(library, made.handle)
-    assert revision.trailers["Agent"] == "claude"
+    assert dict(revision.trailers)["Agent"] == "claude"
     assert revision.author == "Test Person"
 
 

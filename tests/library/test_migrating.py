@@ -19,8 +19,8 @@ from ai_lessons.library import (
     import_bundle,
     importing,
     lesson_writing,
+    migrating,
     proposing,
-    restoring,
     review,
     searching,
     setup,
@@ -28,8 +28,8 @@ from ai_lessons.library import (
     validating,
 )
 from ai_lessons.library.answers import Query
+from ai_lessons.library.migrating import migrate
 from ai_lessons.library.reports import LessonDraft, ResourceDraft
-from ai_lessons.library.restoring import migrate
 from ai_lessons.library.rule_answers import RuleDraft
 from library.world import LESSON, RULE, SCRIPT
 
@@ -56,7 +56,7 @@ def test_there_is_a_repository_of_every_version_and_a_step_from_every_old_one() 
 @pytest.mark.parametrize("version", range(1, config.FORMAT + 1))
 def test_a_repository_of_that_version_becomes_one_of_the_newest_and_means_the_same(world: World, version: int) -> None:
     fixture(world, version)
-    done = restoring.migrate(world.library)
+    done = migrating.migrate(world.library)
     assert (done.old, done.new) == (version, config.FORMAT)
     assert validating.validate(world.library).problems == ()
     shown = browsing.show(world.library, LESSON)
@@ -65,7 +65,7 @@ def test_a_repository_of_that_version_becomes_one_of_the_newest_and_means_the_sa
     assert sorted(one.kind for one in browsing.list_entries(world.library).entries) == [
         Kind.DOC, Kind.DOC, Kind.LESSON, Kind.SCRIPT,
     ]  # fmt: skip
-    again = restoring.migrate(world.library)
+    again = migrating.migrate(world.library)
     assert (again.commit, again.snapshot, again.changed) == (None, None, ())
 
 
@@ -86,7 +86,7 @@ def newer(monkeypatch: pytest.MonkeyPatch) -> dict[int, Migration]:
     return {config.FORMAT - 1: Migration("say flow", seen_renamed)}
 
 
-def test_a_step_is_one_commit_after_a_snapshot_and_undo_takes_it_back(
+def test_a_step_is_one_commit_after_a_tag_and_undo_takes_it_back(
     world: World, newer: dict[int, Migration], git: Git
 ) -> None:
     fixture(world, 1)
@@ -161,9 +161,7 @@ WRITES: dict[str, Callable[[Library, Path], object]] = {
     "undo": lambda it, _: syncing.undo(it),
     "sync": lambda it, _: syncing.sync(it),
     "import": lambda it, file: import_bundle.import_file(it, file, "markdown"),
-    "migrate": lambda it, _: restoring.migrate(it),
-    "snapshot": lambda it, _: restoring.snapshot(it, "x"),
-    "restore": lambda it, _: restoring.restore(it, None, "HEAD", every=True),
+    "migrate": lambda it, _: migrating.migrate(it),
     "lesson wrong": lambda it, _: lesson_writing.wrong(it, LESSON),
 }
 

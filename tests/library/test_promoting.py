@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from conftest import Git
 
-BODY = "Seen twice with version 9.12 of the server, by lena@shop.dev, by GET and PUT of one workflow.\n"
+BODY = "Seen twice with version 9.12 of the server, in /home/lena/shop, by GET and PUT of one workflow.\n"
 CODE = f"{BODY}\n```sh\ncurl -X PUT db.acme.internal\n```\n"
 KEY = "AKIA" + "Q7ZJ4R2MXP5KTN3W"
 
@@ -253,7 +253,7 @@ class TestToAnEnterprise:
         with company.library(writes=ACME, here=ACME) as library:
             (waiting,) = review.pending_rules(library)
             assert waiting.report.startswith("Reason: three teams asked\n\nEvaluation: revise\n")
-            assert "- warning, specificity: e-mail address: lena@shop.dev (global/lessons/" in waiting.report
+            assert "- warning, specificity: path of one machine: /home/lena/shop (global/lessons/" in waiting.report
             review.approve_rule(library, waiting.branch)
             assert browsing.show(library, waiting.id).entry.title == "PUT replaces all"
         assert f"Promoted-from: project {lesson}" in company.git(company.root(ACME), "log", "-3", "--format=%B")
@@ -280,41 +280,9 @@ class TestToAnEnterprise:
         assert again.suggested is not None
         assert any("the same was rejected" in one and "too narrow" in one for one in again.suggested.warnings)
 
-    def test_its_generic_form_names_nobody(self, company: Company) -> None:
-        lesson = add(
-            company, title="PUT by lena@shop.dev: person said so", content=CODE, project="shop", tags=("shop", "put")
-        )
-        done = go(company, lesson, ACME, generic=True, names=["9.12"], yes=True)
-        assert done.suggested is not None
-        text = company.git(company.root(ACME), "show", f"{done.suggested.branch}:{done.suggested.path}")
-        assert "(code left out)" in text
-        assert done.suggested.path.startswith("global/lessons/")
-        for word in ("lena@", "acme.internal", "shop", "9.12", "project:"):
-            assert word not in text
-        said = markdown.parse(text).fields
-        assert (said["tags"], said["source"]["from_scope"]) == (["put"], "global")
-        assert "tags shop -> left out" in done.replaced
-        assert "-curl -X PUT db.acme.internal\n" in done.diff
-        assert done.report.findings == ()
-
     def test_what_we_wrote_of_its_origin_is_not_held_against_it(self, company: Company) -> None:
         plan = go(company, add(company, content="Nothing special here, because it is plain.\n"), ACME, dry_run=True)
         assert "specificity" not in [one.check.value for one in plan.report.findings]
-
-    def test_nobody_is_asked_of_a_form_that_a_person_saw(self, company: Company) -> None:
-        lesson = add(company, content=CODE)
-        shown: list[Promoted] = []
-
-        def no(plan: Promoted) -> bool:
-            shown.append(plan)
-            return False
-
-        with pytest.raises(Refused, match="no person looked at it"):
-            go(company, lesson, ACME, generic=True)
-        with pytest.raises(Refused, match="no person looked at it"):
-            go(company, lesson, ACME, generic=True, ask=no)
-        assert shown[0].diff
-        assert go(company, lesson, ACME, generic=True, ask=lambda _: True).outcome == "proposed"
 
 
 class TestPolicies:
@@ -322,7 +290,7 @@ class TestPolicies:
         ("said", "outcome"),
         [
             ({"outbound": "allow_all", "personal": "allow"}, "copied"),
-            ({"outbound": "allow_generic"}, "copied"),
+            ({"outbound": "allow_generic", "personal": "allow"}, "refused"),
             ({}, "asked"),
         ],
     )
@@ -331,12 +299,8 @@ class TestPolicies:
     ) -> None:
         company.state(**said)
         lesson = add(company, ACME, content=CODE)
-        done = go(company, lesson, "user", here=ACME, yes=True)
+        done = go(company, lesson, "user", here=ACME, dry_run=True)
         assert done.outcome == outcome
-        assert done.generic == (said == {"outbound": "allow_generic"})
-        assert (
-            "(code left out)" in ((done.written and text_at(company, "user", done.written.path)) or "")
-        ) == done.generic
         assert ACME in done.policy
 
     def test_a_text_that_was_released_goes(self, company: Company) -> None:
@@ -356,25 +320,8 @@ class TestPolicies:
         plan = go(company, lesson, "user", here=ACME, dry_run=True)
         assert (plan.outcome, plan.dry_run) == ("refused", True)
         assert "governance.outbound_policy is block_all" in plan.policy
-        assert company.log() == []
         with pytest.raises(Refused, match="block_all"):
             go(company, lesson, "user", here=ACME)
-        assert [row.outcome for row in company.log()] == ["refused"]
-
-    def test_code_stays_out_of_the_users_repository_while_one_works_for_a_company(self, company: Company) -> None:
-        company.state(context="allow")
-        lesson = add(company, content=CODE)
-        done = go(company, lesson, "user", here=ACME, yes=True)
-        assert done.generic
-        assert done.written is not None
-        assert "```" not in text_at(company, "user", done.written.path)
-
-    def test_a_script_has_no_generic_form(self, company: Company, tmp_path: Path) -> None:
-        (tmp_path / "x.sh").write_text("#!/bin/sh\necho x\n")
-        with company.library() as library:
-            made = importing.add_resources(library, ResourceDraft(Kind.SCRIPT, [str(tmp_path / "x.sh")])).written[0]
-        with pytest.raises(Refused, match="has no form without code"):
-            go(company, made.id, ACME, generic=True)
 
     def test_an_agent_takes_nothing_out_of_an_enterprise(self, company: Company) -> None:
         company.state(outbound="allow_all")

@@ -186,7 +186,7 @@ def test_log_follows_a_rename(world: World, git: Git) -> None:
     log = browsing.log(world.library, made.handle)
     assert [r.subject for r in log] == ["Update lesson: travels", "moved by hand", "Add lesson: travels"]
     assert log[-1].path == made.path
-    assert log[0].trailers["Entry"] == made.id
+    assert dict(log[0].trailers)["Entry"] == made.id
     assert re.fullmatch(r"[0-9a-f]{40}", log[0].commit)
 
 

@@ -20,7 +20,6 @@ from ai_lessons.library import (
     lesson_writing,
     proposing,
     refreshing,
-    restoring,
     review,
     secret_scan,
     setup,
@@ -122,14 +121,6 @@ def script(world: World) -> None:
     world.bring(file, kind=Kind.SCRIPT)
 
 
-def restore(world: World) -> None:
-    made = world.add("A lesson")
-    path = edited(world)
-    snapshot = world.git(world.root, "rev-parse", "HEAD")
-    restoring.restore(world.library, path, to=snapshot)
-    assert made.commit
-
-
 def suggest(world: World) -> None:
     world.add("A lesson")
     proposing.suggest_rule(world.library, RuleDraft("Use the key", SECRET))
@@ -146,7 +137,7 @@ def setting(world: World) -> None:
 
 
 JOBS = (
-    update, retitle, delete, move, edit, link, mark_wrong, adopt, describe, script, restore, suggest, propose, setting,
+    update, retitle, delete, move, edit, link, mark_wrong, adopt, describe, script, suggest, propose, setting,
 )  # fmt: skip
 
 

@@ -38,7 +38,6 @@ KEYS: Mapping[str, str] = {
     "rows.IndexRefresh": "entries passages embedded missing rebuilt notes",
     "reports.Report": "files problems fixed",
     "sync_bring.TornEntry": "id title path reasons ours theirs",
-    "snapshots.Snapshot": "name commit when message notes?",
     "opened.TierState": "tier=name state path why hint url",
     "reports.Written": "id handle path commit notes?",
 }
@@ -161,7 +160,7 @@ def _promoted(value: Promoted) -> Data:
     return keyed(value.entry, "id handle title") | keyed(
         value,
         "from=source to=target outcome dry_run copy=written proposal=suggested evaluation=report policy decided_in"
-        " dropped_links=dropped generic replaced diff notes",
+        " dropped_links=dropped notes",
     )
 
 
@@ -190,9 +189,11 @@ SHAPES: Mapping[str, Callable[[Any], Any]] = {
     "answers.Related": _related,
     "answers.Shown": _shown,
     "answers.Why": _why,
-    "policies.Enforcement": lambda value: encode(value.rows),
     "entries.Light": light,
     "entries.Pattern": pattern,
+    "history.FileRevision": lambda value: (
+        keyed(value, "commit author when subject path") | {"trailers": dict(value.trailers)}
+    ),
     "import_bundle.Ported": lambda value: (
         keyed(value, "written unchanged skipped relations params events queued commit dry_run notes")
         | {"skipped": _pairs("path reason", value.skipped)}

@@ -273,7 +273,7 @@ def log(values: Iterable[Revision], view: View) -> str:
         lines.append(
             f"{view.paint(line(one.commit)[:10], 'handle')} {line(one.when)} {line(one.author)}  {line(one.subject)}"
         )
-        said = _joined(*one.trailers.items())
+        said = _joined(*one.trailers)
         lines += [f"    {said}"] if said else []
     return "\n".join(lines) or "No commits yet."
 

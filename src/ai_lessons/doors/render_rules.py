@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.knowledge.evaluation import EvaluationFinding
     from ai_lessons.library.answers import Context, Why
-    from ai_lessons.library.policies import Enforced, Enforcement
     from ai_lessons.library.rule_answers import (
         Approved,
         Audit,
@@ -236,30 +235,6 @@ def context(value: Context, view: View) -> str:
     return render.answer(Answer("", hits), view)
 
 
-_STYLES = {"refused": "bad", "allowed": "good", "released": "good"}
-
-
-def enforcement(value: Enforcement, view: View) -> str:
-    """Every decision, the newest first."""
-    if not value.rows:
-        return "No policy of an enterprise has allowed or refused anything here."
-    return "\n".join([*(row for one in value.rows for row in _told(one, view)), count(len(value.rows), "decision")])
-
-
-def _told(one: Enforced, view: View) -> Iterator[str]:
-    outcome = line(one.outcome)
-    way = f"{line(one.source)} to {line(one.target)}" if one.source else f"written to {line(one.target)}"
-    yield f"{line(one.at)} {view.paint(outcome, _STYLES.get(outcome, 'warn'))} {line(one.title)} ({way})"
-    yield f"  {line(one.enterprise)}: {line(one.policy)} is {line(one.value)}"
-    agent = f" (agent {line(one.agent)})" if one.agent else ""
-    stated = (
-        f"{line(one.branch)} at {line(one.commit[:10])} in {line(one.stated_in)}"
-        if one.commit
-        else "nowhere on this machine"
-    )
-    yield f"  by {line(one.by) or 'somebody'}{agent}; stated: {stated}"
-
-
 WOULD = {
     "copied": "would be copied to {}",
     "proposed": "would be proposed to {}",
@@ -273,17 +248,12 @@ STYLES = {"approve": "good", "revise": "warn", "reject": "bad"}
 
 
 def promoted(value: Promoted, view: View) -> str:
-    """What was done, or would be, and why; then the evaluation, and what the generic form leaves out."""
+    """What was done, or would be, and why; then the evaluation."""
     if value.outcome == "present" and not value.dry_run:
         return f"{_entry_line(value, view)}\n  nothing to do"
     rows = [*_done(value, view), *_policy(value), *_evaluation(value, view)]
     rows += [f"  left behind: {line(one)}" for one in value.dropped]
-    return "\n".join([*rows, *_generic(value, view)])
-
-
-def plan(value: Promoted, view: View) -> str:
-    """What a person is asked about: the same as a dry run shows."""
-    return "\n".join([_planned(value, view), *_policy(value), *_evaluation(value, view), *_generic(value, view)])
+    return "\n".join(rows)
 
 
 def _entry_line(value: Promoted, view: View) -> str:
@@ -324,10 +294,3 @@ def _placed(one: EvaluationFinding, *, alone: bool) -> EvaluationFinding:
     """Where it stands, in a few words: the line, and of two files the name."""
     path, _, number = one.where.rpartition(":")
     return one._replace(where=(f"line {number}" if alone else f"{path.rpartition('/')[2]}:{number}") if path else "")
-
-
-def _generic(value: Promoted, view: View) -> list[str]:
-    if not value.generic:
-        return []
-    rows = [view.paint("In its generic form:", "heading"), *(f"  {line(one)}" for one in value.replaced)]
-    return [*rows, *clean(value.diff).rstrip("\n").split("\n")]

@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     from ai_lessons.doors.terminal import View
     from ai_lessons.library.exporting import Exported
     from ai_lessons.library.import_bundle import Ported
-    from ai_lessons.library.restoring import Migrated, Restored, Snapshot
-    from ai_lessons.library.rule_answers import Suggested
-    from ai_lessons.library.setup import Host, Target
+    from ai_lessons.library.migrating import Migrated
+    from ai_lessons.library.setup import Host
     from ai_lessons.library.syncing import Conflicts, Recovered, Resolved, Synced, TornEntry, Undone
 
 REVIEW = "Rules count once a person has approved them: ai-lessons admin review-rules"
@@ -30,19 +29,14 @@ def ported(value: Ported, view: View) -> str:
     sums += [f"{count(len(value.queued), 'rule')} queued as proposals"]
     rows.append(", ".join(sums))
     rows += _waiting(value.notes) if not 0 < len(value.written) <= FEW else []
-    rows += _queued(value.queued, view)
-    rows += _some(f"skipped {line(where)}: {line(reason)}" for where, reason in value.skipped)
-    return "\n".join([*rows, *([DRY] if value.dry_run else [])])
-
-
-def _queued(values: Sequence[Suggested], view: View) -> Iterator[str]:
-    yield from _some(
+    rows += _some(
         f"{view.paint(f'[{line(one.handle)}]', 'handle')} {line(one.title)}"
         + (f" ({line(one.branch)})" if one.branch else "")
-        for one in values
+        for one in value.queued
     )
-    if values:
-        yield REVIEW
+    rows += [REVIEW] if value.queued else []
+    rows += _some(f"skipped {line(where)}: {line(reason)}" for where, reason in value.skipped)
+    return "\n".join([*rows, *([DRY] if value.dry_run else [])])
 
 
 def _some(said: Iterable[str]) -> Iterator[str]:
@@ -81,28 +75,6 @@ def migrated(value: Migrated, _view: View) -> str:
     return "\n".join([*rows, *([DRY] if value.dry_run else [])])
 
 
-def taken(value: Snapshot, _view: View) -> str:
-    """The tag, and how to keep it elsewhere."""
-    name = line(value.name)
-    return (
-        f"Snapshot {name} of {line(value.commit)[:10]}\nTo keep it elsewhere, too: git push origin {name}\n"
-        f"Back to it: ai-lessons admin restore --all --to {name}"
-    )
-
-
-def restored(value: Restored, view: View) -> str:
-    """Which files came back or went, and which rules wait."""
-    when = line(value.when)
-    if not (value.written or value.removed or value.queued):
-        return f"Nothing to do: all is as it was in {line(value.source)[:10]} ({when})."
-    head = f"{'As' if value.dry_run else 'Restored as'} of {line(value.source)[:10]} ({when})"
-    rows = [head, f"{count(len(value.written), 'file')} brought back, {len(value.removed):,} removed"]
-    rows += _some(view.place(path) for path in value.written)
-    rows += _some(f"removed: {view.place(path)}" for path in value.removed)
-    rows += [*_waiting(value.notes), *_queued(value.queued, view)]
-    return "\n".join([*rows, *([DRY] if value.dry_run else [])])
-
-
 WAYS = {
     "session-start": "text at the start of a session",
     "edit": "text around an edit",
@@ -116,25 +88,19 @@ def hosts(found: Sequence[Host], view: View) -> str:
     """A line for each host, then for each the ways to its agent."""
     if not found:
         return NONE
-    rows = [(host.name, ", ".join(host.found), _events(host), _ours(host)) for host in found]
+    rows = []
+    for host in found:
+        events = dict.fromkeys(event for events in host.hooks.values() for event in events)
+        ours = dict.fromkeys(target.way for target in host.targets if target.ours)
+        rows.append((host.name, ", ".join(host.found), ", ".join(events), ", ".join(ours)))
     lines = table(("HOST", "FOUND", "HOOKS", "OURS"), rows, view, flexible=(1, 2))
     for host in found:
-        lines += ["", view.paint(line(host.name), "heading"), *map(_target, host.targets)]
+        lines += ["", view.paint(line(host.name), "heading")]
+        for target in host.targets:
+            state = "ours is there" if target.ours else "nothing of ours" if target.there else "no file"
+            lines.append(f"  {WAYS[target.way]}: {line(target.place)} ({state})")
         lines += [f"  {view.paint('cannot be read:', 'warn')} {line(place)}" for place in host.unreadable]
     return "\n".join(lines)
-
-
-def _events(host: Host) -> str:
-    return ", ".join(dict.fromkeys(event for events in host.hooks.values() for event in events))
-
-
-def _ours(host: Host) -> str:
-    return ", ".join(dict.fromkeys(target.way for target in host.targets if target.ours))
-
-
-def _target(target: Target) -> str:
-    state = "ours is there" if target.ours else "nothing of ours" if target.there else "no file"
-    return f"  {WAYS[target.way]}: {line(target.place)} ({state})"
 
 
 CHOOSE = "ai-lessons admin conflicts {} --take ours|theirs|edit"
@@ -144,7 +110,8 @@ INDENT = "    "
 def synced(value: Synced, view: View) -> str:
     """What came in and went out; or what needs a person, with both versions and the next command."""
     place = line(f"{value.remote}/{value.branch}")
-    rows = list(_proposals(value))
+    rows = [f"  proposal sent: {line(name)}" for name in value.proposals]
+    rows += [f"  proposal arrived: {line(name)} (ai-lessons admin review-rules)" for name in value.arrived]
     if value.conflicts:
         many = count(len(value.conflicts), "file")
         head = f"{many} changed here and on {place} cannot be merged. Your branch and your files are as they were."
@@ -155,11 +122,6 @@ def synced(value: Synced, view: View) -> str:
     merged = [f"  merged: {view.place(path)}" for path in value.merged]
     moved = f"{place}: {count(value.received, 'commit')} came in, {count(value.sent, 'commit')} went out."
     return "\n".join([moved, *merged, *rows])
-
-
-def _proposals(value: Synced) -> Iterator[str]:
-    yield from (f"  proposal sent: {line(name)}" for name in value.proposals)
-    yield from (f"  proposal arrived: {line(name)} (ai-lessons admin review-rules)" for name in value.arrived)
 
 
 def _torn(one: TornEntry, view: View) -> Iterator[str]:

@@ -1,7 +1,6 @@
 """Texts that agents read without a program of ours: notes and instructions as entries, and rules in force as text.
 
-A note is a doc, a lesson or a rule as its frontmatter says. Of instructions each section, and each file that is one
-rule by itself, becomes a rule. What stands between markers of ours came from here and is left out.
+Of instructions each section becomes a rule; what stands between markers of ours came from here and is left out.
 """
 
 from __future__ import annotations
@@ -46,29 +45,25 @@ class MarkdownSection(NamedTuple):
 
 
 def note(name: str, data: bytes, project: str | None, now: datetime) -> Item:
-    """A file of a folder as an entry; `name` is its path below that folder. All that it says itself is kept.
-
-    Raises:
-        InvalidEntry: not text, or frontmatter that cannot be read.
-    """
+    """A file, `name` below its folder, as an entry that keeps all it says. Raises InvalidEntry: it cannot be read."""
     text = decode(data.replace(b"\r\n", b"\n"), name)
     said = read_entry(f"{GLOBAL_PROJECT}/docs/unversioned/{name.rpartition('/')[2]}", text.encode())
-    kind = Kind.LESSON if said.kind is Kind.LESSON else Kind.RULE if said.kind is Kind.RULE else Kind.DOC
     if said.kind is Kind.SCRIPT:
         raise InvalidEntry([Problem(name, "describes a script, which is no Markdown: import that file")])
     entry_id = stated_id(said.fields.get("id")) or made_id("markdown", name, text)
     created = frontmatter.stamp(moment(said.fields.get("created") or said.fields.get("date")) or now)
     title = one_line(said.title) or one_line(name)
-    changes: dict[str, Any] = {"id": entry_id, "kind": kind.value, "title": title, "created": created}
+    changes: dict[str, Any] = {"id": entry_id, "kind": said.kind.value, "title": title, "created": created}
     for key, words in (("tags", said.tags), ("versions", said.versions)):
         if key in said.fields and not isinstance(said.fields[key], list):
             changes[key] = sorted(words) or REMOVE
     where = project or project_of(said.fields.get("project") or GLOBAL_PROJECT)
-    path = {
-        Kind.LESSON: lambda: layout.lesson_path(where, title, entry_id, created),
-        Kind.RULE: lambda: layout.rule_path(where, title, entry_id),
-        Kind.DOC: lambda: layout.resource_path(Kind.DOC, where, said.versions, name),
-    }[kind]()
+    if said.kind is Kind.DOC:
+        path = layout.resource_path(Kind.DOC, where, said.versions, name)
+    elif said.kind is Kind.RULE:
+        path = layout.rule_path(where, title, entry_id)
+    else:
+        path = layout.lesson_path(where, title, entry_id, created)
     return Item(name, path, markdown.edit(text, changes).encode())
 
 
@@ -76,18 +71,13 @@ def note(name: str, data: bytes, project: str | None, now: datetime) -> Item:
 
 
 def instructions(name: str, data: bytes, project: str | None, now: datetime) -> list[Item]:
-    """The rules that a file of instructions states; `name` is its path, for messages and for the rationale.
-
-    Raises:
-        InvalidEntry: not text.
-    """
+    """The rules that a file of instructions, called by its path, states. Raises InvalidEntry: not text."""
     text = _OURS.sub("", decode(data.replace(b"\r\n", b"\n"), name).removeprefix("\ufeff"))
     matter, body = split(text)
-    if _is_one_rule(name):
+    if name.lower().endswith(".mdc") or re.search(r"(?:^|/)\.(?:cursor|claude)/rules/", name):  # one rule each
         said = _matter(matter or "")
-        title = (
-            said.get("description", [""])[0] or next((s.title for s in sections(body) if s.title), "") or _stem(name)
-        )
+        stem = name.rpartition("/")[2].partition(".")[0].replace("-", " ").replace("_", " ")
+        title = said.get("description", [""])[0] or next((s.title for s in sections(body) if s.title), stem)
         globs = [one.lstrip("/") for key in ("globs", "paths") for one in said.get(key, ()) if one not in {"*", "**"}]
         return [_rule(name, MarkdownSection(title, body, 1), project, now, globs)] if body.strip() else []
     found = [(one, one.title or f"From {name.rpartition('/')[2]}") for one in sections(body if matter else text)]
@@ -95,10 +85,7 @@ def instructions(name: str, data: bytes, project: str | None, now: datetime) -> 
 
 
 def sections(text: str) -> list[MarkdownSection]:
-    """The parts of a text between its headings that say something; imports of other files are left out.
-
-    The heading of a part is that of its own, after those above it from the second level on.
-    """
+    """The parts of a text between its headings that say something, each with the headings above it from level 2 on."""
     return [one for one in _cut(text) if one.body.strip()]
 
 
@@ -122,15 +109,6 @@ def _cut(text: str) -> Iterator[MarkdownSection]:
         title = ": ".join(words for depth, words in above if depth > 1 or depth == level)
         rows, start = [], number
     yield MarkdownSection(title, "\n".join(rows).strip("\n"), start)
-
-
-def _is_one_rule(name: str) -> bool:
-    """Files of Cursor and of Claude Code hold one rule each."""
-    return name.lower().endswith(".mdc") or re.search(r"(?:^|/)\.(?:cursor|claude)/rules/", name) is not None
-
-
-def _stem(name: str) -> str:
-    return name.rpartition("/")[2].partition(".")[0].replace("-", " ").replace("_", " ")
 
 
 def _matter(text: str) -> dict[str, list[str]]:

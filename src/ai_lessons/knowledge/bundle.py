@@ -1,7 +1,6 @@
 """What comes in from elsewhere as files that are not written yet, and the export: one JSON document.
 
-The document is version 1 of the format of groove, with the whole files of entries in keys of ours. A program that
-knows the format alone reads learnings, statistics and relations; ours reads back the files as they were.
+The document is version 1 of the format of groove, with the whole files of entries in keys of ours.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64decode, b64encode
+from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import sha256
 from math import isnan
@@ -42,10 +42,7 @@ class Item(NamedTuple):
 
 
 class Bundle(NamedTuple):
-    """What a source holds: entries, and what of it cannot be read, as (where, reason).
-
-    `events` are whole events as JSON objects.
-    """
+    """What a source holds: entries, what of it cannot be read, as (where, reason), and events as JSON objects."""
 
     items: Sequence[Item] = ()
     damaged: Sequence[tuple[str, str]] = ()
@@ -84,9 +81,8 @@ def word_of(confidence: object) -> str:
 def one_line(text: object, limit: int = TITLE_LENGTH) -> str:
     """A title: one line without control characters, cut between words where it is too long."""
     line = " ".join("".join(c if c.isprintable() else " " for c in str(text)).split())
-    if len(line) <= limit:
-        return line
-    return line[: limit - 1].rpartition(" ")[0].rstrip(" ,;:") + "…" if " " in line[: limit - 1] else line[:limit]
+    start = line[: limit - 1].rpartition(" ")[0]
+    return line if len(line) <= limit else f"{start.rstrip(' ,;:')}…" if start else line[:limit]
 
 
 def beside(path: str, entry_id: str) -> str:
@@ -102,25 +98,17 @@ VERSION = 1
 COUNTS = ("injected", "helpful", "ignored", "contradicted")
 
 
-def _camel(words: Iterable[str]) -> dict[str, str]:
-    """Words of ours as the format writes them: `derived_from` is `DerivedFrom`."""
-    return {str(one): "".join(part.title() for part in one.split("_")) for one in words}
-
-
-_CATEGORIES = _camel(Category)
-_RELATIONS = _camel(set(Relation) - {Relation.HAS_SCRIPT, Relation.HAS_DOC, Relation.PROVES})
-_OF_FORMAT = {name: word for word, name in (_CATEGORIES | _RELATIONS).items()} | {
-    w: w for w in _CATEGORIES | _RELATIONS
-}
+_CATEGORIES, _RELATIONS = (
+    {str(one): "".join(part.title() for part in one.split("_")) for one in words}  # `derived_from` is `DerivedFrom`
+    for words in (set(Category), set(Relation) - {Relation.HAS_SCRIPT, Relation.HAS_DOC, Relation.PROVES})
+)
+_OF_FORMAT = {said: word for word, name in (_CATEGORIES | _RELATIONS).items() for said in (name, word)}
 _NUMBER_LIMIT = 1_000_000_000
 T = TypeVar("T")
 
 
 def learning(entry: Entry, file: Item, usage: Any) -> dict[str, Any]:
-    """A lesson. `usage` has the counts (`times_…`), `last_used`, `alpha`, `beta` and `confidence`.
-
-    `updated_at` is when it was created, because git knows the rest.
-    """
+    """A lesson. `usage` has the counts (`times_…`), `last_used`, `alpha`, `beta` and `confidence`."""
     created = created_of(entry)
     return {
         "id": str(ULID.from_str(entry.id).to_uuid()),
@@ -199,25 +187,23 @@ def dump(document: Mapping[str, Any]) -> bytes:
         return (json.dumps(document, indent=2) + "\n").encode()
 
 
-class _Damaged(ValueError):
-    """What is wrong with one part of the document."""
-
-
 def read(text: str, name: str) -> Bundle:
-    """What an export holds. `name` is what messages call the file. Damaged parts are named and left out.
+    """What an export holds; damaged parts are named and left out. `name` is what messages call the file.
 
     Raises:
         InvalidEntry: no export. UnsupportedRepository: of a newer version.
     """
+
+    def refuse(constant: str) -> float:
+        raise ValueError(f"{constant} is no number")
+
     try:
-        document = json.loads(text, parse_constant=_refuse)
+        document = json.loads(text, parse_constant=refuse)
     except (ValueError, RecursionError) as error:
         raise InvalidEntry([Problem(name, f"not JSON: {error}"[:200])]) from error
-    if not isinstance(document, dict) or "learnings" not in document:
-        raise InvalidEntry([Problem(name, "not an export: it has no `learnings`")])
-    version = document.get("version")
+    version = document.get("version") if isinstance(document, dict) and "learnings" in document else None
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise InvalidEntry([Problem(name, "not an export: it has no version")])
+        raise InvalidEntry([Problem(name, "not an export: it has no `learnings` or no version")])
     if version > VERSION:
         raise UnsupportedRepository(
             f"{name} is an export of version {version}, this program knows {VERSION}",
@@ -230,11 +216,7 @@ def read(text: str, name: str) -> Bundle:
             links[start].append(link)
     items = _each(document, "learnings", damaged, lambda raw, where: _learning(raw, where, links))
     items += _each(document, "files", damaged, _item)
-    return Bundle(items, damaged, [one for one in _list(document, "events", damaged) if isinstance(one, dict)])
-
-
-def _refuse(name: str) -> float:
-    raise ValueError(f"{name} is no number")
+    return Bundle(items, damaged, _each(document, "events", damaged, lambda raw, _: raw))
 
 
 def _each(
@@ -245,37 +227,33 @@ def _each(
 ) -> list[T]:
     """What each part of a list of the document says; what is wrong with the others goes to `damaged`."""
     found = []
-    for number, raw in enumerate(_list(document, key, damaged), 1):
+    listed = document.get(key, [])
+    if not isinstance(listed, list):
+        damaged.append((key, "not a list"))
+        return []
+    for number, raw in enumerate(listed, 1):
         where = f"{key.removesuffix('s')} {number}"
         try:
             if not isinstance(raw, dict):
-                raise _Damaged("not an object")
+                raise UsageError("not an object")
             where += f" ({str(raw['id'])[:40]})" if "id" in raw else ""
             found.append(read_one(raw, where))
-        except (_Damaged, AiLessonsError) as error:
-            damaged.append((where, getattr(error, "message", str(error))))
+        except AiLessonsError as error:
+            damaged.append((where, error.message))
     return found
-
-
-def _list(document: Mapping[str, Any], key: str, damaged: list[tuple[str, str]]) -> list[Any]:
-    found = document.get(key, [])
-    if isinstance(found, list):
-        return found
-    damaged.append((key, "not a list"))
-    return []
 
 
 def _relation(raw: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """The id that a link starts from, and the link."""
     relation = _OF_FORMAT.get(str(raw.get("relation_type")))
     if relation not in _RELATIONS:
-        raise _Damaged("no relation that we know")
+        raise UsageError("no relation that we know")
     source, target = (_ulid(raw.get(key)) for key in ("from_id", "to_id"))
     weight = raw.get("weight", 1.0)
     if not isinstance(weight, int | float) or isinstance(weight, bool) or not 0 <= weight < _NUMBER_LIMIT:
-        raise _Damaged(f"weight {weight!r} is not a number from 0 up")
+        raise UsageError(f"weight {weight!r} is not a number from 0 up")
     if source == target:
-        raise _Damaged("it leads to where it starts")
+        raise UsageError("it leads to where it starts")
     return source, {relation: target} | ({"weight": weight} if weight != 1.0 else {})
 
 
@@ -286,15 +264,22 @@ def _learning(raw: Mapping[str, Any], where: str, links: Mapping[str, list[dict[
         return _item(raw["file"], where)
     content = raw.get("content")
     if not isinstance(content, dict):
-        raise _Damaged("it has no content")
+        raise UsageError("it has no content")
     insight, description = (str(content.get(key) or "").strip() for key in ("insight", "description"))
     title = one_line(insight or description)
     if not title:
-        raise _Damaged("it has neither insight nor description")
+        raise UsageError("it has neither insight nor description")
     created = moment(raw.get("created_at"))
     if created is None:
-        raise _Damaged(f"created_at {raw.get('created_at')!r} is not a time")
-    pattern, rest = _pattern(content.get("pattern"))
+        raise UsageError(f"created_at {raw.get('created_at')!r} is not a time")
+    pattern: dict[str, Any] = {}
+    rest = ""
+    said: Any = content.get("pattern")
+    texts = isinstance(said, dict) and all(isinstance(part, str) and part for part in said.values())
+    if texts and set(said) in ({"when", "do", "because"}, {"when", "dont", "because"}):
+        pattern = said
+    elif said is not None:  # any other pattern is text for the body
+        rest = "```json\n" + json.dumps(said, indent=2, ensure_ascii=False) + "\n```"
     body = [one for one in (insight if title != insight else "", description, rest) if one and one != title]
     fields = frontmatter.lesson_fields(
         entry_id, frontmatter.stamp(created), title=title, confidence=word_of(raw.get("confidence")),
@@ -314,34 +299,22 @@ def _ulid(said: Any) -> str:
     if isinstance(said, str):
         if re.fullmatch(r"[0-7][0-9A-HJKMNP-TV-Z]{25}", said):
             return said
-        try:
+        with suppress(ValueError):
             return str(ULID.from_uuid(UUID(said)))
-        except ValueError:
-            pass
-    raise _Damaged(f"{str(said)[:60]!r} is not a UUID")
+    raise UsageError(f"{str(said)[:60]!r} is not a UUID")
 
 
 def _item(raw: Any, where: str) -> Item:
     if not isinstance(raw, dict) or not isinstance(raw.get("path"), str):
-        raise _Damaged("it has no path")
+        raise UsageError("it has no path")
     side = raw.get("side")
     try:
         text = raw["text"].encode() if isinstance(raw.get("text"), str) else b64decode(raw["base64"], validate=True)
         told = side.encode() if side is not None else None
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise _Damaged("it has no text") from error
+        raise UsageError("it has no text") from error
     executable = raw.get("executable") is True
     return Item(f"{where}: {raw['path']}"[:200], raw["path"], text, told, executable=executable)
-
-
-def _pattern(said: Any) -> tuple[dict[str, Any], str]:
-    """WHEN, DO and BECAUSE where they are there; any other pattern as text for the body."""
-    if said is None:
-        return {}, ""
-    texts = isinstance(said, dict) and all(isinstance(part, str) and part for part in said.values())
-    if texts and set(said) in ({"when", "do", "because"}, {"when", "dont", "because"}):
-        return said, ""
-    return {}, "```json\n" + json.dumps(said, indent=2, ensure_ascii=False) + "\n```"
 
 
 def _block(said: Any) -> dict[str, Any] | None:
@@ -356,7 +329,7 @@ def _block(said: Any) -> dict[str, Any] | None:
     try:
         if kind == "promoted":
             block = {"from_scope": str(origins.read_scope(block["from_scope"])), "original": _ulid(block["original"])}
-    except (_Damaged, UsageError):
+    except UsageError:
         return None
     block = {origins.TYPE: kind, **block}
     return None if list(origins.faults(block)) else block

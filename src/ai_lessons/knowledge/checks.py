@@ -1,7 +1,6 @@
 """Everything that can be wrong with entries that could be read. Names problems and mends; repairs nothing itself.
 
-A plain file that never said it was ours (no id, no kind) has no problems: what its frontmatter means is its own
-business. Rules are the exception, because whatever lies among rules is read as one.
+A plain file that never said it was ours (no id, no kind) has no problems, unless it lies among rules.
 """
 
 from __future__ import annotations
@@ -15,19 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import Problem, Refused
 from ai_lessons.knowledge import layout, origins, relations
-from ai_lessons.knowledge.entries import (
-    KINDS,
-    SHARED,
-    Entry,
-    Kind,
-    Relation,
-    stated_id,
-)
+from ai_lessons.knowledge.entries import KINDS, SHARED, Entry, Kind, Relation, stated_id
 from ai_lessons.knowledge.frontmatter import LINK_WEIGHT
 from ai_lessons.knowledge.markdown import key_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 TITLE_LENGTH = 200
 """Characters of a title that lists and commits still show."""
@@ -53,10 +45,7 @@ class Fix(NamedTuple):
 
 
 def check_entry(entry: Entry, text: str = "") -> list[Problem]:
-    """Everything wrong with one entry by itself, in the order of its keys.
-
-    With `text`, the text of the file that holds its frontmatter, each problem names its line.
-    """
+    """Everything wrong with one entry by itself; with the `text` that holds its frontmatter each names its line."""
     if entry.derived and not _says_kind(entry) and entry.kind is not Kind.RULE and not _misspelt_kind(entry):
         return []
     file = entry.side_path or entry.path
@@ -89,6 +78,10 @@ def _check_identity(entry: Entry) -> Iterator[Complaint]:
         yield "kind", f"says that it is a {said}, but lies among rules and is read as one"
     if stated is not None and stated_id(stated) is None:
         yield "id", f"id {stated!r} is not a ULID; take the line out and run `ai-lessons admin adopt`"
+    try:
+        layout.check_path(entry.path)
+    except Refused as error:
+        yield "", error.message
 
 
 def _check_title(entry: Entry) -> Iterator[Complaint]:
@@ -159,12 +152,10 @@ def _glob_fault(pattern: str) -> str:
 
 
 def _check_times(entry: Entry) -> Iterator[Complaint]:
-    value = entry.fields.get("created")
-    if value is not None and not (isinstance(value, str) and _is_moment(value)):
-        yield "created", f"created {value!r} is not a time such as 2026-11-21T20:14:00Z"
-    for key in ("review_by", "reviewed"):
+    day = "day such as 2027-05-21"
+    for key, wanted in (("created", "time such as 2026-11-21T20:14:00Z"), ("review_by", day), ("reviewed", day)):
         if entry.fields.get(key) is not None and day_of(entry.fields[key]) is None:
-            yield key, f"{key} {entry.fields[key]!r} is not a day such as 2027-05-21"
+            yield key, f"{key} {entry.fields[key]!r} is not a {wanted}"
 
 
 def day_of(value: object) -> date | None:
@@ -233,16 +224,8 @@ def _link_faults(item: Any, own: str) -> Iterator[str]:
         yield f"weight {weight!r} is not a number from 0 up"
 
 
-def _check_name(entry: Entry) -> Iterator[Complaint]:
-    try:
-        layout.check_path(entry.path)
-    except Refused as error:
-        yield "", error.message
-
-
 _CHECKS: tuple[Callable[[Entry], Iterator[Complaint]], ...] = (
-    _check_identity, _check_title, _check_choices, _check_lists, _check_times, _check_pattern,
-    _check_links, _check_name,
+    _check_identity, _check_title, _check_choices, _check_lists, _check_times, _check_pattern, _check_links,
 )  # fmt: skip
 
 
@@ -254,7 +237,11 @@ def fixes(entry: Entry) -> list[Fix]:
     if where.kind is not entry.kind:
         target = _home(entry)
         return [Fix(target, f"a {entry.kind} lies among {where.kind.folder}; it belongs at {target}")]
-    if not entry.kind.is_resource or _fits(where.bucket, entry.versions):
+    if not entry.kind.is_resource or where.bucket == layout.bucket(entry.versions):
+        return []
+    # a folder that looks like no version is only a folder, as long as the frontmatter names none either
+    versioned = where.bucket and (where.bucket == SHARED or _LOOKS_LIKE_A_VERSION.match(where.bucket))
+    if not entry.versions and not versioned:
         return []
     target = layout.relocated(entry.path, None, entry.versions)
     stated = ", ".join(entry.versions) or "none"
@@ -262,7 +249,6 @@ def fixes(entry: Entry) -> list[Fix]:
 
 
 def _home(entry: Entry) -> str:
-    """Where an entry of its kind, project and versions is written."""
     name = entry.path.rpartition("/")[2]
     created = entry.fields.get("created")
     if entry.kind is Kind.LESSON and isinstance(created, str) and _is_moment(created):
@@ -270,13 +256,6 @@ def _home(entry: Entry) -> str:
     if entry.kind.is_resource:
         return layout.resource_path(entry.kind, entry.project, entry.versions, name)
     return f"{entry.project}/{entry.kind.folder}/{name}"
-
-
-def _fits(bucket: str | None, versions: Sequence[str]) -> bool:
-    """A folder that looks like no version is only a folder, as long as the frontmatter names none either."""
-    if bucket == layout.bucket(versions):
-        return True
-    return not versions and (bucket is None or not (bucket == SHARED or _LOOKS_LIKE_A_VERSION.match(bucket)))
 
 
 def check_together(entries: Iterable[Entry]) -> list[Problem]:
@@ -290,10 +269,18 @@ def check_together(entries: Iterable[Entry]) -> list[Problem]:
         for group in by_id.values()
         for entry in group[1:]
     ]
-    problems += _dangling(known, by_id)
-    problems += _misjoined(known, by_id)
-    problems += _clashes(known)
-    problems += _circles(known, by_id)
+    problems += [problem for entry in known for problem in _misled(entry, by_id)]
+    seen: dict[str, str] = {}
+    for path in (path for entry in known for path in (entry.path, entry.side_path) if path is not None):
+        # one file where case, or the way an accent is written, does not count (macOS, Windows)
+        other = seen.setdefault(unicodedata.normalize("NFC", path).casefold(), path)
+        if other != path:
+            problems.append(Problem(path, f"is the same file as {other} on systems that ignore case"))
+    edges = [relations.Edge(entry.id, *link) for entry in known for link in entry.links]
+    for relation, ids in relations.circles(edges):
+        names = [_file(by_id[one][0]) for one in ids if one in by_id]
+        circle = " -> ".join([*names, names[0]])
+        problems.append(Problem(_file(by_id[ids[0]][0]), f"{relation} leads round in a circle: {circle}"))
     return problems
 
 
@@ -301,36 +288,12 @@ def _file(entry: Entry) -> str:
     return entry.side_path or entry.path
 
 
-def _dangling(entries: Iterable[Entry], by_id: Mapping[str, list[Entry]]) -> Iterator[Problem]:
-    for entry in entries:
-        for link in entry.links:
-            promoted = link.target == origins.original_of(entry.fields.get("source"))  # it lies in another tier
-            if link.target not in by_id and stated_id(link.target) and not entry.derived and not promoted:
-                yield Problem(_file(entry), f"{link.relation} leads to {link.target}, and no entry has that id")
-
-
-def _misjoined(entries: Iterable[Entry], by_id: Mapping[str, list[Entry]]) -> Iterator[Problem]:
-    """Links between kinds that their relation does not join."""
-    for entry in entries:
-        for relation, target, _ in entry.links:
-            found = [relations.wrong_kinds(relation, entry.kind, one.kind) for one in by_id.get(target, ())]
-            if found and all(found):
-                yield Problem(_file(entry), f"{found[0]} (it leads to {target})")
-
-
-def _clashes(entries: Iterable[Entry]) -> Iterator[Problem]:
-    """Names that are one file where case, or the way an accent is written, does not count (macOS, Windows)."""
-    seen: dict[str, str] = {}
-    for entry in entries:
-        for path in (entry.path, entry.side_path):
-            if path is not None:
-                other = seen.setdefault(unicodedata.normalize("NFC", path).casefold(), path)
-                if other != path:
-                    yield Problem(path, f"is the same file as {other} on systems that ignore case")
-
-
-def _circles(entries: Iterable[Entry], by_id: Mapping[str, list[Entry]]) -> Iterator[Problem]:
-    edges = [relations.Edge(entry.id, *link) for entry in entries for link in entry.links]
-    for relation, ids in relations.circles(edges):
-        first, names = by_id[ids[0]][0], [_file(by_id[one][0]) for one in ids if one in by_id]
-        yield Problem(_file(first), f"{relation} leads round in a circle: {' -> '.join([*names, names[0]])}")
+def _misled(entry: Entry, by_id: Mapping[str, list[Entry]]) -> Iterator[Problem]:
+    """Links to what is not here, unless it is the original of a promotion, or between kinds that do not go together."""
+    original = origins.original_of(entry.fields.get("source"))
+    for relation, target, _ in entry.links:
+        if target not in by_id and stated_id(target) and not entry.derived and target != original:
+            yield Problem(_file(entry), f"{relation} leads to {target}, and no entry has that id")
+        found = [relations.wrong_kinds(relation, entry.kind, one.kind) for one in by_id.get(target, ())]
+        if found and all(found):
+            yield Problem(_file(entry), f"{found[0]} (it leads to {target})")

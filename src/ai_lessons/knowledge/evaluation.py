@@ -1,8 +1,4 @@
-"""What is said of an entry before it goes to another tier: what ties it to one place, findings, a recommendation.
-
-A report decides nothing. The recommendation is `reject` where a finding stops it, `revise` where one warns, else
-`approve`.
-"""
+"""What is said of an entry before it goes to another tier: findings, and a recommendation that decides nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ai_lessons.knowledge.entries import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Entry
 
@@ -27,90 +23,35 @@ _NAMED = 6
 """Values of one sort that are named; of more the number is told."""
 
 
-class Sort(StrEnum):
-    """What sort of thing ties a text to one place."""
-
-    ADDRESS = "address"
-    PATH = "path"
-    PERSON = "person"
-    PROJECT = "project"
-
-
-PLACEHOLDER = {
-    Sort.ADDRESS: "ADDRESS",
-    Sort.PATH: "PATH",
-    Sort.PERSON: "NAME",
-    Sort.PROJECT: "PROJECT",
-}
-"""What stands in the place of such a thing in a text that names none."""
-
-TOLD = {
-    Sort.ADDRESS: "e-mail address",
-    Sort.PATH: "path of one machine",
-    Sort.PERSON: "name of a person",
-    Sort.PROJECT: "name of a project",
-}
-
-
-class Names(NamedTuple):
-    """The names that the caller knows. Words shorter than three letters are not looked for."""
-
-    people: tuple[str, ...] = ()
-    projects: tuple[str, ...] = ()
-
-
-class Specific(NamedTuple):
-    """One such thing, at `start` to `end` of the text."""
-
-    sort: Sort
-    value: str
-    start: int
-    end: int
-
-
-NO_NAMES = Names()
-
 _NOT_EXAMPLE = r"(?!(?:user|you|your|me|my|name|example|some|runner|app|project|repo|path)\b)[\w.-]{1,40}"
-_ADDRESS = re.compile(
-    r"(?<![\w.+:/@-])(?!(?:git|no-?reply)@)[a-z0-9][\w.+-]{0,63}@(?!(?:[\w-]+\.)*example\.)"
-    r"(?:[a-z0-9][a-z0-9-]{0,61}\.){1,6}(?!png|jpe?g|svg|service|invalid|test|localhost)[a-z]{2,24}(?![\w-]|\.\w)",
-    re.IGNORECASE,
-)
 _UNIX = re.compile(rf"(?<![\w.~$}}-])/(?:home|Users)/{_NOT_EXAMPLE}(?:/[\w.@+%-]{{1,80}}){{0,12}}/?")
 _WINDOWS = re.compile(
     rf"(?<!\w)[A-Z]:\\{{1,2}}Users\\{{1,2}}{_NOT_EXAMPLE}(?:\\{{1,2}}[\w.@+ -]{{1,80}}){{0,12}}", re.IGNORECASE
 )
-_SHAPES = ((Sort.ADDRESS, _ADDRESS), (Sort.PATH, _UNIX), (Sort.PATH, _WINDOWS))
 
 
-def specifics(text: str, names: Names = NO_NAMES) -> list[Specific]:
-    """Known names, e-mail addresses and paths of a home folder, in their order; no two overlap.
+class Tie(NamedTuple):
+    """Something that ties a text to one place, at `start` of it; `sort` says what it is."""
 
-    It misses much that belongs to one place: a person looks at what goes to another tier. Takes time in proportion to
-    the text.
-    """
-    kept: list[Specific] = []
-    for one in sorted(_all(text, names), key=lambda s: (s.start, -s.end)):
-        if not kept or one.start >= kept[-1].end:
-            kept.append(one)
-    return kept
+    sort: str
+    value: str
+    start: int
 
 
-def _all(text: str, names: Names) -> Iterator[Specific]:
-    for sort, shape in _SHAPES:
-        for match in shape.finditer(text):
-            value = match[0].rstrip(".%")  # the end of the sentence it stands in
-            yield Specific(sort, value, match.start(), match.start() + len(value))
+def ties(text: str, projects: Iterable[str] = ()) -> list[Tie]:
+    """Paths of a home folder and these names of projects (of three letters or more), in their order; linear time."""
+    found = [
+        Tie("path of one machine", match[0].rstrip(".%"), match.start())  # the end of the sentence it stands in
+        for shape in (_UNIX, _WINDOWS)
+        for match in shape.finditer(text)
+    ]
     folded = text.casefold()
-    for sort, known in ((Sort.PERSON, names.people), (Sort.PROJECT, names.projects)):
-        for words in dict.fromkeys(tuple(name.split()) for name in known):
-            name = " ".join(words)
-            # a name that is one of our placeholders would be found in what we write
-            if len(name) < 3 or name.upper() in PLACEHOLDER.values() or words[0].casefold() not in folded:
-                continue
+    for words in {tuple(name.split()) for name in projects if len(name.strip()) >= 3}:
+        if words[0].casefold() in folded:
             spaced = r"\s+".join(map(re.escape, words))
-            for match in re.finditer(rf"(?<!\w){spaced}(?!\w)", text, re.IGNORECASE):
-                yield Specific(sort, match[0], *match.span())
+            matches = re.finditer(rf"(?<!\w){spaced}(?!\w)", text, re.IGNORECASE)
+            found += [Tie("name of a project", match[0], match.start()) for match in matches]
+    return sorted(found, key=lambda one: one.start)
 
 
 class EvaluationCheck(StrEnum):
@@ -148,6 +89,9 @@ class EvaluationFinding(NamedTuple):
     where: str = ""
 
 
+_Row = tuple[EvaluationCheck, Severity, str, str]
+
+
 class SecretFinding(NamedTuple):
     """What looks like a secret: where, of what sort, and whether its file gives a reason for which it may stay."""
 
@@ -166,9 +110,9 @@ class Similar(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What the text alone does not tell. `contradictions` are sentences."""
+    """What the text alone does not tell: names of projects, sentences about contradictions, and so on."""
 
-    names: Names = NO_NAMES
+    projects: Sequence[str] = ()
     secrets: Sequence[SecretFinding] = ()
     similar: Sequence[Similar] = ()
     contradictions: Sequence[str] = ()
@@ -191,41 +135,33 @@ class EvaluationReport:
 
 def examine(entry: Entry, files: Mapping[str, str], facts: Facts = Facts()) -> EvaluationReport:  # noqa: B008 - frozen
     """The report on an entry whose files hold these texts, by path. Never raises, whatever they hold."""
-    found = [*_known(facts), *_specific(files, facts.names)]
-    if entry.status is Status.WRONG:
-        found.append(EvaluationFinding(EvaluationCheck.STATUS, Severity.STOP, "it is marked wrong"))
-    return EvaluationReport(tuple(one._replace(message=plain(one.message)) for one in found))
+    rows = [*_known(facts), *_specific(files, facts.projects)]
+    rows += [(EvaluationCheck.STATUS, Severity.STOP, "it is marked wrong", "")] if entry.status is Status.WRONG else []
+    return EvaluationReport(tuple(EvaluationFinding(*row[:2], plain(row[2]), row[3]) for row in rows))
 
 
-def _known(facts: Facts) -> Iterator[EvaluationFinding]:
+def _known(facts: Facts) -> Iterator[_Row]:
     for secret in facts.secrets:
         severity = Severity.NOTE if secret.allowed else Severity.STOP
         said = f"holds what looks like a secret ({secret.sort})" + (", which its file allows" if secret.allowed else "")
-        yield EvaluationFinding(EvaluationCheck.SECRETS, severity, said, f"{secret.path}:{secret.line}")
+        yield EvaluationCheck.SECRETS, severity, said, f"{secret.path}:{secret.line}"
     for one in sorted(facts.similar, key=lambda one: not one.same):
-        if one.same:
-            yield EvaluationFinding(EvaluationCheck.DUPLICATES, Severity.STOP, f"the same is there already: {one.name}")
-        else:
-            yield EvaluationFinding(
-                EvaluationCheck.DUPLICATES, Severity.WARNING, f"much like {one.name} ({one.likeness:.2f})"
-            )
-    for message in facts.contradictions:
-        yield EvaluationFinding(EvaluationCheck.CONTRADICTIONS, Severity.WARNING, message)
+        said = f"the same is there already: {one.name}" if one.same else f"much like {one.name} ({one.likeness:.2f})"
+        yield EvaluationCheck.DUPLICATES, Severity.STOP if one.same else Severity.WARNING, said, ""
+    yield from ((EvaluationCheck.CONTRADICTIONS, Severity.WARNING, said, "") for said in facts.contradictions)
 
 
-def _specific(files: Mapping[str, str], names: Names) -> Iterator[EvaluationFinding]:
-    """A finding for each sort of thing that ties the texts to one place; where the first of them is."""
-    values: defaultdict[Sort, dict[str, str]] = defaultdict(dict)
+def _specific(files: Mapping[str, str], projects: Sequence[str]) -> Iterator[_Row]:
+    """One for each sort of thing that ties the texts to one place; where the first of them is."""
+    values: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for path, text in files.items():
-        for one in specifics(text, names):
+        for one in ties(text, projects):
             values[one.sort].setdefault(one.value, f"{path}:{text.count(chr(10), 0, one.start) + 1}")
     for sort, found in values.items():
         named = ", ".join(plain(value, 80) for value in list(found)[:_NAMED])
         more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
-        what = TOLD[sort] + (":" if len(found) == 1 else f" ({len(found)}):")
-        yield EvaluationFinding(
-            EvaluationCheck.SPECIFICITY, Severity.WARNING, f"{what} {named}{more}", next(iter(found.values()))
-        )
+        what = sort if len(found) == 1 else f"{sort} ({len(found)})"
+        yield EvaluationCheck.SPECIFICITY, Severity.WARNING, f"{what}: {named}{more}", next(iter(found.values()))
 
 
 def render(report: EvaluationReport) -> str:

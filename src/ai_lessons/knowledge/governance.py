@@ -1,8 +1,4 @@
-"""What an enterprise lets go: three policies as values, and what they mean for an entry on its way. Pure.
-
-A tier is named as everywhere: `user`, `project`, `enterprise:NAME`. Which repository states a policy, and whether a
-person released a text, is found out elsewhere and handed in.
-"""
+"""What an enterprise lets go: three policies as values, and what they mean for an entry on its way. Pure."""
 
 from __future__ import annotations
 
@@ -75,7 +71,7 @@ STRICTEST: Final = Policies(Outbound.BLOCK_ALL, FromContext.BLOCK_ALL, Personal.
 
 
 class PolicyVerdict(StrEnum):
-    """What may be done with an entry, the most generous first."""
+    """What may be done with an entry, the most generous first; `generic`: it may go without what ties it down."""
 
     AS_IS = "as_is"
     GENERIC = "generic"
@@ -92,10 +88,9 @@ class Stated(NamedTuple):
 
 
 def read(fields: Mapping[str, Any]) -> Stated:
-    """The policies in the fields of a settings file, whatever else stands there.
+    """The policies in the fields of a settings file.
 
-    A policy that is not stated is the default; one that means nothing is the strictest, because who wrote it
-    meant some limit, and a slip of the pen must not open what was to be closed.
+    What is not stated is the default; what means nothing is the strictest: a slip of the pen must open nothing.
     """
     group = fields.get(GROUP)
     if group is None:
@@ -135,10 +130,9 @@ class Question(NamedTuple):
 
 
 def questions(source: str, target: str, here: str) -> tuple[Question, ...]:
-    """Whose policies have a say when an entry goes from one tier to another.
+    """Whose policies have a say when an entry goes from one tier to another; none in what goes into an enterprise.
 
-    `here` is the tier of the enterprise whose project is worked in, or empty. None has a say in what goes into an
-    enterprise (its people take it or turn it down), nor where an entry stays between it and its own project.
+    `here` is the tier of the enterprise whose project is worked in, or empty; between the two nothing is asked.
     """
     if source == target or (here and {source, target} <= {here, "project"}):
         return ()
@@ -153,7 +147,6 @@ def questions(source: str, target: str, here: str) -> tuple[Question, ...]:
 _ANSWERS: Final = {
     Outbound.BLOCK_ALL: PolicyVerdict.REFUSED,
     Outbound.REQUIRE_APPROVAL: PolicyVerdict.NEEDS_RELEASE,
-    Outbound.ALLOW_GENERIC: PolicyVerdict.GENERIC,
     Outbound.ALLOW_ALL: PolicyVerdict.AS_IS,
     FromContext.ALLOW: PolicyVerdict.AS_IS,
     Personal.BLOCK: PolicyVerdict.REFUSED,
@@ -161,14 +154,15 @@ _ANSWERS: Final = {
 """Values of the same name mean the same in every policy."""
 
 
-def answer(policies: Policies, policy: Policy, *, code: bool) -> PolicyVerdict:
-    """What one policy says of an entry; `code`: whether code is in it, see `passages.code_blocks`.
+def answer(policies: Policies, policy: Policy, *, code: bool, tied: bool) -> PolicyVerdict:
+    """What one policy says of an entry in which there is code, or something else that ties it to one place.
 
     A text that a person released counts as `as_is` where this says `generic` or `needs_release`.
     """
     value = policies.value(policy)
-    if value is Personal.ALLOW_NON_CODE:
-        return PolicyVerdict.GENERIC if code else PolicyVerdict.AS_IS
+    if value in {Personal.ALLOW_NON_CODE, Outbound.ALLOW_GENERIC}:
+        specific = code or (tied and value is Outbound.ALLOW_GENERIC)
+        return PolicyVerdict.GENERIC if specific else PolicyVerdict.AS_IS
     return _ANSWERS[value]
 
 

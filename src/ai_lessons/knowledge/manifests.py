@@ -1,8 +1,7 @@
 """Which versions a project uses, as its lock and manifest files say. Pure: takes texts, knows no file system.
 
-Read leniently: a file that is broken, huge or hostile says less or nothing, and never raises. Lock files are written by
-programs, line by line in one form, so lines are all that is looked at: a TOML parser takes thirty times as long, and on
-a key of many dots the square of its length.
+A file that is broken, huge or hostile says less or nothing, and never raises. Lock files are read by lines: a TOML
+parser takes thirty times as long, and on a key of many dots the square of its length.
 """
 
 from __future__ import annotations
@@ -58,10 +57,9 @@ def is_manifest(name: str) -> bool:
 def in_use(
     manifests: Iterable[Manifest], projects: Iterable[str], aliases: Mapping[str, str] | None = None
 ) -> dict[str, tuple[Use, ...]]:
-    """For every project of the knowledge repository that is a package here: the versions in use.
+    """The versions in use of every project that is a package here, as the nearest files say, a lock file first.
 
-    The nearest files decide. At one distance a lock file stands before the manifest of the same language, and packages
-    of the same name in several languages or folders count all. `aliases` are other names of packages and projects.
+    Packages of one name in several languages or folders count all. `aliases` are other names of packages and projects.
     """
     by_name: dict[str, list[str]] = {}
     for project in projects:
@@ -172,22 +170,16 @@ def _named(package: Mapping[str, str]) -> Iterator[Found]:
 def _npm_lock(text: str) -> Iterator[Found]:
     """What lies directly in `node_modules` is what the project's own code sees; deeper copies are others' business."""
     whole = json.loads(text)
-    listed = whole.get("packages") if isinstance(whole, dict) else None
+    whole = whole if isinstance(whole, dict) else {}
+    listed, older = whole.get("packages"), whole.get("dependencies")
+    direct: dict[str, object] = older if isinstance(older, dict) else {}
     if isinstance(listed, dict):
-        for place, one in listed.items():
-            head, inside, name = place.rpartition("node_modules/")
-            if inside and not head and name and isinstance(one, dict):
-                yield from _versioned(name, one)
-    elif isinstance(whole, dict) and isinstance(whole.get("dependencies"), dict):
-        for name, one in whole["dependencies"].items():
-            if isinstance(one, dict):
-                yield from _versioned(name, one)
-
-
-def _versioned(name: str, one: Mapping[str, object]) -> Iterator[Found]:
-    version = one.get("version")
-    if isinstance(version, str) and version[:1].isdigit():  # else a file or an address
-        yield name, IN_USE + version
+        cut = {place.rpartition("node_modules/"): one for place, one in listed.items()}
+        direct = {name: one for (head, inside, name), one in cut.items() if inside and not head}
+    for name, one in direct.items():
+        version = one.get("version") if isinstance(one, dict) else None
+        if isinstance(version, str) and version[:1].isdigit():  # else a file or an address
+            yield name, IN_USE + version
 
 
 _GO_UNTAGGED = re.compile(r"^v0\.0\.0-(?:0\.)?[0-9]{14}-")

@@ -1,13 +1,13 @@
 """Where a lesson comes from and where it holds, in the words of groove.
 
-Its `source` is one word for how it is known, or a block of one of five types: `type: transcript`, `how: observed`,
-`session: 7f3a`, `index: 12`. A promoted one may also say the `tier` that it comes from, and with `alpha` and `beta`
-how it stood there. A scope is `global`, `user:NAME` or `project:PATH`; here the tier and the project say the same.
+Its `source` is one word for how it is known, or a block of one of five types. A scope is `global`, `user:NAME` or
+`project:PATH`; here the tier and the project say the same.
 """
 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -86,10 +86,7 @@ def faults(source: Mapping[str, Any]) -> Iterator[str]:
 
 
 def promoted(source: object, original: str, scope: str, tier: str, start: tuple[float, float] | None) -> dict[str, Any]:
-    """The block of an entry that was promoted; `source` is what the original says, of which the word stays.
-
-    `start`: the alpha and beta with which it begins, where it stood otherwise than its author said.
-    """
+    """The block of an entry that was promoted, of whose `source` the word stays; `start`: its alpha and beta."""
     said = source.get(HOW) if isinstance(source, dict) else source
     word = {HOW: said} if said in tuple(Source) else {}
     numbers = {ALPHA: f"{start[0]:.6f}", BETA: f"{start[1]:.6f}"} if start else {}  # as YAML here reads them
@@ -113,6 +110,9 @@ def start_of(source: object) -> float | None:
 
 def _fault(key: str, value: Any) -> str:
     """What is wrong with a value of a block; empty if nothing is."""
+    is_time = False
+    with suppress(ValueError):
+        is_time = bool(datetime.fromisoformat(str(value).upper()))
     is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 0
     is_text = isinstance(value, str) and bool(value.strip())
     fits, fault = {
@@ -122,7 +122,7 @@ def _fault(key: str, value: Any) -> str:
         "index": (is_count, "is not the number of a message, from 0 up"),
         "session": (is_count or is_text, "is not text"),
         ORIGINAL: (stated_id(value) is not None, "is not an id"),
-        "at": (is_text and _is_time(value), "is not a time such as 2026-11-21T20:14:00Z"),
+        "at": (is_text and is_time, "is not a time such as 2026-11-21T20:14:00Z"),
         "from_scope": (is_text and is_scope(value), "is no scope (global, user:NAME, project:PATH)"),
     }.get(key, (is_text, "is not text"))
     return "" if fits else fault
@@ -139,17 +139,7 @@ def _number(value: Any) -> float | None:
     return number if 0 < number <= _MOST else None
 
 
-def _is_time(value: str) -> bool:
-    try:
-        datetime.fromisoformat(value.upper())
-    except ValueError:
-        return False
-    return True
-
-
 GLOBAL, USER, PROJECT = "global", "user", "project"
-_NAMES = {GLOBAL: "Global", USER: "User", PROJECT: "Project"}
-_KINDS = {name: kind for kind, name in _NAMES.items()}
 
 
 class Scope(NamedTuple):
@@ -162,48 +152,38 @@ class Scope(NamedTuple):
         return self.kind if self.kind == GLOBAL else f"{self.kind}:{self.value}"
 
     @property
-    def tier(self) -> str:
-        """Of whose repository it belongs into: what holds in one project travels with it, all else is the user's."""
-        return PROJECT if self.kind == PROJECT else USER
-
-    @property
     def project(self) -> str:
-        """Its project here: the last part of the path; what a user keeps for all of them lies in `global`.
-
-        Raises UsageError: no name is left of the path.
-        """
+        """Its project here, the last part of the path, or `global`. Raises UsageError: no name is left of the path."""
         return project_of(self.value) if self.kind == PROJECT else GLOBAL_PROJECT
 
     @property
     def tagged(self) -> str | dict[str, str]:
         """As groove's export has it: `"Global"`, `{"User": NAME}`, `{"Project": PATH}`."""
-        return _NAMES[self.kind] if self.kind == GLOBAL else {_NAMES[self.kind]: self.value}
+        name = self.kind.capitalize()
+        return name if self.kind == GLOBAL else {name: self.value}
 
 
 def parse_scope(text: str) -> Scope:
     """The scope that a string names. Raises UsageError: none."""
-    kind, colon, value = text.partition(":")
-    if (text == GLOBAL) or (colon and kind in {USER, PROJECT}):
+    if is_scope(text):
+        kind, _, value = text.partition(":")
         return Scope(kind, value)
     raise UsageError(f"no scope {text!r}"[:100], hint="one of: global, user:NAME, project:PATH")
 
 
 def is_scope(text: str) -> bool:
     """Whether a string names a scope."""
-    try:
-        parse_scope(text)
-    except UsageError:
-        return False
-    return True
+    kind, colon, _ = text.partition(":")
+    return text == GLOBAL or (bool(colon) and kind in {USER, PROJECT})
 
 
 def read_scope(said: Any) -> Scope:
     """The scope in an export, in either spelling; nothing stated is `global`. Raises UsageError: it is none."""
     if isinstance(said, dict) and len(said) == 1:
         name, value = next(iter(said.items()))
-        kind = _KINDS.get(str(name).capitalize())
+        kind = str(name).lower()
         if kind in {USER, PROJECT} and isinstance(value, str):
-            return Scope(str(kind), value)
+            return Scope(kind, value)
     elif said is None or said in ("", "Global"):
         return Scope(GLOBAL)
     elif isinstance(said, str):
@@ -223,20 +203,14 @@ def of_entry(project: str, stated: object = None) -> Scope:
 
 
 def project_named(text: str) -> str:
-    """What a caller names as a project: its name, or a scope in the spelling of groove.
-
-    Raises UsageError: no name is left of the path.
-    """
+    """A project by its name, or by a scope as groove spells it. Raises UsageError: no name is left of the path."""
     if text.partition(":")[0] in {USER, PROJECT} and ":" in text:
         return parse_scope(text).project
     return text
 
 
 def project_of(name: object) -> str:
-    """A project for a scope of another tool: the last part of a path, as one plain folder name.
-
-    Raises UsageError: no name is left.
-    """
+    """The last part of a path as one plain folder name. Raises UsageError: no name is left."""
     last = re.split(r"[/\\]", str(name).rstrip("/\\"))[-1].strip()
     if last in {"", "global"}:
         return GLOBAL_PROJECT

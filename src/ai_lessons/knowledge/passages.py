@@ -282,11 +282,6 @@ def code_blocks(text: str) -> tuple[str, ...]:
     return tuple(filter(None, (token.content.strip() for token in _code(text))))
 
 
-def code_lines(text: str) -> tuple[tuple[int, int], ...]:
-    """Where such blocks stand: first line, from 0, and the line behind the last. Empty ones, too."""
-    return tuple((token.map[0], token.map[1]) for token in _code(text) if token.map)
-
-
 def _code(text: str) -> Iterator[Token]:
     for token in _PARSER.parse(text):
         if token.type in _CODE or (token.type == "html_block" and "<pre" in token.content.lower()):

@@ -24,18 +24,17 @@ if TYPE_CHECKING:
     from ai_lessons.library import indexing as indexing
     from ai_lessons.library import lesson_writing as lesson_writing
     from ai_lessons.library import lessons as lessons
+    from ai_lessons.library import migrating as migrating
     from ai_lessons.library import model as model
     from ai_lessons.library import multi_repository as multi_repository
     from ai_lessons.library import opened as opened
     from ai_lessons.library import pending_count as pending_count
-    from ai_lessons.library import policies as policies
     from ai_lessons.library import promoting as promoting
     from ai_lessons.library import proposing as proposing
     from ai_lessons.library import provenance as provenance
     from ai_lessons.library import refreshing as refreshing
     from ai_lessons.library import relating as relating
     from ai_lessons.library import reports as reports
-    from ai_lessons.library import restoring as restoring
     from ai_lessons.library import review as review
     from ai_lessons.library import running as running
     from ai_lessons.library import searching as searching

@@ -15,9 +15,12 @@ from ai_lessons.knowledge.entries import KINDS, Kind
 if TYPE_CHECKING:
     from ai_lessons.index.catalog_reading import Tally
     from ai_lessons.knowledge.entries import Light
+    from ai_lessons.repository.history import FileRevision
 
     Count: TypeAlias = Tally
     """A tag, version or project, with the number of entries of each kind that carry it."""
+
+    Revision: TypeAlias = FileRevision
 
 Progress = Callable[[str, int, int], None]
 """Called as `progress(what, done, total)`; a door draws it. Called from the thread that does the work."""
@@ -239,14 +242,3 @@ class Listing(NamedTuple):
     entries: tuple[Light, ...]
     total: int
     notes: tuple[str, ...] = ()
-
-
-class Revision(NamedTuple):
-    """One commit that touched an entry. `when` is ISO 8601 with offset; `trailers` as git prints them."""
-
-    commit: str
-    author: str
-    when: str
-    subject: str
-    path: str
-    trailers: Mapping[str, str] = MappingProxyType({})

@@ -14,14 +14,14 @@ from ai_lessons.errors import AiLessonsError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import origins
 from ai_lessons.knowledge.entries import Kind, Relation
-from ai_lessons.knowledge.evaluation import NO_NAMES, Facts, SecretFinding, Similar, examine
+from ai_lessons.knowledge.evaluation import Facts, SecretFinding, Similar, examine
 from ai_lessons.library import relating, secret_scan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Entry, Light, Pattern
-    from ai_lessons.knowledge.evaluation import EvaluationReport, Names
+    from ai_lessons.knowledge.evaluation import EvaluationReport
     from ai_lessons.library.session import RepositorySession
 
 ALIKE: Final = 0.6
@@ -133,11 +133,11 @@ def contradicted(parts: RepositorySession, entry: Entry) -> list[str]:
 
 
 def evaluate(
-    target: RepositorySession, entry: Entry, files: Mapping[str, str], names: Names = NO_NAMES
+    target: RepositorySession, entry: Entry, files: Mapping[str, str], projects: Sequence[str] = ()
 ) -> EvaluationReport:
     """The report on an entry for the repository `target`; `files` are its texts as they shall be, by path.
 
-    `names` are those that belong to where the entry comes from. Writes nothing there but what is derived.
+    `projects` are names of where the entry comes from. Writes nothing there but what is derived.
     """
     target.current()
     may_stay = secret_scan.allowed(entry.fields)
@@ -146,7 +146,7 @@ def evaluate(
         for path, text in files.items()
         for one in secret_scan.secrets_in(text)
     ]
-    return examine(entry, files, Facts(names, secrets, _near(target, entry), tuple(_opposed(target, entry))))
+    return examine(entry, files, Facts(projects, secrets, _near(target, entry), tuple(_opposed(target, entry))))
 
 
 def _near(parts: RepositorySession, entry: Entry) -> tuple[Similar, ...]:

@@ -32,10 +32,7 @@ FORMS = (GROOVE, AGENTS, CLAUDE)
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What was given away. `files` are (path, what was done); `document` is the export itself where no file was named.
-
-    `skipped` names entries that cannot be read, with the reason.
-    """
+    """What was given away: `files` (path, what was done), else the `document`, and `skipped` (path, reason)."""
 
     form: str
     files: tuple[tuple[str, str], ...]
@@ -50,10 +47,7 @@ class Exported:
 
 
 def export_file(library: Library, file: Path | None, form: str = "groove", *, project: str | None = None) -> Exported:
-    """Write `groove`: one JSON document with every entry (None: hand it back), all or of one project.
-
-    `agents-md`: the rules in force into a part of a file of instructions; what stands around it stays byte for byte.
-    `claude-rules`: one file for each below a folder. Doing it again changes nothing.
+    """Write `groove`, one JSON document (None: hand it back), or the rules in force: `agents-md`, `claude-rules`.
 
     Raises:
         UsageError: no such form. StorageFailed: the place cannot be written, or is no plain file or folder.
@@ -69,7 +63,11 @@ def export_file(library: Library, file: Path | None, form: str = "groove", *, pr
         raise UsageError(f"{form} is written into files of yours", hint="name the file or folder in place of -")
     rules = _rules(parts, project)
     with translated(str(file), writing=True):
-        done = _agents_md(file, rules) if form == AGENTS else _claude_rules(file, rules)
+        if form == CLAUDE:
+            done = _claude_rules(file, rules)
+        else:
+            job, text = ("install", agent_rules.agents_md(rules)) if rules else ("uninstall", "")
+            done = ((str(file), agent_files.carry_out(file, job, text, agent_files.marks(agent_rules.NAME))),)
     return Exported(form, done, rules=len(rules), notes=tuple(parts.notes()))
 
 
@@ -96,9 +94,7 @@ def _export_all(parts: RepositorySession, file: Path | None, project: str | None
 
 def _entries(parts: RepositorySession, project: str | None) -> tuple[list[tuple[Entry, Item]], list[tuple[str, str]]]:
     """Every entry with its file by their ids, and those that cannot be read with the reason."""
-    lights = sorted(
-        parts.current().select(Filter(project=project, status=None, sort="path")), key=lambda light: light.id
-    )
+    lights = sorted(parts.current().select(Filter(project=project, status=None)), key=lambda light: light.id)
     parts.expect([light.id for light in lights])
     found, skipped = [], []
     for number, light in enumerate(lights):
@@ -112,7 +108,7 @@ def _entries(parts: RepositorySession, project: str | None) -> tuple[list[tuple[
 
 
 def _load(parts: RepositorySession, light: Light) -> tuple[Entry, Item]:
-    """An entry with its file, of a script also the side file. Of a rule what is in force."""
+    """An entry with its files. Of a rule what is in force."""
     entry, text = parts.load(light.id)
     if entry.kind is Kind.RULE:
         return entry, Item("", entry.path, text.encode())
@@ -139,10 +135,7 @@ def _document(parts: RepositorySession, found: Sequence[tuple[Entry, Item]]) -> 
 
 
 def _events(parts: RepositorySession, entries: set[str]) -> list[dict[str, Any]]:
-    """Every event about these entries and about parameters as its line has it, by id; each once.
-
-    Lines that say different things under one id are left out, as they are where events are folded.
-    """
+    """Every event about these entries and parameters, by id; ids that say different things are left out."""
     found: dict[str, Event] = {}
     void: set[str] = set()
     for file in EventLog(parts.store.root, parts.store.state_dir).files():
@@ -164,11 +157,6 @@ def _rules(parts: RepositorySession, project: str | None) -> list[tuple[str, Ent
     wanted.sort(key=lambda one: (one.project != GLOBAL_PROJECT, one.project, one.title.casefold(), one.id))
     parts.expect([one.id for one in wanted])
     return [(one.handle, parts.load(one.id)[0]) for one in wanted]
-
-
-def _agents_md(file: Path, rules: Sequence[tuple[str, Entry]]) -> tuple[tuple[str, str], ...]:
-    job, text = ("install", agent_rules.agents_md(rules)) if rules else ("uninstall", "")
-    return ((str(file), agent_files.carry_out(file, job, text, agent_files.marks(agent_rules.NAME))),)
 
 
 def _claude_rules(folder: Path, rules: Sequence[tuple[str, Entry]]) -> tuple[tuple[str, str], ...]:

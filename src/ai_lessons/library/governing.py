@@ -1,34 +1,19 @@
-"""The policies of enterprises, enforced: what may go from tier to tier, and be written to the user's meanwhile.
-
-For every door alike, because jobs of the library ask here before anything moves. What was decided is noted in the log
-of `repository.enforcement`; what cannot be noted does not leave.
-"""
+"""The policies of enterprises, enforced: what may go from tier to tier, and be written to the user's meanwhile."""
 
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, Refused, UsageError
-from ai_lessons.knowledge import frontmatter, layout, markdown
-from ai_lessons.knowledge.entries import Entry, Kind
-from ai_lessons.knowledge.frontmatter import read_entry
-from ai_lessons.knowledge.governance import (
-    Personal,
-    Policy,
-    PolicyVerdict,
-    Question,
-    answer,
-    questions,
-    strictest,
-)
-from ai_lessons.library.options import PROJECT, USER
+from ai_lessons.knowledge import layout, markdown
+from ai_lessons.knowledge.entries import Kind
+from ai_lessons.knowledge.governance import Personal, Policy, PolicyVerdict, Question, answer, questions, strictest
+from ai_lessons.library.options import PROJECT
 from ai_lessons.library.policies import Governed, Move, ask, governed, released, waiting
-from ai_lessons.repository import enforcement
 from ai_lessons.repository.commit_builder import author_here
-from ai_lessons.repository.enforcement import Enforced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -41,9 +26,6 @@ if TYPE_CHECKING:
 _MAY_HOLD_CODE = re.compile(r"```|~~~|<pre|\t| {4}", re.IGNORECASE)
 
 _RELEASABLE = frozenset((PolicyVerdict.GENERIC, PolicyVerdict.NEEDS_RELEASE))
-
-ALLOWED, REFUSED, ASKED, RELEASED = "allowed", "refused", "asked", "released"
-"""Outcomes, as the log has them."""
 
 
 class Say(NamedTuple):
@@ -68,14 +50,14 @@ class Ruling(NamedTuple):
     says: tuple[Say, ...]
 
     @property
-    def decisive(self) -> Say | None:
-        """The policy that the verdict comes from; None where none has a say."""
-        return next((say for say in self.says if say.verdict is self.verdict), None)
+    def refused(self) -> bool:
+        """Whether it may not go, unless its text is changed."""
+        return self.verdict in {PolicyVerdict.REFUSED, PolicyVerdict.GENERIC}
 
     @property
     def reason(self) -> str:
-        """A sentence for people; empty where no policy has a say."""
-        return self.decisive.sentence if self.decisive else ""
+        """What the verdict comes from, as a sentence for people; empty where no policy has a say."""
+        return next((say.sentence for say in self.says if say.verdict is self.verdict), "")
 
     @property
     def asks(self) -> str:
@@ -88,49 +70,39 @@ class Ruling(NamedTuple):
         return tuple(dict.fromkeys(note for say in self.says for note in say.governed.notes))
 
 
-def allow(tiers: Library, move: Move) -> PolicyVerdict:
-    """How an entry may go from a tier to another: `as_is`, `generic` (stripped), or `needs_release`; noted in the log.
-
-    After `needs_release` the caller calls `request_release`, or refuses.
+def allow(tiers: Library, move: Move) -> Ruling:
+    """What the policies say of a move that they let go, at once or after a release.
 
     Raises:
-        Refused: a policy forbids it, whatever is stripped. StorageFailed: the decision could not be noted.
+        Refused: a policy forbids it, or lets only a general form go.
     """
     found = ruling(tiers, move)
-    if found.verdict is PolicyVerdict.REFUSED:
+    if found.refused:
         raise _refused(tiers, move, found)
-    rows = [
-        _row(tiers, say, move, RELEASED if say.released else ALLOWED)
-        for say in found.says
-        if found.verdict is not PolicyVerdict.NEEDS_RELEASE
-    ]
-    enforcement.append(tiers.options.state_dir, rows)
-    return found.verdict
+    return found
 
 
 def ruling(tiers: Library, move: Move) -> Ruling:
-    """What the policies say of a move. Notes nothing, refuses nothing: for a dry run, and for telling why."""
+    """What the policies say of a move. Refuses nothing: for a dry run, and for telling why."""
     says = tuple(_say(tiers, question, move) for question in questions(move.source, move.target, tiers.belongs_to))
     return Ruling(strictest(say.verdict for say in says), says)
 
 
 def _say(tiers: Library, question: Question, move: Move) -> Say:
     at = governed(tiers, question.enterprise)
-    verdict = answer(at.policies, question.policy, code=has_code(move.entry.kind, move.text))
+    code = has_code(move.entry.kind, move.text)
+    verdict = answer(at.policies, question.policy, code=code, tied=bool(move.ties))
     if verdict in _RELEASABLE and at.parts and released(at.parts, move):
         return Say(question, at, PolicyVerdict.AS_IS, released=True)
     return Say(question, at, verdict)
 
 
 def request_release(tiers: Library, move: Move) -> Suggested:
-    """Ask the people of the enterprise to let exactly this text go: a proposal in their repository.
-
-    Of one that waits already no second one is made.
+    """Ask the people of the enterprise to let exactly this text go: a proposal in their repository, made once.
 
     Raises:
-        Refused: a policy forbids it, so there is nothing to ask for; or git has no name for the user.
-        UsageError: nothing has to be released. NotFound: the enterprise's repository is not on this machine.
-        InvalidEntry: a secret is in the text.
+        Refused: a policy forbids it, or git has no name for the user. UsageError: nothing has to be released.
+        NotFound: the enterprise's repository is not on this machine. InvalidEntry: a secret is in the text.
     """
     found = ruling(tiers, move)
     if found.verdict is PolicyVerdict.REFUSED:
@@ -143,9 +115,7 @@ def request_release(tiers: Library, move: Move) -> Suggested:
     if known is not None:
         return replace(known, warnings=(f"asked for already: {known.branch} waits for a person",))
     stated = say.governed.says(say.question.policy, place=False)
-    made = ask(parts, move, author_here(tiers.primary.store.worktree), say.question.policy.key, stated)
-    fault = enforcement.append_if_possible(tiers.options.state_dir, [_row(tiers, say, move, ASKED)])
-    return replace(made, warnings=(*made.warnings, f"not noted in the log: {fault}")) if fault else made
+    return ask(parts, move, author_here(tiers.primary.store.worktree), say.question.policy.key, stated)
 
 
 def guard(tiers: Library, into: RepositorySession) -> Callable[[Sequence[Change]], None]:
@@ -160,18 +130,15 @@ def guard(tiers: Library, into: RepositorySession) -> Callable[[Sequence[Change]
         if not texts:
             return
         at = governed(tiers, tiers.belongs_to)
-        question = Question(tiers.belongs_to, Policy.PERSONAL)
-        bad = list(texts)
-        if at.policies.personal is Personal.ALLOW:
-            return
+        bad = [] if at.policies.personal is Personal.ALLOW else list(texts)
         if at.policies.personal is Personal.ALLOW_NON_CODE:
-            there = frozenset[str]().union(*(_code_on_disk(into, one.path) for one in changes))
+            there = set[str]()
+            for one in changes:
+                with suppress(AiLessonsError):
+                    there |= _code_in(one.path, into.store.read(one.path))
             bad = [path for path, data in texts.items() if _code_in(path, data) - there]
         if bad:
-            say = Say(question, at, PolicyVerdict.REFUSED)
-            move = _written(bad[0], texts[bad[0]], len(bad) - 1)
-            enforcement.append_if_possible(tiers.options.state_dir, [_row(tiers, say, move, REFUSED)])
-            raise Refused(_told_of_writing(tiers, say), hint=_elsewhere(tiers, at))
+            raise _not_written(tiers, at)
 
     return check
 
@@ -187,7 +154,7 @@ def admitted(into: RepositorySession) -> Iterator[None]:
 
 
 def has_code(kind: Kind, text: str) -> bool:
-    """Whether an entry's text counts as code: a script, or a text with a block of code. Code in a sentence is none."""
+    """Whether an entry counts as code: a script, or a text with a block of code. Code in a sentence is none."""
     return kind is Kind.SCRIPT or bool(_blocks(text))
 
 
@@ -217,69 +184,36 @@ def _code_in(path: str, data: bytes) -> frozenset[str]:
     return _blocks(text) if layout.is_markdown(path) else frozenset({text})
 
 
-def _code_on_disk(parts: RepositorySession, path: str) -> frozenset[str]:
-    try:
-        return _code_in(path, parts.store.read(path))
-    except AiLessonsError:
-        return frozenset()
-
-
-def _written(path: str, data: bytes, more: int) -> Move:
-    """A write to the user's repository as the log has it, its first entry and how many more; also of what is none."""
-    try:
-        entry = read_entry(path, data)
-    except InvalidEntry:
-        entry = Entry(layout.derived_id(path), Kind.DOC, path, path, "")
-    return Move(entry._replace(title=f"{entry.title} and {more} more" if more else entry.title), "", "", USER)
-
-
 def _refused(tiers: Library, move: Move, found: Ruling) -> Refused:
-    """The refusal of a move, noted. It stands whether it can be noted or not."""
-    say = found.says[[one.verdict for one in found.says].index(PolicyVerdict.REFUSED)]
-    enforcement.append_if_possible(tiers.options.state_dir, [_row(tiers, say, move, REFUSED)])
+    """The refusal of a move."""
+    say = next(one for one in found.says if one.verdict is found.verdict)
+    who, stated = say.question.enterprise, say.governed.says(say.question.policy)
+    if found.verdict is PolicyVerdict.GENERIC:
+        code = ("code",) if has_code(move.entry.kind, move.text) else ()
+        holds = code if say.question.policy is Policy.PERSONAL else (*code, *move.ties)
+        return Refused(
+            f"{move.entry.title!r} may go to {move.target} in a general form only, and holds {', '.join(holds)}:"
+            f" {who}: {stated}",
+            hint=f"write a general form of it: ai-lessons --tier {move.source} contribute add-lesson, and promote that",
+        )
     if say.question.policy is Policy.PERSONAL:
-        return Refused(_told_of_writing(tiers, say), hint=_elsewhere(tiers, say.governed))
+        return _not_written(tiers, say.governed)
     return Refused(
-        f"{say.question.enterprise} does not let {move.entry.title!r} go from {move.source} to {move.target}:"
-        f" {say.governed.says(say.question.policy)}",
-        hint=f"only who approves in {say.question.enterprise} can change that: ask them",
+        f"{who} does not let {move.entry.title!r} go from {move.source} to {move.target}: {stated}",
+        hint=f"only who approves in {who} can change that: ask them",
     )
 
 
-def _told_of_writing(tiers: Library, say: Say) -> str:
-    what = "no code" if say.governed.policies.personal is Personal.ALLOW_NON_CODE else "nothing"
-    return (
-        f"{what} is written to the user's repository while a project of {tiers.belongs_to} is worked in:"
-        f" {say.governed.says(Policy.PERSONAL)}"
-    )
-
-
-def _elsewhere(tiers: Library, at: Governed) -> str:
+def _not_written(tiers: Library, at: Governed) -> Refused:
+    """The refusal of a write to the user's repository, with the place to write to instead."""
+    words = at.policies.personal is Personal.ALLOW_NON_CODE
     places = tiers.options.places
     if any(place.name == PROJECT and place.root.is_dir() for place in (*places.reads, *places.known)):
         where = "write it to the project: --tier project"
     else:
         where = "give the project a repository of its own: ai-lessons admin init .ai/reference"
-    return f"{where}, or leave the code out" if at.policies.personal is Personal.ALLOW_NON_CODE else where
-
-
-def _row(tiers: Library, say: Say, move: Move, outcome: str) -> Enforced:
-    policy, options = say.question.policy, tiers.options
-    at = say.governed.decisive(policy)
-    return Enforced(
-        at=frontmatter.stamp(options.now()),
-        outcome=outcome,
-        enterprise=say.question.enterprise,
-        policy=policy.key,
-        value=str(say.governed.policies.value(policy)),
-        entry=move.entry.id,
-        title=move.entry.title,
-        source=move.source,
-        target=move.target,
-        by=author_here(tiers.primary.store.worktree),
-        agent=options.agent or "",
-        session=options.session or "",
-        stated_in=say.governed.root,
-        branch=at.branch,
-        commit=at.commit,
+    return Refused(
+        f"{'no code' if words else 'nothing'} is written to the user's repository while a project of"
+        f" {tiers.belongs_to} is worked in: {at.says(Policy.PERSONAL)}",
+        hint=f"{where}, or leave the code out" if words else where,
     )

@@ -34,10 +34,7 @@ LOW_SPACE = 200 * 1024 * 1024
 
 
 def doctor(library: Library) -> tuple[Check, ...]:
-    """The state of everything the tool stands on, each with what to do. Writes nothing.
-
-    A check that fails is a line of the answer, never the end of it.
-    """
+    """The state of everything the tool stands on, each with what to do; a check that fails is a line of it."""
     parts, found = library.primary, []
     for name, look in CHECKS.items():
         try:
@@ -55,10 +52,6 @@ def _repository(parts: RepositorySession) -> Finding:
     return "ok", f"{where}, {head.ref.removeprefix('refs/heads/')} at {commit}", ""
 
 
-def _git(_: RepositorySession) -> Finding:
-    return "ok", git.run_outside("--version").text.strip(), ""
-
-
 def _identity(parts: RepositorySession) -> Finding:
     if who := git.identity(parts.store.worktree, "COMMITTER"):
         return "ok", str(who), ""
@@ -68,12 +61,9 @@ def _identity(parts: RepositorySession) -> Finding:
 
 def _pending(parts: RepositorySession) -> Finding:
     if damaged := parts.store.journal.damaged():
+        found = f"notes of writes that cannot be read: {', '.join(damaged)}"
         remedy = f"commit what `git status` lists, rm {parts.store.state_dir}/journal/*.damaged"
-        return (
-            "warning",
-            f"notes of writes that cannot be read: {', '.join(damaged)}",
-            f"the files are in place: {remedy}",
-        )
+        return "warning", found, f"the files are in place: {remedy}"
     if swept := _taken_away(parts):
         return "warning", f"writes that were taken away before their commit: {swept}", "ai-lessons admin recover --list"
     if waiting := parts.store.pending():
@@ -142,10 +132,6 @@ def _model(parts: RepositorySession) -> Finding:
     return "ok", f"{found.path} ({found.source})", ""
 
 
-def _config(parts: RepositorySession) -> Finding:
-    return "ok", f"format {parts.config.format}", ""
-
-
 def _disk(parts: RepositorySession) -> Finding:
     free = shutil.disk_usage(parts.store.root).free
     if free < LOW_SPACE:
@@ -156,9 +142,10 @@ def _disk(parts: RepositorySession) -> Finding:
 
 
 CHECKS: Mapping[str, Callable[[RepositorySession], Finding]] = {
-    "repository": _repository, "git": _git, "identity": _identity, "pending": _pending, "entries": _entries,
-    "approval": _approval, "hooks": _hooks, "catalog": _catalog, "index": _index, "model": _model, "config": _config,
-    "disk": _disk,
+    "repository": _repository, "git": lambda _: ("ok", git.run_outside("--version").text.strip(), ""),
+    "identity": _identity, "pending": _pending, "entries": _entries, "approval": _approval, "hooks": _hooks,
+    "catalog": _catalog, "index": _index, "model": _model,
+    "config": lambda parts: ("ok", f"format {parts.config.format}", ""), "disk": _disk,
 }  # fmt: skip
 """The doctor's checks by the name of their line, in their order."""
 
@@ -170,6 +157,11 @@ def stats(library: Library) -> Stats:
     state = parts.store.state_dir
     status = parts.index.status()
     most, least = usage.judged(parts)
+    pairs = [(one.source, one.target) for one in parts.catalog.edges() if one.relation == Relation.RELATED_TO]
+    known = parts.catalog.many({end for pair in pairs for end in pair})
+    recent = git.run(
+        parts.store.worktree, "rev-list", "--count", "--since=30.days", "HEAD", "--", ".", cwd=parts.store.root
+    )
     return Stats(
         entries=sizes.entries,
         projects=sizes.projects,
@@ -183,55 +175,34 @@ def stats(library: Library) -> Stats:
         vectors=status.vectors,
         pending=len(parts.store.pending()),
         taken_away=_taken_away(parts),
-        commits_30_days=_recent_commits(parts),
+        commits_30_days=0 if recent.code else int(recent.text),
         oldest=sizes.oldest,
         newest=sizes.newest,
         most_useful=most,
         least_useful=least,
         damaged_events=usage.damaged(parts),
         ablation=usage.ablation(parts),
-        clusters=_clusters(parts),
+        clusters=tuple(len(one) for one in clusters(pair for pair in pairs if {*pair} <= known.keys())),
     )
-
-
-def _clusters(parts: RepositorySession) -> tuple[int, ...]:
-    pairs = [(one.source, one.target) for one in parts.catalog.edges() if one.relation == Relation.RELATED_TO]
-    known = parts.catalog.many({end for pair in pairs for end in pair})
-    return tuple(len(one) for one in clusters(pair for pair in pairs if {*pair} <= known.keys()))
-
-
-def _recent_commits(parts: RepositorySession) -> int:
-    done = git.run(
-        parts.store.worktree, "rev-list", "--count", "--since=30.days", "HEAD", "--", ".", cwd=parts.store.root
-    )
-    return int(done.text) if not done.code else 0
 
 
 def stale(library: Library) -> tuple[Stale, ...]:
-    """Scripts kept outside the repository whose file changed since the side file was written, or is gone."""
+    """As `stale_scripts`."""
     return tuple(stale_scripts(library.primary))
 
 
 def stale_scripts(parts: RepositorySession) -> Iterator[Stale]:
-    """As `stale`, one after the other."""
+    """Scripts kept outside the repository whose file changed since the side file was written, or is gone."""
     for light in parts.current().select(Filter(kinds=frozenset({Kind.SCRIPT}), status=None)):
         where = light.details.get("path")
         if not where or parts.store.exists(light.path):
             continue
         file = Path(os.path.expanduser(str(where)))
-        reason = _staleness(parts, light.path, file)
-        if reason:
+        if not file.is_file():
+            yield Stale(light.handle, light.title, str(file), "gone")
+        elif (changed := file.stat().st_mtime) > (parts.store.root / f"{light.path}.md").stat().st_mtime:
+            reason = f"changed {datetime.fromtimestamp(changed, UTC):%Y-%m-%d %H:%M} UTC, after its description"
             yield Stale(light.handle, light.title, str(file), reason)
-
-
-def _staleness(parts: RepositorySession, path: str, file: Path) -> str:
-    if not file.is_file():
-        return "gone"
-    changed = file.stat().st_mtime
-    described = (parts.store.root / f"{path}.md").stat().st_mtime
-    if changed <= described:
-        return ""
-    return f"changed {datetime.fromtimestamp(changed, UTC):%Y-%m-%d %H:%M} UTC, after its description"
 
 
 def params(library: Library, name: str | None = None) -> tuple[Parameter, ...]:
@@ -251,10 +222,7 @@ def params(library: Library, name: str | None = None) -> tuple[Parameter, ...]:
 
 
 def params_set(library: Library, name: str, value: float) -> tuple[Parameter, ...]:
-    """Put a parameter at a value; it learns on from there.
-
-    Raises NotFound: no such parameter. UsageError: outside of its bounds. Refused: events are not recorded here.
-    """
+    """Put a parameter at a value. Raises NotFound; UsageError: out of bounds; Refused: no events are recorded here."""
     about, now = _known(name), library.primary.usages.parameters()[name]
     if not now.low <= value <= now.high:
         where = "its bounds" if (now.low, now.high) != (about.low, about.high) else "its range"

@@ -1,7 +1,4 @@
-"""Taking over what another tool or repository kept: one commit for entries, proposals for rules, events as events.
-
-What a format says is read elsewhere (`import_sources`); here it is checked, compared with what is there, and written.
-"""
+"""Taking over what another tool or repository kept: one commit for entries, proposals for rules, events as events."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from ai_lessons.library import secret_gate, secret_scan
 from ai_lessons.library.checking import checked
 from ai_lessons.library.import_sources import read_source
 from ai_lessons.library.proposal_context import desk
-from ai_lessons.library.reports import Written
+from ai_lessons.library.reports import Imported, Written
 from ai_lessons.library.rule_answers import Suggested
 from ai_lessons.repository import proposal_commits
 from ai_lessons.repository.approval.rule_files import RULE_TRAILER
@@ -34,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from collections.abc import Set as AbstractSet
     from pathlib import Path
-    from typing import Any
 
     from ai_lessons.knowledge.bundle import Bundle, Item
     from ai_lessons.knowledge.entries import Entry
@@ -47,24 +43,17 @@ _EVENT_ID = re.compile(rb'"id": ?"([0-7][0-9A-HJKMNP-TV-Z]{25})"')
 
 
 @dataclass(frozen=True, slots=True)
-class Ported:
-    """What an import did, or would do (`dry_run`).
+class Ported(Imported):
+    """What an import of another tool's file did, or would do (`dry_run`).
 
-    `written` are the new entries, `unchanged` counts those that were here already, `skipped` names damaged parts with
-    the reason. `relations` counts the links of the new entries, `params` the parameters and `events` the events that
-    came along. `queued` are rules, which wait as proposals.
+    `relations`, `params` and `events` count what came along; `queued` are rules, which wait as proposals.
     """
 
-    written: tuple[Written, ...]
-    unchanged: int
-    skipped: tuple[tuple[str, str], ...]
-    relations: int
-    params: int
-    events: int
-    queued: tuple[Suggested, ...]
-    commit: str | None
+    relations: int = 0
+    params: int = 0
+    events: int = 0
+    queued: tuple[Suggested, ...] = ()
     dry_run: bool = False
-    notes: tuple[str, ...] = ()
 
 
 class Arrival(NamedTuple):
@@ -73,27 +62,15 @@ class Arrival(NamedTuple):
     item: Item
     entry: Entry
 
-    @property
-    def changes(self) -> list[Change]:
-        """What puts it in place."""
-        item = self.item
-        changes = [Change(item.path, item.data, executable=item.executable or None, expect=None)]
-        if item.side is not None:
-            changes.append(Change(layout.side_of(item.path), item.side, expect=None))
-        return changes
-
 
 def import_file(
     library: Library, file: Path, form: str, *, project: str | None = None, dry_run: bool = False
 ) -> Ported:
     """Take over what a file or folder of another tool holds: entries in one commit, rules as proposals.
 
-    `form` is one of `import_sources.FORMS`. Twice adds nothing; what is here already stays as it
-    is; damaged parts are left out and named. `dry_run` only says what would be done.
+    `form` is one of `import_sources.FORMS`. What is here already stays as it is; damaged parts are left out and named.
 
-    Raises:
-        NotFound: nothing there. InvalidEntry: not of that form, or nothing of it can be read. UsageError: no such
-        form, or a project for one that says it itself. UnsupportedRepository: of a newer version.
+    Raises: as `import_sources.read_source`. InvalidEntry: also where nothing of it can be read.
     """
     parts = library.primary
     parts.refuse_other_formats()
@@ -147,12 +124,6 @@ class _Sorting:
         self.skipped: list[tuple[str, str]] = []
         self.unchanged = 0
 
-    def take(self, item: Item) -> None:
-        try:
-            self._take(item)
-        except AiLessonsError as error:
-            self.skipped.append((item.where, error.message))
-
     def skip_wrong_links(self) -> None:
         """Skip every entry with a link between kinds that its relation does not join, once all kinds are known."""
         arrived = [*self.fresh, *self.rules]
@@ -166,26 +137,27 @@ class _Sorting:
                 (self.rules if one.entry.kind is Kind.RULE else self.fresh).remove(one)
                 self.skipped.append((one.item.where, next(filter(None, wrong))))
 
-    def _take(self, item: Item) -> None:
-        layout.check_path(item.path)
-        entry = checked(item.path, item.data, item.side)
-        if entry.id in self._seen:
-            raise UsageError("it has the id of another one in the same file")
-        self._seen.add(entry.id)
-        if entry.kind is Kind.RULE:
-            self.rules.append(_stated(item, entry))
-        elif entry.id in self._known:
-            self.unchanged += 1
-        else:
-            self.fresh.append(self._placed(item, entry))
+    def take(self, item: Item) -> None:
+        try:
+            layout.check_path(item.path)
+            entry = checked(item.path, item.data, item.side)
+            if entry.id in self._seen:
+                raise UsageError("it has the id of another one in the same file")
+            self._seen.add(entry.id)
+            if entry.kind is Kind.RULE:
+                self.rules.append(_stated(item, entry))
+            elif entry.id in self._known:
+                self.unchanged += 1
+            else:
+                self.fresh.append(self._placed(item, entry))
+        except AiLessonsError as error:
+            self.skipped.append((item.where, error.message))
 
     def _placed(self, item: Item, entry: Entry) -> Arrival:
         if self._free(item):
             return Arrival(item, entry)
-        if entry.derived:
-            raise UsageError("another file is in its place, and it has no id of its own")
         moved = item._replace(path=beside(item.path, entry.id))
-        if not self._free(moved):
+        if entry.derived or not self._free(moved):
             raise UsageError("another file is in its place")
         return Arrival(moved, checked(moved.path, moved.data, moved.side))
 
@@ -210,7 +182,10 @@ def _write(parts: RepositorySession, fresh: Sequence[Arrival], name: str) -> App
     first, one = fresh[0].entry, len(fresh) == 1
     subject = f"Add {first.kind}: {first.title}" if one else f"Import {len(fresh)} entries from {name}"
     parts.options.progress("writing", 0, len(fresh))
-    changes = [change for arrival in fresh for change in arrival.changes]
+    changes: list[Change] = []
+    for item, _ in fresh:
+        changes.append(Change(item.path, item.data, executable=item.executable or None, expect=None))
+        changes += [Change(layout.side_of(item.path), item.side, expect=None)] if item.side is not None else []
     applied = parts.write(subject, changes, [("Entry", first.id)] if one else [])
     parts.options.progress("writing", len(fresh), len(fresh))
     return applied
@@ -222,10 +197,7 @@ def _write(parts: RepositorySession, fresh: Sequence[Arrival], name: str) -> App
 def _propose_rules(
     parts: RepositorySession, rules: Sequence[Arrival], name: str, *, dry_run: bool
 ) -> tuple[list[Suggested], int, list[tuple[str, str]]]:
-    """A proposal for each rule that is neither on the approval branch, nor proposed, nor turned down already.
-
-    The proposals (`dry_run`: those that would be made), how many rules were known, and what could not be proposed.
-    """
+    """Proposals for rules that are neither approved, proposed nor turned down; how many were; what failed, and why."""
     if not rules:
         return [], 0, []
     if parts.rules.ref() is None:
@@ -297,7 +269,11 @@ def _bring_events(
 ) -> tuple[int, int, tuple[str, ...]]:
     """Write down the events of a bundle that are not here yet: how many, about how many parameters, and notes."""
     known = arrived | {place.id for place in parts.catalog.locations()}
-    wanted = [one for one in map(_event, bundle.events) if one and (one.entry in known or one.entry in DEFINITIONS)]
+    wanted = []
+    for said in bundle.events:
+        one = events.read_line(json.dumps(said))
+        if one and one.event in {*events.USES, *events.TURNS} and (one.entry in known or one.entry in DEFINITIONS):
+            wanted.append(one._replace(note="") if secret_scan.secrets_in(one.note) else one)
     log = EventLog(parts.store.root, parts.store.state_dir)
     there = {name.decode() for file in log.files() for name in _EVENT_ID.findall(file.read())} if wanted else set()
     new = {one.id: one for one in wanted if one.id not in there}
@@ -306,13 +282,6 @@ def _bring_events(
     if not dry_run:
         _append(log, sorted(new.values()))
     return len(new), len({one.entry for one in new.values() if one.event in events.TURNS}), ()
-
-
-def _event(said: Mapping[str, Any]) -> Event | None:
-    one = events.read_line(json.dumps(said))
-    if one is None or one.event not in {*events.USES, *events.TURNS}:
-        return None
-    return one._replace(note="") if one.note and secret_scan.secrets_in(one.note) else one
 
 
 def _append(log: EventLog, new: Sequence[Event]) -> None:

@@ -6,9 +6,9 @@ import json
 import os
 import shutil
 import sqlite3
-import stat
 from collections import defaultdict
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from datetime import datetime
 
-    from ai_lessons.knowledge.entries import Pattern
     from ai_lessons.library.answers import Progress
 
 GROOVE, LOG, SQLITE, MARKDOWN, AGENTS = "groove", "lessons-jsonl", "ai-lessons-sqlite", "markdown", "agents-md"
@@ -58,8 +57,8 @@ def read_source(file: Path, form: str, project: str | None, now: datetime, progr
     """What a file or folder holds, each part of it as far as it can be read.
 
     Raises:
-        NotFound: nothing there. InvalidEntry: not of that form. UsageError: no such form or project, or one that the
-        form does not take. UnsupportedRepository: of a newer version.
+        NotFound: nothing there. InvalidEntry: not of that form. UsageError: no such form, or a project that it does not
+        take. UnsupportedRepository: of a newer version.
     """
     if project:
         project_name(project)
@@ -100,8 +99,8 @@ def _notes(place: Path) -> list[tuple[str, Path]]:
     """Markdown below a folder, hidden files and links left out; or one file."""
     if not place.is_dir():
         return [(place.name, place)]
-    found = [(one.name, one.path) for one in outside.expand([str(place)], place, recursive=True)]
-    notes = [(name, path) for name, path in found if name.lower().endswith(layout.MARKDOWN_SUFFIXES)]
+    found = outside.expand([str(place)], place, recursive=True)
+    notes = [(one.name, one.path) for one in found if one.name.lower().endswith(layout.MARKDOWN_SUFFIXES)]
     if not notes:
         raise InvalidEntry([Problem(str(place), "no Markdown in this folder")])
     return notes
@@ -135,7 +134,7 @@ def _rule_files(folder: Path) -> Iterator[tuple[str, Path]]:
 
 def _is_file(path: Path) -> bool:
     """A file itself: instructions that are links to each other are read once."""
-    return path.exists() and stat.S_ISREG(path.lstat().st_mode)
+    return path.is_file() and not path.is_symlink()
 
 
 # --- the log of another tool: an append-only `lessons.jsonl`, in which the latest entry of an id wins ---
@@ -178,7 +177,14 @@ def _logged(where: str, first: Row, last: Row) -> Item:
     status = _STATUS.get(str(last.get("status") or "active"))
     if status is None:
         raise UsageError(f"no status {last['status']!r}")
-    pattern = _pattern(last)
+    if isinstance(last.get("pattern"), str) and not last.get("when"):  # the one text that some logs have
+        pattern = patterns.parse(last["pattern"])
+    else:
+        parts = {key: str(last[key]) for key in ("when", "do", "dont", "because") if last.get(key) is not None}
+        action = parts.get("dont", parts.get("do"))
+        negative = "dont" in parts or str(last.get("action")) in {"dont", "don't", "do not"}
+        do, dont = (None, action) if negative else (action, None)
+        pattern = patterns.build(parts.get("when"), do, dont, parts.get("because"))
     said = first.get("created") or last.get("created")
     created = moment(said)
     if created is None:
@@ -195,17 +201,6 @@ def _logged(where: str, first: Row, last: Row) -> Item:
     project = project_name(str(last.get("scope") or GLOBAL_PROJECT))
     path = layout.lesson_path(project, fields["title"], fields["id"], fields["created"])
     return Item(where, path, markdown.render(fields, "").encode())
-
-
-def _pattern(entry: Row) -> Pattern:
-    """From its parts, or from the one text that some logs have."""
-    if isinstance(entry.get("pattern"), str) and not entry.get("when"):
-        return patterns.parse(entry["pattern"])
-    parts = {key: str(entry[key]) for key in ("when", "do", "dont", "because") if entry.get(key) is not None}
-    action = parts.get("dont", parts.get("do"))
-    negative = "dont" in parts or str(entry.get("action")) in {"dont", "don't", "do not"}
-    do, dont = (None, action) if negative else (action, None)
-    return patterns.build(parts.get("when"), do, dont, parts.get("because"))
 
 
 # --- the SQLite database of the predecessor: a foreign file, of which a copy is opened ---
@@ -225,7 +220,7 @@ def read_database(file: Path, now: datetime) -> Bundle:
     """The lessons, rules, docs and scripts of a database, with their tags, versions and links.
 
     Raises:
-        InvalidEntry: not such a database, or damaged.
+        InvalidEntry: it is no such database, or damaged.
     """
     with translated(str(file)), TemporaryDirectory() as folder:
         with file.open("rb") as start:
@@ -244,14 +239,22 @@ def read_database(file: Path, now: datetime) -> Bundle:
         known = ", ".join(_MAIN)
         raise InvalidEntry([Problem(str(file), f"no database of ai-lessons: it has none of the tables {known}")])
     rows = [(table, row, str(row.get("id"))) for table in _MAIN for row in tables[table]]
-    ids = {key: _id(table, row) for table, row, key in rows}
+    ids = {
+        key: stated_id(key) or made_id("ai-lessons", table, key, created=moment(row.get("created_at")))
+        for table, row, key in rows
+    }
     links, damaged = _links(file.name, tables, ids, {key for table, row, key in rows if row.get("type") == Kind.SCRIPT})
-    lists = _lists(tables)
+    lists: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for table, name in product(_MAIN, _LISTS):  # tags, contexts and versions
+        for row in tables[f"{table[:-1]}_{name}"]:
+            value = _text(row.get(_LISTS[name])).strip()
+            lists[table, str(row.get(f"{table[:-1]}_id")), name] += [value] if value else []
     items = []
     for table, row, key in rows:
         where = f"{file.name}: {table} {key[:60]}"
         try:
-            items.append(_entry(where, table, row | lists[table, key], ids[key], now, links[key]))
+            told = row | {name: lists[table, key, name] for name in _LISTS}
+            items.append(_entry(where, table, told, ids[key], now, links[key]))
         except AiLessonsError as error:
             damaged.append((where, error.message))
     return Bundle(items, damaged)
@@ -279,23 +282,6 @@ def _tables(file: Path) -> dict[str, list[Row]]:
                 rows = [{k.lower(): row[k] for k in row.keys()} for row in db.execute(f'SELECT * FROM "{quoted}"')]  # noqa: S608, SIM118 - quoted; a Row iterates over values
                 found[name.lower()] = sorted(rows, key=lambda row: str(row.get("id")))
         return found
-
-
-def _id(table: str, row: Row) -> str:
-    created = moment(row.get("created_at"))
-    return stated_id(row.get("id")) or made_id("ai-lessons", table, str(row.get("id")), created=created)
-
-
-def _lists(tables: Mapping[str, list[Row]]) -> Mapping[tuple[str, str], Row]:
-    """Tags, contexts and versions of rows, by table and id."""
-    found: dict[tuple[str, str], Row] = defaultdict(lambda: {name: [] for name in _LISTS})
-    for table in _MAIN:
-        one = table.removesuffix("s")
-        for name, column in _LISTS.items():
-            for row in tables[f"{one}_{name}"]:
-                if value := _text(row.get(column)).strip():
-                    found[table, str(row.get(f"{one}_id"))][name].append(value)
-    return found
 
 
 def _links(
@@ -341,8 +327,10 @@ def _entry(where: str, table: str, row: Row, entry_id: str, now: datetime, links
 def _resource(where: str, row: Row, said: Row, told: tuple[str, str], linked: Row) -> Item:
     said["versions"] = [one for one in row["versions"] if one != UNVERSIONED]
     ref, place = _text(row.get("source_ref")) or None, _text(row.get("path"))
-    project, name = _place_of(place)
-    name = name or layout.slug(said["title"])
+    parts = [one for one in place.replace("\\", "/").split("/") if one not in {"", ".", "..", "~"}]
+    kinds = [n for n, one in enumerate(parts) if one in {Kind.DOC.folder, Kind.SCRIPT.folder} and n > 0]
+    project = project_of(parts[kinds[-1] - 1]) if kinds else GLOBAL_PROJECT  # …/jira-api/docs/v3/Workflows.md
+    name = parts[-1] if parts else layout.slug(said["title"])
     if row.get("type") != Kind.SCRIPT:
         name = name if layout.is_markdown(name) else f"{name}.md"
         fields = frontmatter.doc_fields(*told, **said, source_path=place or None, source_ref=ref)
@@ -365,11 +353,3 @@ def _document(row: Row, fields: Mapping[str, Any]) -> bytes:
 
 def _text(value: object) -> str:
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else "" if value is None else str(value)
-
-
-def _place_of(path: str) -> tuple[str, str]:
-    """Project and file name that a path of the predecessor's own folders says: `…/jira-api/docs/v3/Workflows.md`."""
-    parts = [one for one in path.replace("\\", "/").split("/") if one not in {"", ".", "..", "~"}]
-    kinds = [n for n, one in enumerate(parts) if one in {Kind.DOC.folder, Kind.SCRIPT.folder} and n > 0]
-    project = project_of(parts[kinds[-1] - 1]) if kinds else GLOBAL_PROJECT
-    return project, parts[-1] if parts else ""

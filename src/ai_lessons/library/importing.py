@@ -1,7 +1,4 @@
-"""Bringing docs and scripts in: which file goes where, what its frontmatter says, one commit for all of them.
-
-`Planner` decides what one file becomes; the rest reads, writes and counts.
-"""
+"""Bringing docs and scripts in: which file goes where, what its frontmatter says, one commit for all of them."""
 
 from __future__ import annotations
 
@@ -51,9 +48,8 @@ class Planned:
 def add_resources(library: Library, draft: ResourceDraft) -> Imported:
     """Snapshots of docs, or scripts, in one commit. Files inside the repository are described where they are.
 
-    A doc that was imported from the same place before is brought up to date. Text is indexed at once where a search
-    asks for it. Skipped, each with its reason: what cannot be read, is not text, too large, or breaks the format. One
-    file alone is not skipped: its error is raised.
+    A doc from the same place as one before brings that up to date. What cannot become an entry is skipped with the
+    reason; of one file alone it is raised.
     """
     parts = library.primary
     files = _files(parts, draft)
@@ -114,19 +110,18 @@ def _import(
     applied = parts.write(f"Add {what}", changes, trailers)
     parts.options.progress("writing", len(fresh), len(fresh))
     remember_sources(parts, sources)
-    if draft.kind is Kind.SCRIPT:
-        scripts = [one.entry for one in fresh]
-        marks = ((one.path, fingerprint(_script_bytes(parts, one), interpreter_of(one))) for one in scripts)
+    marks = []
+    for entry in (one.entry for one in fresh if one.entry.kind is Kind.SCRIPT):
+        where = entry.fields.get("path")
+        if where and not parts.store.exists(entry.path):
+            code = outside.read(outside.expanded(str(where)))[0]
+        else:
+            code = parts.store.read(entry.path)
+        marks.append((entry.path, fingerprint(code, interpreter_of(entry))))
+    if marks:
         Trust(parts.options.state_dir).add_all(marks)
     written = parts.written([one.entry.id for one in fresh], applied, parsed=parsed)
     return Imported(written, len(planned) - len(fresh), tuple(skipped), applied.commit, applied.told)
-
-
-def _script_bytes(parts: RepositorySession, entry: Entry) -> bytes:
-    where = entry.fields.get("path")
-    if where and not parts.store.exists(entry.path):
-        return outside.read(outside.expanded(str(where)))[0]
-    return parts.store.read(entry.path)
 
 
 class Planner:
@@ -147,30 +142,27 @@ class Planner:
         }
 
     def plan(self, file: Outside) -> Planned:
-        """What the file becomes.
-
-        Raises:
-            AiLessonsError: it cannot become an entry, or cannot be read.
-        """
-        inside = self._parts.inside(str(file.path)) if self._is_inside(file.path.parent) else None
+        """What the file becomes. Raises AiLessonsError: it cannot become an entry, or cannot be read."""
+        folder, root = file.path.parent, self._parts.store.root
+        if folder not in self._inside:
+            self._inside[folder] = any(path.is_relative_to(root) for path in (folder, folder.resolve()))
+        inside = self._parts.inside(str(file.path)) if self._inside[folder] else None
         if inside is not None:
             return self._describe(inside)
         came = take(file, self._sources, self._parts.options.limits)
         return self._script(came) if self._draft.kind is Kind.SCRIPT else self._doc(came)
 
-    def _is_inside(self, folder: Path) -> bool:
-        if folder not in self._inside:
-            root = self._parts.store.root
-            self._inside[folder] = any(path.is_relative_to(root) for path in (folder, folder.resolve()))
-        return self._inside[folder]
-
-    def _project(self, came: Incoming) -> str:
-        return self._draft.project or self._sources.project(came.file.path) or GLOBAL_PROJECT
+    def _home(self, came: Incoming, name: str) -> str:
+        project = self._draft.project or self._sources.project(came.file.path) or GLOBAL_PROJECT
+        return layout.resource_path(self._draft.kind, project, self._versions, name)
 
     def _doc(self, came: Incoming) -> Planned:
         known = self._known.get((came.source_path, frozenset(self._versions)))
-        if known is not None:
-            return self._again(known, came)
+        if known is not None:  # it is brought up to date, its identity stays
+            entry, old = self._parts.load(known.id)
+            new = refreshed_text(old, entry, came, self._new_words(entry, came.data))
+            changes = (Change(entry.path, new.encode(), expect=blob_id(old.encode())),) if new != old else ()
+            return Planned(entry, changes)
         source = as_doc(came.file.path, came.data)
         foreign = {k: v for k, v in source.fields.items() if k not in frontmatter.OWN_KEYS}
         fields = frontmatter.doc_fields(
@@ -179,24 +171,12 @@ class Planner:
             versions=self._versions, tags=sorted({*self._draft.tags, *source.tags}),
         )  # fmt: skip
         name = came.file.name if layout.is_markdown(came.file.name) else came.file.name + ".md"
-        path = self._place(Kind.DOC, came, name)
+        path = self._place(came, name)
         allowed = secret_scan.fields(self._draft.allow_secrets, text=source.body)
         data = markdown.render(fields | foreign | allowed, source.body).encode()
         entry = checked(path, data)
         self.parsed[path] = (data, entry)
         return Planned(entry, (Change(path, data, expect=None),))
-
-    def _again(self, known: Light, came: Incoming) -> Planned:
-        """A doc whose source was imported before: it is brought up to date, its identity stays."""
-        entry, old = self._parts.load(known.id)
-        said = self._new_words(entry, came.data)
-        new = markdown.edit(old, said) if said else old
-        if entry.fields.get("content_hash") != came.hash:
-            new = refreshed_text(new, came, as_doc(came.file.path, came.data).body)
-        if new == old:
-            return Planned(entry, ())
-        checked(entry.path, new.encode(), was=entry)
-        return Planned(entry, (Change(entry.path, new.encode(), expect=blob_id(old.encode())),))
 
     def _new_words(self, entry: Entry, data: bytes) -> dict[str, Any]:
         """Title, tags and allowed secrets of the draft as far as the entry does not have them yet."""
@@ -220,7 +200,7 @@ class Planner:
         there = self._script_there(came)
         if there is not None:
             return there
-        path = self._place(Kind.SCRIPT, came, came.file.name)
+        path = self._place(came, came.file.name)
         side = markdown.render(fields, frontmatter.body_of(frontmatter.description(came.data))).encode()
         if self._draft.in_place:
             side_path = layout.side_of(path)
@@ -235,7 +215,7 @@ class Planner:
 
     def _script_there(self, came: Incoming) -> Planned | None:
         """The script itself, if it was imported before and has not changed since."""
-        path = layout.resource_path(Kind.SCRIPT, self._project(came), self._versions, came.file.name)
+        path = self._home(came, came.file.name)
         if path in self._taken or layout.place(path) is None:
             return None
         where, side = (layout.side_of(path), None) if self._draft.in_place else (path, layout.side_of(path))
@@ -246,10 +226,10 @@ class Planner:
         same = entry.fields.get("path") == came.source_path if self._draft.in_place else data == came.data
         return Planned(entry, ()) if same else None
 
-    def _place(self, kind: Kind, came: Incoming, name: str) -> str:
-        path = layout.resource_path(kind, self._project(came), self._versions, name)
+    def _place(self, came: Incoming, name: str) -> str:
+        path = self._home(came, name)
         layout.check_path(path)
-        mine = {path, layout.side_of(path)} if kind is Kind.SCRIPT else {path}
+        mine = {path, layout.side_of(path)} if self._draft.kind is Kind.SCRIPT else {path}
         if mine & self._taken:
             raise Conflict(f"{path} is taken by another file of this import", hint="import them one folder at a time")
         if any(map(self._parts.store.exists, mine)):
@@ -271,20 +251,17 @@ class Planner:
         entry = read_entry(path, data, side)
         if entry.kind is not self._draft.kind:
             raise Conflict(f"{path} is a {entry.kind}, not a {self._draft.kind}", hint=f"--type {entry.kind}")
-        changes = self._adopted(entry, data)
+        changes: dict[str, Any] = frontmatter.identity(entry) if entry.derived else {}
+        versions = self._versions or (() if self._draft.versions else frontmatter.versions_of_place(entry.path))
+        if versions and set(versions) != set(entry.versions):
+            changes["versions"] = list(versions)
+        changes |= self._new_words(entry, data)
         if not changes:
             return Planned(entry, ())
         target, old = (side_path, side) if side_path else (path, data)
         new = markdown.edit(decode(old or b"", target), changes).encode()
         changed = checked(path, data, new) if is_script else checked(path, new)
         return Planned(changed, (Change(target, new, expect=None if old is None else blob_id(old)),))
-
-    def _adopted(self, entry: Entry, data: bytes) -> dict[str, Any]:
-        changes: dict[str, Any] = frontmatter.identity(entry) if entry.derived else {}
-        versions = self._versions or (() if self._draft.versions else frontmatter.versions_of_place(entry.path))
-        if versions and set(versions) != set(entry.versions):
-            changes["versions"] = list(versions)
-        return changes | self._new_words(entry, data)
 
 
 def preview(library: Library, draft: ResourceDraft) -> tuple[PassagePreview, ...]:

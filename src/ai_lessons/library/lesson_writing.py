@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Problem, Refused, UsageError
+from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import frontmatter, markdown
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Status
 from ai_lessons.knowledge.layout import check_path
 from ai_lessons.knowledge.patterns import title_of
+from ai_lessons.knowledge.texts import decode
 from ai_lessons.library import secret_scan, statements
 from ai_lessons.library.checking import checked, project_name
 from ai_lessons.library.editing import add_lesson
@@ -34,10 +35,7 @@ CONFIDENCE = {"ai": "medium", "user": "high"}
 
 
 def add(library: Library, pattern: Pattern, *, scope: str = "", by: str = "ai") -> LessonChange:
-    """A new lesson; `change` says what became of it.
-
-    The same pattern in the same scope is not written twice (unchanged); a person who states what an agent has
-    drafted makes it firm (confirmed).
+    """A new lesson (added), unless it is there (unchanged); a person makes firm what an agent drafted (confirmed).
 
     Raises:
         UsageError: the scope cannot be a folder. InvalidEntry: the pattern breaks the format.
@@ -50,8 +48,12 @@ def add(library: Library, pattern: Pattern, *, scope: str = "", by: str = "ai") 
     active = [one for one in same if one.details.get("status") == Status.ACTIVE]
     if active and (by != "user" or any(map(is_firm, active))):
         return _told(_unchanged(active[0]), "unchanged", by)
-    if active:
-        return _confirm(parts, active[0])
+    if active:  # a person states what is written already, whoever wrote it: it is firm here from now on
+        light, entry = active[0], parts.load(active[0].id)[0]
+        changes = {"from": statements.USER, "confidence": CONFIDENCE["user"]}
+        statements.confirm(parts, entry._replace(fields={**entry.fields, **changes}))
+        done = change(parts, light, changes, "confirmed", f"Confirm lesson: {light.title}")
+        return done._replace(change="confirmed")
     draft = LessonDraft(
         title_of(pattern),
         project=project,
@@ -62,16 +64,8 @@ def add(library: Library, pattern: Pattern, *, scope: str = "", by: str = "ai") 
         dont=pattern.action if pattern.negative else None,
         because=pattern.because,
     )
-    done = add_lesson(library, draft)
-    return _told(replace(done, notes=(*done.notes, *(_history(parts, one) for one in same))), "added", by)
-
-
-def _confirm(parts: RepositorySession, light: Light) -> LessonChange:
-    """A person states what is written already, whoever wrote it: it is firm here from now on."""
-    entry = parts.load(light.id)[0]
-    changes = {"from": statements.USER, "confidence": CONFIDENCE["user"]}
-    statements.confirm(parts, entry._replace(fields={**entry.fields, **changes}))
-    return change(parts, light, changes, "confirmed", f"Confirm lesson: {light.title}")._replace(change="confirmed")
+    written = add_lesson(library, draft)
+    return _told(replace(written, notes=(*written.notes, *(_history(parts, one) for one in same))), "added", by)
 
 
 def _history(parts: RepositorySession, light: Light) -> str:
@@ -118,11 +112,7 @@ def change(
     *,
     notes: Sequence[str] = (),
 ) -> LessonChange:
-    """Change keys of a lesson's frontmatter, in one commit, and nothing else of its file.
-
-    Raises:
-        InvalidEntry: the file breaks the format. Conflict: it changed meanwhile.
-    """
+    """Change keys of a lesson's frontmatter. Raises InvalidEntry: it breaks the format; Conflict: it was changed."""
     entry, text = parts.load(light.id)
     identity = frontmatter.identity(entry) if entry.derived else {}
     new = markdown.edit(text, {**identity, **changes})
@@ -156,11 +146,7 @@ class PromotionTarget(NamedTuple):
 
 
 def target_of(to: str, targets: Targets) -> PromotionTarget:
-    """The file that `skill/NAME` or `tool/NAME` means.
-
-    Raises:
-        UsageError: neither of the two, or a name that is not one plain file name.
-    """
+    """The file that `skill/NAME` or `tool/NAME` means. Raises UsageError: it is neither, or no plain file name."""
     kind, _, name = to.partition("/")
     if kind not in {"skill", "tool"} or not name:
         raise UsageError(f"{to!r} is no target", hint="skill/NAME or tool/NAME, such as skill/config-edit")
@@ -180,13 +166,10 @@ def target_of(to: str, targets: Targets) -> PromotionTarget:
 
 
 def promote_lesson(library: Library, ref: str, to: str, targets: Targets) -> LessonChange:
-    """Append a lesson to `skill/NAME` or `tool/NAME`, once, and mark it promoted. A file that is not there is made.
-
-    The target is written first: a lesson that is marked promoted stands there.
+    """Append a lesson to `skill/NAME` or `tool/NAME`, once; then mark it promoted. A file that is not there is made.
 
     Raises:
-        UsageError: no such target, or not a lesson. Conflict: the lesson is marked wrong. Refused: a link is in
-        the way of the target. StorageFailed: it cannot be written.
+        UsageError: no such target, or not a lesson. Conflict: it is marked wrong. Refused: a link is in the way.
     """
     target = target_of(to, targets)
     file = target.root / target.path
@@ -219,13 +202,7 @@ def _append(target: PromotionTarget, light: Light) -> bool:
         old = read_file(target.root, target.path)[0]
     except NotFound:
         old = target.new.encode()
-    try:
-        text = old.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise InvalidEntry(
-            [Problem(str(target.root / target.path), "not UTF-8 text, so nothing is appended")]
-        ) from error
-    added = addition(text, light)
+    added = addition(decode(old, str(target.root / target.path)), light)
     if added:
         write_file(target.root, target.path, old + added.encode())
     return bool(added)

@@ -1,7 +1,4 @@
-"""Lessons as the program `lesson` reads them: found, listed, shown, and loaded at the start of a session.
-
-A lesson's scope is its project. The catalog alone is needed, because `load` runs whenever an agent begins.
-"""
+"""Lessons as the program `lesson` reads them, from the catalog alone; a lesson's scope is its project."""
 
 from __future__ import annotations
 
@@ -13,10 +10,11 @@ from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Entry, Kind, Status
 from ai_lessons.learning.choose import harmful
 from ai_lessons.library.answers import Listing
 from ai_lessons.library.browsing import contents_of
+from ai_lessons.library.multi_repository import created
 from ai_lessons.library.relating import superseded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from ai_lessons.knowledge.entries import Light, Pattern
@@ -56,10 +54,7 @@ class Targets(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """The active lessons of some scopes, for the start of a session: (scope, lessons), in the order to read them.
-
-    `total` is how many are active there; those beyond the limit of the call are left out of `groups`.
-    """
+    """Active lessons by scope, in the order to read them; `total` counts also those beyond the limit of the call."""
 
     groups: tuple[tuple[str, tuple[Light, ...]], ...]
     total: int
@@ -125,20 +120,19 @@ def load(library: Library, scope: str | None = None, *, limit: int | None = None
     found = [one for wanted in asked for one in catalog.select(wanted)]
     total = len(found) if limit is None else sum(map(catalog.count, asked))
     if limit is not None:
-        most = sorted(sorted(found, key=_newest, reverse=True), key=_later)[:limit]
-        found = sorted(most, key=_newest)
-    for one in sorted(found, key=_later):
+        newest = sorted(found, key=created, reverse=True)
+        most = sorted(newest, key=is_firm, reverse=True)[:limit]
+        found = sorted(most, key=created)
+    for one in sorted(found, key=is_firm, reverse=True):  # of each the order stays
         groups[one.project].append(one)
     filled = tuple((name, tuple(group)) for name, group in groups.items() if group)
-    return Loaded(filled, total, (*reading.notes(), *_told_of(catalog.many(left_out), groups)))
+    handles = sorted(light.handle for light in catalog.many(left_out).values() if light.project in groups)
+    told = [f"left out, because contradicted more often than helpful: {', '.join(handles)}"] if handles else []
+    return Loaded(filled, total, (*reading.notes(), *told))
 
 
 def show(library: Library, ref: str) -> LessonShown:
-    """One lesson in full.
-
-    Raises:
-        NotFound: no such entry. UsageError: it is not a lesson.
-    """
+    """One lesson in full. Raises as `lesson`."""
     parts, light = lesson(library.holding, ref)
     found = contents_of(parts, light)
     entry = Entry(light.id, light.kind, light.title, light.path, light.project, fields=found.fields)
@@ -151,20 +145,3 @@ def _harmful(reading: Reading) -> frozenset[str]:
         return frozenset()
     found = reading.catalog.many(entry for entry, one in had.items() if harmful(one))
     return frozenset(entry for entry, light in found.items() if not is_firm(light))
-
-
-def _later(light: Light) -> bool:
-    """What agents drafted comes after what people stated; otherwise the order stays."""
-    return not is_firm(light)
-
-
-def _newest(light: Light) -> tuple[str, str]:
-    return str(light.details.get("created") or ""), light.id
-
-
-def _told_of(harmful: Mapping[str, Light], scopes: Collection[str]) -> list[str]:
-    """A note on the lessons of these scopes that were left out for the harm they did."""
-    handles = [light.handle for light in harmful.values() if light.project in scopes]
-    if not handles:
-        return []
-    return [f"left out, because contradicted more often than helpful: {', '.join(sorted(handles))}"]

@@ -1,7 +1,4 @@
-"""Several repositories read as one, nearest first: what jobs that read ask of one, answered from all of them.
-
-An id that two repositories have is the nearer one's. One thread at a time.
-"""
+"""Several repositories read as one, nearest first; an id that two have is the nearer one's. One thread at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +17,6 @@ if TYPE_CHECKING:
 
     from ai_lessons.index.catalog import Catalog
     from ai_lessons.index.catalog_reading import Filter
-    from ai_lessons.index.ranking import Match
     from ai_lessons.knowledge.config import RepositoryConfig
     from ai_lessons.knowledge.entries import Entry, Light
     from ai_lessons.knowledge.relations import Edge
@@ -78,22 +74,17 @@ class MultiRepository:
         return replace(self.every[0].reading_config, tag_aliases=aliases)
 
     def resolve(self, ref: str) -> Light:
-        """The entry that a handle, id, end of an id, or path names, in whichever repository. Call `current` first.
-
-        Raises:
-            NotFound, InvalidEntry: as `RepositorySession.resolve`. AmbiguousName: also where two of them know it.
-        """
+        """As `RepositorySession.resolve`, in whichever repository; AmbiguousName also where two of them know it."""
         found: dict[str, Light] = {}
         missing: list[NotFound] = []
         for one in self.every:
             try:
                 light = one.resolve(ref)
+                found.setdefault(light.id, light)
             except AmbiguousName:
                 raise
             except NotFound as error:
                 missing.append(error)
-            else:
-                found.setdefault(light.id, light)
         if len(found) > 1:
             raise AmbiguousName(ref, [f"{light.id} ({light.tier}: {light.title})" for light in found.values()])
         if not found:
@@ -123,11 +114,6 @@ class SeveralRules:
     def count(self) -> int:
         """Their number."""
         return sum(one.rules.count for one in self._parts)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a reader should know about the approval branches."""
-        return tuple(dict.fromkeys(note for one in self._parts for note in one.rules.notes))
 
 
 class SeveralIndexes:
@@ -164,9 +150,14 @@ class SeveralIndexes:
         ]
         if others:
             said.append(f"the vectors of {' and '.join(others)} are of another model: only their texts are searched")
-        taken = self._taken(found)
-        texts = [_without(one.text, ids) for one, ids in zip(found, taken, strict=True)]
-        vectors = [_without(one.vectors, ids) for one, ids in zip(found, taken, strict=True)]
+        taken: list[set[str]] = []  # the entries of each that a nearer repository has, too
+        for place, one in enumerate(found):
+            ids = {hit.entry_id for hits in (one.text, one.vectors) for hit in hits}
+            taken.append({known for part in self._parts[:place] for known in part.catalog.many(ids)} if ids else set())
+        texts, vectors = (
+            [[hit for hit in hits if hit.entry_id not in ids] for hits, ids in zip(several, taken, strict=True)]
+            for several in ([one.text for one in found], [one.vectors for one in found])
+        )
         sizes = [part.index.passages() for part in self._parts] if sum(map(bool, texts)) > 1 else [0] * len(texts)
         return Candidates(
             ranking.blend(list(map(ranking.Found, texts, sizes)), depth),
@@ -176,14 +167,6 @@ class SeveralIndexes:
             model,
         )
 
-    def _taken(self, found: Sequence[Candidates]) -> list[set[str]]:
-        """The entries of each that a nearer repository has, too."""
-        taken = []
-        for place, one in enumerate(found):
-            ids = {hit.entry_id for hits in (one.text, one.vectors) for hit in hits}
-            taken.append({known for part in self._parts[:place] for known in part.catalog.many(ids)} if ids else set())
-        return taken
-
     def passages(self) -> int:
         """How many passages there are."""
         return sum(one.index.passages() for one in self._parts)
@@ -192,10 +175,6 @@ class SeveralIndexes:
         """Their sizes together, as far as a search asks for them."""
         every = [one.index.status() for one in self._parts]
         return IndexStatus(passages=sum(one.passages for one in every), vectors=sum(one.vectors for one in every))
-
-
-def _without(hits: Sequence[Match], taken: set[str]) -> Sequence[Match]:
-    return [hit for hit in hits if hit.entry_id not in taken] if taken else hits
 
 
 class SeveralUsages:
@@ -249,10 +228,7 @@ class SeveralUsages:
 
 
 class Catalogs:
-    """What jobs that read ask of one `Catalog`; the methods are those of it.
-
-    For one job: links are remembered, because a search asks again and again for those of its few results.
-    """
+    """What jobs that read ask of one `Catalog`; the methods are those of it. For one job: links are remembered."""
 
     def __init__(self, catalogs: Sequence[Catalog]) -> None:
         self._all = tuple(catalogs)
@@ -313,16 +289,17 @@ class Catalogs:
         return Sizes(sum((Counter(one.sizes().entries) for one in self._all), Counter()))
 
 
-def _created(light: Light) -> tuple[object, ...]:
+def created(light: Light) -> tuple[object, ...]:
+    """A key that sorts entries by when they were made."""
     return (str(light.details.get("created") or ""), light.id)
 
 
 _ORDERS: Mapping[str, tuple[tuple[Key, bool], ...]] = {
-    "newest": ((_created, True),),
-    "created": ((_created, False),),
+    "newest": ((created, True),),
+    "created": ((created, False),),
     "title": ((lambda light: (light.title.lower(), light.id), False),),
     "path": ((lambda light: (light.path, light.id), False),),
-    "firm": ((lambda light: (bool(light.details.get("firm")),), True), (_created, True)),
+    "firm": ((lambda light: (bool(light.details.get("firm")),), True), (created, True)),
 }
 """The orders of `catalog_reading`, each a list of (key, backward), the first key deciding."""
 

@@ -6,7 +6,6 @@ stricter value holds: a commit that only this clone has can close the gate, but 
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,13 +15,11 @@ from ai_lessons.knowledge import frontmatter
 from ai_lessons.knowledge.config import fields_of
 from ai_lessons.knowledge.governance import GROUP, STRICTEST, Policies, Stated, read, stricter
 from ai_lessons.knowledge.layout import CONFIG_PATH
-from ai_lessons.library.options import ENTERPRISE
 from ai_lessons.library.proposal_context import desk, entry_of
 from ai_lessons.library.proposing import propose_entry
 from ai_lessons.library.rule_answers import Suggested
 from ai_lessons.repository import proposal_records
 from ai_lessons.repository.approval.approval_branch import branch_name, short_name
-from ai_lessons.repository.enforcement import Enforced, read_log
 from ai_lessons.repository.proposal_records import Release, file_at
 from ai_lessons.repository.worktree import read_ref
 
@@ -35,8 +32,6 @@ if TYPE_CHECKING:
     from ai_lessons.library.options import Options
     from ai_lessons.library.session import RepositorySession
 
-__all__ = ["Enforced"]
-
 
 class Statement(NamedTuple):
     """What one branch states: its short name (with the remote, if it is one's) and the commit at which it stands."""
@@ -48,9 +43,8 @@ class Statement(NamedTuple):
 
 @dataclass(frozen=True)
 class Governed:
-    """One enterprise and its policies; `parts` is None where its repository is not to be had on this machine."""
+    """The policies of one enterprise; `parts` is None where its repository is not to be had on this machine."""
 
-    tier: str
     parts: RepositorySession | None
     statements: tuple[Statement, ...]
 
@@ -64,25 +58,16 @@ class Governed:
         """What a person should mend; a line each."""
         return tuple(dict.fromkeys(note for one in self.statements for note in one.stated.notes))
 
-    @property
-    def root(self) -> str:
-        """The folder of its repository; empty if there is none here."""
-        return str(self.parts.store.root) if self.parts else ""
-
-    def decisive(self, policy: Policy) -> Statement:
-        """The branch whose value holds; of several the last, which is the one of `origin`."""
-        value = self.policies.value(policy)
-        return next(one for one in reversed(self.statements) if one.stated.policies.value(policy) == value)
-
     def says(self, policy: Policy, *, place: bool = True) -> str:
         """The value of a policy and where it is stated, as a part of a sentence; the folder with `place`."""
         value: StrEnum = self.policies.value(policy)
-        at = self.decisive(policy)
-        if not at.commit:
+        # of several branches with this value the last, which is the one of `origin`
+        at = next(one for one in reversed(self.statements) if one.stated.policies.value(policy) == value)
+        if not at.commit or not self.parts:
             return f"{policy.key} is {value} ({'; '.join(at.stated.notes) or 'the default'})"
         faults = [n for n in at.stated.notes if n.startswith(policy.key) or not n.startswith(f"{GROUP}.")]
         why = [*faults, *([] if policy in at.stated.named or faults else ["the default"])]
-        stated = f"{CONFIG_PATH} on {at.branch} at {at.commit[:10]}" + (f" in {self.root}" if place else "")
+        stated = f"{CONFIG_PATH} on {at.branch} at {at.commit[:10]}" + (f" in {self.parts.store.root}" if place else "")
         return f"{policy.key} is {value} ({', '.join([*why, stated])})"
 
 
@@ -90,13 +75,17 @@ def governed(tiers: Library, tier: str) -> Governed:
     """The policies of the enterprise whose tier is called so; the safe defaults where nothing here knows it."""
     try:
         parts = tiers.open(tier)
-        return Governed(tier, parts, _statements(parts))
+        found = tuple(
+            Statement(_stated(parts, ref, commit), branch_name(ref), commit) for ref, commit in counting(parts)
+        )
+        note = f"{parts.store.root} has no approval branch yet, so the defaults hold"
+        return Governed(parts, found or (Statement(Stated(notes=(note,))),))
     except (NotFound, NoRepository):
         note = f"the repository of {tier} is not on this machine, so the defaults hold"
-        return Governed(tier, None, (Statement(Stated(notes=(note,))),))
+        return Governed(None, (Statement(Stated(notes=(note,))),))
     except AiLessonsError as error:
         note = f"the policies of {tier} cannot be read, so the strictest hold: {error.message}"
-        return Governed(tier, None, (Statement(Stated(STRICTEST, notes=(note,))),))
+        return Governed(None, (Statement(Stated(STRICTEST, notes=(note,))),))
 
 
 def counting(parts: RepositorySession) -> list[tuple[str, str]]:
@@ -108,29 +97,15 @@ def counting(parts: RepositorySession) -> list[tuple[str, str]]:
     return [(one, commit) for one in refs if (commit := read_ref(parts.store.worktree, one))]
 
 
-def _statements(parts: RepositorySession) -> tuple[Statement, ...]:
-    found = tuple(Statement(_stated(parts, ref, commit), branch_name(ref), commit) for ref, commit in counting(parts))
-    note = f"{parts.store.root} has no approval branch yet, so the defaults hold"
-    return found or (Statement(Stated(notes=(note,))),)
-
-
-def _settings(parts: RepositorySession, commit: str) -> bytes | None:
-    """The settings in a commit; None if it has none.
-
-    Raises:
-        UnsupportedRepository: an object is missing, and git cannot fetch it either.
-    """
+def _stated(parts: RepositorySession, ref: str, commit: str) -> Stated:
+    """What the settings in a commit say. Raises UnsupportedRepository: an object is missing, also for git."""
     try:
-        return file_at(parts.store.worktree, commit, CONFIG_PATH)
+        data = file_at(parts.store.worktree, commit, CONFIG_PATH)
     except UnsupportedRepository as error:
         try:
-            return parts.history.text_at(commit, CONFIG_PATH)  # a partial clone: git fetches what is missing
+            data = parts.history.text_at(commit, CONFIG_PATH)  # a partial clone: git fetches what is missing
         except NotFound:
             raise error from None
-
-
-def _stated(parts: RepositorySession, ref: str, commit: str) -> Stated:
-    data = _settings(parts, commit)
     try:
         return read(fields_of(data.decode())) if data is not None else Stated()
     except (InvalidEntry, UnicodeDecodeError):
@@ -139,18 +114,20 @@ def _stated(parts: RepositorySession, ref: str, commit: str) -> Stated:
 
 
 class Move(NamedTuple):
-    """An entry on its way: `text` is all its files as one text, as it would be over there; tiers by their names."""
+    """An entry on its way: `text` is all its files as one text, as it would be over there; tiers by their names.
+
+    `ties` is told of what in it belongs to one place, besides code.
+    """
 
     entry: Entry
     text: str
     source: str
     target: str
+    ties: tuple[str, ...] = ()
 
 
 def released(parts: RepositorySession, move: Move) -> bool:
-    """Whether exactly this text may go to this tier: a record that a person let onto the approval branch says so.
-
-    Where `origin` has that branch, its own counts and not what only this clone has.
+    """Whether a person let a record onto the approval branch (of `origin`, if known) that lets exactly this text go.
 
     Raises:
         UnsupportedRepository: the history cannot be read.
@@ -184,9 +161,7 @@ def waiting(parts: RepositorySession, move: Move) -> Suggested | None:
 def ask(parts: RepositorySession, move: Move, by: str, policy: str, reason: str) -> Suggested:
     """Propose the record in the enterprise's repository; `reason` says for its people what asks for it.
 
-    Raises:
-        InvalidEntry: a secret is in the text. UsageError: the text is none that a record can hold. Besides as
-        `proposing.propose_entry`.
+    Raises: as `proposing.propose_entry`. UsageError: the text is none that a record can hold.
     """
     now = parts.options.now()
     title = f"{move.entry.title} to {move.target}"
@@ -206,38 +181,8 @@ def ask(parts: RepositorySession, move: Move, by: str, policy: str, reason: str)
 _POLICIES = frozenset(("approval", "git", "events", "format", GROUP))
 """Groups of settings that an agent does not change; the others say how a search works."""
 
-_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d)?Z?)?")
-
-
-@dataclass(frozen=True, slots=True)
-class Enforcement:
-    """Decisions, the newest first. `notes` is what the user should know."""
-
-    rows: tuple[Enforced, ...]
-    notes: tuple[str, ...] = ()
-
-
-def enforcement(library: Library, since: str | None = None) -> Enforcement:
-    """What policies of enterprises allowed and refused on this machine, newest first; of one, if its tier is open.
-
-    Raises:
-        UsageError: `since` is no date.
-    """
-    options = library.options
-    if since is not None and not _MOMENT.fullmatch(since):
-        raise UsageError(f"{since!r} is no moment", hint="a date such as 2026-11-20, or 2026-11-20T08:00Z")
-    found, damaged = read_log(options.state_dir)
-    only = options.tier if options.tier.startswith(ENTERPRISE) else None
-    rows = tuple(one for one in found if one.at >= (since or "") and only in {None, one.enterprise})
-    lines = "1 line" if damaged == 1 else f"{damaged} lines"
-    return Enforcement(rows, (f"{lines} of the log cannot be read",) if damaged else ())
-
 
 def refuse_agents(options: Options, key: str) -> None:
-    """What counts as approved, what an enterprise lets go and what is committed is for people to say.
-
-    Raises:
-        Refused: an agent would change the setting `key`, and it states a policy.
-    """
+    """Raises Refused: an agent would change the setting `key`, and it is for people to say."""
     if key.partition(".")[0] in _POLICIES:
         options.refuse_agents(f"change {key}", f"ai-lessons admin config set {key} …")

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.knowledge.relations import Edge
     from ai_lessons.library.answers import Usage
     from ai_lessons.library.multi_repository import Reader
     from ai_lessons.library.opened import Library, Reading
@@ -39,11 +38,7 @@ _WAYS = {
 
 
 def approval_of(parts: RepositorySession, rule: Light) -> Approval | None:
-    """Who approved this rule; None if it stopped being in force since the catalog looked. Call `current` first.
-
-    Raises:
-        NotFound: the text is missing in git.
-    """
+    """Who approved this rule; None if it is no more in force. Call `current` first. Raises NotFound: no text in git."""
     view = parts.rules.view()
     verdict = view.verdicts.get(rule.id) if view else None
     if view is None or verdict is None or not verdict.in_force or verdict.blob is None or verdict.path is None:
@@ -126,11 +121,7 @@ def _diff(path: str, approved: str, other: str | None, where: str) -> str:
 
 
 def why(library: Library, ref: str) -> Why:
-    """Who said it, from what, who approved it.
-
-    Raises:
-        NotFound: no such entry; AmbiguousName: several entries answer to `ref`.
-    """
+    """Who said it, from what, who approved it. Raises NotFound, AmbiguousName: not one entry answers to `ref`."""
     parts = library.holding(ref)
     light = parts.resolve(ref)
     entry, _ = parts.load(light.id)
@@ -140,7 +131,8 @@ def why(library: Library, ref: str) -> Why:
     source = tuple((key, origins.told(entry.fields[key])) for key in _STATED if entry.fields.get(key) not in (None, ""))
     chain, others = _linked(library.reading.catalog, light)
     first = revisions[-1] if revisions else None
-    said_by = approval.suggested_by if approval else _who(first)
+    agent = f", agent {by}" if first and (by := dict(first.trailers).get("Agent")) else ""
+    said_by = approval.suggested_by if approval else f"{first.author} <{first.email}>{agent}" if first else ""
     said_at = approval.approved_at if approval and not first else first.when if first else ""
     return Why(
         entry=light,
@@ -155,25 +147,27 @@ def why(library: Library, ref: str) -> Why:
             *([f"stated by {light.details['stated_by']}"] if light.details.get("stated_by") else []),
             *(f"{'its file says ' if light.kind is Kind.LESSON else ''}{key}: {value}" for key, value in source),
             *(f"derived from {_title(one)}" for one in chain),
-            *(f"{_word(one)} {_title(one)}" for one in others),
+            *(
+                f"{one.relation.replace('_', ' ')}{'' if one.outgoing else ' (said there):'} {_title(one)}"
+                for one in others
+            ),
             *(_approved(approval) if approval else () if light.kind is Kind.RULE else _taken(parts, light)),
             *_done(parts.usages.of(light)),
         ),
     )
 
 
-def _who(revision: FileRevision | None) -> str:
-    if revision is None:
-        return ""
-    trailers = dict(revision.trailers)
-    by = f"{revision.author} <{revision.email}>"
-    return f"{by}, agent {trailers['Agent']}" if trailers.get("Agent") else by
-
-
 def _linked(catalog: Reader, light: Light) -> tuple[tuple[Related, ...], tuple[Related, ...]]:
-    """The chain of what it derives from, and its other neighbours."""
+    """The chain of what it derives from, never back to where it came by another way, and its other neighbours."""
     derived = Relation.DERIVED_FROM.value
-    origins = _origins([edge for edge in catalog.edges() if edge.relation == derived], light.id)
+    edges = [edge for edge in catalog.edges() if edge.relation == derived]
+    origins: list[relations.GraphStep] = []
+    seen, border = {light.id}, {light.id}
+    for depth in range(1, CHAIN + 1):
+        ring = {e.target: e for e in edges if e.source in border and e.target not in seen}.values()
+        origins += [relations.GraphStep(e.target, e.relation, True, e.weight, depth, e.source) for e in ring]  # noqa: FBT003
+        border = {edge.target for edge in ring}
+        seen |= border
     near = [
         step
         for step in relations.reach(catalog.edges(light.id), light.id)
@@ -187,32 +181,15 @@ def _linked(catalog: Reader, light: Light) -> tuple[tuple[Related, ...], tuple[R
     return chain, others
 
 
-def _origins(derived: Sequence[Edge], start: str) -> list[relations.GraphStep]:
-    """What the entry was made from, and what that was made from; never back to where it came by another way."""
-    found: list[relations.GraphStep] = []
-    seen, border = {start}, {start}
-    for depth in range(1, CHAIN + 1):
-        ring = {e.target: e for e in derived if e.source in border and e.target not in seen}.values()
-        found += [relations.GraphStep(e.target, e.relation, True, e.weight, depth, e.source) for e in ring]  # noqa: FBT003
-        border = {edge.target for edge in ring}
-        seen |= border
-    return found
-
-
 def _said(by: str, at: str, revisions: Sequence[FileRevision]) -> Iterator[str]:
     if not by and not revisions:
         yield "not committed yet: git does not know who said it"
         return
-    yield f"said by {by or 'somebody unknown'}" + (f" on {at}" if at else "")
+    yield f"said by {by or 'an unknown author'}" + (f" on {at}" if at else "")
     if len(revisions) > 1:
         last = revisions[0]
         times = "once" if len(revisions) == 2 else f"{len(revisions) - 1} times"
         yield f"changed {times} since, last by {last.author} on {last.when}"
-
-
-def _word(one: Related) -> str:
-    word = one.relation.replace("_", " ")
-    return word if one.outgoing else f"{word} (said there):"
 
 
 def _title(one: Related) -> str:

@@ -7,7 +7,6 @@ import os
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Refused, UsageError
@@ -27,7 +26,7 @@ from ai_lessons.repository.store import Change, blob_id
 from ai_lessons.repository.trust import Trust
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.opened import Library
@@ -43,9 +42,8 @@ def refresh(
     """Read docs again from where they came, in one commit; `every` means all that name a source.
 
     Raises:
-        UsageError: neither names nor `every`; NotFound: a named doc has no source, or it is gone. InvalidEntry: what
-            came is no text of an entry, or holds a secret. Refused: see `allow_source`. With `every` each of the last
-            three is a warning, and the doc stays.
+        UsageError: neither names nor `every`. Unless `every`, where each is a warning: NotFound: no source, or it is
+        gone. InvalidEntry: what came is no text of an entry, or holds a secret. Refused: see `allow_source`.
     """
     parts = library.primary
     catalog = parts.current()
@@ -56,7 +54,17 @@ def refresh(
         lights = [light for light in docs if light.details.get("source_path")]
     else:
         lights = list({light.id: light for light in map(parts.resolve, refs)}.values())
-    looked = list(_look(parts, lights, allow_secrets, strict=not every))
+    looked: list[tuple[Refreshed, Change | None]] = []
+    with Sources() as sources:
+        for number, light in enumerate(lights):
+            parts.options.progress("refreshing", number, len(lights))
+            try:
+                looked.append(_look_at(parts, sources, light, allow_secrets))
+            except AiLessonsError as error:
+                if not every:
+                    raise
+                looked.append((Refreshed(light.handle, light.title, light.path, warning=error.message), None))
+    parts.options.progress("refreshing", len(lights), len(lights))
     changes = [change for _, change in looked if change]
     if not changes:
         return tuple(answer for answer, _ in looked)
@@ -67,27 +75,6 @@ def refresh(
     return tuple(
         replace(answer, warning="; ".join(filter(None, (answer.warning, *late)))) if answer.changed else answer
         for answer, _ in looked
-    )
-
-
-def _look(
-    parts: RepositorySession, lights: Sequence[Light], allow: Sequence[tuple[str, str]], *, strict: bool
-) -> Iterator[tuple[Refreshed, Change | None]]:
-    with Sources() as sources:
-        for number, light in enumerate(lights):
-            parts.options.progress("refreshing", number, len(lights))
-            try:
-                yield _look_at(parts, sources, light, allow)
-            except AiLessonsError as error:
-                if strict:
-                    raise
-                yield _answer(light, None, None, error.message), None
-    parts.options.progress("refreshing", len(lights), len(lights))
-
-
-def _answer(light: Light, old_ref: str | None, new_ref: str | None, warning: str = "") -> Refreshed:
-    return Refreshed(
-        light.handle, light.title, light.path, changed=False, old_ref=old_ref, new_ref=new_ref, warning=warning
     )
 
 
@@ -105,12 +92,11 @@ def _look_at(
     # uncommitted changes there (`-dirty`) are no move
     heads = [str(ref).partition("-")[0] for ref in (old_ref, came.source_ref) if ref]
     warning = "its source's repository has moved on" if len(set(heads)) > 1 else ""
-    answer = _answer(light, old_ref, came.source_ref, warning)
+    answer = Refreshed(light.handle, light.title, light.path, old_ref=old_ref, new_ref=came.source_ref, warning=warning)
     if entry.fields.get("content_hash") == came.hash:
         return answer, None
     body = as_doc(path, came.data).body
-    new = refreshed_text(old, came, body, secret_scan.fields(allow, there=entry.fields, text=body))
-    checked(entry.path, new.encode(), was=entry)
+    new = refreshed_text(old, entry, came, secret_scan.fields(allow, there=entry.fields, text=body))
     names = f"a/{light.path}", f"b/{light.path}"
     diff = list(difflib.unified_diff(entry.body.split("\n"), body.split("\n"), *names, lineterm=""))
     added, removed = (sum(line.startswith(sign) for line in diff[2:]) for sign in "+-")
@@ -119,10 +105,7 @@ def _look_at(
 
 
 def allow_source(parts: RepositorySession, light: Light, source: str) -> Path:
-    """The file behind the `source_path` of a doc, without links, once it may be read on this machine.
-
-    A pull may bring any path. So the doc, the words of its path and the file that they lead to are remembered together
-    when the doc is added here; what differs in one of them is asked for by name.
+    """The file behind the `source_path` of a doc, without links, once it may be read here: a pull may bring any path.
 
     Raises:
         Refused: the doc was not added here from that file, and there is no terminal to ask on, or the answer is no.
@@ -145,11 +128,7 @@ def is_known_source(parts: RepositorySession, entry_id: str, source: str) -> boo
 
 
 def remember_sources(parts: RepositorySession, sources: Sequence[tuple[str, str]]) -> None:
-    """Let docs be read again from where they came, each as (id, path): for docs that were added here.
-
-    Raises:
-        StorageFailed: the state folder cannot be written.
-    """
+    """Let docs that were added here be read again from where they came, each as (id, path)."""
     Trust(parts.store.state_dir, SOURCE).add_all((source, _source_mark(one, source)) for one, source in sources)
 
 
@@ -162,10 +141,21 @@ def _real(source: str) -> str:
     return source if "\0" in source else os.path.realpath(expanded(source))
 
 
-def refreshed_text(old: str, came: Incoming, body: str, more: Mapping[str, Any] = MappingProxyType({})) -> str:
-    """The text of a snapshot brought up to date: its body, what it says of its source, and what else it shall say."""
-    changes: dict[str, Any] = {**more, "content_hash": came.hash, "source_ref": came.source_ref or REMOVE}
-    return markdown.edit(old, changes, body)
+def refreshed_text(old: str, entry: Entry, came: Incoming, more: Mapping[str, Any]) -> str:
+    """The text of a snapshot brought up to date with its source, and with what else it shall say.
+
+    Raises:
+        InvalidEntry: what came is no text, or breaks the format.
+    """
+    new = old
+    if entry.fields.get("content_hash") != came.hash:
+        said = {**more, "content_hash": came.hash, "source_ref": came.source_ref or REMOVE}
+        new = markdown.edit(old, said, as_doc(came.file.path, came.data).body)
+    elif more:
+        new = markdown.edit(old, dict(more))
+    if new != old:
+        checked(entry.path, new.encode(), was=entry)
+    return new
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,31 +175,17 @@ class Incoming:
 
 
 def take(file: Outside, sources: Sources, limits: Limits, source_path: str | None = None) -> Incoming:
-    """Read a file of the caller's. `source_path` is how its snapshot names it, if it does already.
-
-    Raises:
-        InvalidEntry, NotFound, StorageFailed: see `outside.read`. Refused: the caller may not name this file.
-    """
+    """Read a file of the caller's, which its snapshot may name already. Raises as `outside.read`; Refused."""
     limits.refuse_place(file.path)
     data, executable = outside.read(file.path)
     limits.refuse_content(file.path, data)
-    return Incoming(file, data, executable, source_path or _portable(file.path), sources.ref(file.path, data))
-
-
-def _portable(path: Path) -> str:
-    """A path that means the same to the same person on another machine: below the home folder with `~`."""
-    home = Path.home()
-    return f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) else str(path)
+    path, home = file.path, Path.home()
+    portable = f"~/{path.relative_to(home).as_posix()}" if path.is_relative_to(home) else str(path)
+    return Incoming(file, data, executable, source_path or portable, sources.ref(path, data))
 
 
 def as_doc(path: Path, data: bytes) -> Entry:
-    """A source as an entry of its own: title, frontmatter and body, lines ending in LF as all that we write.
-
-    Frontmatter that cannot be read is text.
-
-    Raises:
-        InvalidEntry: not text.
-    """
+    """A source as an entry; frontmatter that cannot be read is text. Raises InvalidEntry: not text."""
     name = path.name if path.name.lower().endswith(layout.DOC_SUFFIXES) else f"{path.name}.txt"
     unix = data.replace(b"\r\n", b"\n")
     try:

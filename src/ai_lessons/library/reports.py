@@ -62,10 +62,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Ablation:
-    """Sessions in which a lesson was shown, against those where it was left out on purpose.
-
-    `difference` of the shares of sessions that went well, `low` and `high` the ends of its 95 % interval.
-    """
+    """Sessions with a lesson, against those where it was left out: `difference` of what went well, 95 % interval."""
 
     shown: int
     left_out: int
@@ -76,11 +73,9 @@ class Ablation:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """Sizes and counts of one repository. Sizes in bytes.
+    """Sizes (in bytes) and counts of one repository; `ablation` is None while too little is known.
 
-    `most_useful` and `least_useful` are the entries with the best and the worst feedback; `damaged_events` counts lines
-    of event logs that were left out; `ablation` is None while too little is known; `clusters` are the sizes of groups
-    of three or more entries that hang together over `related_to`, the largest first.
+    `clusters` are the sizes of groups of three or more entries that `related_to` joins, the largest first.
     """
 
     entries: Mapping[str, int]
@@ -117,14 +112,13 @@ class Stale:
 
 @dataclass(frozen=True, slots=True)
 class Outdated:
-    """An entry that a person should look at again: `reason` is review_by, applies_to, source, failing or never_helpful.
-
-    `detail` says it in a sentence without its subject.
-    """
+    """An entry to look at again: `reason` (review_by, asked, applies_to, source, failing, never_helpful), `detail`."""
 
     entry: Light
     reason: str
     detail: str
+    key: str = ""
+    """Of the frontmatter that it is about, if it is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +133,7 @@ class ModelState:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter that learns. `value`, `low` and `high` (its bounds) are in its own unit.
-
-    `alpha` and `beta` are of the Beta distribution of its position in its range; `updated_at` is ISO 8601, or None.
-    """
+    """One parameter that learns, with its bounds; `alpha` and `beta` are of its position in its range."""
 
     name: str
     help: str
@@ -236,9 +227,9 @@ class Refreshed:
     handle: str
     title: str
     path: str
-    changed: bool
-    old_ref: str | None
-    new_ref: str | None
+    changed: bool = False
+    old_ref: str | None = None
+    new_ref: str | None = None
     added: int = 0
     removed: int = 0
     diff: str = ""

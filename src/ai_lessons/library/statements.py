@@ -1,9 +1,7 @@
 """Who stated a lesson: evidence from git's history and from this machine, never from what a file says of itself.
 
-A lesson that says `from: user` is firm where the user said so here in person, where it lies uncommitted in the working
-tree, or where the user's own identity committed these words, as author and committer and with no agent named in the
-commit. What others committed is theirs, and is told under their name. A commit is a claim, too: whoever forges author
-and committer of one passes, see docs/threat-model.md.
+`from: user` is firm where the user said so here in person, where it lies uncommitted in the working tree, or where the
+user's own identity committed it, with no agent named. Forged commits pass, see docs/threat-model.md.
 """
 
 from __future__ import annotations
@@ -41,9 +39,6 @@ class _Me(NamedTuple):
     who: str
     author: str
     committer: str
-
-    def is_behind(self, one: Introduced) -> bool:
-        return bool(self.author) and (one.author, one.committer) == (self.author, self.committer)
 
 
 def digest(entry: Entry) -> str:
@@ -106,8 +101,8 @@ def _attested(parts: RepositorySession, entries: Mapping[str, Entry]) -> dict[st
 def _me(parts: RepositorySession) -> _Me:
     from ai_lessons.repository import git  # starts programs, which a load that has nothing to look at need not pay
 
-    author, committer = git.identity(parts.store.worktree, "AUTHOR"), git.identity(parts.store.worktree)
-    return _Me(author or "", _address(author), _address(committer))
+    author, committer = (git.identity(parts.store.worktree, role) or "" for role in ("AUTHOR", "COMMITTER"))
+    return _Me(author, *(ident.rpartition("<")[2].rstrip(">") for ident in (author, committer)))
 
 
 def _by_history(parts: RepositorySession, entries: Mapping[str, Entry], me: _Me) -> dict[str, Attested]:
@@ -116,7 +111,7 @@ def _by_history(parts: RepositorySession, entries: Mapping[str, Entry], me: _Me)
     found = {}
     for entry_id, entry in entries.items():
         by, there = origins.found.get(digest(entry), []), committed.get(entry.path)
-        mine = [one for one in by if me.is_behind(one)]
+        mine = [one for one in by if me.author and (one.author, one.committer) == (me.author, me.committer)]
         own = [one for one in mine if not one.agent]
         edited = not by and (there is None or origins.digest_of(entry.path, there) != digest(entry))
         if own or edited:
@@ -129,10 +124,6 @@ def _by_history(parts: RepositorySession, entries: Mapping[str, Entry], me: _Me)
 
 def _is_users(entry: Entry) -> bool:
     return entry.fields.get("from") == USER
-
-
-def _address(ident: str | None) -> str:
-    return (ident or "").rpartition("<")[2].rstrip(">")
 
 
 class _Origins:
@@ -152,16 +143,13 @@ class _Origins:
         while len(self._wanted) > len(asked):  # files that were moved here had other names before
             new = set(self._wanted) - asked
             asked |= new
-            self._look(new)
-            if len(new) > MOST_PATHS:
+            few = len(new) <= MOST_PATHS
+            for commit in parts.history.introduced(sorted(new) if few else ()):
+                for path, before, after in commit.files:
+                    if after and path in self._wanted and (path in new or not few):
+                        self._weigh(commit, path, before, after)
+            if not few:
                 break  # that was all of the history, and every name was met on the way
-
-    def _look(self, paths: set[str]) -> None:
-        few = len(paths) <= MOST_PATHS
-        for one in self._parts.history.introduced(sorted(paths) if few else ()):
-            for path, before, after in one.files:
-                if after and path in self._wanted and (path in paths or not few):
-                    self._weigh(one, path, before, after)
 
     def _weigh(self, one: Introduced, path: str, before: str | None, after: str) -> None:
         said = self.digest_of(path, after)
@@ -197,11 +185,7 @@ def _parsed(parts: RepositorySession, path: str, data: bytes | None) -> Entry | 
 
 
 def guard(parts: RepositorySession, changes: Sequence[Change]) -> None:
-    """Called before an agent's job is written: it silences no lesson that a person marked firm, and speaks for nobody.
-
-    Raises:
-        Refused: it would; the question is kept for a person.
-    """
+    """Called before an agent's job is written. Raises Refused: it would silence a firm lesson; the question is kept."""
     if not parts.options.agent:
         return
     new = [entry for one in changes if isinstance(one.data, bytes) and (entry := _parsed(parts, one.path, one.data))]
@@ -210,15 +194,15 @@ def guard(parts: RepositorySession, changes: Sequence[Change]) -> None:
         if (light.id, digest(old)) not in kept and old.status is Status.ACTIVE:
             refuse(parts, light, "change it, take it away or mark it wrong")
     for entry in new:
-        if _is_users(entry) and not _known(parts, entry):
+        there = parts.catalog.many([entry.id]).get(entry.id)
+        before = _read(parts, there) if there else None
+        if _is_users(entry) and (before is None or digest(before) != digest(entry)):
             remember(parts, AGENT, entry)
-        _refuse_links(parts, entry)
-
-
-def _known(parts: RepositorySession, entry: Entry) -> bool:
-    light = parts.catalog.many([entry.id]).get(entry.id)
-    old = _read(parts, light) if light else None
-    return old is not None and digest(old) == digest(entry)
+        ends = {link.target for link in entry.links if link.relation in SILENCING}
+        ends -= {edge.target for edge in parts.catalog.edges(entry.id) if edge.relation in SILENCING} if ends else set()
+        for end in parts.catalog.many(ends).values():
+            if end.details.get("firm"):
+                refuse(parts, end, f"let {entry.title!r} take its place")
 
 
 def _firm(parts: RepositorySession, paths: Iterable[str]) -> Iterator[tuple[Light, Entry]]:
@@ -235,20 +219,8 @@ def _firm(parts: RepositorySession, paths: Iterable[str]) -> Iterator[tuple[Ligh
             yield light, old
 
 
-def _refuse_links(parts: RepositorySession, entry: Entry) -> None:
-    ends = {link.target for link in entry.links if link.relation in SILENCING}
-    ends -= {edge.target for edge in parts.catalog.edges(entry.id) if edge.relation in SILENCING} if ends else set()
-    for light in parts.catalog.many(ends).values():
-        if light.details.get("firm"):
-            refuse(parts, light, f"let {entry.title!r} take its place")
-
-
 def refuse(parts: RepositorySession, light: Light, what: str, person: str = "repeats the command") -> None:
-    """Keep what an agent would do to a firm lesson as a question, and refuse it; `person` is what a person does.
-
-    Raises:
-        Refused: always.
-    """
+    """Keep what an agent would do to a firm lesson as a question, and raise Refused; `person` is what a person does."""
     ask(parts, light, f"would {what}")
     raise Refused(
         f"{light.handle} is firm: a person stated it, and an agent cannot {what}",
@@ -263,10 +235,7 @@ def remember_link(parts: RepositorySession, source: str, target: str) -> None:
 
 
 def may_silence(parts: Reading, source: str, target: str, known: Mapping[str, Light]) -> bool:
-    """Whether a link may keep its target away: a firm lesson only for another one, or by a link of the user's own.
-
-    Links come with pulls, and with files that agents write by themselves. `known` holds both entries, where they are.
-    """
+    """Whether a link may keep its target away: a firm lesson only for another one, or by a link of the user's own."""
     firm = [bool(one in known and known[one].details.get("firm")) for one in (source, target)]
     if firm[0] or not firm[1]:
         return True

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, timedelta
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem
 from ai_lessons.index.catalog_reading import Filter
@@ -32,7 +33,7 @@ from ai_lessons.repository.approval.approval_history import odd_commits
 from ai_lessons.repository.store import Change, blob_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from datetime import date
 
     from ai_lessons.knowledge.entries import Light
@@ -43,15 +44,17 @@ if TYPE_CHECKING:
 
 
 def validate(library: Library, paths: Sequence[str] = (), *, fix: bool = False, content: bool = False) -> Report:
-    """Every problem of every file, or of the files (and below the folders) named; `fix` mends what is safe to.
+    """Every problem of every file, or of those named and below the folders named; `fix` mends what is safe to.
 
     `content`: what `review` finds is a problem, too. Raises NotFound: a path that does not exist.
     """
     parts = library.primary
     wanted = [_inside(parts, path) for path in paths]
     report = _look(parts, wanted)
-    if not wanted:
-        report = replace(report, problems=(*report.problems, *_commit_problems(parts)))
+    ref = parts.rules.ref()
+    if not wanted and ref:  # commits that are not as git writes them prove nothing
+        odd = [Problem(f"commit {name[:10]}", what) for name, what in odd_commits(parts.store.worktree, ref)]
+        report = replace(report, problems=(*report.problems, *odd))
     changes, fixed = _mends(parts, wanted) if fix else ([], [])
     if changes:
         parts.write(f"Mend {fixed[0]}" if len(fixed) == 1 else f"Mend {len(fixed)} files", changes)
@@ -74,45 +77,28 @@ def _inside(parts: RepositorySession, path: str) -> str:
 
 
 def _look(parts: RepositorySession, wanted: Sequence[str]) -> Report:
-    entries, problems, files = _read_all(parts.store)
-    problems += [problem for entry in entries for problem in _entry_problems(parts.store, entry)]
+    store = parts.store
+    entries, problems, files = _read_all(store)
+    for entry in entries:
+        found, file = checks.check_entry(entry), entry.side_path or entry.path
+        if found and store.exists(file):  # the text is read again, for the lines, only where something is wrong
+            found = checks.check_entry(entry, store.read(file).decode("utf-8", "replace"))
+        problems += found
     problems += checks.check_together(entries)
-    problems += _config_problems(parts.store)
+    if store.exists(layout.CONFIG_PATH):
+        try:
+            text = decode(store.read(layout.CONFIG_PATH), layout.CONFIG_PATH)
+            problems += unknown_keys(text)
+            parse_config(text)
+        except InvalidEntry as error:
+            problems += error.problems
     shown = [problem for problem in problems if _concerns(problem.path, wanted)]
     shown.sort(key=lambda problem: (problem.path, problem.line, problem.message))
     return Report(tuple(shown), (), sum(_concerns(path, wanted) for path in files))
 
 
-def _commit_problems(parts: RepositorySession) -> list[Problem]:
-    """Commits of the approval branch and of proposals that are not as git writes them, and so prove nothing."""
-    ref = parts.rules.ref()
-    odd = odd_commits(parts.store.worktree, ref) if ref else ()
-    return [Problem(f"commit {name[:10]}", what) for name, what in odd]
-
-
-def _entry_problems(store: Store, entry: Entry) -> list[Problem]:
-    """Each with its line: the text is read again only where something is wrong."""
-    found = checks.check_entry(entry)
-    file = entry.side_path or entry.path
-    if not found or not store.exists(file):
-        return found
-    return checks.check_entry(entry, store.read(file).decode("utf-8", "replace"))
-
-
 def _concerns(path: str, wanted: Sequence[str]) -> bool:
     return not wanted or any(not one or path == one or path.startswith(one + "/") for one in wanted)
-
-
-def _config_problems(store: Store) -> list[Problem]:
-    found: list[Problem] = []
-    if store.exists(layout.CONFIG_PATH):
-        try:
-            text = decode(store.read(layout.CONFIG_PATH), layout.CONFIG_PATH)
-            found += unknown_keys(text)
-            parse_config(text)
-        except InvalidEntry as error:
-            found += error.problems
-    return found
 
 
 def _read_all(store: Store) -> tuple[list[Entry], list[Problem], list[str]]:
@@ -162,20 +148,12 @@ def _mends(parts: RepositorySession, wanted: Sequence[str]) -> tuple[list[Change
             continue
         for fix in checks.fixes(entry):
             moved = [] if fix.path in taken else _move(parts, entry, fix.path)
-            if moved and _may_be_committed(parts, moved):
-                taken.add(fix.path)
+            with suppress(InvalidEntry):  # it would bring a secret into git, which the report names
+                parts.refuse_secrets(moved)
                 changes += moved
-                said.append(f"{entry.path} -> {fix.path}")
+                taken.update([fix.path] if moved else [])
+                said += [f"{entry.path} -> {fix.path}"] if moved else []
     return changes, said
-
-
-def _may_be_committed(parts: RepositorySession, changes: Sequence[Change]) -> bool:
-    """No secret comes into git with it; the report names the one that would."""
-    try:
-        parts.refuse_secrets(changes)
-    except InvalidEntry:
-        return False
-    return True
 
 
 def _move(parts: RepositorySession, entry: Entry, target: str) -> list[Change]:
@@ -203,25 +181,24 @@ def adopt(library: Library, paths: Sequence[str]) -> tuple[Written, ...]:
     wanted = [_inside(parts, path) for path in paths]
     entries, _, _ = _read_all(parts.store)
     plain = [e for e in entries if e.derived and e.kind is not Kind.RULE and _concerns(e.path, wanted)]
-    changes = list(_identities(parts, plain))
+    changes = [change for entry in plain for change in _identity(parts, entry)]
     if not changes:
         raise NotFound("plain file to adopt at", ", ".join(paths) or ".", hint="everything there states its id already")
     what = plain[0].path if len(plain) == 1 else f"{len(plain)} files"
     return parts.written([e.id for e in plain], parts.write(f"Adopt {what}", changes))
 
 
-def _identities(parts: RepositorySession, plain: Iterable[Entry]) -> Iterator[Change]:
-    for entry in plain:
-        fields: dict[str, Any] = frontmatter.identity(entry)
-        is_script = entry.kind is Kind.SCRIPT
-        if is_script and entry.side_path is None:
-            text = markdown.render(fields, frontmatter.body_of(frontmatter.description(entry.code.encode())))
-            yield Change(layout.side_of(entry.path), text.encode(), expect=None)
-        elif is_script or layout.is_markdown(entry.path):
-            target = entry.side_path or entry.path
-            old = parts.store.read(target)
-            new = markdown.edit(decode(old, target), fields).encode()
-            yield Change(target, new, expect=blob_id(old))
+def _identity(parts: RepositorySession, entry: Entry) -> list[Change]:
+    fields: dict[str, Any] = frontmatter.identity(entry)
+    is_script = entry.kind is Kind.SCRIPT
+    if is_script and entry.side_path is None:
+        text = markdown.render(fields, frontmatter.body_of(frontmatter.description(entry.code.encode())))
+        return [Change(layout.side_of(entry.path), text.encode(), expect=None)]
+    if not is_script and not layout.is_markdown(entry.path):
+        return []
+    target = entry.side_path or entry.path
+    old = parts.store.read(target)
+    return [Change(target, markdown.edit(decode(old, target), fields).encode(), expect=blob_id(old))]
 
 
 REST = timedelta(days=180)
@@ -234,36 +211,19 @@ FAILURES = 3
 """A script whose last runs, so many, all failed is asked about."""
 
 
-class ReviewReason(NamedTuple):
-    """A reason to look again: a word, a sentence, and the key of the frontmatter that it is about, if it is one."""
-
-    reason: str
-    detail: str
-    key: str = ""
-
-
 def review(library: Library, injections: int = 10) -> tuple[Outdated, ...]:
-    """Active entries that may have gone stale, the oldest first, once for each reason.
-
-    `review_by` is past, `applies_to` names no file of the code one stands in, a source changed or is gone, the last
-    runs of a script failed, a lesson was shown `injections` times and never helped. See `editing.keep`.
-    """
-    parts = library.primary
-    looking = _Review(parts, injections)
-    return tuple(
-        Outdated(light, one.reason, one.detail) for light, findings in looking.everything() for one in findings
-    )
+    """Active entries that may have gone stale, the oldest first, once for each reason. See `editing.keep`."""
+    return tuple(_Review(library.primary, injections).everything())
 
 
 def _review_problems(parts: RepositorySession) -> list[Problem]:
-    """The same as problems of files, each with its line where it is about one."""
+    """The same as problems of files, each with its line."""
     found = []
-    for light, findings in _Review(parts, INJECTIONS).everything():
-        _, text = parts.load(light.id)
-        lines = key_lines(text) if text else {}
-        has_side = light.kind is Kind.SCRIPT and parts.store.exists(side_of(light.path))
-        file = side_of(light.path) if has_side else light.path
-        found += [Problem(file, f"to be reviewed: {one.detail}", lines.get(one.key, 0)) for one in findings]
+    for one in _Review(parts, INJECTIONS).everything():
+        side = side_of(one.entry.path)
+        file = side if one.entry.kind is Kind.SCRIPT and parts.store.exists(side) else one.entry.path
+        text = parts.load(one.entry.id)[1] if one.key else ""
+        found.append(Problem(file, f"to be reviewed: {one.detail}", key_lines(text).get(one.key, 0) if text else 0))
     return found
 
 
@@ -274,7 +234,7 @@ class _Review:
         self._parts, self._injections = parts, injections
         self._today: date = parts.options.now().astimezone(UTC).date()
 
-    def everything(self) -> Iterator[tuple[Light, list[ReviewReason]]]:
+    def everything(self) -> Iterator[Outdated]:
         """Entries with what there is to say of them, the oldest first."""
         catalog = self._parts.current()
         self._tallies = self._parts.usages.tallies()
@@ -287,42 +247,44 @@ class _Review:
         for light in catalog.select(Filter(sort="created")):
             found = list(self._findings(light))
             if found and (light.kind is Kind.RULE or superseded_by(self._parts, light.id) is None):
-                yield light, found
+                yield from found
 
-    def _findings(self, light: Light) -> Iterator[ReviewReason]:
+    def _findings(self, light: Light) -> Iterator[Outdated]:
         by, seen = day_of(light.details.get("review_by")), day_of(light.details.get("reviewed"))
         rests = seen is not None and self._today < seen + REST
         if by is not None and by <= self._today and not (rests and seen is not None and by <= seen):
-            yield ReviewReason("review_by", f"it was to be reviewed by {by}", "review_by")
+            yield Outdated(light, "review_by", f"it was to be reviewed by {by}", "review_by")
         yield from (
-            ReviewReason("asked", f"an agent asks: {said}")
+            Outdated(light, "asked", f"an agent asks: {said}")
             for day, said in self._asked.get(light.id, ())
             if seen is None or str(seen) < day
         )
         if rests:
             return
         yield from self._dead_globs(light)
+        had = self._tallies.get(light.id)
         if light.kind is Kind.DOC:
             yield from self._source(light)
-        elif light.kind is Kind.LESSON:
-            yield from self._never_helpful(light)
-        elif light.kind is Kind.SCRIPT:
-            if light.handle in self._gone:
-                one = self._gone[light.handle]
-                yield ReviewReason("source", f"{one.path}: {one.reason}", "path")
-            yield from self._failing(light)
+        elif light.kind is Kind.LESSON and had and not had.helpful and had.injected >= self._injections:
+            yield Outdated(light, "never_helpful", f"it was shown {had.injected} times and never helped")
+        if light.handle in self._gone:
+            one = self._gone[light.handle]
+            yield Outdated(light, "source", f"{one.path}: {one.reason}", "path")
+        if light.kind is Kind.SCRIPT and self._cache and had and had.script_failed >= FAILURES:
+            latest = self._cache.latest(light.id, (SCRIPT_OK, SCRIPT_FAILED), FAILURES)
+            yield from () if SCRIPT_OK in latest else [Outdated(light, "failing", f"its last {FAILURES} runs failed")]
 
-    def _dead_globs(self, light: Light) -> Iterator[ReviewReason]:
+    def _dead_globs(self, light: Light) -> Iterator[Outdated]:
         """Only where the code is known that they are about."""
         patterns = stated(light.details.get("applies_to"))
         if patterns and self._code is not None and self._code.is_of(light.project):
             for pattern in patterns:
                 if not any(matches(pattern, path) for path in self._code.files):
-                    yield ReviewReason(
-                        "applies_to", f"applies_to {pattern} names no file of {self._code.name}", "applies_to"
+                    yield Outdated(
+                        light, "applies_to", f"applies_to {pattern} names no file of {self._code.name}", "applies_to"
                     )
 
-    def _source(self, light: Light) -> Iterator[ReviewReason]:
+    def _source(self, light: Light) -> Iterator[Outdated]:
         """What was added elsewhere may be on the machine where it was read: here nothing is said, and nothing read."""
         source, hashed = light.details.get("source_path"), light.details.get("content_hash")
         if not source or not hashed or not is_known_source(self._parts, light.id, str(source)):
@@ -331,23 +293,8 @@ class _Review:
         if not path.is_absolute() or not path.parent.is_dir():
             return
         if not path.is_file():
-            yield ReviewReason("source", f"its source is gone: {source}", "source_path")
+            yield Outdated(light, "source", f"its source is gone: {source}", "source_path")
             return
-        try:
-            data, _ = outside.read(path)
-        except AiLessonsError:  # too large or not ours to read: `refresh-resource` tells
-            return
-        if f"sha256:{sha256(data).hexdigest()}" != hashed:
-            yield ReviewReason("source", f"its source has changed: {source}", "content_hash")
-
-    def _never_helpful(self, light: Light) -> Iterator[ReviewReason]:
-        had = self._tallies.get(light.id)
-        if had and not had.helpful and had.injected >= self._injections:
-            yield ReviewReason("never_helpful", f"it was shown {had.injected} times and never helped")
-
-    def _failing(self, light: Light) -> Iterator[ReviewReason]:
-        had = self._tallies.get(light.id)
-        if self._cache is None or had is None or had.script_failed < FAILURES:
-            return
-        if SCRIPT_OK not in self._cache.latest(light.id, (SCRIPT_OK, SCRIPT_FAILED), FAILURES):
-            yield ReviewReason("failing", f"its last {FAILURES} runs failed")
+        with suppress(AiLessonsError):  # too large or not ours to read: `refresh-resource` tells
+            if f"sha256:{sha256(outside.read(path)[0]).hexdigest()}" != hashed:
+                yield Outdated(light, "source", f"its source has changed: {source}", "content_hash")

@@ -92,7 +92,11 @@ def _decide(call: Call, several: Sequence[Outdated]) -> str:
     click.echo(render.shown(library.browsing.show(call.library, entry.id), call.view), color=call.view.colour)
     for one in several:
         click.echo(call.view.paint(f"! {line(one.detail)}", "warn"), color=call.view.colour)
-    offered = _offered(several)
+    missing = set() if entry.kind is Kind.LESSON else {"wrong"}
+    missing |= {"supersede"} if entry.kind is Kind.RULE else set()  # a rule gives way by a proposal alone
+    if entry.kind is not Kind.DOC or not any(one.reason == "source" for one in several):
+        missing.add("refresh")
+    offered = {key: word for key, word in CHOICES.items() if word not in missing}
     question = ", ".join(f"[{key}] {word}" for key, word in offered.items())
     while True:
         key = click.prompt(f"\n{question}", type=click.Choice(list(offered)), show_choices=False, err=True)
@@ -106,17 +110,6 @@ def _decide(call: Call, several: Sequence[Outdated]) -> str:
             click.echo(f"error: {clean(error.message)}", err=True)
             if error.hint:
                 click.echo(f"hint: {clean(error.hint)}", err=True)
-
-
-def _offered(several: Sequence[Outdated]) -> dict[str, str]:
-    """What can be done: a lesson can be wrong, a doc be read again; a rule gives way by a proposal alone."""
-    entry = several[0].entry
-    missing = set() if entry.kind is Kind.LESSON else {"wrong"}
-    if entry.kind is Kind.RULE:
-        missing.add("supersede")
-    if entry.kind is not Kind.DOC or not any(one.reason == "source" for one in several):
-        missing.add("refresh")
-    return {key: word for key, word in CHOICES.items() if word not in missing}
 
 
 def _carry_out(call: Call, one: Outdated, choice: str) -> bool:

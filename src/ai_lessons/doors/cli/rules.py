@@ -24,13 +24,13 @@ from ai_lessons.doors.cli.options import (
 )
 from ai_lessons.doors.mcp import framing
 from ai_lessons.doors.terminal import line
-from ai_lessons.errors import AiLessonsError, Refused, UsageError
+from ai_lessons.errors import AiLessonsError, Refused
 from ai_lessons.library.rule_answers import PromotionRequest, RuleDraft
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ai_lessons.library.rule_answers import Approved, Promoted
+    from ai_lessons.library.rule_answers import Approved
 
 EXIT_VIOLATED = 8
 """`audit` found that the policy is violated: the code of what a policy forbids."""
@@ -189,22 +189,13 @@ def trust_keys(call: Call, yes: bool) -> None:
 @click.command(
     "audit",
     cls=Command,
-    examples=["ai-lessons admin audit", "ai-lessons admin audit --enforcement --since 2026-11-01"],
+    examples=["ai-lessons admin audit", "ai-lessons admin audit --acknowledge"],
 )
 @click.option("--acknowledge", is_flag=True, help="Accept what raises an alarm, once a person has looked at it.")
 @click.option("--yes", is_flag=True, help="With --acknowledge: do not ask; needed where there is no terminal.")
-@click.option("--enforcement", is_flag=True, help="Instead: what policies of enterprises allowed and refused here.")
-@click.option("--since", metavar="DATE", help="With --enforcement: only from then on (UTC).")
 @pass_call
-def audit(call: Call, acknowledge: bool, yes: bool, enforcement: bool, since: str | None) -> int:
+def audit(call: Call, acknowledge: bool, yes: bool) -> int:
     """Show who approved what, when and how; exit code 8 if a rule violates the policy."""
-    if enforcement:
-        if acknowledge:
-            raise UsageError("--enforcement only shows; there is nothing to acknowledge")
-        call.answer(library.policies.enforcement(call.library, since), render_rules.enforcement, paged=True)
-        return 0
-    if since:
-        raise UsageError("--since goes with --enforcement")
     if acknowledge:
         ask = (lambda _alarms: True) if yes else asking.ask_about_alarms if call.can_ask else None
         done = library.audit.acknowledge(call.library, ask)
@@ -225,7 +216,7 @@ def register(group: click.Group) -> None:
     examples=[
         "ai-lessons contribute promote L-8F3K2A --to user",
         'ai-lessons contribute promote L-8F3K2A --to enterprise:acme --reason "three teams lost statuses"',
-        "ai-lessons contribute promote L-8F3K2A --to enterprise:acme --generic --dry-run",
+        "ai-lessons contribute promote L-8F3K2A --to enterprise:acme --dry-run",
     ],
     tool=Tool(
         "promote",
@@ -239,26 +230,10 @@ def register(group: click.Group) -> None:
 @id_argument
 @click.option("--to", required=True, metavar="TIER", help="user, project or enterprise:NAME; see `admin tiers`.")
 @click.option("--reason", default="", metavar="R", help="Why; for the people who decide about it there.")
-@click.option("--generic", is_flag=True, help="Without code, names and paths; shows what goes, and asks.")
-@click.option("--name", "names", metavar="WORD", multiple=True, help="With --generic: leave this out, too.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, with the evaluation; write nothing.")
-@click.option("--yes", is_flag=True, help="Take the generic form unasked; needed where there is no terminal.")
 @allow_secret_option
 @pass_call
 def promote(call: Call, /, ref: str, to: str, **given: Any) -> None:
     """Bring an entry to another tier: a copy to yours or the project's, a proposal to an enterprise's."""
-    wanted = (
-        PromotionRequest(**given, ask=lambda plan: _confirmed(call, plan))
-        if call.can_ask
-        else PromotionRequest(**given, person=not call.tool)
-    )
-    done = library.promoting.promote(call.library, ref, to, wanted)
+    done = library.promoting.promote(call.library, ref, to, PromotionRequest(**given, person=not call.tool))
     call.answer(done, render_rules.promoted)
-
-
-def _confirmed(call: Call, plan: Promoted) -> bool:
-    """Show the generic form to the person at the terminal, and ask."""
-    if call.bars:
-        call.bars.finish()
-    click.echo(render_rules.plan(plan, call.view), err=True, color=call.view.colour)
-    return asking.confirm("\nTake it in this form?")

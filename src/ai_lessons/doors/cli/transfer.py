@@ -24,16 +24,12 @@ _SUFFIXES = {
 _INSTRUCTIONS = frozenset(("agents.md", "claude.md", "claude.local.md", "gemini.md", ".cursorrules", ".windsurfrules"))
 
 
-def _or(words: tuple[str, ...]) -> str:
-    return f"{', '.join(words[:-1])} or {words[-1]}"
-
-
 dry_option = click.option("--dry-run", is_flag=True, help="Only say what would be done.")
 
 
 def register(group: click.Group) -> None:
     """Hang these commands into the group `admin`."""
-    for command in (sync, conflicts, recover, undo, export, import_file, migrate, snapshot, restore):
+    for command in (sync, conflicts, recover, undo, export, import_file, migrate):
         group.add_command(command)
 
 
@@ -48,7 +44,7 @@ def register(group: click.Group) -> None:
     ],
 )
 @click.argument("file", metavar="FILE", type=click.Path())
-@click.option("--to", "form", metavar="FORM", type=click.Choice(TARGETS), default=GROOVE, help=f"{_or(TARGETS)}.")
+@click.option("--to", "form", metavar="FORM", type=click.Choice(TARGETS), default=GROOVE, help=f"{', '.join(TARGETS)}.")
 @click.option("--project", metavar="P", help="Only this project; and, of rules, the global ones.")
 @pass_call
 def export(call: Call, file: str, form: str, project: str | None) -> None:
@@ -78,7 +74,9 @@ def export(call: Call, file: str, form: str, project: str | None) -> None:
     ],
 )
 @click.argument("file", metavar="FILE", type=click.Path())
-@click.option("--from", "form", metavar="FORM", type=click.Choice(FORMATS), help=f"{_or(FORMATS)}; else by the name.")
+@click.option(
+    "--from", "form", metavar="FORM", type=click.Choice(FORMATS), help=f"{', '.join(FORMATS)}; else by the name."
+)
 @click.option("--project", metavar="P", help="Where notes and instructions go (default: global).")
 @dry_option
 @pass_call
@@ -95,11 +93,7 @@ def import_file(call: Call, file: str, form: str | None, project: str | None, dr
 
 
 def guess(file: Path) -> str:
-    """What a file is by its name.
-
-    Raises:
-        UsageError: the name does not say.
-    """
+    """What a file is by its name. Raises UsageError: the name does not say."""
     if file.name.lower() in _INSTRUCTIONS or file.name == "rules":
         return AGENTS
     if any((file / one).exists() for one in ("AGENTS.md", "CLAUDE.md", ".cursor/rules", ".claude/rules")):
@@ -119,39 +113,8 @@ def guess(file: Path) -> str:
 @dry_option
 @pass_call
 def migrate(call: Call, dry_run: bool) -> None:
-    """Bring the repository to the newest file format: a snapshot, then one commit, which `undo` takes back."""
-    call.answer(library.restoring.migrate(call.library, dry_run=dry_run), render_transfer.migrated)
-
-
-@click.command("snapshot", cls=Command, examples=["ai-lessons admin snapshot before-cleanup"])
-@click.argument("name", required=False)
-@pass_call
-def snapshot(call: Call, name: str | None) -> None:
-    """Remember how all is now, as a tag of git; `restore` goes back to it, and `git tag -n` shows them all."""
-    call.answer(library.restoring.snapshot(call.library, name), render_transfer.taken)
-
-
-@click.command(
-    "restore",
-    cls=Command,
-    examples=[
-        "ai-lessons admin restore L-8F3K2A --to HEAD",
-        "ai-lessons admin restore --all --to HEAD --dry-run",
-    ],
-)
-@click.argument("ref", metavar="[ID]", required=False)
-@click.option("--all", "every", is_flag=True, help="All entries.")
-@click.option("--to", metavar="WHEN", required=True, help="A date (2026-11-20), a tag, or any revision of git.")
-@dry_option
-@pass_call
-def restore(call: Call, ref: str | None, every: bool, to: str, dry_run: bool) -> None:
-    """Bring one entry, or all, back to what they were: by a new commit, never by a reset.
-
-    A date alone means the end of that day. An entry that was deleted since is named by its handle or its path. A rule
-    that is named comes back as a proposal; with --all rules and settings stay as they are.
-    """
-    done = library.restoring.restore(call.library, ref, to, every=every, dry_run=dry_run)
-    call.answer(done, render_transfer.restored)
+    """Bring the repository to the newest file format: a tag, then one commit, which `undo` takes back."""
+    call.answer(library.migrating.migrate(call.library, dry_run=dry_run), render_transfer.migrated)
 
 
 remote_option = click.option("--remote", metavar="R", help="The remote, where there are several.")
