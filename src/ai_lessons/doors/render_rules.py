@@ -43,9 +43,8 @@ WHAT = {
     "unsigned": "a text on the approval branch that lacks signatures",
 }
 RULE = "rule"
+# Frontmatter of a new entry that a reviewer reads in our own lines, or that decides nothing
 SAID_ABOVE = frozenset({"id", "kind", "title", "rationale", "tags", "created"})
-"""Frontmatter of a new entry that a reviewer reads in our own lines, or that decides nothing."""
-
 _KEY = re.compile(r"([^\s:#][^:]*):")
 INDENT = "    "
 

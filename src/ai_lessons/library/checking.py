@@ -44,11 +44,7 @@ def texts_of(path: str, data: bytes, side: bytes | None) -> list[tuple[str, str]
 
 
 def project_name(name: str) -> str:
-    """The name itself, if a project can have it: one plain folder name.
-
-    Raises:
-        UsageError: it cannot.
-    """
+    """The name itself, if a project can have it: one plain folder name. Raises UsageError."""
     hint = "a project is the name of one folder, such as jira-api"
     if "/" in name:
         raise UsageError(f"{name!r} cannot be a project: it has a slash", hint=hint)

@@ -39,11 +39,8 @@ if TYPE_CHECKING:
 
 IN_FORCE, PENDING = "in force", "proposed"
 
-SHOWN = 50
-"""So many proposals are listed, compared and reviewed at a time."""
-
-SHORTEST_END = 4
-"""An end of an id has so many characters at least."""
+SHOWN = 50  # So many proposals are listed, compared and reviewed at a time
+SHORTEST_END = 4  # An end of an id has so many characters at least
 
 
 class ProposalContext:
@@ -110,11 +107,7 @@ class ProposalContext:
         return [*near, *(one for one in self.waiting if one.ref not in known)]
 
     def find(self, ref: str) -> Waiting:
-        """The open proposal that a branch, handle, id, end of an id or path names.
-
-        Raises:
-            NotFound: none. AmbiguousName: several are about that entry.
-        """
+        """The open proposal that a branch, handle, id, end of an id or path names. Raises NotFound, AmbiguousName."""
         wanted = ref.strip()
         near = self._near(id_end(wanted), {wanted})
         by_branch = [one for one in near if wanted == one.branch]
@@ -250,11 +243,7 @@ class ProposalContext:
 
 @contextmanager
 def desk(parts: RepositorySession) -> Iterator[ProposalContext]:
-    """Open everything that jobs about proposals need.
-
-    Raises:
-        NotFound: there is no approval branch, or nothing on it. UnsupportedRepository: git's history cannot be read.
-    """
+    """Open everything that jobs about proposals need. Raises NotFound, UnsupportedRepository."""
     parts.current()
     ref = parts.rules.ref()
     if ref is None:
@@ -264,11 +253,7 @@ def desk(parts: RepositorySession) -> Iterator[ProposalContext]:
 
 
 def refuse_agents(parts: RepositorySession, what: str) -> None:
-    """Deciding about proposals is for people.
-
-    Raises:
-        Refused: an agent is calling.
-    """
+    """Deciding about proposals is for people. Raises Refused."""
     parts.options.refuse_agents(f"{what} a proposal", "ai-lessons admin review-rules")
 
 
@@ -306,11 +291,7 @@ def entry_of(path: str, files: Mapping[str, bytes]) -> Entry | None:
 
 
 def refuse_changed(now: str, shown: str | None) -> None:
-    """What is decided about is what was shown, to the commit; None: nothing was shown.
-
-    Raises:
-        Conflict: it is another one by now.
-    """
+    """What is decided about is what was shown, to the commit; None: nothing was shown. Raises Conflict."""
     if shown is not None and now != shown:
         raise Conflict("the proposal was changed while you read it; nothing was decided", hint="look at it again")
 

@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.approval.rule_edits import Edited
 
-ALIKE_TOLD = 5
-"""So many entries that are much like a proposed one are named."""
+ALIKE_TOLD = 5  # So many entries that are much like a proposed one are named
 
 
 def propose_entry(
@@ -180,11 +179,7 @@ def suggest_rule(library: Library, draft: RuleDraft) -> Suggested:
 
 
 def propose_removal(library: Library, ref: str) -> Suggested:
-    """The removal of a rule in force as a proposal.
-
-    Raises:
-        NotFound: no such rule in force. UsageError: not a rule.
-    """
+    """The removal of a rule in force as a proposal. Raises NotFound, UsageError."""
     return removal(library.writing(ref), ref)
 
 

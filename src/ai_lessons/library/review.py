@@ -52,8 +52,7 @@ if TYPE_CHECKING:
     from ai_lessons.repository.proposals import Waiting
 
 
-WRITERS_NAMED = 5
-"""Of so many people it is told how many of their proposals are not listed."""
+WRITERS_NAMED = 5  # Of so many people it is told how many of their proposals are not listed
 
 
 def pending_rules(opened: Library) -> tuple[Pending, ...]:

@@ -185,8 +185,8 @@ class Audit:
     taken: tuple[TakenRow, ...] = ()
 
 
+# What becomes of it: a copy, a proposal, a proposal to release it, nothing because it is there, or nothing at all
 COPIED, PROPOSED, ASKED, PRESENT, REFUSED = "copied", "proposed", "asked", "present", "refused"
-"""What becomes of it: a copy, a proposal, a proposal to release it, nothing because it is there, or nothing at all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,11 +31,8 @@ if TYPE_CHECKING:
     from ai_lessons.repository.store import Store
     from ai_lessons.repository.worktree import Worktree
 
-_FORMAT = "1"
-"""Raise it when the same history would be read into other rules."""
-
-_TRIES = 4
-"""Looks at branches that move meanwhile; the first look also notes proposals, which counts as a move."""
+_FORMAT = "1"  # Raise it when the same history would be read into other rules
+_TRIES = 4  # Looks at branches that move meanwhile; the first look also notes proposals, which counts as a move
 
 
 class RulesInForce:
@@ -117,11 +114,7 @@ class RulesInForce:
             self._notes = (f"the rules in force are those of an earlier look: {error.message}",)
 
     def text(self, entry_id: str, blob: str) -> bytes:
-        """The text of a rule in force, byte for byte as the branch has it.
-
-        Raises:
-            NotFound: git's object is gone or is not what its name says.
-        """
+        """The text of a rule in force, byte for byte as the branch has it. Raises NotFound."""
         if blob not in self._texts:
             self._texts |= self._read([blob])
         if blob not in self._texts:

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from ai_lessons.repository.approval.record_chain import Decision
     from ai_lessons.repository.proposals import Waiting
 
-UNSIGNED = "unsigned"
-"""The sort of what waits on the approval branch itself for signatures."""
+UNSIGNED = "unsigned"  # The sort of what waits on the approval branch itself for signatures
 
 
 def signed(at: ProposalContext, one: Waiting) -> Mapping[str, bytes]:

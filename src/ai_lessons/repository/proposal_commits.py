@@ -97,11 +97,7 @@ class CommitSignature:
 
 
 def signature(people: People, when: float) -> CommitSignature:
-    """The user whom git knows here.
-
-    Raises:
-        Refused: git does not know.
-    """
+    """The user whom git knows here. Raises Refused."""
     author, committer = people.author(), people.committer()
     if not author or not committer:
         words, _, hint = NO_IDENTITY.partition("; ")
@@ -148,12 +144,7 @@ class _Author:
 
 
 def propose(store: Store, repo: Repo, trunk: Trunk, wanted: ProposalRequest) -> Made:
-    """A new branch with one commit.
-
-    Raises:
-        Refused: git has no name for the user, or a path that we would not write. Conflict: a branch is in the way.
-        StorageFailed: the disk said no, or another process kept the lock.
-    """
+    """A new branch with one commit. Raises Refused, Conflict, StorageFailed."""
     for path, data in wanted.files.items():
         if data is not None:
             check_path(path, hidden=is_release(path))
@@ -346,11 +337,7 @@ def _about(trunk: Trunk, rule: str) -> dict[str, str]:
 
 
 def _still_open(repo: Repo, store: Store, trunk: Trunk, proposal: Waiting, tip: str) -> Waiting:
-    """The proposal as it stands against the tip that is merged into.
-
-    Raises:
-        Conflict: it is closed, or its branch moved: then it is not what was read.
-    """
+    """The proposal as it stands against the tip that is merged into. Raises Conflict."""
     if read_ref(store.worktree, proposal.ref) != proposal.commit:
         raise Conflict(f"{proposal.branch} was moved since it was read; look at it again")
     now = trunk if tip == trunk.tip else trunks.look(store.worktree, trunk.ref)

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 
 
 FILES_LOOKED_AT: Final = 1000
-RELEASE: Final = "release"
-"""What is proposed by a record of a release, where else the kind of the entry stands."""
-
+RELEASE: Final = "release"  # What is proposed by a record of a release, where else the kind of the entry stands
 _NAMED_BY_ULID: Final = re.compile(r"([0-7][0-9a-hjkmnp-tv-z]{25})(?:-[^/]*)?", re.IGNORECASE)
 
 

@@ -49,7 +49,7 @@ def _line(tip: str, commits: Mapping[str, RawCommit]) -> Iterator[RawCommit]:
     """The proposer's own commits, newest first. An odd one proposes nothing."""
     at: str | None = tip
     while at is not None and (commit := commits.get(at)) is not None:
-        if len(commit.parents) < 2 and not commit.odd:
+        if len(commit.parents) < 2 and not commit.said.odd:
             yield commit
         at = commit.parents[0] if commit.parents else None
 
@@ -68,7 +68,7 @@ def _of_branch(
             rule, change = next((pair for pair in mine if pair[1].new), mine[0])
             final = (rule, change.path, change.new if change.new and rule_of(change.path, change.new) == rule else None)
         rule, path, blob = final
-        yield Proposal(branch, commit.id, rule, path, blob, commit.author, commit.committed)
+        yield Proposal(branch, commit.id, rule, path, blob, commit.said.author, commit.said.committed)
 
 
 def _rules(changes: Iterable[FileChange], rule_of: Callable[[str, str], str]) -> Iterator[tuple[str, FileChange]]:
@@ -78,9 +78,7 @@ def _rules(changes: Iterable[FileChange], rule_of: Callable[[str, str], str]) ->
             yield from ((rule, change) for rule in sorted(found))
 
 
-OWN_COMMITS: Final = 100
-"""So many commits of a proposal are looked at behind its merge."""
-
+OWN_COMMITS: Final = 100  # So many commits of a proposal are looked at behind its merge
 How = Literal["merge", "commit"]
 
 
@@ -128,12 +126,12 @@ def told(history: Iterable[RawCommit], branch: str) -> Iterator[TakenProposal]:
 
 
 def _proposed_as(commit: RawCommit) -> str:
-    return next((value for key, value in trailers(commit.message) if key == PROPOSED_TRAILER), "")
+    return next((value for key, value in trailers(commit.said.message) if key == PROPOSED_TRAILER), "")
 
 
 def _names(commit: RawCommit, branch: str, singles: Mapping[str, str]) -> tuple[str, ...]:
     """What a merge brought, by its own words, else by those of what it brought."""
-    said = merged_branches(commit.message, branch)
+    said = merged_branches(commit.said.message, branch)
     return tuple(singles.get(side, "") for side in commit.parents[1:]) if said is None else said
 
 
@@ -149,14 +147,14 @@ def _behind(known: Mapping[str, RawCommit], tip: str) -> Iterator[RawCommit]:
 
 
 def _taken(name: str, commit: RawCommit, source: RawCommit, how: How) -> TakenProposal:
-    said = {key: value for one in (source, commit) for key, value in trailers(one.message)}
-    subject = commit.message.partition("\n")[0].strip()
+    said = {key: value for one in (source, commit) for key, value in trailers(one.said.message)}
+    subject = commit.said.message.partition("\n")[0].strip()
     title = subject.partition(": ")[2] if subject.startswith(f"{APPROVE} ") else ""
-    by: Person | None = commit.committer
-    if commit.committer.email in FORGES:  # whoever pressed the button is the author of a merge, and of nothing else
-        by = commit.author if how == "merge" else None
+    by: Person | None = commit.said.committer
+    if commit.said.committer.email in FORGES:  # who pressed the button is the author of a merge, and of nothing else
+        by = commit.said.author if how == "merge" else None
     entry = said.get(ENTRY_TRAILER) or entry_end(name) or ""
-    return TakenProposal(name, entry, title, how, commit.id, by, commit.committed, source.author)
+    return TakenProposal(name, entry, title, how, commit.id, by, commit.said.committed, source.said.author)
 
 
 def stood(worktree: Worktree, base: str, tip: str, path: str, blob: str) -> bool:

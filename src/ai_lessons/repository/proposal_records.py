@@ -44,8 +44,7 @@ if TYPE_CHECKING:
     from ai_lessons.repository.worktree import Worktree
 
 REJECTION: Final = "rejection"
-WHAT: Final = (*(kind.value for kind in Kind), "release")
-"""What a proposal may be about; the key that holds its id."""
+WHAT: Final = (*(kind.value for kind in Kind), "release")  # What a proposal may be about; the key that holds its id
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,11 +231,7 @@ def releases_on(worktree: Worktree, tip: str) -> list[tuple[str, Release]]:
 
 
 def file_at(worktree: Worktree, tip: str, path: str) -> bytes | None:
-    """A plain file as it is in a commit; None if there is none.
-
-    Raises:
-        UnsupportedRepository: an object is missing or damaged.
-    """
+    """A plain file as it is in a commit; None if there is none. Raises UnsupportedRepository."""
     with opened(worktree) as repo:
         blob = blob_at(repo, tip, worktree.prefix + path)
         return text_of(repo, blob) if blob else None

@@ -14,12 +14,9 @@ if TYPE_CHECKING:
 
     from ai_lessons.repository.worktree import Worktree
 
-PROPOSALS: Final = "rules/"
-"""Every proposal about a rule is a branch below this."""
-
+PROPOSALS: Final = "rules/"  # Every proposal about a rule is a branch below this
+# Every other proposal is a branch below this: about a lesson, a doc, a script, or a record of a release
 OTHERS: Final = "proposals/"
-"""Every other proposal is a branch below this: about a lesson, a doc, a script, or a record of a release."""
-
 _REF: Final = re.compile(rf"refs/(?:heads|remotes/[^/]+)/((?:{PROPOSALS}|{OTHERS})\S+)")
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 

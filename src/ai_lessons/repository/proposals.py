@@ -29,19 +29,12 @@ if TYPE_CHECKING:
     from ai_lessons.repository.approval.approval_history import Trunk
     from ai_lessons.repository.approval.approval_types import Person
 
-Repository = Repo
-"""An open repository, for those who only hand it on."""
-
+Repository = Repo  # An open repository, for those who only hand it on
 Sort = Literal["new", "edit", "removal"]
 
-OWN_COMMITS: Final = 1000
-"""A branch with more commits of its own is no proposal."""
-
-LOOKED_AT: Final = 500
-"""So many branches are looked at in one go; a look takes about a millisecond."""
-
-RIVALS_NAMED: Final = 3
-"""So many other proposals about the same entry are named."""
+OWN_COMMITS: Final = 1000  # A branch with more commits of its own is no proposal
+LOOKED_AT: Final = 500  # So many branches are looked at in one go; a look takes about a millisecond
+RIVALS_NAMED: Final = 3  # So many other proposals about the same entry are named
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,9 +33,8 @@ if TYPE_CHECKING:
 
     from ai_lessons.repository.approval.approval_types import BranchView, Evidence
 
+# A git setting of the hub by which whoever runs it lets the policy become weaker
 ALLOW: Final = "ai-lessons.allowPolicyChange"
-"""A git setting of the hub by which whoever runs it lets the policy become weaker."""
-
 _LINE: Final = re.compile(r"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) (\S+)")
 _LINK, _SUBMODULE, _EXECUTABLE = 0o120000, 0o160000, 0o100755
 _EMPTY_TREE: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
@@ -66,11 +65,7 @@ class Added:
 
 
 def parse_updates(lines: Iterable[str]) -> tuple[Update, ...]:
-    """The standard input of a `pre-receive` hook.
-
-    Raises:
-        Refused: a line is something else, or there is none: another part of the hook has read them.
-    """
+    """The standard input of a `pre-receive` hook. Raises Refused."""
     found = [_LINE.fullmatch(line.strip()) for line in lines if line.strip()]
     if not found or not all(found):
         raise Refused(
@@ -223,11 +218,7 @@ def _short(ref: str) -> str:
 
 
 def git_dir_of(hub: Path) -> Path:
-    """The git directory of a hub: the folder itself where it is bare.
-
-    Raises:
-        NoRepository: neither.
-    """
+    """The git directory of a hub: the folder itself where it is bare. Raises NoRepository."""
     for folder in (hub, hub / ".git"):
         if (folder / "HEAD").is_file() and (folder / "objects").is_dir():
             return Path(os.path.realpath(folder))

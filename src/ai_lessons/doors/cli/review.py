@@ -29,11 +29,7 @@ NO_TERMINAL = "use pending-rules, then approve-rule ID --yes or reject-rule ID"
 
 
 def refuse_agents(call: Call) -> None:
-    """The library refuses too; here it is said before a person is asked anything.
-
-    Raises:
-        Refused: an agent is calling.
-    """
+    """The library refuses too; here it is said before a person is asked anything. Raises Refused."""
     call.options().refuse_agents("decide about proposals", render_rules.REVIEW)
 
 
@@ -149,11 +145,7 @@ def _refuse_standing(one: Pending) -> None:
 
 
 def _now(call: Call, one: Pending, branch: str) -> Pending:
-    """A proposal as it stands by now, on that branch.
-
-    Raises:
-        NotFound: somebody decided about it, or took it back.
-    """
+    """A proposal as it stands by now, on that branch. Raises NotFound."""
     for other in _what_waits(call, sign=True):
         if other.branch == branch and (other.id == one.id or one.change != UNSIGNED):
             return other

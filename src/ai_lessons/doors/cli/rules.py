@@ -32,9 +32,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.library.rule_answers import Approved, Promoted
 
-EXIT_VIOLATED = 8
-"""`audit` found that the policy is violated: the code of what a policy forbids."""
-
+EXIT_VIOLATED = 8  # `audit` found that the policy is violated: the code of what a policy forbids
 link_option = partial(click.option, metavar="ID", multiple=True, shell_complete=offer("id"))
 
 

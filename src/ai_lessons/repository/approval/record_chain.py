@@ -25,9 +25,7 @@ SIGNERS_NAMESPACE: Final = "ai-lessons-signers@v1"
 FORMAT: Final = 1
 RECORD_LIMIT: Final = 4096
 SIGNATURES_LIMIT: Final = 64
-DAY: Final = 86_400.0
-"""Seconds that a signer's clock may be behind the history."""
-
+DAY: Final = 86_400.0  # Seconds that a signer's clock may be behind the history
 Decision = Literal["approve", "revoke", "reject"]
 State = Literal["approved", "unapproved", "stale", "moved", "duplicate", "revoked", "conflict", "rolled-back"]
 _TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
@@ -142,11 +140,7 @@ def text_digest(data: bytes) -> str:
 
 
 def parse_record(data: bytes) -> Record:
-    """Read a record's file.
-
-    Raises:
-        NotVerified: it is not exactly what `canonical` writes for some record: one text, one meaning.
-    """
+    """Read a record's file. Raises NotVerified."""
     if len(data) > RECORD_LIMIT:
         raise NotVerified(f"the record is longer than {RECORD_LIMIT} bytes")
     try:

@@ -262,11 +262,7 @@ class _Before:
         return joined(self._valid.ends())
 
     def fitting(self, wanted: Wanted) -> tuple[Record, str] | None:
-        """The same decision as others made it, to be signed by one more, and its path.
-
-        Raises:
-            Refused: enough people have signed it.
-        """
+        """The same decision as others made it, to be signed by one more, and its path. Raises Refused."""
         end = self.end()
         last = self._valid.records.get(end or "")
         if last is not None and _same(last, wanted.record(self._repository, last.previous)):

@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-LIMIT = 256 * 1024
-"""Bytes. A list of a thousand people is half of it."""
-
+LIMIT = 256 * 1024  # Bytes. A list of a thousand people is half of it
 _OPTION = re.compile(r'([A-Za-z-]+)(?:="((?:[^"\\]|\\"?)*)")?(?:,|(?=\s)|$)')
 _KEY_TYPE = re.compile(r"(?:ssh-|ecdsa-|sk-)[A-Za-z0-9@.-]+")
 _TIME = re.compile(r"(\d{4})(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d)?)?(Z?)")
@@ -85,11 +83,7 @@ def principal(signers: Iterable[Signer], key: bytes, namespace: str, at: float) 
 
 
 def key_type(key: bytes) -> str:
-    """The name of a public key's type, `ssh-ed25519` for one.
-
-    Raises:
-        NotVerified: the key does not begin with a name.
-    """
+    """The name of a public key's type, `ssh-ed25519` for one. Raises NotVerified."""
     length = int.from_bytes(key[:4], "big")
     if len(key) < 4 + length or not key[4 : 4 + length].isascii():
         raise NotVerified("the type of the key is not a name")
@@ -200,11 +194,7 @@ class PinnedKeys:
         self.file = config_dir / "signers" / f"{repository}.allowed"
 
     def read(self) -> bytes | None:
-        """The list as it stands, None if nothing is pinned.
-
-        Raises:
-            StorageFailed: it is there and cannot be read, or is longer than any list is.
-        """
+        """The list as it stands, None if nothing is pinned. Raises StorageFailed."""
         try:
             with translated(str(self.file)), open(self.file, "rb") as file:
                 data = file.read(LIMIT + 1)
@@ -220,11 +210,7 @@ class PinnedKeys:
         return "" if data is None else sha256(data).hexdigest()
 
     def pin(self, data: bytes) -> None:
-        """Replace the list, whole or not at all; nobody else may read or write the file.
-
-        Raises:
-            StorageFailed: the folder cannot be written.
-        """
+        """Replace the list, whole or not at all; nobody else may read or write the file. Raises StorageFailed."""
         temporary = self.file.with_name(f".{self.file.name}.{os.getpid()}")
         with translated(str(self.file), writing=True):
             self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

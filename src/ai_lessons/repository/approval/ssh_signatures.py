@@ -33,17 +33,11 @@ from ai_lessons.repository.approval.signers import NotVerified
 BEGIN: Final = "-----BEGIN SSH SIGNATURE-----"
 END: Final = "-----END SSH SIGNATURE-----"
 MAGIC: Final = b"SSHSIG"
-ARMOUR_LIMIT: Final = 16 * 1024
-"""Characters. An RSA signature of 16,384 bits needs 6 KiB."""
-
+ARMOUR_LIMIT: Final = 16 * 1024  # Characters. An RSA signature of 16,384 bits needs 6 KiB
 SMALLEST_RSA: Final = 2048
 LARGEST_RSA: Final = 16384
-QUIET_PATIENCE: Final = 20.0
-"""Seconds for a signature where nobody is asked: an agent may still want a touch."""
-
-TERMINAL_PATIENCE: Final = 120.0
-"""Seconds for a person to type a passphrase or touch a key."""
-
+QUIET_PATIENCE: Final = 20.0  # Seconds for a signature where nobody is asked: an agent may still want a touch
+TERMINAL_PATIENCE: Final = 120.0  # Seconds for a person to type a passphrase or touch a key
 _TOUCHED: Final = 0x01
 _DIGESTS: Final = {b"sha256": hashlib.sha256, b"sha512": hashlib.sha512}
 _RSA: Final[dict[bytes, hashes.HashAlgorithm]] = {b"rsa-sha2-256": hashes.SHA256(), b"rsa-sha2-512": hashes.SHA512()}
@@ -68,11 +62,7 @@ class SshSignature:
 
 
 class WireReader:
-    """Reads SSH's wire format: big-endian lengths in front of strings.
-
-    Raises:
-        NotVerified: the bytes end too early, or (`end`) go on too long.
-    """
+    """Reads SSH's wire format: big-endian lengths in front of strings. Raises NotVerified."""
 
     def __init__(self, data: bytes) -> None:
         self._data, self._at = data, 0
@@ -108,11 +98,7 @@ def packed(data: bytes) -> bytes:
 
 
 def parse(armoured: str) -> SshSignature:
-    """Read an armoured signature; line lengths and line ends do not matter.
-
-    Raises:
-        NotVerified: it is too long, not armoured, not base64, cut off, of another version, or has something behind it.
-    """
+    """Read an armoured signature; line lengths and line ends do not matter. Raises NotVerified."""
     if len(armoured) > ARMOUR_LIMIT:
         raise NotVerified(f"the signature is longer than {ARMOUR_LIMIT} characters")
     lines = armoured.strip().splitlines()
