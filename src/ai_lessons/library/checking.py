@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 def checked(path: str, data: bytes, side: bytes | None = None, *, was: Entry | None = None) -> Entry:
     """The entry that these bytes would be at `path` (`side`: the Markdown of a script; `was`: what it is now).
 
-    What `validate --fix` mends by itself (a file in the wrong version folder) does not stop a write.
-
-    Raises:
-        InvalidEntry: with every problem and its line. Refused: it would become another entry than it was.
+    Raises InvalidEntry with every problem that `validate --fix` does not mend, Refused for another entry than it was.
     """
     entry = read_entry(path, data, side)
     if was is not None:

@@ -18,7 +18,7 @@ from ai_lessons.knowledge.governance import GROUP, STRICTEST, Policies, Stated, 
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.library.options import ENTERPRISE
 from ai_lessons.library.proposal_context import desk, entry_of
-from ai_lessons.library.proposing import propose_entry
+from ai_lessons.library.proposing import make
 from ai_lessons.library.rule_answers import Suggested
 from ai_lessons.repository import proposal_records
 from ai_lessons.repository.approval.approval_branch import branch_name, short_name
@@ -186,7 +186,7 @@ def ask(parts: RepositorySession, move: Move, by: str, policy: str, reason: str)
 
     Raises:
         InvalidEntry: a secret is in the text. UsageError: the text is none that a record can hold. Besides as
-        `proposing.propose_entry`.
+        `proposing.make`.
     """
     now = parts.options.now()
     title = f"{move.entry.title} to {move.target}"
@@ -200,7 +200,8 @@ def ask(parts: RepositorySession, move: Move, by: str, policy: str, reason: str)
         f"{by or 'A person'} asks to let {move.entry.kind} {move.entry.id} go from {move.source} to {move.target},\n"
         f"exactly as the record has it. {reason}.\n\nWho takes this lets all people here do so with this text."
     )
-    return propose_entry(parts, proposed, {path: data}, f"Ask for release: {title}", report=report)
+    with desk(parts) as at:
+        return make(at, proposed, {path: data}, f"Ask for release: {title}", report=report)
 
 
 _POLICIES = frozenset(("approval", "git", "events", "format", GROUP))

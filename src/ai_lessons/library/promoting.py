@@ -34,7 +34,7 @@ from ai_lessons.library.promotion_copy import (
     stripped,
 )
 from ai_lessons.library.proposal_context import desk
-from ai_lessons.library.proposing import propose_entry, rejected_before
+from ai_lessons.library.proposing import make, rejected_before
 from ai_lessons.library.rule_answers import ASKED, COPIED, PRESENT, PROPOSED, REFUSED, Promoted, PromotionRequest
 from ai_lessons.repository.commit_builder import author_here
 
@@ -261,10 +261,10 @@ class _Way:
             return replace(plan, written=self._target.written_one(copy.entry, applied))
         said = f"Reason: {reason}\n\n" if reason else ""
         report = said + render(plan.report) + self._told(plan)
-        made = propose_entry(
-            self._target, copy.entry, copy.files, subject,
-            report=report, trailers=trailers, executable=copy.executable,
-        )  # fmt: skip
+        with desk(self._target) as at:
+            made = make(
+                at, copy.entry, copy.files, subject, report=report, trailers=trailers, executable=copy.executable
+            )
         return replace(plan, suggested=made)
 
     def _told(self, plan: Promoted) -> str:

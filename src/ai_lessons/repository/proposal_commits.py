@@ -1,8 +1,6 @@
 """Commits about proposals: a branch that proposes, and on the approval branch the merge that takes it or the record.
 
-A proposal is based one commit behind the approval branch where that can be, so that a plain `git merge` cannot
-fast-forward and leave no record of who took it. Who may decide is asked before: here only the policy on the approval
-branch and the proposal itself are looked at. Making a proposal touches neither working tree nor git's index nor HEAD.
+A proposal is based one commit behind the approval branch where that can be, so that no plain merge fast-forwards.
 """
 
 from __future__ import annotations
@@ -10,6 +8,7 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import TYPE_CHECKING
 
 from dulwich.objects import ObjectID
@@ -36,7 +35,7 @@ from ai_lessons.repository.commit_builder import NO_IDENTITY, People, make_commi
 from ai_lessons.repository.journal import Intent, new_name
 from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft, read_commit
 from ai_lessons.repository.proposal_refs import PROPOSALS, branch_of, proposal_refs
-from ai_lessons.repository.store import Actor, blob_id, message_of
+from ai_lessons.repository.store import Actor, message_of
 from ai_lessons.repository.worktree import checked_out_at, read_ref
 
 if TYPE_CHECKING:
@@ -48,7 +47,6 @@ if TYPE_CHECKING:
     from ai_lessons.repository.proposal_records import Rejection
     from ai_lessons.repository.proposals import Waiting
     from ai_lessons.repository.store import Store
-    from ai_lessons.repository.worktree import Worktree
 
 HEADS = "refs/heads/"
 REJECT = "Reject"
@@ -59,8 +57,7 @@ RULE = "rule"
 class ProposalRequest:
     """What shall be proposed about an entry: files by path relative to the root, None to remove one.
 
-    `stem` is the branch's name below `family`. `report` is what people who decide should read first; `executable` are
-    paths of programs.
+    `stem` is the branch's name below `family`; `report` is for those who decide; `executable` are paths of programs.
     """
 
     entry: str
@@ -149,21 +146,26 @@ def propose(store: Store, repo: Repo, trunk: Trunk, wanted: ProposalRequest) -> 
         if data is not None:
             check_path(path, hidden=is_release(path))
     with committing(store):
-        branch = _free(trunk.worktree, wanted.family, wanted.stem)
-        draft = Draft(repo)
-        names = [os.fsencode(trunk.worktree.prefix + path) for path in wanted.files]
-        base, behind = _base(repo, draft, ObjectID(trunk.tip.encode()), names)
-        made = _point(store, draft, branch, base.decode(), None, wanted)
+        folder = wanted.family.rstrip("/")
+        if read_ref(trunk.worktree, HEADS + folder) is not None:
+            hint = f"git branch -m {folder} NEW-NAME"
+            raise Conflict(f"a branch called {folder} is in the way of proposals", hint=hint)
+        taken = {branch_of(ref).casefold() for ref in proposal_refs(trunk.worktree)}
+        names = (f"{wanted.family}{wanted.stem}{f'-{n}' if n > 1 else ''}" for n in count(1))
+        branch = next(name for name in names if name.casefold() not in taken)
+        draft, tip = Draft(repo), ObjectID(trunk.tip.encode())
+        # just behind the tip where the files are the same there; where a shallow clone ends there is nothing behind
+        paths = [os.fsencode(trunk.worktree.prefix + path) for path in wanted.files]
+        here = [draft.lookup(draft.tree_of(tip), path) for path in paths]
+        parents = [ObjectID(one) for one in read_commit(repo.object_store, tip).parents if one in repo.object_store]
+        behind = [one for one in parents if [draft.lookup(draft.tree_of(one), path) for path in paths] == here]
+        made = _point(store, draft, branch, (behind or [tip])[0].decode(), None, wanted)
     note = f"nothing is behind {trunk.name} yet: take it with `git merge --no-ff`, or ai-lessons admin approve-rule"
     return made if behind else replace(made, notes=(*made.notes, note))
 
 
 def amend(store: Store, repo: Repo, proposal: Waiting, wanted: ProposalRequest) -> Made:
-    """One more commit on a proposal's branch; of a remote's proposal a branch here is made, or moved on.
-
-    Raises:
-        as `propose`; and Conflict: the branch here moved meanwhile, or says something else than the remote's.
-    """
+    """One more commit on a proposal's branch, which is made here where it was a remote's. Raises as `propose`."""
     ref = HEADS + proposal.name
     with committing(store):
         there = read_ref(store.worktree, ref)
@@ -188,43 +190,12 @@ def _point(store: Store, draft: Draft, branch: str, base: str, old: str | None, 
     commit = by.commit(draft, [base], files, message, programs)
     said = f"commit: {wanted.subject}" if old else f"branch: {wanted.subject}"
     ref_update.point(store.worktree, HEADS + branch, old, commit, by.who.log(said))
-    _remember(store, branch, commit, by.who, wanted)
+    if branch.startswith(PROPOSALS):  # noted for those who judge: the branch may be gone before the first look
+        path, blob = next((pair for pair in files.items() if pair[1]), next(iter(files.items())))
+        who, when = person(by.who.author.encode()), by.who.when
+        known = Proposal(branch, commit, wanted.entry, path, blob, who, when)
+        approval_memory.add_proposals(store.state_dir, [known])
     return Made(branch, commit, by.notes)
-
-
-def _base(repo: Repo, draft: Draft, tip: ObjectID, paths: Sequence[bytes]) -> tuple[ObjectID, bool]:
-    """A commit just behind the tip in which the files are what they are at the tip; else the tip itself."""
-    here = draft.tree_of(tip)
-    for parent in read_commit(repo.object_store, tip).parents:
-        if parent not in repo.object_store:
-            continue  # a shallow clone ends here
-        before = draft.tree_of(ObjectID(parent))
-        if all(draft.lookup(before, path) == draft.lookup(here, path) for path in paths):
-            return ObjectID(parent), True
-    return tip, False
-
-
-def _free(worktree: Worktree, family: str, stem: str) -> str:
-    """A branch name that is free, here and on remotes."""
-    folder = family.rstrip("/")
-    if read_ref(worktree, HEADS + folder) is not None:
-        raise Conflict(f"a branch called {folder} is in the way of proposals", hint=f"git branch -m {folder} NEW-NAME")
-    taken = {branch_of(ref).casefold() for ref in proposal_refs(worktree)}
-    name, number = family + stem, 1
-    while name.casefold() in taken:
-        number += 1
-        name = f"{family}{stem}-{number}"
-    return name
-
-
-def _remember(store: Store, branch: str, commit: str, who: CommitSignature, wanted: ProposalRequest) -> None:
-    """Note the proposal of a rule for those who judge: its branch may be gone before the first look."""
-    if not branch.startswith(PROPOSALS):
-        return
-    path, data = next((pair for pair in wanted.files.items() if pair[1] is not None), next(iter(wanted.files.items())))
-    blob = None if data is None else blob_id(data)
-    known = Proposal(branch, commit, wanted.entry, path, blob, person(who.author.encode()), who.when)
-    approval_memory.add_proposals(store.state_dir, [known])
 
 
 def approve(
@@ -237,15 +208,9 @@ def approve(
     *,
     what: str = RULE,
 ) -> Made:
-    """Merge a proposal into the approval branch; `records` (signed ones, by path) become part of the merge.
+    """Merge a proposal into the approval branch, signed `records` (by path) with it, and delete the proposal's branch.
 
-    `what` is the kind of entry, or `release`, as the subject of the merge has it.
-
-    The branch of the proposal is deleted, as `git branch -d` would: all of it is in the merge.
-
-    Raises:
-        Refused: the proposal changes other files, git has no name for the user, or the policy asks for another person
-            than the proposer. Conflict: it was changed on the approval branch meanwhile, or git is busy.
+    `what` is the kind of entry, or `release`, as the subject has it. Raises Refused, Conflict.
     """
     by = _Author(store)
 
@@ -256,7 +221,7 @@ def approve(
         files = taken | _new(draft, records or {})
         programs = {} if one.is_rule else {piece.path: piece.mode == EXECUTABLE for piece in one.pieces if piece.new}
         subject = f"{APPROVE} {what}: {title}" + (" (removal)" if one.sort == "removal" else "")
-        message, runs = message_of(subject, _about_it(one), Actor()), {path for path, yes in programs.items() if yes}
+        message, runs = message_of(subject, _about(one), Actor()), {path for path, yes in programs.items() if yes}
         commit = by.commit(draft, (tip, one.commit), {path: new for path, (_, new) in files.items()}, message, runs)
         return Landing(tip, commit, files, by.who.log(f"merge {one.branch}: {subject}"), programs)
 
@@ -265,34 +230,28 @@ def approve(
 
 
 def reject(store: Store, repo: Repo, trunk: Trunk, proposal: Waiting, record: Rejection, name: str) -> Made:
-    """Put a record on the approval branch and delete the proposal's branch; `name` is the ULID of the record.
-
-    Raises:
-        Refused: git has no name for the user. Conflict: the proposal was closed or moved meanwhile, or git is busy.
-    """
+    """Put a record (`name`: its ULID) on the approval branch, and delete the proposal's. Raises Refused, Conflict."""
     path = proposal_records.rejection_path(name, record.title, int(record.at[:4]))
     subject = f"{REJECT} {record.what}: {record.title}"
 
     def check(tip: str) -> None:
         _still_open(repo, store, trunk, proposal, tip)
 
-    made = _add(store, repo, trunk, {path: record.render()}, (subject, _about_it(proposal)), check)
+    made = _add(store, repo, trunk, {path: record.render()}, (subject, _about(proposal)), check)
     if proposal.is_rule:
         approval_memory.forget_proposal(store.state_dir, proposal.entry, proposal.name)
     return replace(made, notes=(*made.notes, *_drop_branches(store, proposal)))
 
 
 def put(store: Store, repo: Repo, trunk: Trunk, rule: str, subject: str, records: Mapping[str, bytes]) -> Made:
-    """Put signed records about a rule (by path) on the approval branch, in a commit of their own.
+    """Put signed records about a rule (by path) on the approval branch. Raises Refused, Conflict."""
 
-    Raises:
-        Refused: git has no name for the user. Conflict: the rule was decided about or changed meanwhile, or git is
-        busy.
-    """
+    def about(one: Trunk) -> dict[str, str]:
+        places, records = one.places(rule), f"{APPROVALS}{rule}/"
+        return {path: blob for path, blob in one.view.files.items() if path in places or path.startswith(records)}
 
     def check(tip: str) -> None:
-        now = trunk if tip == trunk.tip else trunks.look(store.worktree, trunk.ref)
-        if _about(now, rule) != _about(trunk, rule):
+        if tip != trunk.tip and about(trunks.look(store.worktree, trunk.ref)) != about(trunk):
             raise Conflict(f"rule {rule} was changed on {trunk.name} meanwhile; look at it again")
 
     return _add(store, repo, trunk, records, (subject, [(RULE_TRAILER, rule)]), check)
@@ -325,15 +284,9 @@ def _new(draft: Draft, files: Mapping[str, bytes]) -> dict[str, tuple[str | None
     return {path: (None, draft.blob(data).decode()) for path, data in files.items()}
 
 
-def _about_it(one: Waiting) -> list[tuple[str, str]]:
+def _about(one: Waiting) -> list[tuple[str, str]]:
     """Trailers of a decision about a proposal."""
     return [(PROPOSAL_TRAILER, one.name), (RULE_TRAILER if one.is_rule else ENTRY_TRAILER, one.entry)]
-
-
-def _about(trunk: Trunk, rule: str) -> dict[str, str]:
-    """The texts of a rule and the records about it."""
-    places, records = trunk.places(rule), f"{APPROVALS}{rule}/"
-    return {path: blob for path, blob in trunk.view.files.items() if path in places or path.startswith(records)}
 
 
 def _still_open(repo: Repo, store: Store, trunk: Trunk, proposal: Waiting, tip: str) -> Waiting:

@@ -24,13 +24,11 @@ from ai_lessons.doors.cli.options import (
 )
 from ai_lessons.doors.mcp import framing
 from ai_lessons.doors.terminal import line
-from ai_lessons.errors import AiLessonsError, Refused, UsageError
+from ai_lessons.errors import Refused, UsageError
 from ai_lessons.library.rule_answers import PromotionRequest, RuleDraft
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ai_lessons.library.rule_answers import Approved, Promoted
+    from ai_lessons.library.rule_answers import Decided, Promoted
 
 EXIT_VIOLATED = 8  # `audit` found that the policy is violated: the code of what a policy forbids
 link_option = partial(click.option, metavar="ID", multiple=True, shell_complete=offer("id"))
@@ -111,9 +109,8 @@ def pending_rules(call: Call, only_count: bool) -> None:
     """List the proposals that wait for a person, of local and remote branches."""
     opened = call.library
     if only_count:
-        call.answer(
-            library.pending_count.pending_count(opened), render_rules.number_pending, lambda count: {"pending": count}
-        )
+        number = library.pending_count.pending_count(opened)
+        call.answer(number, lambda count, _view: str(count), lambda count: {"pending": count})
     else:
         call.answer(library.review.pending_rules(opened), render_rules.pending, paged=True, framed=framing.pending)
 
@@ -135,20 +132,13 @@ def approve_rule(call: Call, refs: tuple[str, ...], yes: bool, sign: bool) -> No
     """Approve proposals, which merges them; a rule is in force then. For people; agents are refused."""
     review.refuse_agents(call)
     chosen = [(ref, None) for ref in refs] if yes else review.shown_and_confirmed(call, refs, sign=sign)
-    done: list[Approved] = []
+    done: list[Decided] = []
     try:
         for ref, shown in chosen:
-            done.append(library.review.approve_rule(call.library, ref, sign=sign, expect=shown))  # what is done is told
-    except AiLessonsError:
+            done.append(library.review.approve_rule(call.library, ref, sign=sign, expect=shown))
+    finally:  # what is done is told
         if done:
-            tell_approved(call, done)
-        raise
-    tell_approved(call, done)
-
-
-def tell_approved(call: Call, done: Sequence[Approved]) -> None:
-    """Print what was approved."""
-    call.answer(tuple(done), render_rules.approved)
+            call.answer(tuple(done), render_rules.approved)
 
 
 @click.command(
@@ -159,7 +149,7 @@ def tell_approved(call: Call, done: Sequence[Approved]) -> None:
 @pass_call
 def reject_rule(call: Call, ref: str, reason: str) -> None:
     """Turn a proposal down; its text and the reason are kept. For people; agents are refused."""
-    call.answer(library.review.reject_rule(call.library, ref, reason=reason), render_rules.rejected)
+    call.answer(library.review.reject_rule(call.library, ref, reason=reason), partial(render_rules.decided, "Rejected"))
 
 
 @click.command("revoke-rule", cls=Command, examples=["ai-lessons admin revoke-rule R-5N1QTC --yes"])
@@ -168,11 +158,11 @@ def reject_rule(call: Call, ref: str, reason: str) -> None:
 @pass_call
 def revoke_rule(call: Call, ref: str, yes: bool) -> None:
     """Take a rule out of force by a signed record, where approvals are signed. For people; agents are refused."""
-    if not yes and not call.can_ask:
+    if not (yes or call.can_ask):
         raise Refused("a rule is revoked by a person, who is asked on a terminal", hint="or say --yes")
     if not yes and not asking.confirm(f"Revoke {line(ref)}?"):
         raise Refused("not revoked; nothing was changed")
-    call.answer(library.signing.revoke_rule(call.library, ref), render_rules.revoked)
+    call.answer(library.signing.revoke_rule(call.library, ref), partial(render_rules.decided, "Revoked"))
 
 
 @click.command("trust-keys", cls=Command, examples=["ai-lessons admin trust-keys --yes"])
@@ -196,18 +186,15 @@ def trust_keys(call: Call, yes: bool) -> None:
 @pass_call
 def audit(call: Call, acknowledge: bool, yes: bool, enforcement: bool, since: str | None) -> int:
     """Show who approved what, when and how; exit code 8 if a rule violates the policy."""
+    if enforcement and acknowledge:
+        raise UsageError("--enforcement only shows; there is nothing to acknowledge")
     if enforcement:
-        if acknowledge:
-            raise UsageError("--enforcement only shows; there is nothing to acknowledge")
         call.answer(library.policies.enforcement(call.library, since), render_rules.enforcement, paged=True)
         return 0
     if since:
         raise UsageError("--since goes with --enforcement")
-    if acknowledge:
-        ask = (lambda _alarms: True) if yes else asking.ask_about_alarms if call.can_ask else None
-        done = library.audit.acknowledge(call.library, ask)
-    else:
-        done = library.audit.audit(call.library)
+    ask = (lambda _alarms: True) if yes else asking.ask_about_alarms if call.can_ask else None
+    done = library.audit.acknowledge(call.library, ask) if acknowledge else library.audit.audit(call.library)
     call.answer(done, render_rules.audit, paged=True)
     return 0 if done.ok else EXIT_VIOLATED
 
@@ -245,18 +232,12 @@ def register(group: click.Group) -> None:
 @pass_call
 def promote(call: Call, /, ref: str, to: str, **given: Any) -> None:
     """Bring an entry to another tier: a copy to yours or the project's, a proposal to an enterprise's."""
-    wanted = (
-        PromotionRequest(**given, ask=lambda plan: _confirmed(call, plan))
-        if call.can_ask
-        else PromotionRequest(**given, person=not call.tool)
-    )
-    done = library.promoting.promote(call.library, ref, to, wanted)
-    call.answer(done, render_rules.promoted)
 
+    def confirmed(plan: Promoted) -> bool:
+        if call.bars:
+            call.bars.finish()
+        click.echo(render_rules.plan(plan, call.view), err=True, color=call.view.colour)
+        return asking.confirm("\nTake it in this form?")
 
-def _confirmed(call: Call, plan: Promoted) -> bool:
-    """Show the generic form to the person at the terminal, and ask."""
-    if call.bars:
-        call.bars.finish()
-    click.echo(render_rules.plan(plan, call.view), err=True, color=call.view.colour)
-    return asking.confirm("\nTake it in this form?")
+    wanted = PromotionRequest(**given, ask=confirmed if call.can_ask else None, person=call.can_ask or not call.tool)
+    call.answer(library.promoting.promote(call.library, ref, to, wanted), render_rules.promoted)

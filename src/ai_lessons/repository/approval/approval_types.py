@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ class Person(NamedTuple):
 
     name: str
     email: str
+
+    def __str__(self) -> str:
+        return f"{self.name} <{self.email}>"
 
     def same(self, other: Person) -> bool:
         """True for the same address."""
@@ -149,10 +153,7 @@ class Alarm:
 
 
 class RecordFile(NamedTuple):
-    """A signed decision, or a signature of one, that the branch has or once had.
-
-    `came` is when it came to the branch, `before` when the commit before that was made, in seconds since 1970.
-    """
+    """A signed decision or signature: when it `came` to the branch, and the commit `before` was made (since 1970)."""
 
     path: str
     blob: str
@@ -184,3 +185,8 @@ class BranchView:
 def project_of(path: str) -> str:
     """The first folder, which is part of what a rule means: it says where the rule applies."""
     return path.partition("/")[0]
+
+
+def moment(seconds: int) -> str:
+    """ISO 8601 in UTC; empty for 0."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if seconds else ""

@@ -1,7 +1,7 @@
 """The policy `signed`: verdicts by signed records on the approval branch, and the signing of new ones.
 
 A rule is in force if the end of its chain of records approves a text: that text, at that path, wherever the branch has
-gone since. Who may sign is the caller's to say: keys come from outside the repository. Loads `cryptography`.
+gone since. Which keys count the caller says. Loads `cryptography`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,6 @@ from ai_lessons.repository.approval.ssh_signatures import sign
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
 
     from ai_lessons.repository.approval.approval_history import Trunk
     from ai_lessons.repository.approval.approval_memory import Remembered
@@ -64,10 +63,7 @@ KEY_SETTING: Final = "user.signingkey"
 
 
 def record_paths(rule: str, name: str, signer: str) -> tuple[str, str]:
-    """Where a record and one of its signatures go; `name` is a ULID, `signer` tells signatures of several people apart.
-
-    Files of their own, because two people who sign the same record in two clones must not meet in one file.
-    """
+    """Where a record (`name`: a ULID) and one signature go: files of their own, lest two signers meet in one."""
     stem = f"{APPROVALS}{rule}/{name}"
     return stem + RECORD_SUFFIX, f"{stem}.{signer}{SIGNATURE_SUFFIX}"
 
@@ -77,22 +73,26 @@ def with_signatures(
 ) -> BranchView:
     """The view with verdicts by signed records; remembers the end of every chain, and raises an alarm if one is gone.
 
-    `repository` is the name that records carry; `threshold` how many different people have to sign.
-
-    Raises:
-        StorageFailed: the state cannot be opened. UnsupportedRepository: objects cannot be read.
+    `repository` is the name that records carry; `threshold` how many people have to sign. Raises UnsupportedRepository.
     """
     remembered = approval_memory.load(worktree.state_dir)
-    key = _key(view, signers, repository, threshold, remembered)
-    noted = _noted(worktree, view.ref)
-    if noted.get("key") != key:
+    place = approval_memory.note_file(worktree, view.ref).with_suffix(".signed.json")
+    try:
+        noted: dict[str, Any] = json.loads(place.read_bytes())
+        known = noted["key"] == _key(view, signers, repository, threshold, remembered)
+        known = known and {"gone", "verdicts"} <= noted.keys()
+    except (OSError, ValueError, TypeError, KeyError):
+        known = False
+    if not known:
         valid = partial(chains, signers=signers, repository=repository, threshold=threshold)
         verdicts, gone, records = _judged(worktree, view, valid, remembered.records)
-        remembered = _remember(worktree, remembered, records)
-        key = _key(view, signers, repository, threshold, remembered)
-        noted = {"key": key, "gone": gone, "verdicts": verdicts}
         with suppress(StorageFailed):  # where nothing can be written, they are judged every time
-            approval_memory.replace_file(_note_file(worktree, view.ref), json.dumps(noted))
+            if dict(remembered.records) != dict(records):
+                approval_memory.save(worktree.state_dir, replace(remembered, records=records))
+        remembered = approval_memory.load(worktree.state_dir)
+        noted = {"key": _key(view, signers, repository, threshold, remembered), "gone": gone, "verdicts": verdicts}
+        with suppress(StorageFailed):
+            approval_memory.replace_file(place, json.dumps(noted))
     alarms = view.alarms
     if noted["gone"]:
         message = f"signed decisions seen here before are gone, about {', '.join(noted['gone'])}"
@@ -101,30 +101,11 @@ def with_signatures(
     return replace(view, verdicts=verdicts, alarms=alarms)
 
 
-def _note_file(worktree: Worktree, ref: str) -> Path:
-    return approval_memory.note_file(worktree, ref).with_suffix(".signed.json")
-
-
-def _noted(worktree: Worktree, ref: str) -> dict[str, Any]:
-    try:
-        raw = json.loads(_note_file(worktree, ref).read_bytes())
-        return raw if {"key", "gone", "verdicts"} == raw.keys() else {}
-    except (OSError, ValueError, AttributeError):
-        return {}
-
-
 def _key(view: BranchView, signers: Sequence[Signer], repository: str, threshold: int, remembered: Remembered) -> str:
     """Everything that the verdicts depend on: not the tip, which moves with every lesson."""
     keys = [[repr(part) for part in astuple(signer)] for signer in signers]
     parts = (keys, repository, threshold, dict(remembered.records), dict(view.here), dict(view.verdicts))
     return sha256(json.dumps((parts, view.records), sort_keys=True).encode()).hexdigest()
-
-
-def _remember(worktree: Worktree, remembered: Remembered, records: Mapping[str, str]) -> Remembered:
-    if dict(remembered.records) != dict(records):
-        with suppress(StorageFailed):  # where nothing can be written, nothing can be remembered
-            approval_memory.save(worktree.state_dir, replace(remembered, records=records))
-    return approval_memory.load(worktree.state_dir)
 
 
 def _judged(
@@ -166,7 +147,8 @@ def signed_records(files: Iterable[RecordFile], contents: Mapping[str, bytes]) -
     signatures: dict[str, list[Signature]] = {}
     for one in there:
         if one.path.endswith(SIGNATURE_SUFFIX):
-            stem = one.path.rpartition("/")[0] + "/" + one.path.rpartition("/")[2].partition(".")[0]
+            folder, _, name = one.path.rpartition("/")
+            stem = f"{folder}/{name.partition('.')[0]}"
             armoured = contents[one.blob].decode("utf-8", "replace")
             signatures.setdefault(stem, []).append(Signature(armoured, one.came, one.before))
     return [
@@ -214,29 +196,22 @@ class Wanted:
 def decide(
     trunk: Trunk, wanted: Wanted, *, repository: str, signers: Sequence[Signer], interactive: bool
 ) -> Mapping[str, bytes]:
-    """The files of a decision with a signature by the user's own key, by path.
+    """The files of a decision with a signature by the user's own key, by path; or one more signature beside others'.
 
-    Where others have signed the same decision and more have to, it is one more signature beside their record.
-    `signers` are the keys that are trusted; without any, whatever the branch has counts as decided.
-
-    Raises:
-        Refused: no key, one that did not sign (see `sign`), or nothing is left to sign.
+    `signers` are the keys that are trusted; without any, whatever the branch has counts as decided. Raises Refused.
     """
     key = git.setting(trunk.worktree, KEY_SETTING)
     if not key:
-        raise Refused(
-            "git does not know which key signs for you",
-            hint=f"git config --global {KEY_SETTING} ~/.ssh/id_ed25519.pub",
-        )
+        hint = f"git config --global {KEY_SETTING} ~/.ssh/id_ed25519.pub"
+        raise Refused("git does not know which key signs for you", hint=hint)
     before = _Before(trunk, wanted.rule, repository, signers)
     record, path = before.fitting(wanted) or (wanted.record(repository, before.end()), "")
     name = path.rpartition("/")[2].removesuffix(RECORD_SUFFIX) or wanted.name
     email = git.setting(trunk.worktree, "user.email") or "signer"
     record_path, signature_path = record_paths(wanted.rule, name, slug(email))
     if signature_path in trunk.view.files:
-        raise Refused(
-            f"{email} has signed this already", hint="now others have to: ai-lessons admin approve-rule --sign"
-        )
+        hint = "now others have to: ai-lessons admin approve-rule --sign"
+        raise Refused(f"{email} has signed this already", hint=hint)
     armoured = sign(record.canonical(), key, NAMESPACE, interactive=interactive).encode()
     return {signature_path: armoured} if path else {record_path: record.canonical(), signature_path: armoured}
 
@@ -255,7 +230,12 @@ class _Before:
             self._valid = of(threshold=trunk.view.policy.threshold).get(rule) or Chain()
             self._signed = of(threshold=1).get(rule) or Chain()
         else:
-            self._valid = self._signed = _unjudged(found, rule)
+            records = {}
+            for one in found:
+                with suppress(NotVerified):  # what cannot be read decides nothing, so nothing follows it
+                    record = parse_record(one.data)
+                    records[record.digest] = record
+            self._valid = self._signed = Chain({name: one for name, one in records.items() if one.rule == rule})
 
     def end(self) -> str | None:
         """The decision that no other follows; what is signed next settles several that were made side by side."""
@@ -278,16 +258,4 @@ class _Before:
 
 def _same(one: Record, other: Record) -> bool:
     """The same decision in the same place, whenever it was made."""
-    return (one.repository, one.path, one.sha256, one.decision, one.previous) == (
-        other.repository, other.path, other.sha256, other.decision, other.previous,
-    )  # fmt: skip
-
-
-def _unjudged(found: Iterable[SignedRecord], rule: str) -> Chain:
-    """Every record that can be read, whoever signed it."""
-    records = {}
-    for one in found:
-        with suppress(NotVerified):  # it decides nothing, so nothing follows it
-            record = parse_record(one.data)
-            records[record.digest] = record
-    return Chain({digest: record for digest, record in records.items() if record.rule == rule})
+    return replace(one, at="", rule="") == replace(other, at="", rule="")

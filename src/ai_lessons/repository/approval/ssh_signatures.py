@@ -1,8 +1,6 @@
 """SSH signatures (OpenSSH's PROTOCOL.sshsig): made by `ssh-keygen -Y sign`, verified here, offline.
 
-Says which *key* signed which bytes in which namespace, not whose key that is (`signers`). What does not fit is
-`NotVerified`, never another exception. Loads `cryptography`: a program for each signature would take a hundred times
-as long, and does not ask whether a hardware key was touched.
+Says which key signed which bytes in which namespace; whose key that is, `signers` says. Loads `cryptography`.
 """
 
 from __future__ import annotations
@@ -92,11 +90,6 @@ class WireReader:
             raise NotVerified("something follows the end of the signature or key")
 
 
-def packed(data: bytes) -> bytes:
-    """A string in SSH's wire format."""
-    return len(data).to_bytes(4, "big") + data
-
-
 def parse(armoured: str) -> SshSignature:
     """Read an armoured signature; line lengths and line ends do not matter. Raises NotVerified."""
     if len(armoured) > ARMOUR_LIMIT:
@@ -119,13 +112,10 @@ def parse(armoured: str) -> SshSignature:
 
 
 def verify(message: bytes, armoured: str, namespace: str) -> bytes:
-    """The public key (wire format) that signed `message` in exactly this namespace.
+    """The public key (wire format) that signed `message` in exactly this namespace. Raises NotVerified.
 
     Accepts ed25519, ECDSA on the three NIST curves, RSA of at least 2,048 bits with SHA-2, and hardware keys of both
     sorts where the touch is recorded. Does not accept certificates, DSA, SHA-1 or WebAuthn signatures.
-
-    Raises:
-        NotVerified: anything else; the text is for people.
     """
     signature = parse(armoured)
     if signature.namespace != namespace:
@@ -134,7 +124,8 @@ def verify(message: bytes, armoured: str, namespace: str) -> bytes:
     if digest is None:
         raise NotVerified("the signature uses a hash that is not accepted")
     signed = MAGIC + b"".join(
-        packed(part) for part in (namespace.encode(), signature.reserved, signature.digest, digest(message).digest())
+        len(part).to_bytes(4, "big") + part
+        for part in (namespace.encode(), signature.reserved, signature.digest, digest(message).digest())
     )
     try:
         _check(signature.key, WireReader(signature.signature), signed)
@@ -152,13 +143,22 @@ def _check(key: bytes, signature: WireReader, signed: bytes) -> None:
     if algorithm not in _RSA if kind == b"ssh-rsa" else algorithm != kind:
         raise NotVerified("the signature is of another type than its key, or RSA without SHA-2")
     if kind.startswith(b"sk-"):
-        signed = _touched(key, signature, signed)
+        # a hardware key signs hashes of its application and the text, around its flags and counter
+        flags, counter = signature.take(1), signature.take(4)
+        if not flags[0] & _TOUCHED:
+            raise NotVerified("nobody touched the hardware key for this signature")
+        wire = WireReader(key)
+        parts = [wire.string() for _ in range(4 if b"ecdsa" in kind else 3)]
+        signed = hashlib.sha256(parts[-1]).digest() + flags + counter + hashlib.sha256(signed).digest()
     signature.end()
     public = load_ssh_public_key(kind + b" " + b64encode(key))
     if isinstance(public, Ed25519PublicKey):
         public.verify(raw, signed)
     elif isinstance(public, EllipticCurvePublicKey):
-        public.verify(_as_der(raw), signed, ECDSA(_ECDSA[kind]))
+        numbers = WireReader(raw)
+        der = encode_dss_signature(numbers.mpint(), numbers.mpint())
+        numbers.end()
+        public.verify(der, signed, ECDSA(_ECDSA[kind]))
     elif isinstance(public, RSAPublicKey):
         if not SMALLEST_RSA <= public.key_size <= LARGEST_RSA:
             raise NotVerified(
@@ -170,67 +170,40 @@ def _check(key: bytes, signature: WireReader, signed: bytes) -> None:
         raise NotVerified("keys of this type are not accepted")
 
 
-def _touched(key: bytes, signature: WireReader, signed: bytes) -> bytes:
-    """What a hardware key really signs: hashes of its application and the text, around its flags and counter."""
-    flags, counter = signature.take(1), signature.take(4)
-    if not flags[0] & _TOUCHED:
-        raise NotVerified("nobody touched the hardware key for this signature")
-    wire = WireReader(key)
-    kind, *parts = wire.string(), wire.string(), wire.string()
-    application = wire.string() if b"ecdsa" in kind else parts[-1]
-    return hashlib.sha256(application).digest() + flags + counter + hashlib.sha256(signed).digest()
-
-
-def _as_der(raw: bytes) -> bytes:
-    numbers = WireReader(raw)
-    r, s = numbers.mpint(), numbers.mpint()
-    numbers.end()
-    return encode_dss_signature(r, s)
-
-
 def sign(message: bytes, key: str, namespace: str, *, interactive: bool = False, timeout: float | None = None) -> str:
     """An armoured signature over `message`.
 
-    `key` is what git's `user.signingkey` may hold: the path of a private key, of a public key whose private half is
-    in the agent, or a public key itself (with or without `key::`), then the agent signs. `interactive` lets
-    ssh-keygen use the terminal of this process. `timeout` in seconds.
-
-    Raises:
-        Refused: no ssh-keygen, no such key, a passphrase that nobody could type, an agent that said no, or no answer
-            in time.
-        StorageFailed: no room for the temporary files that ssh-keygen wants.
+    `key` is what git's `user.signingkey` may hold: the path of a private key, or of a public key that the agent has, or
+    that key itself (with or without `key::`). `interactive` lets ssh-keygen use the terminal; `timeout` in seconds.
+    Raises Refused (no ssh-keygen, no such key, no answer), StorageFailed.
     """
     program = shutil.which("ssh-keygen")
     if program is None:
         raise Refused("signing needs the program ssh-keygen", hint="install OpenSSH 8.2 or newer")
+    literal, path = key.removeprefix("key::"), os.path.expanduser(key)
+    public = key.startswith("key::") or literal.startswith(("ssh-", "ecdsa-", "sk-"))
+    if not public and not os.path.isfile(path):
+        raise Refused(f"there is no key at {path}", hint="git config --global user.signingkey ~/.ssh/id_ed25519")
     try:
         with tempfile.TemporaryDirectory(prefix="ai-lessons-sign-") as folder:
             place = os.path.join(folder, "record")
-            with open(place, "wb") as file:
-                file.write(message)
-            arguments = [program, "-q", "-Y", "sign", "-n", namespace, *_key_arguments(key, folder), place]
+            with open(place, "wb") as record:
+                record.write(message)
+            if public:
+                path = os.path.join(folder, "key.pub")
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(literal + "\n")
+            by = ["-U", "-f", path] if public else ["-f", path]
+            arguments = [program, "-q", "-Y", "sign", "-n", namespace, *by, place]
             patience = timeout or (TERMINAL_PATIENCE if interactive else QUIET_PATIENCE)
             _run(arguments, interactive=interactive, patience=patience)
-            with open(place + ".sig", encoding="ascii") as file:
-                armoured = file.read()
+            with open(place + ".sig", encoding="ascii") as made:
+                armoured = made.read()
     except OSError as error:
         raise StorageFailed(f"the signature could not be made: {error.strerror}") from error
     if not armoured.startswith(BEGIN):
         raise Refused("ssh-keygen made something that is not a signature")
     return armoured
-
-
-def _key_arguments(key: str, folder: str) -> list[str]:
-    literal = key.removeprefix("key::")
-    if not (key.startswith("key::") or literal.startswith(("ssh-", "ecdsa-", "sk-"))):
-        path = os.path.expanduser(key)
-        if not os.path.isfile(path):
-            raise Refused(f"there is no key at {path}", hint="git config --global user.signingkey ~/.ssh/id_ed25519")
-        return ["-f", path]
-    public = os.path.join(folder, "key.pub")
-    with open(public, "w", encoding="utf-8") as file:
-        file.write(literal + "\n")
-    return ["-U", "-f", public]
 
 
 def _run(arguments: list[str], *, interactive: bool, patience: float) -> None:
