@@ -30,11 +30,9 @@ WHAT = {
     "removal": "the removal of a {}",
     "unsigned": "a text on the approval branch that lacks signatures",
 }
-RULE = "rule"
 # Frontmatter of a new entry that a reviewer reads in our own lines, or that decides nothing
 SAID_ABOVE = frozenset({"id", "kind", "title", "rationale", "tags", "created"})
 _KEY = re.compile(r"([^\s:#][^:]*):")
-INDENT = "    "
 
 
 def _headline(one: Suggested | Pending | Decided | Light, view: View) -> str:
@@ -42,7 +40,7 @@ def _headline(one: Suggested | Pending | Decided | Light, view: View) -> str:
 
 
 def suggested(value: Suggested, view: View, review: str = REVIEW) -> str:
-    """A new proposal: where it stands, what speaks against it, and what happens next."""
+    """A new proposal: where it stands, what speaks against it, and the command to decide with."""
     return proposed((value,), view, review)
 
 
@@ -88,7 +86,7 @@ def _doubts(one: Pending) -> Iterator[str]:
 def proposal(one: Pending, view: View) -> str:
     """One proposal as a reviewer needs it: who and when, doubts, the report, the whole text or how it differs."""
     what = WHAT.get(one.change, line(one.change)).format(line(one.kind))
-    what += " in force" if one.kind == RULE and one.change in {"edit", "removal"} else ""
+    what += " in force" if one.kind == "rule" and one.change in {"edit", "removal"} else ""
     facts = [
         f"{what}, suggested by {line(one.suggested_by)} on {line(one.suggested_at)}",
         f"branch: {line(one.branch)} ({'remote' if one.remote else 'local'}), commit {line(one.commit[:10])}",
@@ -123,7 +121,7 @@ def _stated(diff: str) -> Iterator[str]:
 
 
 def _indented(text: str) -> str:
-    return "\n".join(f"{INDENT}{row}".rstrip() for row in text.split("\n"))
+    return "\n".join(f"    {row}".rstrip() for row in text.split("\n"))
 
 
 def approved(values: Sequence[Decided], view: View) -> str:

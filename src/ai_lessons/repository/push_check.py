@@ -205,73 +205,63 @@ def check(hub: Path, updates: Sequence[Update]) -> tuple[str, ...]:
     if any(len(commit) != 40 for update in updates for commit in (update.old, update.new) if commit):
         raise UnsupportedRepository(f"{hub} has other object ids than SHA-1")
     with _as_asked_for(now, updates) as then:
-        return tuple(_Push(now, then, updates).refusals())
-
-
-class _Push:
-    """One push: the hub as it is, and as it would be."""
-
-    def __init__(self, now: Worktree, then: Worktree, updates: Sequence[Update]) -> None:
-        self._now, self._then, self._updates = now, then, updates
-        self._ref = _approval_ref(now, then)
-        self._allowed = git.setting(now, ALLOW, kind="bool") == "true"
-
-    def refusals(self) -> Iterator[str]:
-        """Every reason to refuse it."""
+        ref = _approval_ref(now, then)
         rewritten = [
             one.ref
-            for one in self._updates
-            if one.old and one.new and _run(self._then, "merge-base", "--is-ancestor", one.old, one.new).code
+            for one in updates
+            if one.old and one.new and _run(then, "merge-base", "--is-ancestor", one.old, one.new).code
         ]
-        yield from refused_refs(self._updates, self._ref, rewritten)
-        for update in self._updates:
-            if update.new:
-                tree = self._tree(update.new)
-                names = self._demand("ls-tree", "-r", "-z", "--name-only", tree).split(b"\0") if tree else []
-                paths = [os.fsdecode(name) for name in names if name]
-                yield from refused_files(update.ref, self._added(update, tree), paths)
-        before = derive(self._now, self._ref)
-        if read_ref(self._then, self._ref) is None or self._ref in rewritten:
-            return
-        source, target = (approval_branch.folder(one.state_dir) for one in (self._now, self._then))
-        target.mkdir(parents=True, exist_ok=True)
-        with suppress(FileNotFoundError):
-            shutil.copyfile(source / approval_branch.PROPOSALS, target / approval_branch.PROPOSALS)
-        remembered = approval_memory.load(self._now.state_dir)
-        # without policies the judge does not miss a stricter one than it finds
-        memory = replace(remembered, policies={}) if self._allowed else remembered
-        approval_memory.save(self._then.state_dir, memory)
-        after = derive(self._then, self._ref)
-        refused = [
-            *refused_rules(before, after),
-            *refused_unsigned(before, after),
-            *refused_records(before, after),
-        ]
-        yield from refused
-        if self._allowed and not refused and before.tip and after.policy != before.policy:
-            approval_memory.acknowledge(self._now, before, said=after.policy)
+        refused = list(refused_refs(updates, ref, rewritten))
+        for update in updates:
+            tree = _tree(then, update.new) if update.new else None
+            # what was there before; for a new branch what the approval branch has
+            old = _tree(then, update.old or read_ref(now, ref) or _EMPTY_TREE)
+            if tree:
+                names = _demand(then, "ls-tree", "-r", "-z", "--name-only", tree).split(b"\0")
+                added = _added(then, old, tree) if old else ()
+                refused += refused_files(update.ref, added, [os.fsdecode(name) for name in names if name])
+        if read_ref(then, ref) is not None and ref not in rewritten:
+            refused += _refused_approvals(now, then, ref)
+        return tuple(refused)
 
-    def _added(self, update: Update, new: str | None) -> Iterator[Added]:
-        """What the new tip (its tree) has and the old one (for a new branch: the approval branch) has not."""
-        base = update.old or read_ref(self._now, self._ref) or _EMPTY_TREE
-        if new is None or (old := self._tree(base)) is None:
-            return
-        rows = self._demand("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", old, new).split(b"\0")
-        for row, name in zip(rows[::2], rows[1::2], strict=False):
-            mode = int(row.split(b" ")[1], 8)
-            if mode:
-                yield Added(mode, os.fsdecode(name))
 
-    def _tree(self, name: str) -> str | None:
-        """The tree behind a commit or a tag; None for a tag on something that has none."""
-        done = _run(self._then, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{tree}}")
-        return None if done.code else done.text
+def _refused_approvals(now: Worktree, then: Worktree, ref: str) -> list[str]:
+    before, allowed = derive(now, ref), git.setting(now, ALLOW, kind="bool") == "true"
+    source, target = (approval_branch.folder(one.state_dir) for one in (now, then))
+    target.mkdir(parents=True, exist_ok=True)
+    with suppress(FileNotFoundError):
+        shutil.copyfile(source / approval_branch.PROPOSALS, target / approval_branch.PROPOSALS)
+    memory = approval_memory.load(now.state_dir)
+    # without policies the judge does not miss a stricter one than it finds
+    approval_memory.save(then.state_dir, replace(memory, policies={}) if allowed else memory)
+    after = derive(then, ref)
+    sides = before, after
+    refused = [*refused_rules(*sides), *refused_unsigned(*sides), *refused_records(*sides)]
+    if allowed and not refused and before.tip and after.policy != before.policy:
+        approval_memory.acknowledge(now, before, said=after.policy)
+    return refused
 
-    def _demand(self, *arguments: str) -> bytes:
-        done = _run(self._then, *arguments)
-        if done.code:
-            raise UnsupportedRepository(f"what was pushed cannot be read: {done.err or arguments[0]}")
-        return done.out
+
+def _added(then: Worktree, old: str, new: str) -> Iterator[Added]:
+    """What a tree has that another has not."""
+    flags = ("-r", "-z", "--raw", "--no-abbrev", "--no-renames")
+    rows = _demand(then, "diff-tree", *flags, old, new).split(b"\0")
+    for row, name in zip(rows[::2], rows[1::2], strict=False):
+        if mode := int(row.split(b" ")[1], 8):
+            yield Added(mode, os.fsdecode(name))
+
+
+def _tree(then: Worktree, name: str) -> str | None:
+    """The tree behind a commit or a tag; None for a tag on something that has none."""
+    done = _run(then, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{tree}}")
+    return None if done.code else done.text
+
+
+def _demand(repository: Worktree, *arguments: str) -> bytes:
+    done = _run(repository, *arguments)
+    if done.code:
+        raise UnsupportedRepository(f"{repository.top} cannot be read: {done.err or arguments[0]}")
+    return done.out
 
 
 def _run(repository: Worktree, *arguments: str) -> git.Done:
@@ -281,10 +271,8 @@ def _run(repository: Worktree, *arguments: str) -> git.Done:
 @contextmanager
 def _as_asked_for(now: Worktree, updates: Sequence[Update]) -> Iterator[Worktree]:
     """The repository as it will be once these refs have moved."""
-    done = _run(now, "for-each-ref", "--format=%(objectname) %(refname)")
-    if done.code:
-        raise UnsupportedRepository(f"the branches of {now.top} cannot be read: {done.err}")
-    refs = {ref: commit for commit, _, ref in (line.partition(" ") for line in done.text.splitlines())}
+    listed = os.fsdecode(_demand(now, "for-each-ref", "--format=%(objectname) %(refname)"))
+    refs = {ref: commit for commit, _, ref in (line.partition(" ") for line in listed.splitlines())}
     for update in updates:
         refs.pop(update.ref, None)
         if update.new:
@@ -308,13 +296,10 @@ def _as_asked_for(now: Worktree, updates: Sequence[Update]) -> Iterator[Worktree
 
 def _approval_ref(now: Worktree, then: Worktree) -> str:
     """The branch that the hub protects, by the rules of any other clone; for its first push, the one that comes."""
-    followed = approval_branch.followed(now)
-    if followed is None:
-        named = _named_branch(now)
-        followed = approval_branch.follow_first(now, named) if named else None
-    if followed is None:
-        followed = approval_branch.followed(then)
-    return followed or _HEADS + (_named_branch(then) or approval_branch.DEFAULT)
+    followed, named = approval_branch.followed(now), _named_branch(now)
+    if followed is None and named:
+        followed = approval_branch.follow_first(now, named)
+    return followed or approval_branch.followed(then) or _HEADS + (_named_branch(then) or approval_branch.DEFAULT)
 
 
 def _named_branch(repository: Worktree) -> str | None:

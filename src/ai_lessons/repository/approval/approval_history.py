@@ -31,9 +31,9 @@ from ai_lessons.repository.proposal_refs import branch_of, rule_refs
 from ai_lessons.repository.worktree import read_ref
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from ai_lessons.repository.approval.approval_types import Known
+    from ai_lessons.repository.approval.approval_types import Known, Verdict
     from ai_lessons.repository.approval.rule_history import RawCommit
     from ai_lessons.repository.worktree import Worktree
 
@@ -101,32 +101,48 @@ class _Derivation:
         known = self._known_proposals()
         parents = [tuple(place.get(parent, -1) for parent in commit.parents) for commit in commits]
         ancestry = Ancestry(parents, len(commits) - 1)
-        here = self._here(files)
+        texts: dict[str, list[tuple[str, str]]] = {}
+        for path, blob in sorted(files.items()):
+            if is_rule(path):
+                texts.setdefault(self.rule_of(path, blob), []).append((path, blob))
+        here = {rule: tuple(several) for rule, several in texts.items()}
         steps = self._steps(commits, parents, known)
         past = Past(ancestry, commits, known, distinct=policy.distinct)
-        verdicts = {rule: decide(rule, steps.get(rule, ()), here.get(rule, ()), past) for rule in {*steps, *here}}
-        if policy.require == "forge":
-            where = branch_name(self._ref)
-            verdicts = {
-                rule: one and on_protected_branch(one, here.get(rule, ()), where) for rule, one in verdicts.items()
-            }
-        elif policy.require == "signed":
-            verdicts = {rule: one and unsigned(one, here.get(rule, ())) for rule, one in verdicts.items()}
+        verdicts: dict[str, Verdict] = {}
+        for rule in {*steps, *here}:
+            now = here.get(rule, ())
+            verdict = decide(rule, steps.get(rule, ()), now, past)
+            if verdict and policy.require == "forge":
+                verdict = on_protected_branch(verdict, now, branch_name(self._ref))
+            elif verdict and policy.require == "signed":
+                verdict = unsigned(verdict, now)
+            if verdict:
+                verdicts[rule] = verdict
+        watched = _watched(commits)
+        records = []
+        for (path, blob), node in watched.items():
+            came = ancestry.arrival(node)
+            before = commits[parents[came][0]].said.committed if parents[came] and parents[came][0] >= 0 else 0
+            if path.startswith(APPROVALS):
+                records.append(RecordFile(path, blob, commits[came].said.committed, before))
         view = BranchView(
             self._ref,
             self._tip,
             policy,
-            {rule: one for rule, one in verdicts.items() if one},
+            verdicts,
             files,
             said=said,
             here=here,
             texts=_texts(steps),
-            records=tuple(_records(commits, parents, ancestry)),
-            signer_lists=_signer_lists(commits),
+            records=tuple(records),
+            signer_lists=(
+                tuple(blob for path, blob in watched if path == SIGNERS),
+                tuple(blob for path, blob in watched if path == f"{SIGNERS}.sig"),
+            ),
         )
-        before = self._remembered.tips.get(self._ref, "")
+        checked = self._remembered.tips.get(self._ref, "")
         key = approval_branch.key_of(self._worktree, self._tip)
-        return CachedView(view, key, before, missing=bool(before) and before not in place)
+        return CachedView(view, key, checked, missing=bool(checked) and checked not in place)
 
     def rule_of(self, path: str, blob: str) -> str:
         """Whose text this is: the id it states, else the one that follows from where it lies."""
@@ -164,13 +180,6 @@ class _Derivation:
         said = config.approval_require, config.approval_distinct, config.approval_threshold
         return ApprovalPolicy(*said)  # type: ignore[arg-type]  # checked there
 
-    def _here(self, files: Mapping[str, str]) -> dict[str, tuple[tuple[str, str], ...]]:
-        found: dict[str, list[tuple[str, str]]] = {}
-        for path, blob in sorted(files.items()):
-            if is_rule(path):
-                found.setdefault(self.rule_of(path, blob), []).append((path, blob))
-        return {rule: tuple(several) for rule, several in found.items()}
-
     def _steps(
         self, commits: Sequence[RawCommit], parents: Sequence[tuple[int, ...]], known: Known
     ) -> dict[str, list[CommitStep]]:
@@ -196,7 +205,7 @@ class _Derivation:
             for change in (one for one in changes if is_rule(one.path)):
                 old = self.rule_of(change.path, change.old) if change.old else None
                 new = self.rule_of(change.path, change.new) if change.new else None
-                for rule in {old, new} - {None}:
+                for rule in dict.fromkeys((old, new)):
                     if rule is not None and (side == 0 or rule in found):
                         mine = PathChange(
                             change.path, change.old if rule == old else None, change.new if rule == new else None
@@ -228,29 +237,14 @@ def _texts(steps: Mapping[str, Sequence[CommitStep]]) -> dict[str, tuple[str, ..
     return {rule: tuple(sorted(blobs)) for rule, blobs in found.items()}
 
 
-def _records(
-    commits: Sequence[RawCommit], parents: Sequence[tuple[int, ...]], ancestry: Ancestry
-) -> Iterator[RecordFile]:
-    """Every signed decision that the history ever had, deleted or not, with when it came to the branch."""
-    seen: set[tuple[str, str]] = set()
+def _watched(commits: Sequence[RawCommit]) -> dict[tuple[str, str], int]:
+    """Every file of approval itself (path, blob) that the history ever had, by the first commit with it."""
+    found: dict[tuple[str, str], int] = {}
     for node, commit in enumerate(commits):
         for change in (change for side in commit.changes for change in side):
-            if change.path.startswith(APPROVALS) and change.new and (change.path, change.new) not in seen:
-                seen.add((change.path, change.new))
-                came = ancestry.arrival(node)
-                first = parents[came][0] if parents[came] else -1
-                before = commits[first].said.committed if first >= 0 else 0
-                yield RecordFile(change.path, change.new, commits[came].said.committed, before)
-
-
-def _signer_lists(commits: Sequence[RawCommit]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Every list of signers that the history ever had, the oldest first, and every signature of one."""
-    found: dict[str, dict[str, None]] = {SIGNERS: {}, SIGNERS + ".sig": {}}
-    for commit in commits:
-        for change in (change for side in commit.changes for change in side):
-            if change.path in found and change.new:
-                found[change.path][change.new] = None
-    return tuple(found[SIGNERS]), tuple(found[SIGNERS + ".sig"])
+            if change.new and change.path.startswith((APPROVALS, SIGNERS)):
+                found.setdefault((change.path, change.new), node)
+    return found
 
 
 class Trunk:
@@ -259,18 +253,9 @@ class Trunk:
     def __init__(self, worktree: Worktree, view: BranchView) -> None:
         if view.tip is None:
             raise NotFound("commit on the approval branch", branch_name(view.ref), hint="commit something first")
-        self.worktree, self.view, self.tip = worktree, view, view.tip
+        self.worktree, self.view, self.ref, self.tip = worktree, view, view.ref, view.tip
+        self.name = branch_name(view.ref)  # as people write it
         self._has: dict[str, bool] = {}
-
-    @property
-    def ref(self) -> str:
-        """The branch's full name."""
-        return self.view.ref
-
-    @property
-    def name(self) -> str:
-        """The branch as people write it."""
-        return branch_name(self.view.ref)
 
     def contains(self, commits: Collection[str]) -> set[str]:
         """Those commits that the branch has."""

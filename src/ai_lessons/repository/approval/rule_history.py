@@ -189,11 +189,11 @@ def _changes(worktree: Worktree, pairs: Collection[tuple[str, str]]) -> dict[tup
     if not pairs:
         return {}
     only = ("--", worktree.prefix) if worktree.prefix else ()
-    asked = ("diff-tree", "--stdin", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-relative", *only)
+    flags = ("diff-tree", "--stdin", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-relative", *only)
     lines = [f"{old} {new}\n".encode() for old, new in pairs]
     parts = [lines[::2], lines[1::2]] if len(lines) > _MANY else [lines]
     with ThreadPoolExecutor(len(parts)) as pool:
-        out = b"".join(pool.map(lambda part: _git(worktree, *asked, stdin=b"".join(part)), parts))
+        out = b"".join(pool.map(lambda part: _git(worktree, *flags, stdin=b"".join(part)), parts))
     start, at = worktree.prefix.encode(), 0
     found: dict[tuple[str, str], tuple[FileChange, ...]] = {}
     files: list[FileChange] = []

@@ -204,8 +204,7 @@ def decide(
     if not key:
         hint = f"git config --global {KEY_SETTING} ~/.ssh/id_ed25519.pub"
         raise Refused("git does not know which key signs for you", hint=hint)
-    before = _Before(trunk, wanted.rule, repository, signers)
-    record, path = before.fitting(wanted) or (wanted.record(repository, before.end()), "")
+    record, path = _fitting(trunk, wanted, repository, signers)
     name = path.rpartition("/")[2].removesuffix(RECORD_SUFFIX) or wanted.name
     email = git.setting(trunk.worktree, "user.email") or "signer"
     record_path, signature_path = record_paths(wanted.rule, name, slug(email))
@@ -216,46 +215,32 @@ def decide(
     return {signature_path: armoured} if path else {record_path: record.canonical(), signature_path: armoured}
 
 
-class _Before:
-    """What was decided about a rule until now: records with enough signatures, and those that wait for more."""
-
-    def __init__(self, trunk: Trunk, rule: str, repository: str, signers: Sequence[Signer]) -> None:
-        files = [one for one in trunk.view.records if one.path.startswith(f"{APPROVALS}{rule}/")]
-        contents = read_blobs(trunk.worktree, {one.blob for one in files})
-        found = signed_records(files, contents)
-        self._paths = {contents[one.blob]: one.path for one in files if one.blob in contents}
-        self._repository, self._known = repository, bool(signers)
+def _fitting(trunk: Trunk, wanted: Wanted, repository: str, signers: Sequence[Signer]) -> tuple[Record, str]:
+    """The decision to sign: as others made it and its path, or a new one and none. Raises Refused."""
+    rule = wanted.rule
+    files = [one for one in trunk.view.records if one.path.startswith(f"{APPROVALS}{rule}/")]
+    contents = read_blobs(trunk.worktree, {one.blob for one in files})
+    found = signed_records(files, contents)
+    paths = {contents[one.blob]: one.path for one in files if one.blob in contents}
+    if signers:
+        of = partial(chains, found, signers, repository=repository)
+        valid, signed = (of(threshold=n).get(rule) or Chain() for n in (trunk.view.policy.threshold, 1))
+    else:
+        records = {}
+        for one in found:
+            with suppress(NotVerified):  # what cannot be read decides nothing, so nothing follows it
+                record = parse_record(one.data)
+                records[record.digest] = record
+        valid = signed = Chain({name: one for name, one in records.items() if one.rule == rule})
+    # what is signed next settles several that were made side by side
+    end = joined(valid.ends())
+    last = valid.records.get(end or "")
+    # the same decision in the same place, whenever it was made
+    if last is not None and replace(last, at=wanted.at) == wanted.record(repository, last.previous):
         if signers:
-            of = partial(chains, found, signers, repository=repository)
-            self._valid = of(threshold=trunk.view.policy.threshold).get(rule) or Chain()
-            self._signed = of(threshold=1).get(rule) or Chain()
-        else:
-            records = {}
-            for one in found:
-                with suppress(NotVerified):  # what cannot be read decides nothing, so nothing follows it
-                    record = parse_record(one.data)
-                    records[record.digest] = record
-            self._valid = self._signed = Chain({name: one for name, one in records.items() if one.rule == rule})
-
-    def end(self) -> str | None:
-        """The decision that no other follows; what is signed next settles several that were made side by side."""
-        return joined(self._valid.ends())
-
-    def fitting(self, wanted: Wanted) -> tuple[Record, str] | None:
-        """The same decision as others made it, to be signed by one more, and its path. Raises Refused."""
-        end = self.end()
-        last = self._valid.records.get(end or "")
-        if last is not None and _same(last, wanted.record(self._repository, last.previous)):
-            if self._known:
-                by = ", ".join(self._valid.signed_by[end or ""])
-                raise Refused(f"this is decided and signed already, by {by}")
-            return last, self._paths[last.canonical()]
-        for record in self._signed.records.values():
-            if record.digest not in self._valid.records and _same(record, wanted.record(self._repository, end)):
-                return record, self._paths[record.canonical()]
-        return None
-
-
-def _same(one: Record, other: Record) -> bool:
-    """The same decision in the same place, whenever it was made."""
-    return replace(one, at="", rule="") == replace(other, at="", rule="")
+            raise Refused(f"this is decided and signed already, by {', '.join(valid.signed_by[end or ''])}")
+        return last, paths[last.canonical()]
+    new = wanted.record(repository, end)
+    waiting = (one for digest, one in signed.records.items() if digest not in valid.records)
+    same = next((one for one in waiting if replace(one, at=new.at) == new), None)
+    return (same, paths[same.canonical()]) if same else (new, "")

@@ -5,15 +5,13 @@ Says which key signed which bytes in which namespace; whose key that is, `signer
 
 from __future__ import annotations
 
-import binascii
 import hashlib
 import os
 import shutil
 import subprocess
 import tempfile
 from base64 import b64decode, b64encode
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
@@ -48,8 +46,7 @@ _ECDSA: Final[dict[bytes, hashes.HashAlgorithm]] = {
 _KINDS: Final = frozenset({b"ssh-ed25519", b"sk-ssh-ed25519@openssh.com", b"ssh-rsa", *_ECDSA})
 
 
-@dataclass(frozen=True, slots=True)
-class SshSignature:
+class SshSignature(NamedTuple):
     """What an armoured signature holds. `key` and `signature` are in SSH's wire format."""
 
     key: bytes
@@ -99,7 +96,7 @@ def parse(armoured: str) -> SshSignature:
         raise NotVerified("this is not an armoured SSH signature")
     try:
         wire = WireReader(b64decode("".join(line.strip() for line in lines[1:-1]), validate=True))
-    except (binascii.Error, ValueError) as error:
+    except ValueError as error:
         raise NotVerified("the signature is not base64") from error
     if wire.take(len(MAGIC)) != MAGIC or wire.take(4) != b"\0\0\0\1":
         raise NotVerified("the signature is of a kind or version that is not known")
@@ -210,10 +207,7 @@ def _run(arguments: list[str], *, interactive: bool, patience: float) -> None:
     environment = dict(os.environ) | {"LC_ALL": "C"}
     try:
         if interactive:  # it stays in our group, so that Ctrl-C and Ctrl-Z reach both
-            nothing, pipe = subprocess.DEVNULL, subprocess.PIPE
-            done = subprocess.run(
-                arguments, env=environment, stdout=nothing, stderr=pipe, timeout=patience, check=False
-            )
+            done = subprocess.run(arguments, env=environment, capture_output=True, timeout=patience, check=False)
         else:  # a window that pops up for a background process is not an answer
             done = programs.run(arguments, env=environment | {"SSH_ASKPASS_REQUIRE": "never"}, timeout=patience)
     except subprocess.TimeoutExpired as error:
