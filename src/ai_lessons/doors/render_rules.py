@@ -75,7 +75,6 @@ def left_out(values: Sequence[Pending]) -> list[str]:
 
 
 def _doubts(one: Pending) -> Iterator[str]:
-    """What speaks against a proposal."""
     yield from map(line, one.conflicts)
     if one.similar:
         yield f"much like {', '.join(map(line, one.similar))}"

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from ai_lessons.errors import AiLessonsError, AmbiguousName, NotFound, Refused
 from ai_lessons.knowledge.entries import Kind, handle
 from ai_lessons.knowledge.frontmatter import read_entry
-from ai_lessons.library.proposal_context import name
 from ai_lessons.library.rule_answers import Audit, AuditRow, TakenRow, TrustedKeys
 from ai_lessons.library.signatures import described
 from ai_lessons.repository import proposal_history
@@ -66,9 +65,9 @@ def _taken_row(parts: RepositorySession, one: TakenProposal) -> TakenRow:
         title=one.title or (light.title if light else one.proposal),
         proposal=one.proposal,
         how=one.how,
-        approved_by=name([one.by]) if one.by else "",
+        approved_by=str(one.by or ""),
         approved_at=moment(one.at),
-        suggested_by=name([one.suggested_by]),
+        suggested_by=str(one.suggested_by),
         commit=one.commit,
     )
 
@@ -95,9 +94,9 @@ def _row(parts: RepositorySession, view: BranchView, verdict: Verdict) -> AuditR
         in_force=verdict.in_force,
         evidence=evidence.level,
         how=evidence.how,
-        approved_by=name([evidence.by]) if evidence.by else "",
+        approved_by=str(evidence.by or ""),
         approved_at=moment(evidence.at) if verdict.in_force else "",
-        suggested_by=name(evidence.suggested_by),
+        suggested_by=", ".join(map(str, evidence.suggested_by)),
         commit=evidence.commit,
         problem="; ".join(problems),
     )

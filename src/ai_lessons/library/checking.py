@@ -62,6 +62,5 @@ def _same_entry(old: Entry, new: Entry) -> None:
     if new.kind is not old.kind and not old.derived:
         raise Refused(f"{old.path} is a {old.kind} and stays one", hint=f"add a {new.kind}, and delete this {old.kind}")
     if new.id != old.id and not old.derived:
-        raise Refused(
-            f"{old.path} keeps its id {old.id}: links and history name it", hint="leave the line `id:` as it is"
-        )
+        hint = "leave the line `id:` as it is"
+        raise Refused(f"{old.path} keeps its id {old.id}: links and history name it", hint=hint)

@@ -22,6 +22,7 @@ from ai_lessons.library.proposing import make
 from ai_lessons.library.rule_answers import Suggested
 from ai_lessons.repository import proposal_records
 from ai_lessons.repository.approval.approval_branch import branch_name, short_name
+from ai_lessons.repository.approval.rule_files import RELEASES
 from ai_lessons.repository.enforcement import Enforced, read_log
 from ai_lessons.repository.proposal_records import Release, file_at
 from ai_lessons.repository.worktree import read_ref
@@ -192,7 +193,7 @@ def ask(parts: RepositorySession, move: Move, by: str, policy: str, reason: str)
     title = f"{move.entry.title} to {move.target}"
     stamp = frontmatter.stamp(now)
     record = Release(title, move.entry.id, move.source, move.target, by, stamp, policy, move.text)
-    data, path = record.render(), proposal_records.release_path(frontmatter.new_id(now), title, int(stamp[:4]))
+    data, path = record.render(), proposal_records.record_path(RELEASES, frontmatter.new_id(now), title, stamp)
     back, proposed = proposal_records.read_release(data), entry_of(path, {path: data})
     if back is None or proposed is None or not back.covers(move.entry.id, move.target, move.text):
         raise UsageError(f"{move.entry.title!r} holds something that no text file can, so it cannot be released")

@@ -28,12 +28,11 @@ from ai_lessons.repository.proposal_refs import PROPOSALS, branch_of
 from ai_lessons.repository.snapshots import data_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.approval.approval_history import Trunk
-    from ai_lessons.repository.approval.approval_types import Person
     from ai_lessons.repository.proposal_records import Rejection
     from ai_lessons.repository.proposals import Repository, Some, Waiting
 
@@ -265,11 +264,6 @@ def refuse_changed(now: str, shown: str | None) -> None:
     """What is decided about is what was shown, to the commit; None: nothing was shown. Raises Conflict."""
     if shown is not None and now != shown:
         raise Conflict("the proposal was changed while you read it; nothing was decided", hint="look at it again")
-
-
-def name(people: Sequence[Person]) -> str:
-    """`Name <address>` of the first, and of the others."""
-    return ", ".join(map(str, people))
 
 
 def described(at: ProposalContext, entry: Entry | None, diff: str, **facts: Any) -> Pending:

@@ -152,9 +152,8 @@ def removal(parts: RepositorySession, ref: str) -> Suggested:
     with desk(parts) as at:
         light = parts.resolve(ref)
         if light.kind is not Kind.RULE:
-            raise UsageError(
-                f"{light.handle} is a {light.kind}, not a rule", hint=f"ai-lessons contribute delete {ref}"
-            )
+            hint = f"ai-lessons contribute delete {ref}"
+            raise UsageError(f"{light.handle} is a {light.kind}, not a rule", hint=hint)
         entry, _ = parts.load(light.id)
         places = at.trunk.places(light.id)
         if not places:

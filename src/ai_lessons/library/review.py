@@ -14,13 +14,13 @@ from ai_lessons.knowledge.texts import decode
 from ai_lessons.library import secret_gate, secret_scan
 from ai_lessons.library.checking import checked
 from ai_lessons.library.comparing import alike, said
-from ai_lessons.library.proposal_context import ProposalContext, described, desk, name, refuse_agents, refuse_changed
+from ai_lessons.library.proposal_context import ProposalContext, described, desk, refuse_agents, refuse_changed
 from ai_lessons.library.proposing import ALIKE_TOLD, compared, contradictions, rejected_before, warnings_about
 from ai_lessons.library.relating import refuse_wrong_kinds
 from ai_lessons.library.rule_answers import Decided, Pending, Suggested
 from ai_lessons.repository import proposal_commits, proposal_records
 from ai_lessons.repository.approval.approval_types import moment
-from ai_lessons.repository.approval.rule_files import AGENT_TRAILER, ENTRY_TRAILER, RULE_TRAILER
+from ai_lessons.repository.approval.rule_files import AGENT_TRAILER, ENTRY_TRAILER, REJECTED, RULE_TRAILER
 from ai_lessons.repository.history import unified
 from ai_lessons.repository.proposal_commits import ProposalRequest
 from ai_lessons.repository.proposal_records import Rejection
@@ -102,7 +102,7 @@ def _diff(at: ProposalContext, one: Waiting) -> str:
 
 def _suggested_by(one: Waiting) -> str:
     agent = next((value for key, value in one.trailers if key == AGENT_TRAILER), "")
-    return name(one.suggested_by) + (f" (agent {agent})" if agent else "")
+    return ", ".join(map(str, one.suggested_by)) + (f" (agent {agent})" if agent else "")
 
 
 def count(parts: RepositorySession) -> int:
@@ -216,7 +216,7 @@ def reject_rule(opened: Library, ref: str, *, reason: str = "", expect: str | No
         secret_gate.refuse(parts, {record.path: reason.encode()})
         record_name = frontmatter.new_id(now)
         done = proposal_commits.reject(parts.store, at.repo, at.trunk, one, record, record_name)
-        path = proposal_records.rejection_path(record_name, title, int(record.at[:4]))
+        path = proposal_records.record_path(REJECTED, record_name, title, record.at)
     return Decided(one.entry, handle, title, path, one.branch, done.commit, done.notes)
 
 

@@ -14,7 +14,6 @@ from ai_lessons.library.proposal_context import (
     described,
     desk,
     entry_of,
-    name,
     refuse_agents,
     refuse_changed,
 )
@@ -91,10 +90,8 @@ def revoke_rule(library: Library, ref: str) -> Decided:
     parts.refuse_other_formats()
     with desk(parts) as at:
         if at.trunk.view.policy.require != "signed":
-            raise Refused(
-                f"approvals are not signed on {at.trunk.name}, so there is nothing to revoke",
-                hint=f"propose that it goes: ai-lessons contribute delete {ref}",
-            )
+            hint = f"propose that it goes: ai-lessons contribute delete {ref}"
+            raise Refused(f"approvals are not signed on {at.trunk.name}, so there is nothing to revoke", hint=hint)
         light = parts.resolve(ref)
         verdict = _judged(parts).verdicts.get(light.id)
         if light.kind is not Kind.RULE or verdict is None or not verdict.path or not verdict.blob:
@@ -107,9 +104,8 @@ def revoke_rule(library: Library, ref: str) -> Decided:
     still = _judged(parts).verdicts.get(light.id)
     if still and still.in_force:
         people = at.trunk.view.policy.threshold
-        notes.append(
-            f"it is in force until {people} people have revoked it: ai-lessons admin revoke-rule {light.handle}"
-        )
+        command = f"ai-lessons admin revoke-rule {light.handle}"
+        notes.append(f"it is in force until {people} people have revoked it: {command}")
     return Decided(light.id, light.handle, light.title, verdict.path, at.trunk.name, done.commit, tuple(notes))
 
 
@@ -152,7 +148,7 @@ def _pending(at: ProposalContext, verdict: Verdict, one: UnapprovedChange) -> Pe
         remote=not at.trunk.ref.startswith("refs/heads/"),
         kind=Kind.RULE.value,
         change=UNSIGNED,
-        suggested_by=name(one.evidence.suggested_by),
+        suggested_by=", ".join(map(str, one.evidence.suggested_by)),
         suggested_at=moment(one.evidence.at),
         commit=one.blob or "",
         conflicts=(verdict.evidence.reason,) if verdict.evidence.reason else (),

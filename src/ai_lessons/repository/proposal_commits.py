@@ -9,7 +9,7 @@ import os
 import time
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from dulwich.objects import ObjectID
 
@@ -17,24 +17,14 @@ from ai_lessons.errors import Conflict, Refused
 from ai_lessons.knowledge.layout import check_path
 from ai_lessons.repository import git, proposal_records, proposals, ref_update
 from ai_lessons.repository.approval import approval_history as trunks
-from ai_lessons.repository.approval import approval_memory
+from ai_lessons.repository.approval import approval_memory, rule_files
 from ai_lessons.repository.approval.approval_types import Proposal
-from ai_lessons.repository.approval.rule_files import (
-    APPROVALS,
-    APPROVE,
-    ENTRY_TRAILER,
-    PROPOSAL_TRAILER,
-    PROPOSED_TRAILER,
-    RULE_TRAILER,
-    is_release,
-    with_report,
-)
 from ai_lessons.repository.approval.rule_history import person
 from ai_lessons.repository.branch_update import Landing, committing, land
 from ai_lessons.repository.commit_builder import NO_IDENTITY, People, make_commit, zone
 from ai_lessons.repository.journal import Intent, new_name
 from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft, read_commit
-from ai_lessons.repository.proposal_refs import PROPOSALS, branch_of, proposal_refs
+from ai_lessons.repository.proposal_refs import OTHERS, PROPOSALS, branch_of, proposal_refs
 from ai_lessons.repository.store import Actor, message_of
 from ai_lessons.repository.worktree import checked_out_at, read_ref
 
@@ -71,8 +61,7 @@ class ProposalRequest:
     executable: Collection[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
+class Made(NamedTuple):
     """The commit that was made, on which branch, and what the user should know."""
 
     branch: str
@@ -144,7 +133,7 @@ def propose(store: Store, repo: Repo, trunk: Trunk, wanted: ProposalRequest) -> 
     """A new branch with one commit. Raises Refused, Conflict, StorageFailed."""
     for path, data in wanted.files.items():
         if data is not None:
-            check_path(path, hidden=is_release(path))
+            check_path(path, hidden=rule_files.is_release(path))
     with committing(store):
         folder = wanted.family.rstrip("/")
         if read_ref(trunk.worktree, HEADS + folder) is not None:
@@ -161,7 +150,7 @@ def propose(store: Store, repo: Repo, trunk: Trunk, wanted: ProposalRequest) -> 
         behind = [one for one in parents if [draft.lookup(draft.tree_of(one), path) for path in paths] == here]
         made = _point(store, draft, branch, (behind or [tip])[0].decode(), None, wanted)
     note = f"nothing is behind {trunk.name} yet: take it with `git merge --no-ff`, or ai-lessons admin approve-rule"
-    return made if behind else replace(made, notes=(*made.notes, note))
+    return made if behind else made._replace(notes=(*made.notes, note))
 
 
 def amend(store: Store, repo: Repo, proposal: Waiting, wanted: ProposalRequest) -> Made:
@@ -174,7 +163,7 @@ def amend(store: Store, repo: Repo, proposal: Waiting, wanted: ProposalRequest) 
         place = checked_out_at(store.worktree, ref)
         if place:
             raise Conflict(f"{proposal.name} is checked out at {place}", hint="git switch to another branch first")
-        wanted = replace(wanted, family=proposal.family)
+        wanted = replace(wanted, family=PROPOSALS if proposal.is_rule else OTHERS)
         return _point(store, Draft(repo), proposal.name, proposal.commit, there, wanted)
 
 
@@ -185,8 +174,8 @@ def _point(store: Store, draft: Draft, branch: str, base: str, old: str | None, 
     there = {path: draft.lookup(before, os.fsencode(store.prefix + path)) for path in files}
     programs = {*wanted.executable, *(path for path, found in there.items() if found and found[0] == EXECUTABLE)}
     # a squash or rebase of what is no rule would tell nobody where it was proposed
-    more = [] if wanted.family == PROPOSALS else [(PROPOSED_TRAILER, branch)]
-    message = with_report(message_of(wanted.subject, [*wanted.trailers, *more], wanted.actor), wanted.report)
+    more = [] if wanted.family == PROPOSALS else [(rule_files.PROPOSED_TRAILER, branch)]
+    message = rule_files.with_report(message_of(wanted.subject, [*wanted.trailers, *more], wanted.actor), wanted.report)
     commit = by.commit(draft, [base], files, message, programs)
     said = f"commit: {wanted.subject}" if old else f"branch: {wanted.subject}"
     ref_update.point(store.worktree, HEADS + branch, old, commit, by.who.log(said))
@@ -218,9 +207,9 @@ def approve(
         one = _still_open(repo, store, trunk, proposal, tip)
         _refuse(one, trunk, by.who)
         taken = {piece.path: (piece.here, piece.new) for piece in one.pieces if not piece.done}
-        files = taken | _new(draft, records or {})
+        files = taken | {path: (None, draft.blob(data).decode()) for path, data in (records or {}).items()}
         programs = {} if one.is_rule else {piece.path: piece.mode == EXECUTABLE for piece in one.pieces if piece.new}
-        subject = f"{APPROVE} {what}: {title}" + (" (removal)" if one.sort == "removal" else "")
+        subject = f"{rule_files.APPROVE} {what}: {title}" + (" (removal)" if one.sort == "removal" else "")
         message, runs = message_of(subject, _about(one), Actor()), {path for path, yes in programs.items() if yes}
         commit = by.commit(draft, (tip, one.commit), {path: new for path, (_, new) in files.items()}, message, runs)
         return Landing(tip, commit, files, by.who.log(f"merge {one.branch}: {subject}"), programs)
@@ -231,7 +220,7 @@ def approve(
 
 def reject(store: Store, repo: Repo, trunk: Trunk, proposal: Waiting, record: Rejection, name: str) -> Made:
     """Put a record (`name`: its ULID) on the approval branch, and delete the proposal's. Raises Refused, Conflict."""
-    path = proposal_records.rejection_path(name, record.title, int(record.at[:4]))
+    path = proposal_records.record_path(rule_files.REJECTED, name, record.title, record.at)
     subject = f"{REJECT} {record.what}: {record.title}"
 
     def check(tip: str) -> None:
@@ -240,21 +229,21 @@ def reject(store: Store, repo: Repo, trunk: Trunk, proposal: Waiting, record: Re
     made = _add(store, repo, trunk, {path: record.render()}, (subject, _about(proposal)), check)
     if proposal.is_rule:
         approval_memory.forget_proposal(store.state_dir, proposal.entry, proposal.name)
-    return replace(made, notes=(*made.notes, *_drop_branches(store, proposal)))
+    return made._replace(notes=(*made.notes, *_drop_branches(store, proposal)))
 
 
 def put(store: Store, repo: Repo, trunk: Trunk, rule: str, subject: str, records: Mapping[str, bytes]) -> Made:
     """Put signed records about a rule (by path) on the approval branch. Raises Refused, Conflict."""
 
     def about(one: Trunk) -> dict[str, str]:
-        places, records = one.places(rule), f"{APPROVALS}{rule}/"
+        places, records = one.places(rule), f"{rule_files.APPROVALS}{rule}/"
         return {path: blob for path, blob in one.view.files.items() if path in places or path.startswith(records)}
 
     def check(tip: str) -> None:
         if tip != trunk.tip and about(trunks.look(store.worktree, trunk.ref)) != about(trunk):
             raise Conflict(f"rule {rule} was changed on {trunk.name} meanwhile; look at it again")
 
-    return _add(store, repo, trunk, records, (subject, [(RULE_TRAILER, rule)]), check)
+    return _add(store, repo, trunk, records, (subject, [(rule_files.RULE_TRAILER, rule)]), check)
 
 
 def _add(
@@ -271,22 +260,21 @@ def _add(
 
     def build(draft: Draft, tip: str) -> Landing:
         check(tip)
-        files = _new(draft, records)
-        message = message_of(subject, trailers, Actor())
-        commit = by.commit(draft, (tip,), {path: new for path, (_, new) in files.items()}, message)
+        new = {path: draft.blob(data).decode() for path, data in records.items()}
+        commit = by.commit(draft, (tip,), new, message_of(subject, trailers, Actor()))
+        files = {path: (None, blob) for path, blob in new.items()}
         return Landing(tip, commit, files, by.who.log(f"commit: {subject}"))
 
     landing, notes = land(store, repo, trunk.ref, build)
     return Made(trunk.name, landing.commit, (*by.notes, *notes))
 
 
-def _new(draft: Draft, files: Mapping[str, bytes]) -> dict[str, tuple[str | None, str | None]]:
-    return {path: (None, draft.blob(data).decode()) for path, data in files.items()}
-
-
 def _about(one: Waiting) -> list[tuple[str, str]]:
     """Trailers of a decision about a proposal."""
-    return [(PROPOSAL_TRAILER, one.name), (RULE_TRAILER if one.is_rule else ENTRY_TRAILER, one.entry)]
+    return [
+        (rule_files.PROPOSAL_TRAILER, one.name),
+        (rule_files.RULE_TRAILER if one.is_rule else rule_files.ENTRY_TRAILER, one.entry),
+    ]
 
 
 def _still_open(repo: Repo, store: Store, trunk: Trunk, proposal: Waiting, tip: str) -> Waiting:
@@ -305,18 +293,14 @@ def _refuse(one: Waiting, trunk: Trunk, by: CommitSignature) -> None:
         what = RULE if one.is_rule else "record" if one.is_release else "entry"
         raise Refused(f"{one.branch} is not only about its {what}: {one.smuggled}", hint=f"git diff ...{one.branch}")
     if one.faults:
-        raise Conflict(
-            f"{one.branch} cannot be taken as it is: {one.faults[0]}",
-            hint="propose it again on the text that is there now, and reject this one",
-        )
+        hint = "propose it again on the text that is there now, and reject this one"
+        raise Conflict(f"{one.branch} cannot be taken as it is: {one.faults[0]}", hint=hint)
     mine = person(by.committer.encode()).email.casefold()
     same = [one for one in one.suggested_by if one.email.casefold() == mine]
     if same and trunk.view.policy.distinct:
         who = same[0].name or same[0].email
-        raise Refused(
-            f"{who} wrote this proposal, and {trunk.name} asks for somebody else to approve it",
-            hint="approval.distinct in the settings of the repository says so",
-        )
+        hint = "approval.distinct in the settings of the repository says so"
+        raise Refused(f"{who} wrote this proposal, and {trunk.name} asks for somebody else to approve it", hint=hint)
 
 
 def _drop_branches(store: Store, proposal: Waiting) -> list[str]:

@@ -7,18 +7,8 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from ai_lessons.errors import UnsupportedRepository
 from ai_lessons.repository import git
+from ai_lessons.repository.approval import rule_files
 from ai_lessons.repository.approval.approval_types import Proposal
-from ai_lessons.repository.approval.rule_files import (
-    APPROVE,
-    ENTRY_TRAILER,
-    FORGES,
-    PROPOSED_TRAILER,
-    entry_end,
-    is_rule,
-    merged_branches,
-    rule_end,
-    trailers,
-)
 from ai_lessons.repository.approval.rule_history import commits
 from ai_lessons.repository.history import FIXED, LITERAL
 from ai_lessons.repository.proposal_refs import OTHERS
@@ -40,7 +30,7 @@ def proposed(
     """
     by_id = {commit.id: commit for commit in commits}
     for tip, branch in branches:
-        end = rule_end(branch)
+        end = rule_files.rule_end(branch)
         if end:
             line = (one for one in _behind(by_id, tip) if not one.said.odd)  # an odd one proposes nothing
             yield from _of_branch(branch, end, line, rule_of)
@@ -54,7 +44,7 @@ def _of_branch(
         mine = [
             (rule, change)
             for change in commit.changes[0]
-            if is_rule(change.path)
+            if rule_files.is_rule(change.path)
             for rule in sorted({rule_of(change.path, blob) for blob in (change.old, change.new) if blob})
             if rule.endswith(end)
         ]
@@ -98,13 +88,16 @@ def told(history: Iterable[RawCommit], branch: str) -> Iterator[TakenProposal]:
     """The same from the commits themselves, newest first. Pure."""
     known = {commit.id: commit for commit in history}
     plain = [one for one in known.values() if len(one.parents) < 2]
-    own = ((one.id, dict(reversed(trailers(one.said.message))).get(PROPOSED_TRAILER)) for one in plain)
+    own = (
+        (one.id, dict(reversed(rule_files.trailers(one.said.message))).get(rule_files.PROPOSED_TRAILER))
+        for one in plain
+    )
     singles = {commit: name for commit, name in own if name}
     brought: set[str] = set()
     for commit in known.values():
         if len(commit.parents) < 2:
             continue
-        said = merged_branches(commit.said.message, branch)  # else the words of what it brought
+        said = rule_files.merged_branches(commit.said.message, branch)  # else the words of what it brought
         names = [singles.get(side, "") for side in commit.parents[1:]] if said is None else said
         for side, name in zip(commit.parents[1:], names, strict=False):
             line = list(islice(_behind(known, side), OWN_COMMITS)) if name.startswith(OTHERS) else []
@@ -126,13 +119,15 @@ def _behind(known: Mapping[str, RawCommit], tip: str) -> Iterator[RawCommit]:
 
 
 def _taken(name: str, commit: RawCommit, source: RawCommit, how: How) -> TakenProposal:
-    said = {key: value for one in (source, commit) for key, value in trailers(one.said.message)}
+    said = {key: value for one in (source, commit) for key, value in rule_files.trailers(one.said.message)}
     subject = commit.said.message.partition("\n")[0].strip()
-    title = subject.partition(": ")[2] if subject.startswith(f"{APPROVE} ") else ""
+    title = subject.partition(": ")[2] if subject.startswith(f"{rule_files.APPROVE} ") else ""
     by: Person | None = commit.said.committer
-    if commit.said.committer.email in FORGES:  # who pressed the button is the author of a merge, and of nothing else
+    if (
+        commit.said.committer.email in rule_files.FORGES
+    ):  # who pressed the button is the author of a merge, and of nothing else
         by = commit.said.author if how == "merge" else None
-    entry = said.get(ENTRY_TRAILER) or entry_end(name) or ""
+    entry = said.get(rule_files.ENTRY_TRAILER) or rule_files.entry_end(name) or ""
     return TakenProposal(name, entry, title, how, commit.id, by, commit.said.committed, source.said.author)
 
 

@@ -18,16 +18,7 @@ from ai_lessons.errors import InvalidEntry
 from ai_lessons.knowledge import layout, markdown
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.texts import decode
-from ai_lessons.repository.approval.rule_files import (
-    FORGES,
-    REJECTED,
-    TEXT_LIMIT,
-    entry_end,
-    made_by_agent,
-    merged_branches,
-    names_pull_request,
-    trailers,
-)
+from ai_lessons.repository.approval import rule_files
 from ai_lessons.repository.approval.rule_history import person, read_blobs
 from ai_lessons.repository.objects import Draft, StoredCommit, opened, read_commit
 from ai_lessons.repository.proposal_files import blob_at
@@ -102,18 +93,23 @@ def _heading(path: str) -> str:
     return f"<!-- {path} -->\n"
 
 
-def rejection_path(name: str, title: str, year: int) -> str:
-    """Where the record called `name` (a ULID) goes."""
-    return f"{REJECTED}{year:04d}/{name}-{layout.slug(title)}.md"
+def record_path(folder: str, name: str, title: str, at: str) -> str:
+    """Where the record called `name` (a ULID) goes in `folder`; `at` is ISO 8601."""
+    return f"{folder}{at[:4]}/{name}-{layout.slug(title)}.md"
 
 
-def read_rejection(data: bytes) -> Rejection | None:
-    """A record's file; None for one that is no record of ours."""
+def _parsed(data: bytes, kind: str) -> markdown.Document | None:
     try:
         found = markdown.parse(decode(data, ""))
     except InvalidEntry:
         return None
-    if found.fields.get("kind") != REJECTION:
+    return found if found.fields.get("kind") == kind else None
+
+
+def read_rejection(data: bytes) -> Rejection | None:
+    """A record's file; None for one that is no record of ours."""
+    found = _parsed(data, REJECTION)
+    if found is None:
         return None
     what = next((key for key in WHAT if key in found.fields), Kind.RULE.value)
     files = found.fields.get("files")
@@ -130,14 +126,13 @@ def read_rejection(data: bytes) -> Rejection | None:
 
 def rejected(trunk: Trunk) -> list[Rejection]:
     """Every record of a rejection on the approval branch; files that are none are passed over."""
-    blobs = [blob for path, blob in sorted(trunk.view.files.items()) if path.startswith(REJECTED)]
+    blobs = [blob for path, blob in sorted(trunk.view.files.items()) if path.startswith(rule_files.REJECTED)]
     contents = read_blobs(trunk.worktree, set(blobs)) if blobs else {}
     found = (read_rejection(contents[blob]) for blob in blobs if blob in contents)
     return [one for one in found if one is not None]
 
 
 RELEASE: Final = "release"
-RELEASES: Final = ".ai-lessons/releases"
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +164,7 @@ class Release:
             "entry": self.entry,
             "source": self.source,
             "target": self.target,
-            "sha256": sha256(text.encode("utf-8", "replace")).hexdigest(),
+            "sha256": _hash(text),
             "requested_by": self.requested_by,
             "requested": self.requested,
             "policy": self.policy,
@@ -177,26 +172,19 @@ class Release:
         return markdown.render(fields, text).encode("utf-8", "replace")
 
 
+def _hash(text: str) -> str:
+    return sha256(text.encode("utf-8", "replace")).hexdigest()
+
+
 def canonical(text: str) -> str:
     """A text without what differs from system to system: LF, and one at the end."""
     return text.replace("\r\n", "\n").replace("\r", "\n").rstrip() + "\n"
 
 
-def release_path(name: str, title: str, year: int) -> str:
-    """Where the record called `name` (a ULID) goes."""
-    return f"{RELEASES}/{year:04d}/{name}-{layout.slug(title)}.md"
-
-
 def read_release(data: bytes) -> Release | None:
     """A record's file; None for one that is no record of ours, or whose text is not the one that it was made for."""
-    if len(data) > TEXT_LIMIT:
-        return None
-    try:
-        found = markdown.parse(decode(data, ""))
-    except InvalidEntry:
-        return None
-    digest = sha256(canonical(found.body).encode("utf-8", "replace")).hexdigest()
-    if found.fields.get("kind") != RELEASE or found.fields.get("sha256") != digest:
+    found = _parsed(data, RELEASE) if len(data) <= rule_files.TEXT_LIMIT else None
+    if found is None or found.fields.get("sha256") != _hash(canonical(found.body)):
         return None
     keys = ("title", "entry", "source", "target", "requested_by", "requested", "policy")
     return Release(**{key: _said(found.fields, key) for key in keys}, text=found.body)
@@ -211,11 +199,13 @@ def releases_on(worktree: Worktree, tip: str) -> list[tuple[str, Release]]:
     """Every record in the tree of a commit, with its path; others are passed over. Raises UnsupportedRepository."""
     with opened(worktree) as repo:
         draft = Draft(repo)
-        top = draft.lookup(draft.tree_of(ObjectID(tip.encode())), os.fsencode(worktree.prefix + RELEASES))
+        top = draft.lookup(
+            draft.tree_of(ObjectID(tip.encode())), os.fsencode(worktree.prefix + rule_files.RELEASES.rstrip("/"))
+        )
         if top is None or not stat.S_ISDIR(top[0]):
             return []
         found = [one for one in iter_tree_contents(repo.object_store, top[1]) if one.mode and stat.S_ISREG(one.mode)]
-        names = ((f"{RELEASES}/{os.fsdecode(one.path or b'')}", ObjectID(one.sha or b"")) for one in found)
+        names = ((f"{rule_files.RELEASES}{os.fsdecode(one.path or b'')}", ObjectID(one.sha or b"")) for one in found)
         texts = ((path, repo.object_store[name]) for path, name in names)
         read = [(path, read_release(blob.data)) for path, blob in texts if isinstance(blob, Blob)]
         return [(path, record) for path, record in read if record is not None]
@@ -245,28 +235,28 @@ def released_by(worktree: Worktree, tip: str, path: str, branch: str, policy: Ap
 
 def _names(branches: Iterable[str], name: str) -> bool:
     """Whether one of the branches proposes the record of that name (a ULID)."""
-    return any(end is not None and name.endswith(end) for end in map(entry_end, branches))
+    return any(end is not None and name.endswith(end) for end in map(rule_files.entry_end, branches))
 
 
 def _merger(merge: StoredCommit, origin: StoredCommit, name: str, branch: str, policy: ApprovalPolicy) -> Person | None:
     message = merge.message.decode(errors="replace")
-    branches = merged_branches(message, branch)
+    branches = rule_files.merged_branches(message, branch)
     if branches is None:
-        branches = tuple(value for _, value in trailers(origin.message.decode(errors="replace")))
+        branches = tuple(value for _, value in rule_files.trailers(origin.message.decode(errors="replace")))
     by = person(merge.committer)
-    by = person(merge.author) if by.email in FORGES else by
+    by = person(merge.author) if by.email in rule_files.FORGES else by
     own = policy.distinct and by.same(person(origin.author))
-    return by if _names(branches, name) and not made_by_agent(message) and not own else None
+    return by if _names(branches, name) and not rule_files.made_by_agent(message) and not own else None
 
 
 def _committer(origin: StoredCommit, name: str, policy: ApprovalPolicy) -> Person | None:
     """Who brought a record without a merge: another person than its author, by squash or rebase, or a forge."""
     message = origin.message.decode(errors="replace")
     by = person(origin.committer)
-    if by.email in FORGES:  # a squashed pull request does not say who took it
-        return by if names_pull_request(message) and not policy.distinct else None
-    named = _names((value for _, value in trailers(message)), name)
-    return by if named and not made_by_agent(message) and not by.same(person(origin.author)) else None
+    if by.email in rule_files.FORGES:  # a squashed pull request does not say who took it
+        return by if rule_files.names_pull_request(message) and not policy.distinct else None
+    named = _names((value for _, value in rule_files.trailers(message)), name)
+    return by if named and not rule_files.made_by_agent(message) and not by.same(person(origin.author)) else None
 
 
 def _follow(repo: Repo, tip: str, name: bytes) -> tuple[StoredCommit | None, StoredCommit]:

@@ -20,7 +20,7 @@ from ai_lessons.repository.history import trailers_of
 from ai_lessons.repository.objects import Draft, StoredCommit, read_commit
 from ai_lessons.repository.proposal_files import Piece, Sides, main_path, owners, subject_of
 from ai_lessons.repository.proposal_history import stood
-from ai_lessons.repository.proposal_refs import OTHERS, PROPOSALS, branch_of, proposal_refs
+from ai_lessons.repository.proposal_refs import PROPOSALS, branch_of, proposal_refs
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -65,12 +65,7 @@ class Waiting:
     @property
     def is_rule(self) -> bool:
         """True where it decides about a rule."""
-        return self.family == PROPOSALS
-
-    @property
-    def family(self) -> str:
-        """Where its branch lies: `rules/` or `proposals/`."""
-        return PROPOSALS if self.name.startswith(PROPOSALS) else OTHERS
+        return self.name.startswith(PROPOSALS)
 
     @property
     def is_release(self) -> bool:
@@ -124,7 +119,7 @@ def waiting(
 
 
 class Some(NamedTuple):
-    """Open proposals, oldest first, and how many branches of whom were not looked at, because there are too many."""
+    """Open proposals, oldest first, and how many branches of whom were not looked at."""
 
     found: list[Waiting]
     left_out: Counter[str]

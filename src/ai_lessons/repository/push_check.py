@@ -23,6 +23,7 @@ from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.layout import CONFIG_PATH, check_path, place
 from ai_lessons.repository import git
 from ai_lessons.repository.approval import approval_branch, approval_memory
+from ai_lessons.repository.approval.approval_branch import branch_name
 from ai_lessons.repository.approval.approval_history import derive
 from ai_lessons.repository.approval.rule_files import APPROVALS, REJECTED, is_rule
 from ai_lessons.repository.worktree import Worktree, as_hub, read_ref
@@ -74,17 +75,15 @@ def parse_updates(lines: Iterable[str]) -> tuple[Update, ...]:
 
 def refused_refs(updates: Sequence[Update], approval_ref: str, rewritten: Iterable[str]) -> Iterator[str]:
     """Refs that may not be moved like that. `rewritten` are those whose old commit is not in the new one."""
-    branch = _short(approval_ref)
+    branch = branch_name(approval_ref)
     for update in updates:
         if update.ref == approval_ref and update.new is None:
             yield f"{branch} is the approval branch and cannot be deleted"
         elif update.ref == approval_ref and update.ref in rewritten:
-            yield (
-                f"{branch} is the approval branch and cannot be rewritten; "
-                "bring in what others pushed and add to it: git pull --no-rebase"
-            )
+            told = "bring in what others pushed and add to it: git pull --no-rebase"
+            yield f"{branch} is the approval branch and cannot be rewritten; {told}"
         elif update.ref != approval_ref and update.ref.casefold() == approval_ref.casefold() and update.new:
-            yield f"{_short(update.ref)!r} is {branch!r} on systems that do not tell capitals from small letters"
+            yield f"{branch_name(update.ref)!r} is {branch!r} on systems that do not tell capitals from small letters"
         elif update.ref.startswith("refs/replace/") and update.new:
             yield f"{update.ref} would make git show other commits than those that were approved"
 
@@ -102,29 +101,27 @@ def refused_files(ref: str, added: Iterable[Added], paths: Iterable[str]) -> Ite
     for name, folded in (pair for path in (paths if came else ()) for pair in spellings(path)):
         spelled.setdefault(folded, set()).add(name)
     for one in came:
-        fault = _file_fault(one)
+        fault = _file_fault(*one)
         others = (spelled.get(folded, set()) - {name} for name, folded in spellings(one.path))
         clash = next((min(names) for names in others if names), "")
         if not fault and clash:
             fault = f"it is the same as {clash!r} on systems that do not tell capitals from small letters"
         if fault:
-            yield f"{_short(ref)}: {one.path!r}: {fault}"
+            yield f"{branch_name(ref)}: {one.path!r}: {fault}"
 
 
-def _file_fault(one: Added) -> str:
-    if one.mode == _LINK:
+def _file_fault(mode: int, path: str) -> str:
+    if mode == _LINK:
         return "symbolic links are not taken: they lead outside the repository"
-    if one.mode == _SUBMODULE:
+    if mode == _SUBMODULE:
         return "submodules are not taken"
     try:
-        check_path(one.path, hidden=True)
+        check_path(path, hidden=True)
     except Refused as refused:
         return refused.message.partition(": ")[2] or refused.message
-    if one.mode == _EXECUTABLE:
-        where = place(one.path)
-        if where is None or where.kind is not Kind.SCRIPT:
-            return "only files below scripts/ may be executable"
-    return ""
+    where = place(path)
+    script = where is not None and where.kind is Kind.SCRIPT
+    return "only files below scripts/ may be executable" if mode == _EXECUTABLE and not script else ""
 
 
 def refused_rules(before: BranchView, after: BranchView) -> Iterator[str]:
@@ -187,10 +184,6 @@ def refused_records(before: BranchView, after: BranchView) -> Iterator[str]:
             yield alarm.message + (permit if alarm.kind == "weakened" else "")
 
 
-def _short(ref: str) -> str:
-    return ref.removeprefix(_HEADS)
-
-
 def git_dir_of(hub: Path) -> Path:
     """The git directory of a hub: the folder itself where it is bare. Raises NoRepository."""
     for folder in (hub, hub / ".git"):
@@ -217,7 +210,7 @@ def check(hub: Path, updates: Sequence[Update]) -> tuple[str, ...]:
             # what was there before; for a new branch what the approval branch has
             old = _tree(then, update.old or read_ref(now, ref) or _EMPTY_TREE)
             if tree:
-                names = _demand(then, "ls-tree", "-r", "-z", "--name-only", tree).split(b"\0")
+                names = _run(then, "ls-tree", "-r", "-z", "--name-only", tree, must=True).out.split(b"\0")
                 added = _added(then, old, tree) if old else ()
                 refused += refused_files(update.ref, added, [os.fsdecode(name) for name in names if name])
         if read_ref(then, ref) is not None and ref not in rewritten:
@@ -245,7 +238,7 @@ def _refused_approvals(now: Worktree, then: Worktree, ref: str) -> list[str]:
 def _added(then: Worktree, old: str, new: str) -> Iterator[Added]:
     """What a tree has that another has not."""
     flags = ("-r", "-z", "--raw", "--no-abbrev", "--no-renames")
-    rows = _demand(then, "diff-tree", *flags, old, new).split(b"\0")
+    rows = _run(then, "diff-tree", *flags, old, new, must=True).out.split(b"\0")
     for row, name in zip(rows[::2], rows[1::2], strict=False):
         if mode := int(row.split(b" ")[1], 8):
             yield Added(mode, os.fsdecode(name))
@@ -257,21 +250,17 @@ def _tree(then: Worktree, name: str) -> str | None:
     return None if done.code else done.text
 
 
-def _demand(repository: Worktree, *arguments: str) -> bytes:
-    done = _run(repository, *arguments)
-    if done.code:
+def _run(repository: Worktree, *arguments: str, must: bool = False) -> git.Done:
+    done = git.run(repository, "--no-replace-objects", *arguments)
+    if done.code and must:
         raise UnsupportedRepository(f"{repository.top} cannot be read: {done.err or arguments[0]}")
-    return done.out
-
-
-def _run(repository: Worktree, *arguments: str) -> git.Done:
-    return git.run(repository, "--no-replace-objects", *arguments)
+    return done
 
 
 @contextmanager
 def _as_asked_for(now: Worktree, updates: Sequence[Update]) -> Iterator[Worktree]:
     """The repository as it will be once these refs have moved."""
-    listed = os.fsdecode(_demand(now, "for-each-ref", "--format=%(objectname) %(refname)"))
+    listed = os.fsdecode(_run(now, "for-each-ref", "--format=%(objectname) %(refname)", must=True).out)
     refs = {ref: commit for commit, _, ref in (line.partition(" ") for line in listed.splitlines())}
     for update in updates:
         refs.pop(update.ref, None)
@@ -309,6 +298,6 @@ def _named_branch(repository: Worktree) -> str | None:
         return None
     done = _run(repository, "cat-file", "blob", f"{head}:{CONFIG_PATH}")
     try:
-        return parse_config(done.out.decode("utf-8", "replace")).approval_branch if not done.code else _short(head)
+        return parse_config(done.out.decode("utf-8", "replace")).approval_branch if not done.code else branch_name(head)
     except AiLessonsError:
-        return _short(head)
+        return branch_name(head)

@@ -101,20 +101,17 @@ def _show_error(error: AiLessonsError) -> None:
 
 
 def _carry_out(call: Call, one: Pending, choice: str, *, sign: bool) -> None:
-    opened = call.library
     if choice == "approve":
         standing = one.change == UNSIGNED
-        taken = library.review.approve_rule(
-            opened, one.id if standing else one.branch, sign=sign or standing, expect=one.commit
-        )
-        click.echo(render_rules.approved((taken,), call.view), color=call.view.colour)
-        call.note(taken.notes)
-        return
-    _refuse_standing(one)
-    reason = click.prompt("Reason (whoever suggests it again is told)", default="", show_default=False, err=True)
-    gone = library.review.reject_rule(opened, one.branch, reason=reason, expect=one.commit)
-    click.echo(render_rules.decided("Rejected", gone, call.view), color=call.view.colour)
-    call.note(gone.notes)
+        ref, sign = one.id if standing else one.branch, sign or standing
+        done = library.review.approve_rule(call.library, ref, sign=sign, expect=one.commit)
+    else:
+        _refuse_standing(one)
+        reason = click.prompt("Reason (whoever suggests it again is told)", default="", show_default=False, err=True)
+        done = library.review.reject_rule(call.library, one.branch, reason=reason, expect=one.commit)
+    word = "Approved" if choice == "approve" else "Rejected"
+    click.echo(render_rules.decided(word, done, call.view), color=call.view.colour)
+    call.note(done.notes)
 
 
 def _refuse_standing(one: Pending) -> None:
@@ -134,7 +131,15 @@ def shown_and_confirmed(call: Call, refs: Sequence[str], *, sign: bool = False) 
     if not (call.can_ask and is_terminal(sys.stdout)):
         raise Refused("a proposal is approved by a person, who is asked on a terminal", hint=NO_TERMINAL)
     waiting = _what_waits(call, sign=sign)
-    chosen = [_named(waiting, ref) for ref in refs]
+    chosen = []
+    for ref in refs:
+        end = id_end(ref)
+        found = [one for one in waiting if ref in {one.branch, one.path}]
+        found = found or [one for one in waiting if len(end) >= 4 and one.id.endswith(end)]
+        if len(found) != 1:
+            known = [one.branch for one in found or waiting]
+            raise NotFound("single open proposal", ref, suggestions=known[:5])
+        chosen += found
     for one in chosen:
         _show(call, one)
     if not asking.confirm(f"\nApprove {', '.join(one.handle for one in chosen)}?"):
@@ -148,13 +153,3 @@ def _what_waits(call: Call, *, sign: bool) -> tuple[Pending, ...]:
     proposed = {one.id for one in waiting}
     unsigned = library.signing.unsigned_rules(call.library) if sign else ()
     return (*waiting, *(one for one in unsigned if one.id not in proposed))
-
-
-def _named(waiting: Sequence[Pending], ref: str) -> Pending:
-    """The proposal with this handle, id, end of an id, branch or path."""
-    end = id_end(ref)
-    exact = [one for one in waiting if ref in {one.branch, one.path}]
-    found = exact or [one for one in waiting if len(end) >= 4 and one.id.endswith(end)]
-    if len(found) != 1:
-        raise NotFound("single open proposal", ref, suggestions=[one.branch for one in found or waiting][:5])
-    return found[0]

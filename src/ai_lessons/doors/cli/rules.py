@@ -9,19 +9,9 @@ import click
 
 from ai_lessons import library
 from ai_lessons.doors import render_rules
-from ai_lessons.doors.cli import asking, review
+from ai_lessons.doors.cli import asking, options, review
 from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Command, Tool
-from ai_lessons.doors.cli.options import (
-    FILE_NAME,
-    allow_secret_option,
-    content_options,
-    id_argument,
-    ids_argument,
-    offer,
-    project_option,
-    tags_option,
-)
 from ai_lessons.doors.mcp import framing
 from ai_lessons.doors.terminal import line
 from ai_lessons.errors import Refused, UsageError
@@ -31,7 +21,7 @@ if TYPE_CHECKING:
     from ai_lessons.library.rule_answers import Decided, Promoted
 
 EXIT_VIOLATED = 8  # `audit` found that the policy is violated: the code of what a policy forbids
-link_option = partial(click.option, metavar="ID", multiple=True, shell_complete=offer("id"))
+link_option = partial(click.option, metavar="ID", multiple=True, shell_complete=options.offer("id"))
 
 
 def register_contribute(group: click.Group) -> None:
@@ -64,16 +54,16 @@ def register_admin(group: click.Group) -> None:
 )
 @click.option("--title", required=True, metavar="T", help="What to do, in one sentence.")
 @click.option("--rationale", required=True, metavar="R", help="Why: which outcome is wanted.")
-@content_options[0]
-@content_options[1]
-@tags_option
-@project_option
+@options.content_options[0]
+@options.content_options[1]
+@options.tags_option
+@options.project_option
 @click.option(
-    "--applies-to", metavar="GLOB", type=FILE_NAME, multiple=True, help="Files it is about; may be given again."
+    "--applies-to", metavar="GLOB", type=options.FILE_NAME, multiple=True, help="Files it is about; may be given again."
 )
 @link_option("--link-lesson", "linked_lessons", help="Lesson that it rests on; may be given again.")
 @link_option("--link-script", "--link-doc", "linked_resources", help="Script that does it, or doc that describes it.")
-@allow_secret_option
+@options.allow_secret_option
 @pass_call
 def suggest_rule(call: Call, /, content: str | None, file: str | None, **given: Any) -> None:
     """Propose a rule, on a branch of its own. It is in force only once a person has approved it."""
@@ -124,7 +114,7 @@ def review_rules(call: Call, sign: bool) -> None:
 
 
 @click.command("approve-rule", cls=Command, examples=["ai-lessons admin approve-rule R-5N1QTC --yes"])
-@ids_argument
+@options.ids_argument
 @click.option("--yes", is_flag=True, help="Do not show and ask; needed where there is no terminal.")
 @click.option("--sign", is_flag=True, help="Add a record, signed with your SSH key; also for rules that lack one.")
 @pass_call
@@ -144,7 +134,7 @@ def approve_rule(call: Call, refs: tuple[str, ...], yes: bool, sign: bool) -> No
 @click.command(
     "reject-rule", cls=Command, examples=['ai-lessons admin reject-rule R-5N1QTC --reason "Holds only for v3"']
 )
-@id_argument
+@options.id_argument
 @click.option("--reason", default="", metavar="R", help="Why; whoever suggests it again is told.")
 @pass_call
 def reject_rule(call: Call, ref: str, reason: str) -> None:
@@ -153,7 +143,7 @@ def reject_rule(call: Call, ref: str, reason: str) -> None:
 
 
 @click.command("revoke-rule", cls=Command, examples=["ai-lessons admin revoke-rule R-5N1QTC --yes"])
-@id_argument
+@options.id_argument
 @click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal.")
 @pass_call
 def revoke_rule(call: Call, ref: str, yes: bool) -> None:
@@ -221,14 +211,14 @@ def register(group: click.Group) -> None:
         notes={"to": "enterprise:NAME; a rule also to user or project"},
     ),
 )
-@id_argument
+@options.id_argument
 @click.option("--to", required=True, metavar="TIER", help="user, project or enterprise:NAME; see `admin tiers`.")
 @click.option("--reason", default="", metavar="R", help="Why; for the people who decide about it there.")
 @click.option("--generic", is_flag=True, help="Without code, names and paths; shows what goes, and asks.")
 @click.option("--name", "names", metavar="WORD", multiple=True, help="With --generic: leave this out, too.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, with the evaluation; write nothing.")
 @click.option("--yes", is_flag=True, help="Take the generic form unasked; needed where there is no terminal.")
-@allow_secret_option
+@options.allow_secret_option
 @pass_call
 def promote(call: Call, /, ref: str, to: str, **given: Any) -> None:
     """Bring an entry to another tier: a copy to yours or the project's, a proposal to an enterprise's."""

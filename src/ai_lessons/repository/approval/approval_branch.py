@@ -42,16 +42,17 @@ def key_of(worktree: Worktree, tip: str, refs: Mapping[str, str] | None = None) 
 
 def memory(state_dir: Path) -> str:
     """Changes with what this clone remembers for good of its approval branches; `-` for nothing."""
-    try:
-        return sha256((folder(state_dir) / REMEMBERED).read_bytes()).hexdigest()
-    except OSError:
-        return "-"
+    return _digest(folder(state_dir) / REMEMBERED) or "-"
 
 
 def cut_off(worktree: Worktree) -> str:
     """Where a shallow clone's history ends; empty for a whole one."""
+    return _digest(worktree.common_dir / "shallow")
+
+
+def _digest(file: Path) -> str:
     try:
-        return sha256((worktree.common_dir / "shallow").read_bytes()).hexdigest()
+        return sha256(file.read_bytes()).hexdigest()
     except OSError:
         return ""
 

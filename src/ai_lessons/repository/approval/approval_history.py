@@ -133,7 +133,10 @@ class _Derivation:
             files,
             said=said,
             here=here,
-            texts=_texts(steps),
+            texts={
+                rule: tuple(sorted({b for one in several for side in one.changes for c in side for b in c[1:] if b}))
+                for rule, several in steps.items()
+            },
             records=tuple(records),
             signer_lists=(
                 tuple(blob for path, blob in watched if path == SIGNERS),
@@ -226,15 +229,6 @@ def _files(commits: Sequence[RawCommit], place: Mapping[str, int]) -> dict[str, 
     for commit in reversed(line):
         files |= {change.path: change.new for change in commit.changes[0]}
     return {path: blob for path, blob in files.items() if blob is not None}
-
-
-def _texts(steps: Mapping[str, Sequence[CommitStep]]) -> dict[str, tuple[str, ...]]:
-    """Every text that each rule ever had."""
-    found: dict[str, set[str]] = {rule: set() for rule in steps}
-    for rule, several in steps.items():
-        changes = [change for one in several for side in one.changes for change in side]
-        found[rule].update(blob for change in changes for blob in (change.old, change.new) if blob)
-    return {rule: tuple(sorted(blobs)) for rule, blobs in found.items()}
 
 
 def _watched(commits: Sequence[RawCommit]) -> dict[tuple[str, str], int]:

@@ -29,7 +29,7 @@ class Person(NamedTuple):
 
 
 class PathChange(NamedTuple):
-    """What a commit did to a path against one parent: blob ids, None for no text (or another rule's)."""
+    """What a commit did to a path against one parent: blob ids, None for no text (of a rule: or another rule's)."""
 
     path: str
     old: str | None

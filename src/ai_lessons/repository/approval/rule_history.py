@@ -10,11 +10,11 @@ import re
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from ai_lessons.errors import UnsupportedRepository
 from ai_lessons.repository import git
-from ai_lessons.repository.approval.approval_types import Person, Said
+from ai_lessons.repository.approval.approval_types import PathChange, Person, Said
 from ai_lessons.repository.approval.rule_files import TEXT_LIMIT, is_rule, is_watched
 
 if TYPE_CHECKING:
@@ -52,14 +52,6 @@ _CHANGE: Final = re.compile(
 _FILES: Final = frozenset((b"100644", b"100755"))
 
 
-class FileChange(NamedTuple):
-    """A rule file or watched file against one parent: blob ids, None for no (regular) file."""
-
-    path: str
-    old: str | None
-    new: str | None
-
-
 class RawCommit:
     """One commit; `parents` are those that git follows here, `changes` against each of them or the empty tree."""
 
@@ -69,7 +61,7 @@ class RawCommit:
         self.id, *parents = names.decode().split()
         self.parents = tuple(parents)
         self.tree = self._record[5:45].decode("ascii", "replace")
-        self.changes: tuple[tuple[FileChange, ...], ...] = ()
+        self.changes: tuple[tuple[PathChange, ...], ...] = ()
 
     @cached_property
     def said(self) -> Said:
@@ -184,7 +176,7 @@ def _person(name: bytes, email: bytes, codec: str) -> Person:
     return found
 
 
-def _changes(worktree: Worktree, pairs: Collection[tuple[str, str]]) -> dict[tuple[str, str], tuple[FileChange, ...]]:
+def _changes(worktree: Worktree, pairs: Collection[tuple[str, str]]) -> dict[tuple[str, str], tuple[PathChange, ...]]:
     """What differs between trees, of the files that matter."""
     if not pairs:
         return {}
@@ -195,8 +187,8 @@ def _changes(worktree: Worktree, pairs: Collection[tuple[str, str]]) -> dict[tup
     with ThreadPoolExecutor(len(parts)) as pool:
         out = b"".join(pool.map(lambda part: _git(worktree, *flags, stdin=b"".join(part)), parts))
     start, at = worktree.prefix.encode(), 0
-    found: dict[tuple[str, str], tuple[FileChange, ...]] = {}
-    files: list[FileChange] = []
+    found: dict[tuple[str, str], tuple[PathChange, ...]] = {}
+    files: list[PathChange] = []
     pair = ("", "")
     for row in _CHANGE.finditer(out):
         if row.start() != at:
@@ -213,7 +205,7 @@ def _changes(worktree: Worktree, pairs: Collection[tuple[str, str]]) -> dict[tup
     return found
 
 
-def _change(row: re.Match[bytes], name: bytes) -> Iterator[FileChange]:
+def _change(row: re.Match[bytes], name: bytes) -> Iterator[PathChange]:
     try:
         path = name.decode()
     except UnicodeDecodeError:
@@ -222,7 +214,7 @@ def _change(row: re.Match[bytes], name: bytes) -> Iterator[FileChange]:
         old = row[5].decode() if row[3] in _FILES else None
         new = row[6].decode() if row[4] in _FILES else None
         if old != new:
-            yield FileChange(path, old, new)
+            yield PathChange(path, old, new)
 
 
 def _read_loose(worktree: Worktree, blobs: Iterable[str]) -> dict[str, bytes]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ai_lessons.errors import Refused, StorageFailed
 from ai_lessons.knowledge.layout import slug
 from ai_lessons.repository import git
-from ai_lessons.repository.approval import approval_memory
+from ai_lessons.repository.approval import approval_memory, record_chain
 from ai_lessons.repository.approval.approval_types import (
     ON_BRANCH,
     SIGNED,
@@ -26,21 +26,6 @@ from ai_lessons.repository.approval.approval_types import (
     Person,
     UnapprovedChange,
     Verdict,
-)
-from ai_lessons.repository.approval.record_chain import (
-    NAMESPACE,
-    Chain,
-    Record,
-    Signature,
-    SignedRecord,
-    Text,
-    chains,
-    joined,
-    judge,
-    parse_record,
-    remember,
-    seconds_of,
-    text_digest,
 )
 from ai_lessons.repository.approval.rule_files import APPROVALS
 from ai_lessons.repository.approval.rule_history import read_blobs
@@ -84,7 +69,7 @@ def with_signatures(
     except (OSError, ValueError, TypeError, KeyError):
         known = False
     if not known:
-        valid = partial(chains, signers=signers, repository=repository, threshold=threshold)
+        valid = partial(record_chain.chains, signers=signers, repository=repository, threshold=threshold)
         verdicts, gone, records = _judged(worktree, view, valid, remembered.records)
         with suppress(StorageFailed):  # where nothing can be written, they are judged every time
             if dict(remembered.records) != dict(records):
@@ -111,7 +96,7 @@ def _key(view: BranchView, signers: Sequence[Signer], repository: str, threshold
 def _judged(
     worktree: Worktree,
     view: BranchView,
-    valid: Callable[[Iterable[SignedRecord]], Mapping[str, Chain]],
+    valid: Callable[[Iterable[record_chain.SignedRecord]], Mapping[str, record_chain.Chain]],
     remembered: Mapping[str, str],
 ) -> tuple[dict[str, Verdict], list[str], Mapping[str, str]]:
     """The verdicts, the rules whose decisions are gone, and what to remember."""
@@ -120,39 +105,39 @@ def _judged(
     )
     judged = valid(signed_records(view.records, contents))
     texts = {
-        path: Text(rule, text_digest(contents[blob]))
+        path: record_chain.Text(rule, record_chain.text_digest(contents[blob]))
         for rule, several in view.here.items()
         for path, blob in several
         if blob in contents
     }
-    findings = judge(texts, judged, remembered=remembered)
+    findings = record_chain.judge(texts, judged, remembered=remembered)
 
     def blob_of(rule: str, digest: str) -> str | None:
         """The text with this digest among those that the rule has or once had."""
         here = [blob for _, blob in sorted(view.here.get(rule, ()), key=itemgetter(1))]
         for blob in here:
-            if blob in contents and text_digest(contents[blob]) == digest:
+            if blob in contents and record_chain.text_digest(contents[blob]) == digest:
                 return blob
         past = read_blobs(worktree, view.texts.get(rule, ()))
-        return min((blob for blob, data in past.items() if text_digest(data) == digest), default=None)
+        return min((blob for blob, data in past.items() if record_chain.text_digest(data) == digest), default=None)
 
     verdicts = {rule: _verdict(rule, found, view, blob_of) for rule, found in findings.items()}
     gone = sorted(rule for rule, found in findings.items() if found.state == "rolled-back")
-    return verdicts, gone, remember(remembered, judged)
+    return verdicts, gone, record_chain.remember(remembered, judged)
 
 
-def signed_records(files: Iterable[RecordFile], contents: Mapping[str, bytes]) -> list[SignedRecord]:
+def signed_records(files: Iterable[RecordFile], contents: Mapping[str, bytes]) -> list[record_chain.SignedRecord]:
     """Records with the signatures whose names begin like theirs, from files and contents by blob."""
     there = [one for one in sorted(files, key=lambda one: one.path) if one.blob in contents]
-    signatures: dict[str, list[Signature]] = {}
+    signatures: dict[str, list[record_chain.Signature]] = {}
     for one in there:
         if one.path.endswith(SIGNATURE_SUFFIX):
             folder, _, name = one.path.rpartition("/")
             stem = f"{folder}/{name.partition('.')[0]}"
             armoured = contents[one.blob].decode("utf-8", "replace")
-            signatures.setdefault(stem, []).append(Signature(armoured, one.came, one.before))
+            signatures.setdefault(stem, []).append(record_chain.Signature(armoured, one.came, one.before))
     return [
-        SignedRecord(contents[one.blob], tuple(signatures.get(one.path.removesuffix(RECORD_SUFFIX), ())))
+        record_chain.SignedRecord(contents[one.blob], tuple(signatures.get(one.path.removesuffix(RECORD_SUFFIX), ())))
         for one in there
         if one.path.endswith(RECORD_SUFFIX)
     ]
@@ -168,7 +153,7 @@ def _verdict(rule: str, found: RecordFinding, view: BranchView, blob_of: Callabl
         waiting = tuple(UnapprovedChange(*text, evidence) for text in here)
         return Verdict(rule, in_force=False, path=None, blob=None, evidence=evidence, unapproved=waiting)
     by = Person(", ".join(found.by), next(iter(found.by), ""))
-    at = int(seconds_of(found.at)) if found.at else 0
+    at = int(record_chain.seconds_of(found.at)) if found.at else 0
     evidence = Evidence(SIGNED, "signed", by, at, before.suggested_by, before.commit, found.reason)
     beside: list[tuple[str, str | None]] = [text for text in here if text != (path, blob)] if here else [(path, None)]
     seen = before._replace(level=ON_BRANCH, how="direct", by=None)
@@ -187,10 +172,10 @@ class Wanted:
     at: str
     name: str
 
-    def record(self, repository: str, previous: str | None) -> Record:
+    def record(self, repository: str, previous: str | None) -> record_chain.Record:
         """What is to be signed."""
-        digest = text_digest(self.data)
-        return Record(repository, self.rule, self.path, digest, self.decision, previous, self.at)
+        digest = record_chain.text_digest(self.data)
+        return record_chain.Record(repository, self.rule, self.path, digest, self.decision, previous, self.at)
 
 
 def decide(
@@ -211,11 +196,13 @@ def decide(
     if signature_path in trunk.view.files:
         hint = "now others have to: ai-lessons admin approve-rule --sign"
         raise Refused(f"{email} has signed this already", hint=hint)
-    armoured = sign(record.canonical(), key, NAMESPACE, interactive=interactive).encode()
+    armoured = sign(record.canonical(), key, record_chain.NAMESPACE, interactive=interactive).encode()
     return {signature_path: armoured} if path else {record_path: record.canonical(), signature_path: armoured}
 
 
-def _fitting(trunk: Trunk, wanted: Wanted, repository: str, signers: Sequence[Signer]) -> tuple[Record, str]:
+def _fitting(
+    trunk: Trunk, wanted: Wanted, repository: str, signers: Sequence[Signer]
+) -> tuple[record_chain.Record, str]:
     """The decision to sign: as others made it and its path, or a new one and none. Raises Refused."""
     rule = wanted.rule
     files = [one for one in trunk.view.records if one.path.startswith(f"{APPROVALS}{rule}/")]
@@ -223,17 +210,17 @@ def _fitting(trunk: Trunk, wanted: Wanted, repository: str, signers: Sequence[Si
     found = signed_records(files, contents)
     paths = {contents[one.blob]: one.path for one in files if one.blob in contents}
     if signers:
-        of = partial(chains, found, signers, repository=repository)
-        valid, signed = (of(threshold=n).get(rule) or Chain() for n in (trunk.view.policy.threshold, 1))
+        of = partial(record_chain.chains, found, signers, repository=repository)
+        valid, signed = (of(threshold=n).get(rule) or record_chain.Chain() for n in (trunk.view.policy.threshold, 1))
     else:
         records = {}
         for one in found:
             with suppress(NotVerified):  # what cannot be read decides nothing, so nothing follows it
-                record = parse_record(one.data)
+                record = record_chain.parse_record(one.data)
                 records[record.digest] = record
-        valid = signed = Chain({name: one for name, one in records.items() if one.rule == rule})
+        valid = signed = record_chain.Chain({name: one for name, one in records.items() if one.rule == rule})
     # what is signed next settles several that were made side by side
-    end = joined(valid.ends())
+    end = record_chain.joined(valid.ends())
     last = valid.records.get(end or "")
     # the same decision in the same place, whenever it was made
     if last is not None and replace(last, at=wanted.at) == wanted.record(repository, last.previous):

@@ -42,12 +42,6 @@ class Signer:
     valid_before: float | None = None
     comment: str = ""
 
-    def may_sign(self, namespace: str, at: float) -> bool:
-        """True if the line covers the namespace and the moment."""
-        first, last = self.valid_after, self.valid_before
-        covers = self.namespaces is None or matches(namespace, self.namespaces)
-        return covers and (first is None or at >= first) and (last is None or at <= last)
-
     def name(self) -> str:
         """The first principal that is a name, else the patterns as they stand; who share one count as one person."""
         plain = (one for one in self.principals.split(",") if one and not set(one) & set("*?!"))
@@ -72,7 +66,12 @@ def parse_signers(text: str, path: str = "") -> tuple[tuple[Signer, ...], tuple[
 
 def principal(signers: Iterable[Signer], key: bytes, namespace: str, at: float) -> str | None:
     """The person whose key this is, for a signature in this namespace made at this moment; None if nobody's."""
-    return next((s.name() for s in signers if s.key == key and s.may_sign(namespace, at)), None)
+    for one in signers:
+        covers = one.namespaces is None or matches(namespace, one.namespaces)
+        begun = one.valid_after is None or at >= one.valid_after
+        if one.key == key and covers and begun and (one.valid_before is None or at <= one.valid_before):
+            return one.name()
+    return None
 
 
 def key_type(key: bytes) -> str:

@@ -157,10 +157,9 @@ def _check(key: bytes, signature: WireReader, signed: bytes) -> None:
         numbers.end()
         public.verify(der, signed, ECDSA(_ECDSA[kind]))
     elif isinstance(public, RSAPublicKey):
-        if not SMALLEST_RSA <= public.key_size <= LARGEST_RSA:
-            raise NotVerified(
-                f"RSA keys must have {SMALLEST_RSA} to {LARGEST_RSA} bits, this one has {public.key_size}"
-            )
+        size = public.key_size
+        if not SMALLEST_RSA <= size <= LARGEST_RSA:
+            raise NotVerified(f"RSA keys must have {SMALLEST_RSA} to {LARGEST_RSA} bits, this one has {size}")
         # OpenSSH accepts signatures whose leading zero bytes were dropped
         public.verify(raw.rjust((public.key_size + 7) // 8, b"\0"), signed, PKCS1v15(), _RSA[algorithm])
     else:
@@ -177,6 +176,8 @@ def sign(message: bytes, key: str, namespace: str, *, interactive: bool = False,
     program = shutil.which("ssh-keygen")
     if program is None:
         raise Refused("signing needs the program ssh-keygen", hint="install OpenSSH 8.2 or newer")
+    environment = dict(os.environ) | {"LC_ALL": "C"}
+    patience = timeout or (TERMINAL_PATIENCE if interactive else QUIET_PATIENCE)
     literal, path = key.removeprefix("key::"), os.path.expanduser(key)
     public = key.startswith("key::") or literal.startswith(("ssh-", "ecdsa-", "sk-"))
     if not public and not os.path.isfile(path):
@@ -192,32 +193,21 @@ def sign(message: bytes, key: str, namespace: str, *, interactive: bool = False,
                     file.write(literal + "\n")
             by = ["-U", "-f", path] if public else ["-f", path]
             arguments = [program, "-q", "-Y", "sign", "-n", namespace, *by, place]
-            patience = timeout or (TERMINAL_PATIENCE if interactive else QUIET_PATIENCE)
-            _run(arguments, interactive=interactive, patience=patience)
+            if interactive:  # it stays in our group, so that Ctrl-C and Ctrl-Z reach both
+                done = subprocess.run(arguments, env=environment, capture_output=True, timeout=patience, check=False)
+            else:  # a window that pops up for a background process is not an answer
+                done = programs.run(arguments, env=environment | {"SSH_ASKPASS_REQUIRE": "never"}, timeout=patience)
+            if done.returncode:
+                words = done.stderr.decode(errors="replace").strip().splitlines() or ["it gave no reason"]
+                hint = "a key with a passphrase needs a terminal, or ssh-add first"
+                raise Refused(f"ssh-keygen made no signature: {words[-1]}", hint=hint)
             with open(place + ".sig", encoding="ascii") as made:
                 armoured = made.read()
+    except subprocess.TimeoutExpired as error:
+        hint = "touch the key when it blinks, or load it with ssh-add"
+        raise Refused(f"nobody answered for the signing key within {patience:.0f} seconds", hint=hint) from error
     except OSError as error:
         raise StorageFailed(f"the signature could not be made: {error.strerror}") from error
     if not armoured.startswith(BEGIN):
         raise Refused("ssh-keygen made something that is not a signature")
     return armoured
-
-
-def _run(arguments: list[str], *, interactive: bool, patience: float) -> None:
-    environment = dict(os.environ) | {"LC_ALL": "C"}
-    try:
-        if interactive:  # it stays in our group, so that Ctrl-C and Ctrl-Z reach both
-            done = subprocess.run(arguments, env=environment, capture_output=True, timeout=patience, check=False)
-        else:  # a window that pops up for a background process is not an answer
-            done = programs.run(arguments, env=environment | {"SSH_ASKPASS_REQUIRE": "never"}, timeout=patience)
-    except subprocess.TimeoutExpired as error:
-        raise Refused(
-            f"nobody answered for the signing key within {patience:.0f} seconds",
-            hint="touch the key when it blinks, or load it with ssh-add",
-        ) from error
-    if done.returncode:
-        words = done.stderr.decode(errors="replace").strip().splitlines()
-        raise Refused(
-            f"ssh-keygen made no signature: {words[-1] if words else 'it gave no reason'}",
-            hint="a key with a passphrase needs a terminal, or ssh-add first",
-        )
