@@ -24,12 +24,8 @@ if TYPE_CHECKING:
 
 NOTHING_PENDING = "No proposal waits for review."
 REVIEW = "ai-lessons admin review-rules"
-WHAT = {
-    "new": "a new {}",
-    "edit": "an edit of a {}",
-    "removal": "the removal of a {}",
-    "unsigned": "a text on the approval branch that lacks signatures",
-}
+WHAT = {"new": "a new {}", "edit": "an edit of a {}", "removal": "the removal of a {}"}
+LACKING = "a text on the approval branch that lacks signatures"
 # Frontmatter of a new entry that a reviewer reads in our own lines, or that decides nothing
 SAID_ABOVE = frozenset({"id", "kind", "title", "rationale", "tags", "created"})
 _KEY = re.compile(r"([^\s:#][^:]*):")
@@ -84,7 +80,7 @@ def _doubts(one: Pending) -> Iterator[str]:
 
 def proposal(one: Pending, view: View) -> str:
     """One proposal as a reviewer needs it: who and when, doubts, the report, the whole text or how it differs."""
-    what = WHAT.get(one.change, line(one.change)).format(line(one.kind))
+    what = WHAT.get(one.change, LACKING).format(line(one.kind))
     what += " in force" if one.kind == "rule" and one.change in {"edit", "removal"} else ""
     facts = [
         f"{what}, suggested by {line(one.suggested_by)} on {line(one.suggested_at)}",
@@ -107,7 +103,6 @@ def proposal(one: Pending, view: View) -> str:
 
 
 def _stated(diff: str) -> Iterator[str]:
-    """Lines of the frontmatter that a diff adds, but for the keys that are told anyway; they start at column 0."""
     added = [row[1:] for row in diff.partition("\n@@ ")[2].split("\n") if row.startswith("+")]
     key = ""
     for row in added[1:] if added[:1] == ["---"] else ():
@@ -165,8 +160,8 @@ def audit(value: Audit, view: View) -> str:
     ]  # fmt: skip
     if others:
         lines += ["", "Other proposals that were taken:", *table(header, others, view, flexible=(6, 3, 2)), ""]
-    verdict = "the policy is kept" if value.ok else "the policy is violated"
-    return "\n".join([*lines, f"{count(len(rows), 'rule')}, {count(len(wrong), 'problem')}: {verdict}"])
+    kept = "kept" if value.ok else "violated"
+    return "\n".join([*lines, f"{count(len(rows), 'rule')}, {count(len(wrong), 'problem')}: the policy is {kept}"])
 
 
 def why(value: Why, view: View) -> str:
@@ -195,9 +190,9 @@ def enforcement(value: Enforcement, view: View) -> str:
         outcome = view.paint(line(one.outcome), _STYLES.get(line(one.outcome), "warn"))
         rows += [f"{line(one.at)} {outcome} {line(one.title)} ({way})"]
         rows += [f"  {line(one.enterprise)}: {line(one.policy)} is {line(one.value)}"]
-        agent = f" (agent {line(one.agent)})" if one.agent else ""
+        by = (line(one.by) or "somebody") + (f" (agent {line(one.agent)})" if one.agent else "")
         stated = f"{line(one.branch)} at {line(one.commit[:10])} in {line(one.stated_in)}" if one.commit else ""
-        rows += [f"  by {line(one.by) or 'somebody'}{agent}; stated: {stated or 'nowhere on this machine'}"]
+        rows += [f"  by {by}; stated: {stated or 'nowhere on this machine'}"]
     return "\n".join([*rows, count(len(value.rows), "decision")])
 
 
@@ -221,8 +216,8 @@ def promoted(value: Promoted, view: View) -> str:
         return plan(value, view)
     rows = []
     if value.written is not None:
-        rows += [render_jobs.written(value.written, view)]
-        rows += [f"  copied from {line(value.source)}: {line(value.entry.handle)}"]
+        copied = f"  copied from {line(value.source)}: {line(value.entry.handle)}"
+        rows += [render_jobs.written(value.written, view), copied]
     if value.suggested is not None:
         if value.outcome == "asked":
             rows += [f"{_headline(value.entry, view)}\n  goes to {line(value.target)} once this is taken:"]

@@ -57,7 +57,6 @@ class ProposalContext:
 
     @cached_property
     def _refs(self) -> dict[str, str]:
-        """The branches of proposals that may be open."""
         return proposals.unmerged(self.trunk, {one.commit for one in self.rejections})
 
     @cached_property
@@ -85,7 +84,6 @@ class ProposalContext:
         return [one for one in self._near(entry) if one.entry == entry]
 
     def _near(self, end: str, names: Collection[str] = ()) -> list[Waiting]:
-        """Every proposal whose branch has one of these names, or an entry with that end; then those that are shown."""
         ends = {ref: rule_end(branch_of(ref)) or entry_end(branch_of(ref)) or "" for ref in self._refs}
         exact = [ref for ref in self._refs if {branch_of(ref), branch_name(ref)} & set(names)]
         wanted = {ends[ref] for ref in exact} | ({end.upper()} if len(end) >= SHORTEST_END else set())

@@ -236,7 +236,6 @@ def _refused_approvals(now: Worktree, then: Worktree, ref: str) -> list[str]:
 
 
 def _added(then: Worktree, old: str, new: str) -> Iterator[Added]:
-    """What a tree has that another has not."""
     flags = ("-r", "-z", "--raw", "--no-abbrev", "--no-renames")
     rows = _run(then, "diff-tree", *flags, old, new, must=True).out.split(b"\0")
     for row, name in zip(rows[::2], rows[1::2], strict=False):
@@ -245,7 +244,6 @@ def _added(then: Worktree, old: str, new: str) -> Iterator[Added]:
 
 
 def _tree(then: Worktree, name: str) -> str | None:
-    """The tree behind a commit or a tag; None for a tag on something that has none."""
     done = _run(then, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{tree}}")
     return None if done.code else done.text
 
@@ -284,7 +282,6 @@ def _as_asked_for(now: Worktree, updates: Sequence[Update]) -> Iterator[Worktree
 
 
 def _approval_ref(now: Worktree, then: Worktree) -> str:
-    """The branch that the hub protects, by the rules of any other clone; for its first push, the one that comes."""
     followed, named = approval_branch.followed(now), _named_branch(now)
     if followed is None and named:
         followed = approval_branch.follow_first(now, named)

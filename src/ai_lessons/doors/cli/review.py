@@ -65,8 +65,12 @@ def _decide(call: Call, one: Pending, *, sign: bool) -> str:
             return choice
         try:
             name = one.branch
+            if choice != "approve" and one.change == UNSIGNED:
+                raise UsageError(
+                    f"{one.handle} is on the approval branch already; without signatures it is not in force",
+                    hint=f"skip it, or propose a change: ai-lessons contribute edit {one.handle}",
+                )
             if choice == "edit":
-                _refuse_standing(one)
                 edit = partial(library.review.edit_proposal, call.library, one.branch)
                 changed = asking.until_valid(edit, call.settings.folders.state / "edits", can_ask=True)
                 if changed is None:
@@ -106,21 +110,11 @@ def _carry_out(call: Call, one: Pending, choice: str, *, sign: bool) -> None:
         ref, sign = one.id if standing else one.branch, sign or standing
         done = library.review.approve_rule(call.library, ref, sign=sign, expect=one.commit)
     else:
-        _refuse_standing(one)
         reason = click.prompt("Reason (whoever suggests it again is told)", default="", show_default=False, err=True)
         done = library.review.reject_rule(call.library, one.branch, reason=reason, expect=one.commit)
     word = "Approved" if choice == "approve" else "Rejected"
     click.echo(render_rules.decided(word, done, call.view), color=call.view.colour)
     call.note(done.notes)
-
-
-def _refuse_standing(one: Pending) -> None:
-    """What is on the approval branch can be signed; changing it takes a proposal. Raises UsageError."""
-    if one.change == UNSIGNED:
-        raise UsageError(
-            f"{one.handle} is on the approval branch already; without signatures it is not in force",
-            hint=f"skip it, or propose a change: ai-lessons contribute edit {one.handle}",
-        )
 
 
 def shown_and_confirmed(call: Call, refs: Sequence[str], *, sign: bool = False) -> tuple[tuple[str, str], ...]:

@@ -165,9 +165,7 @@ def trust_keys(call: Call, yes: bool) -> None:
 
 
 @click.command(
-    "audit",
-    cls=Command,
-    examples=["ai-lessons admin audit", "ai-lessons admin audit --enforcement --since 2026-11-01"],
+    "audit", cls=Command, examples=["ai-lessons admin audit", "ai-lessons admin audit --enforcement --since 2026-11-01"]
 )
 @click.option("--acknowledge", is_flag=True, help="Accept what raises an alarm, once a person has looked at it.")
 @click.option("--yes", is_flag=True, help="With --acknowledge: do not ask; needed where there is no terminal.")
