@@ -60,11 +60,11 @@ class RulesInForce:
     def ref(self) -> str | None:
         """The approval branch of this clone as a full ref; None if there is none. Raises UnsupportedRepository."""
         found = approval_branch.followed(self.worktree)
+        named = ""
         if found is None:
             with suppress(AiLessonsError):  # what cannot be read names none
                 named = _named(self._store.read(CONFIG_PATH))
-                return approval_branch.follow_first(self.worktree, named) if named else None
-        return found
+        return approval_branch.follow_first(self.worktree, named) if named else found
 
     def view(self) -> BranchView | None:
         """The approval branch as judged now (under `forge` that of `origin`), or None. Raises UnsupportedRepository."""

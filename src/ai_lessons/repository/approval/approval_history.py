@@ -108,16 +108,7 @@ class _Derivation:
         here = {rule: tuple(several) for rule, several in texts.items()}
         steps = self._steps(commits, parents, known)
         past = Past(ancestry, commits, known, distinct=policy.distinct)
-        verdicts: dict[str, Verdict] = {}
-        for rule in {*steps, *here}:
-            now = here.get(rule, ())
-            verdict = decide(rule, steps.get(rule, ()), now, past)
-            if verdict and policy.require == "forge":
-                verdict = on_protected_branch(verdict, now, branch_name(self._ref))
-            elif verdict and policy.require == "signed":
-                verdict = unsigned(verdict, now)
-            if verdict:
-                verdicts[rule] = verdict
+        verdicts = self._verdicts(policy, steps, here, past)
         watched = _watched(commits)
         records = []
         for (path, blob), node in watched.items():
@@ -146,6 +137,25 @@ class _Derivation:
         checked = self._remembered.tips.get(self._ref, "")
         key = approval_branch.key_of(self._worktree, self._tip)
         return CachedView(view, key, checked, missing=bool(checked) and checked not in place)
+
+    def _verdicts(
+        self,
+        policy: ApprovalPolicy,
+        steps: Mapping[str, Sequence[CommitStep]],
+        here: Mapping[str, tuple[tuple[str, str], ...]],
+        past: Past,
+    ) -> dict[str, Verdict]:
+        found = {}
+        for rule in {*steps, *here}:
+            now = here.get(rule, ())
+            verdict = decide(rule, steps.get(rule, ()), now, past)
+            if verdict and policy.require == "forge":
+                verdict = on_protected_branch(verdict, now, branch_name(self._ref))
+            elif verdict and policy.require == "signed":
+                verdict = unsigned(verdict, now)
+            if verdict:
+                found[rule] = verdict
+        return found
 
     def rule_of(self, path: str, blob: str) -> str:
         """Whose text this is: the id it states, else the one that follows from where it lies."""
