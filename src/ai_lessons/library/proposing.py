@@ -184,17 +184,15 @@ def propose(library: Library, paths: Sequence[str] = ()) -> tuple[Suggested, ...
     Raises InvalidEntry where a text breaks the format or took another rule's id; then nothing was proposed.
     """
     parts = library.primary
+
+    def inside(path: str) -> str:
+        place = parts.inside(path)
+        if place is None and (parts.options.cwd / path).resolve() == parts.store.root:
+            return ""
+        return path.rstrip("/") if place is None else place
+
     with desk(parts) as at:
-        root = parts.store.root
-        within = [(path, parts.inside(path)) for path in paths]
-        found = rule_edits.edited(
-            parts.store,
-            at.repo,
-            [
-                place if place is not None else "" if (parts.options.cwd / path).resolve() == root else path.rstrip("/")
-                for path, place in within
-            ],
-        )
+        found = rule_edits.edited(parts.store, at.repo, [inside(path) for path in paths])
         made = []
         for entry, files in [_text_of(at, one) for one in found]:  # all are checked before the first is made
             what = "removal" if not any(files.values()) else "edit" if at.trunk.places(entry.id) else "rule"
