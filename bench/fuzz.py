@@ -112,7 +112,7 @@ def commit(data: bytes) -> None:
     """Whatever stands in a commit: its parents are those that git gives, and who made it is said or it is odd."""
     found = rule_history.RawCommit(b"a" * 40 + b" " + b"b" * 40 + b"\n" + data)
     assert found.parents == ("b" * 40,)
-    assert found.odd or (found.author.email and found.committer.email)
+    assert found.said.odd or (found.said.author.email and found.said.committer.email)
 
 
 def approval(data: bytes) -> None:

@@ -10,7 +10,7 @@ from ai_lessons.doors.terminal import View
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.answers import Approval, Context, Related, Shown, Why
 from ai_lessons.library.reports import Written
-from ai_lessons.library.rule_answers import Approved, Audit, AuditRow, Pending, Rejected, Suggested, TakenRow
+from ai_lessons.library.rule_answers import Audit, AuditRow, Decided, Pending, Suggested, TakenRow
 from doors.test_render import LESSON, RULE, VIEW, light
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -98,7 +98,6 @@ much like R-000009 'GET first' (in force); the same was rejected on 2026-10-01: 
 Decide: ai-lessons admin review-rules"""
     )
     assert render_rules.pending((), VIEW) == "No proposal waits for review."
-    assert render_rules.number_pending(3, VIEW) == "3"
 
 
 def test_a_new_rule_is_shown_whole() -> None:
@@ -216,12 +215,12 @@ def test_a_new_rule_without_a_text_or_anything_else_is_its_headline_and_facts() 
 
 
 def test_an_approval_and_a_rejection_say_what_git_has_of_them() -> None:
-    approved = Approved(RULE.id, RULE.handle, RULE.title, RULE.path, BRANCH, COMMIT)
+    approved = Decided(RULE.id, RULE.handle, RULE.title, RULE.path, BRANCH, COMMIT)
     assert render_rules.approved((approved,), VIEW) == (
         "Approved [R-R00001] Always GET before PUT on Jira workflows\n  commit: 0123456789"
     )
-    rejected = Rejected(RULE.id, RULE.handle, RULE.title, BRANCH, ".ai-lessons/rejected/2026/x.md", COMMIT)
-    assert render_rules.rejected(rejected, VIEW) == (
+    rejected = Decided(RULE.id, RULE.handle, RULE.title, ".ai-lessons/rejected/2026/x.md", BRANCH, COMMIT)
+    assert render_rules.decided("Rejected", rejected, VIEW) == (
         "Rejected [R-R00001] Always GET before PUT on Jira workflows\n"
         "  record: ~/.ai/reference/.ai-lessons/rejected/2026/x.md"
     )
@@ -337,8 +336,8 @@ def test_no_text_of_a_proposal_reaches_the_terminal_as_it_is() -> None:
         render_rules.proposal(replace(evil(NEW, bad), evidence=(entry,)), VIEW),
         render_rules.proposal(replace(evil(NEW, bad), change="new", kind="script", diff=diff), VIEW),
         render_rules.audit(Audit((), (), ok=True, taken=(evil(TAKEN, bad),)), VIEW),
-        render_rules.approved((evil(Approved("", "", "", "", "", ""), bad),), VIEW),
-        render_rules.rejected(evil(Rejected("", "", "", "", "", ""), bad), VIEW),
+        render_rules.approved((evil(Decided("", "", "", "", "", ""), bad),), VIEW),
+        render_rules.decided("Rejected", evil(Decided("", "", "", "", "", ""), bad), VIEW),
         render_rules.audit(Audit((evil(ROW, bad),), (bad,), ok=False), VIEW),
         render_rules.why(Why(entry, bad, bad, ((bad, bad),), (), (), approval, (bad,)), VIEW),
         render_rules.context(Context((entry,), (entry,)), VIEW),

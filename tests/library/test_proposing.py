@@ -11,8 +11,8 @@ import pytest
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.library import audit, browsing, pending_count, provenance, review, syncing
-from ai_lessons.library.proposal_context import entry_of
-from ai_lessons.library.proposing import propose_entry
+from ai_lessons.library.proposal_context import desk, entry_of
+from ai_lessons.library.proposing import make
 from library.world import DOC, LESSON, NOW, OTHER, SCRIPT, World, lesson, options
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ def propose(world: World, files: dict[str, str | None] | None = None, **more: ob
     data = {path: None if text is None else text.encode() for path, text in wanted.items()}
     said = more.pop("said", None) or entry(*next((p, t) for p, t in wanted.items() if t is not None))
     parts = world.fresh().primary
-    return propose_entry(parts, said, data, "Propose lesson: PUT replaces the workflow", **more)  # type: ignore[arg-type]
+    with desk(parts) as at:
+        return make(at, said, data, "Propose lesson: PUT replaces the workflow", **more)  # type: ignore[arg-type]
 
 
 def by_hand(world: World, branch: str, files: dict[str, str | None], base: str = "main") -> None:
@@ -158,7 +159,8 @@ def test_a_release_is_proposed_and_taken_as_it_is(world: World) -> None:
     files = {RELEASE_PATH: RELEASE.encode()}
     record = entry_of(RELEASE_PATH, files)
     assert record is not None
-    made = propose_entry(parts, record, files, "Propose release: PUT", report="Nothing secret.")
+    with desk(parts) as at:
+        made = make(at, record, files, "Propose release: PUT", report="Nothing secret.")
     assert made.branch == "proposals/release-RE1EA5-put-replaces-the-workflow"
     (one,) = waiting(world)
     assert (one.kind, one.handle, one.title) == ("release", "release-RE1EA5", "PUT replaces the workflow")
@@ -208,7 +210,7 @@ def test_a_rejection_keeps_every_text_and_the_proposal_stays_closed(world: World
     said = entry(script, "#!/bin/sh\necho put\n", side)
     made = propose(world, files, said=said)
     done = review.reject_rule(world.fresh(), "S-9XW2RB", reason="needs a token")
-    record = world.read(done.record_path)
+    record = world.read(done.path)
     assert f"script: {SCRIPT}\n" in record
     assert "echo put" in record
     assert "How." in record

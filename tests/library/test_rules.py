@@ -201,14 +201,14 @@ def test_a_removal_is_a_proposal(world: World) -> None:
 
 def test_removing_what_is_no_rule_says_so(world: World) -> None:
     with pytest.raises(UsageError, match="not a rule"):
-        proposing.propose_removal(world.fresh(), "L-8F3K2A")
+        proposing.removal(world.fresh().writing("L-8F3K2A"), "L-8F3K2A")
 
 
 def test_rejecting_keeps_text_and_reason_and_meets_the_next_suggestion(world: World) -> None:
     made = suggest(world, content="Send all.", tags=["jira"])
     done = review.reject_rule(world.fresh(), made.handle, reason="too\nbroad")
-    assert done.record_path.startswith(".ai-lessons/rejected/2026/")
-    assert "reason: too broad" in world.read(done.record_path)
+    assert done.path.startswith(".ai-lessons/rejected/2026/")
+    assert "reason: too broad" in world.read(done.path)
     assert done.commit == world.git(world.root, "rev-parse", "main")
     assert review.pending_rules(world.fresh()) == ()
     again = suggest(world, content="Send  all.", tags=["other"])

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from ai_lessons.library.rule_answers import Approved, Suggested
+    from ai_lessons.library.rule_answers import Decided, Suggested
     from conftest import Git
 
 SETTINGS = ".ai-lessons/config.yaml"
@@ -59,7 +59,7 @@ class Team(World):
     def suggest(self, title: str = TITLE) -> Suggested:
         return proposing.suggest_rule(self.fresh(agent="some agent"), RuleDraft(title, "PUT replaces all", "Do it."))
 
-    def approve(self, ref: str, **more: Any) -> Approved:
+    def approve(self, ref: str, **more: Any) -> Decided:
         return review.approve_rule(self.fresh(**more), ref, sign=True)
 
     def in_force(self, **more: Any) -> list[str]:
@@ -259,7 +259,7 @@ def test_a_removal_that_is_signed_takes_the_rule_out(alice: Team) -> None:
     alice.trust()
     made = alice.suggest()
     alice.approve(made.handle)
-    gone = proposing.propose_removal(alice.fresh(), made.handle)
+    gone = proposing.removal(alice.fresh().writing(made.handle), made.handle)
     alice.approve(gone.branch)
     assert alice.in_force() == []
     assert audit.audit(alice.fresh()).ok

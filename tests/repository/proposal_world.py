@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ai_lessons.repository import branch_update, proposal_commits, proposal_files, proposal_records, proposals
+from ai_lessons.repository.snapshots import data_of
+
+from ai_lessons.repository import branch_update, proposal_commits, proposal_records, proposals
 from ai_lessons.repository.approval import approval_history, rule_edits
 from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.objects import opened
@@ -71,7 +73,7 @@ class Desk:
         store = self.store
         one = self.open(branch)
         with opened(store.worktree) as repo:
-            words = proposal_files.text_of(repo, one.piece.new).decode() if one.piece.new else ""
+            words = data_of(repo, one.piece.new).decode() if one.piece.new else ""
             record = Rejection(
                 one.entry, "Use X", reason, one.name, one.commit, one.piece.path, "A", "2026-11-21T20:14:00Z", words
             )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ai_lessons.repository.approval import record_chain
 from ai_lessons.repository.approval.record_chain import NAMESPACE, Record, text_digest
 from ai_lessons.repository.approval.signed import record_paths, with_signatures
 from ai_lessons.repository.approval.signers import Signer, parse_signers
@@ -183,9 +184,7 @@ def test_more_people_asked_for_than_signed(signing: Signing) -> None:
 
 
 def test_asking_again_gives_the_same_without_checking_again(signing: Signing, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ai_lessons.repository.approval import signed
-
     signing.clone.commit("rule", {PATH: text("Use X"), **signing.decide("Use X")})
     first = signing.view()
-    monkeypatch.setattr(signed, "chains", None)
+    monkeypatch.setattr(record_chain, "chains", None)
     assert signing.view() == first

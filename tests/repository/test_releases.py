@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from ai_lessons.repository import proposal_records
 from ai_lessons.repository.approval.approval_types import ApprovalPolicy
 from ai_lessons.repository.proposal_records import (
-    RELEASES,
     Release,
     canonical,
     read_release,
-    release_path,
+    record_path,
     released_by,
     releases_on,
 )
@@ -28,7 +27,8 @@ if TYPE_CHECKING:
     from conftest import Git
 
 ULID = "01JD3Z8QK5W7M2X9V4T68F3K2A"
-PATH = release_path(ULID, "A title", 2026)
+RELEASES = ".ai-lessons/releases"
+PATH = record_path(f"{RELEASES}/", ULID, "A title", "2026-11-21T20:14:00Z")
 RECORD = Release("A title", "01JD3Z8QK5W7M2X9V4T6QQQ111", "enterprise:acme", "user", "Ada <ada@example.com>",
                  "2026-11-21T20:14:00Z", "governance.outbound_policy", "Words.\n")  # fmt: skip
 PROPOSAL = "proposals/release-8F3K2A-a-title"

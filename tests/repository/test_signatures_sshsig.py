@@ -24,7 +24,6 @@ from ai_lessons.repository.approval.ssh_signatures import (
     ARMOUR_LIMIT,
     BEGIN,
     END,
-    packed,
     parse,
     sign,
     verify,
@@ -52,6 +51,11 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, arguments in KEYS.items():
         keygen(*arguments, "-N", "", "-C", name, "-f", str(folder / name))
     return folder
+
+
+def packed(data: bytes) -> bytes:
+    """A string in SSH's wire format."""
+    return len(data).to_bytes(4, "big") + data
 
 
 def keygen(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:

@@ -1,4 +1,4 @@
-"""Proposals, decisions, who approved what. As text for people. Pure: takes answers, returns text.
+"""Proposals, decisions, who approved what, as text for people. Pure: takes answers, returns text.
 
 What a proposal says stands indented, so that no text of its own can look like ours.
 """
@@ -14,47 +14,28 @@ from ai_lessons.knowledge.evaluation import told
 from ai_lessons.library.answers import Answer, Hit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from ai_lessons.doors.terminal import View
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.knowledge.evaluation import EvaluationFinding
     from ai_lessons.library.answers import Context, Why
-    from ai_lessons.library.rule_answers import (
-        Approved,
-        Audit,
-        AuditRow,
-        Pending,
-        Promoted,
-        Rejected,
-        Revoked,
-        Suggested,
-        TakenRow,
-        TrustedKeys,
-    )
+    from ai_lessons.library.rule_answers import Audit, Decided, Pending, Promoted, Suggested, TrustedKeys
 
 NOTHING_PENDING = "No proposal waits for review."
 REVIEW = "ai-lessons admin review-rules"
-WHAT = {
-    "new": "a new {}",
-    "edit": "an edit of a {}",
-    "removal": "the removal of a {}",
-    "unsigned": "a text on the approval branch that lacks signatures",
-}
-RULE = "rule"
+WHAT = {"new": "a new {}", "edit": "an edit of a {}", "removal": "the removal of a {}"}
+LACKING = "a text on the approval branch that lacks signatures"
+# Frontmatter of a new entry that a reviewer reads in our own lines, or that decides nothing
 SAID_ABOVE = frozenset({"id", "kind", "title", "rationale", "tags", "created"})
-"""Frontmatter of a new entry that a reviewer reads in our own lines, or that decides nothing."""
-
 _KEY = re.compile(r"([^\s:#][^:]*):")
-INDENT = "    "
 
 
-def _headline(handle: str, title: str, view: View) -> str:
-    return f"{view.paint(f'[{line(handle)}]', 'handle')} {line(title)}"
+def _headline(one: Suggested | Pending | Decided | Light, view: View) -> str:
+    return f"{view.paint(f'[{line(one.handle)}]', 'handle')} {line(one.title)}"
 
 
 def suggested(value: Suggested, view: View, review: str = REVIEW) -> str:
-    """A new proposal: where it stands, what speaks against it, and what happens next."""
+    """A new proposal: where it stands, what speaks against it, and the command to decide with."""
     return proposed((value,), view, review)
 
 
@@ -62,7 +43,7 @@ def proposed(values: Sequence[Suggested], view: View, review: str = REVIEW) -> s
     """Several of them. `review` is the command to decide with."""
     rows = []
     for one in values:
-        rows += [_headline(one.handle, one.title, view), f"  branch: {line(one.branch)}"]
+        rows += [_headline(one, view), f"  branch: {line(one.branch)}"]
         rows += [f"  {view.paint('warning:', 'warn')} {line(text)}" for text in one.warnings]
     return "\n".join([*rows, f"Not in force until a person approves it: {review}"]) if rows else "Nothing to propose."
 
@@ -75,7 +56,7 @@ def pending(values: Sequence[Pending], view: View) -> str:
     rows = [
         (
             one.handle, one.change, one.suggested_by, one.suggested_at[:10], f"+{one.added} -{one.removed}",
-            _where(one), one.title,
+            "remote" if one.remote else "local", one.title,
         )
         for one in values
     ]  # fmt: skip
@@ -88,12 +69,7 @@ def left_out(values: Sequence[Pending]) -> list[str]:
     return [f"not listed: {line(text)}" for one in values for text in one.left_out]
 
 
-def _where(one: Pending) -> str:
-    return "remote" if one.remote else "local"
-
-
 def _doubts(one: Pending) -> Iterator[str]:
-    """What speaks against a proposal."""
     yield from map(line, one.conflicts)
     if one.similar:
         yield f"much like {', '.join(map(line, one.similar))}"
@@ -101,44 +77,31 @@ def _doubts(one: Pending) -> Iterator[str]:
         yield f"the same was rejected {line(one.rejected_before)}"
 
 
-def number_pending(value: int, _view: View) -> str:
-    """The bare number, for hooks and prompts."""
-    return str(value)
-
-
 def proposal(one: Pending, view: View) -> str:
     """One proposal as a reviewer needs it: who and when, doubts, the report, the whole text or how it differs."""
+    what = WHAT.get(one.change, LACKING).format(line(one.kind))
+    what += " in force" if one.kind == "rule" and one.change in {"edit", "removal"} else ""
     facts = [
-        f"{_what(one)}, suggested by {line(one.suggested_by)} on {line(one.suggested_at)}",
-        f"branch: {line(one.branch)} ({_where(one)}), commit {line(one.commit[:10])}",
+        f"{what}, suggested by {line(one.suggested_by)} on {line(one.suggested_at)}",
+        f"branch: {line(one.branch)} ({'remote' if one.remote else 'local'}), commit {line(one.commit[:10])}",
         f"path: {view.place(one.path)}" if one.path else "",
         f"tags: {line(', '.join(one.tags))}" if one.tags else "",
         f"rationale: {line(one.rationale)}" if one.rationale else "",
         *(f"{view.paint('warning:', 'warn')} {text}" for text in _doubts(one)),
     ]
-    blocks = ["\n".join([_headline(one.handle, one.title, view), *(f"  {fact}" for fact in facts if fact)])]
+    blocks = ["\n".join([_headline(one, view), *(f"  {fact}" for fact in facts if fact)])]
     if one.report.strip():
         blocks += [f"Report of the proposer:\n{_indented(clean(one.report).strip())}", "What is proposed:"]
     whole = one.change == "new" and one.kind != "script"  # a script is two files, and its code is what matters
-    blocks += _new_text(one) if whole else [_indented(render.diff(one.diff, view))] if one.diff else []
+    texts = [clean(one.body.strip("\n")), clean("\n".join(_stated(one.diff)))] if whole else []
+    texts += [render.diff(one.diff, view)] if one.diff and not whole else []
+    blocks += [_indented(text) for text in texts if text.strip()]
     if one.evidence:
-        blocks.append("\n".join(["Evidence:", *(f"  {_brief(entry, view)}" for entry in one.evidence)]))
+        blocks.append("\n".join(["Evidence:", *(f"  {_headline(entry, view)}" for entry in one.evidence)]))
     return "\n\n".join(blocks)
 
 
-def _what(one: Pending) -> str:
-    said = WHAT.get(one.change, line(one.change)).format(line(one.kind))
-    return f"{said} in force" if one.kind == RULE and one.change in {"edit", "removal"} else said
-
-
-def _new_text(one: Pending) -> list[str]:
-    """The text of a new entry, and whatever else its file states."""
-    stated = "\n".join(_stated(one.diff))
-    return [_indented(clean(text)) for text in (one.body.strip("\n"), stated) if text.strip()]
-
-
 def _stated(diff: str) -> Iterator[str]:
-    """Lines of the frontmatter that a diff adds, but for the keys that are told anyway; they start at column 0."""
     added = [row[1:] for row in diff.partition("\n@@ ")[2].split("\n") if row.startswith("+")]
     key = ""
     for row in added[1:] if added[:1] == ["---"] else ():
@@ -151,41 +114,25 @@ def _stated(diff: str) -> Iterator[str]:
 
 
 def _indented(text: str) -> str:
-    return "\n".join(f"{INDENT}{row}".rstrip() for row in text.split("\n"))
+    return "\n".join(f"    {row}".rstrip() for row in text.split("\n"))
 
 
-def _brief(entry: Light, view: View) -> str:
-    return _headline(entry.handle, entry.title, view)
+def approved(values: Sequence[Decided], view: View) -> str:
+    """What was approved, and the merges that say so."""
+    return "\n".join(decided("Approved", one, view) for one in values)
 
 
-def approved(values: Sequence[Approved], view: View) -> str:
-    """What was approved, and the merge that says so."""
-    return "\n".join(
-        f"Approved {_headline(one.handle, one.title, view)}\n  commit: {line(one.commit[:10])}" for one in values
-    )
-
-
-def rejected(one: Rejected, view: View) -> str:
-    """What was turned down, and where that is kept."""
-    return f"Rejected {_headline(one.handle, one.title, view)}\n  record: {view.place(one.record_path)}"
-
-
-def revoked(one: Revoked, view: View) -> str:
-    """What does not hold any longer, and the commit that says so."""
-    return f"Revoked {_headline(one.handle, one.title, view)}\n  commit: {line(one.commit[:10])}"
+def decided(word: str, one: Decided, view: View) -> str:
+    """What was approved, revoked or rejected, and where that is kept."""
+    where = f"record: {view.place(one.path)}" if word == "Rejected" else f"commit: {line(one.commit[:10])}"
+    return f"{word} {_headline(one, view)}\n  {where}"
 
 
 def trusted_keys(value: TrustedKeys, view: View) -> str:
     """Whose keys count now."""
     rows = [f"{'+' if key in value.added else ' '} {line(key)}" for key in value.keys]
-    return "\n".join(
-        [
-            "Trusted to approve rules here:",
-            *rows,
-            *(f"- {line(key)}" for key in value.removed),
-            f"  pinned in {view.place(value.file)}",
-        ]
-    )
+    rows += [f"- {line(key)}" for key in value.removed]
+    return "\n".join(["Trusted to approve rules here:", *rows, f"  pinned in {view.place(value.file)}"])
 
 
 def audit(value: Audit, view: View) -> str:
@@ -199,32 +146,26 @@ def audit(value: Audit, view: View) -> str:
         for one in value.rows
     ]  # fmt: skip
     lines = table(header, rows, view, flexible=(6, 3)) if rows else ["No rules."]
-    wrong = [*_wrong(value.rows), *(line(text) for text in value.alarms)]
+    wrong = [f"{line(one.handle)} {line(one.problem)}" for one in value.rows if one.problem]
+    wrong += map(line, value.alarms)
     lines += [f"{view.paint('violation:', 'bad')} {text}" for text in wrong]
-    lines += ["", *_taken(value.taken, view), ""] if value.taken else []
-    verdict = "the policy is kept" if value.ok else "the policy is violated"
-    return "\n".join([*lines, f"{count(len(rows), 'rule')}, {count(len(wrong), 'problem')}: {verdict}"])
-
-
-def _taken(rows: Sequence[TakenRow], view: View) -> list[str]:
     header = ("ID", "TAKEN BY", "APPROVED BY", "SUGGESTED BY", "ON", "COMMIT", "TITLE")
-    told = [
+    others = [
         (
             one.handle or one.id[-6:], one.how, one.approved_by or "not told by the forge", one.suggested_by,
             one.approved_at[:10], one.commit[:10], one.title,
         )
-        for one in rows
+        for one in value.taken
     ]  # fmt: skip
-    return ["Other proposals that were taken:", *table(header, told, view, flexible=(6, 3, 2))]
-
-
-def _wrong(rows: Iterable[AuditRow]) -> Iterator[str]:
-    return (f"{line(one.handle)} {line(one.problem)}" for one in rows if one.problem)
+    if others:
+        lines += ["", "Other proposals that were taken:", *table(header, others, view, flexible=(6, 3, 2)), ""]
+    kept = "kept" if value.ok else "violated"
+    return "\n".join([*lines, f"{count(len(rows), 'rule')}, {count(len(wrong), 'problem')}: the policy is {kept}"])
 
 
 def why(value: Why, view: View) -> str:
     """Where an entry comes from, one reason a line."""
-    return "\n".join([_brief(value.entry, view), *(f"  {line(text)}" for text in value.lines)])
+    return "\n".join([_headline(value.entry, view), *(f"  {line(text)}" for text in value.lines)])
 
 
 def context(value: Context, view: View) -> str:
@@ -250,47 +191,31 @@ STYLES = {"approve": "good", "revise": "warn", "reject": "bad"}
 def promoted(value: Promoted, view: View) -> str:
     """What was done, or would be, and why; then the evaluation."""
     if value.outcome == "present" and not value.dry_run:
-        return f"{_entry_line(value, view)}\n  nothing to do"
-    rows = [*_done(value, view), *_policy(value), *_evaluation(value, view)]
-    rows += [f"  left behind: {line(one)}" for one in value.dropped]
-    return "\n".join(rows)
-
-
-def _entry_line(value: Promoted, view: View) -> str:
-    return f"{view.paint(f'[{line(value.entry.handle)}]', 'handle')} {line(value.entry.title)}"
-
-
-def _planned(value: Promoted, view: View) -> str:
-    return f"{_entry_line(value, view)}\n  {WOULD[value.outcome].format(line(value.target), line(value.decided_in))}"
-
-
-def _done(value: Promoted, view: View) -> Iterator[str]:
+        return f"{_headline(value.entry, view)}\n  nothing to do"
     if value.dry_run:
-        yield _planned(value, view)
+        would = WOULD[value.outcome].format(line(value.target), line(value.decided_in))
+        return "\n".join([f"{_headline(value.entry, view)}\n  {would}", *_reasons(value, view)])
+    rows = []
     if value.written is not None:
-        yield render_jobs.written(value.written, view)
-        yield f"  copied from {line(value.source)}: {line(value.entry.handle)}"
+        copied = f"  copied from {line(value.source)}: {line(value.entry.handle)}"
+        rows += [render_jobs.written(value.written, view), copied]
     if value.suggested is not None:
         if value.outcome == "asked":
-            yield f"{_entry_line(value, view)}\n  goes to {line(value.target)} once this is taken:"
+            rows += [f"{_headline(value.entry, view)}\n  goes to {line(value.target)} once this is taken:"]
         command = f"ai-lessons --tier {line(value.decided_in)} admin"
-        yield suggested(value.suggested, view, f"{command} review-rules")
-        if value.decided_in.startswith("enterprise:"):
-            yield f"Send it to them: {command} sync"
+        rows += [suggested(value.suggested, view, f"{command} review-rules")]
+        rows += [f"Send it to them: {command} sync"] if value.decided_in.startswith("enterprise:") else []
+    return "\n".join([*rows, *_reasons(value, view)])
 
 
-def _policy(value: Promoted) -> list[str]:
-    return [f"  policy: {line(value.policy)}"] if value.policy else []
-
-
-def _evaluation(value: Promoted, view: View) -> list[str]:
+def _reasons(value: Promoted, view: View) -> Iterator[str]:
+    if value.policy:
+        yield f"  policy: {line(value.policy)}"
     report = value.report
-    head = f"  evaluation: {view.paint(report.recommendation.value, STYLES[report.recommendation.value])}"
+    yield f"  evaluation: {view.paint(report.recommendation.value, STYLES[report.recommendation.value])}"
     files = {one.where.rpartition(":")[0] for one in report.findings if one.where}
-    return [head, *(f"    {line(told(_placed(one, alone=len(files) < 2)))}" for one in report.findings)]
-
-
-def _placed(one: EvaluationFinding, *, alone: bool) -> EvaluationFinding:
-    """Where it stands, in a few words: the line, and of two files the name."""
-    path, _, number = one.where.rpartition(":")
-    return one._replace(where=(f"line {number}" if alone else f"{path.rpartition('/')[2]}:{number}") if path else "")
+    for one in report.findings:  # where it stands, in a few words: the line, and of two files the name
+        path, _, number = one.where.rpartition(":")
+        where = f"line {number}" if len(files) < 2 else f"{path.rpartition('/')[2]}:{number}"
+        yield f"    {line(told(one._replace(where=where if path else '')))}"
+    yield from (f"  left behind: {line(one)}" for one in value.dropped)

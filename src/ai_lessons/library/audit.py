@@ -8,20 +8,19 @@ from typing import TYPE_CHECKING
 from ai_lessons.errors import AiLessonsError, AmbiguousName, NotFound, Refused
 from ai_lessons.knowledge.entries import Kind, handle
 from ai_lessons.knowledge.frontmatter import read_entry
-from ai_lessons.library.proposal_context import moment, name
 from ai_lessons.library.rule_answers import Audit, AuditRow, TakenRow, TrustedKeys
 from ai_lessons.library.signatures import described
 from ai_lessons.repository import proposal_history
 from ai_lessons.repository.approval import approval_memory
 from ai_lessons.repository.approval.approval_branch import branch_name, short_name
 from ai_lessons.repository.approval.approval_history import odd_commits
+from ai_lessons.repository.approval.approval_types import moment
 from ai_lessons.repository.approval.rule_files import SIGNERS
 from ai_lessons.repository.worktree import read_ref
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
-    from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.approval.approval_types import BranchView, Verdict
@@ -36,7 +35,7 @@ def audit(library: Library) -> Audit:
     if view is None:
         return Audit((), ("there is no approval branch, so no rule is in force",), ok=False)
     verdicts = [one for one in view.verdicts.values() if one.in_force or one.unapproved]
-    parts.rules.expect(blob for one in verdicts if (blob := _blob(one)))
+    parts.rules.expect(blob for one in verdicts for blob in (one.blob, *(text.blob for text in one.unapproved)) if blob)
     rows = sorted((_row(parts, view, one) for one in verdicts), key=lambda row: (row.path, row.id))
     alarms = tuple(f"{alarm.message} ({alarm.hint})" if alarm.hint else alarm.message for alarm in view.alarms)
     odd = odd_commits(parts.store.worktree, view.ref)
@@ -56,73 +55,55 @@ def taken(parts: RepositorySession, entry: str = "") -> list[TakenProposal]:
 
 
 def _taken_row(parts: RepositorySession, one: TakenProposal) -> TakenRow:
-    light = _light(parts, one.entry)
+    try:
+        light = parts.catalog.resolve(one.entry) if one.entry else None
+    except (NotFound, AmbiguousName):
+        light = None
     return TakenRow(
         id=light.id if light else one.entry,
         handle=light.handle if light else "",
         title=one.title or (light.title if light else one.proposal),
         proposal=one.proposal,
         how=one.how,
-        approved_by=name([one.by]) if one.by else "",
+        approved_by=str(one.by or ""),
         approved_at=moment(one.at),
-        suggested_by=name([one.suggested_by]),
+        suggested_by=str(one.suggested_by),
         commit=one.commit,
     )
-
-
-def _light(parts: RepositorySession, entry: str) -> Light | None:
-    try:
-        return parts.catalog.resolve(entry) if entry else None
-    except (NotFound, AmbiguousName):
-        return None
-
-
-def _blob(verdict: Verdict) -> str | None:
-    return verdict.blob or next((one.blob for one in verdict.unapproved if one.blob), None)
 
 
 def _row(parts: RepositorySession, view: BranchView, verdict: Verdict) -> AuditRow:
     evidence = verdict.evidence
     path = verdict.path or next((one.path for one in verdict.unapproved), "")
     light = parts.catalog.many([verdict.rule]).get(verdict.rule)
+    blob = verdict.blob or next((one.blob for one in verdict.unapproved if one.blob), None)
+    try:
+        title = light.title if light else read_entry(path, parts.rules.text(verdict.rule, blob)).title if blob else path
+    except AiLessonsError:
+        title = path  # a text that cannot be read is no less on the branch
+    problems = [
+        f"{'a text' if one.blob else 'its removal'} at {one.path} is on {branch_name(view.ref)} without approval: "
+        f"{one.evidence.reason}"
+        for one in verdict.unapproved
+    ]
     return AuditRow(
         id=verdict.rule,
         handle=light.handle if light else handle(Kind.RULE, verdict.rule),
-        title=light.title if light else _title(parts, verdict, path),
+        title=title,
         path=path,
         in_force=verdict.in_force,
         evidence=evidence.level,
         how=evidence.how,
-        approved_by=name([evidence.by]) if evidence.by else "",
+        approved_by=str(evidence.by or ""),
         approved_at=moment(evidence.at) if verdict.in_force else "",
-        suggested_by=name(evidence.suggested_by),
+        suggested_by=", ".join(map(str, evidence.suggested_by)),
         commit=evidence.commit,
-        problem="; ".join(_problems(view, verdict)),
+        problem="; ".join(problems),
     )
 
 
-def _title(parts: RepositorySession, verdict: Verdict, path: str) -> str:
-    blob = _blob(verdict)
-    try:
-        return read_entry(path, parts.rules.text(verdict.rule, blob)).title if blob else path
-    except AiLessonsError:
-        return path  # a text that cannot be read is no less on the branch
-
-
-def _problems(view: BranchView, verdict: Verdict) -> Iterator[str]:
-    where = branch_name(view.ref)
-    for one in verdict.unapproved:
-        what = "a text" if one.blob else "its removal"
-        yield f"{what} at {one.path} is on {where} without approval: {one.evidence.reason}"
-
-
 def trust_keys(library: Library, ask: Callable[[str, list[str]], bool] | None) -> TrustedKeys:
-    """Trust exactly the keys that the list of signers on the approval branch names, once `ask` has shown them.
-
-    Raises:
-        NotFound: there is no list, or no key in it. Refused: an agent is calling, or the answer is no.
-        StorageFailed: the user's folder cannot be written.
-    """
+    """Trust exactly the keys of the list on the branch, if `ask` agrees. Raises NotFound, Refused, StorageFailed."""
     parts = library.primary
     parts.options.refuse_agents("say whom to trust", "ai-lessons admin trust-keys")
     looks = parts.rules.looks()
@@ -137,7 +118,8 @@ def trust_keys(library: Library, ask: Callable[[str, list[str]], bool] | None) -
     gone = [one for one in before if one not in listed]
     if ask is None:
         raise Refused("whom to trust is a person's decision, and there is no terminal to ask on", hint="--yes")
-    if not ask(_question(parts.store.root.name, gone), listed):
+    less = f" (and these no longer: {', '.join(gone)})" if gone else ""
+    if not ask(f"{parts.store.root.name}: trust these keys to approve rules{less}?", listed):
         raise Refused("no key is trusted that was not before; nothing was changed")
     file = parts.rules.signatures.pin(known.repository, text)
     parts.current()
@@ -145,17 +127,8 @@ def trust_keys(library: Library, ask: Callable[[str, list[str]], bool] | None) -
     return TrustedKeys(known.repository, file, tuple(listed), added, tuple(gone), tuple(parts.rules.notes))
 
 
-def _question(where: str, gone: list[str]) -> str:
-    less = f" (and these no longer: {', '.join(gone)})" if gone else ""
-    return f"{where}: trust these keys to approve rules{less}?"
-
-
 def acknowledge(library: Library, ask: Callable[[str], bool] | None) -> Audit:
-    """Take the approval branch as it is now for what was seen last, once `ask` has shown the alarms about it.
-
-    Raises:
-        Refused: an agent is calling, or the answer is no. StorageFailed: the memory cannot be written.
-    """
+    """Take the approval branch as it is now for what was seen last, if `ask` agrees. Raises Refused, StorageFailed."""
     parts = library.primary
     parts.options.refuse_agents("acknowledge alarms", "ai-lessons admin audit --acknowledge")
     found = audit(library)

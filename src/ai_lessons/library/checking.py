@@ -19,10 +19,7 @@ if TYPE_CHECKING:
 def checked(path: str, data: bytes, side: bytes | None = None, *, was: Entry | None = None) -> Entry:
     """The entry that these bytes would be at `path` (`side`: the Markdown of a script; `was`: what it is now).
 
-    What `validate --fix` mends by itself (a file in the wrong version folder) does not stop a write.
-
-    Raises:
-        InvalidEntry: with every problem and its line. Refused: it would become another entry than it was.
+    Raises InvalidEntry with every problem that `validate --fix` does not mend, Refused for another entry than it was.
     """
     entry = read_entry(path, data, side)
     if was is not None:
@@ -44,11 +41,7 @@ def texts_of(path: str, data: bytes, side: bytes | None) -> list[tuple[str, str]
 
 
 def project_name(name: str) -> str:
-    """The name itself, if a project can have it: one plain folder name.
-
-    Raises:
-        UsageError: it cannot.
-    """
+    """The name itself, if a project can have it: one plain folder name. Raises UsageError."""
     hint = "a project is the name of one folder, such as jira-api"
     if "/" in name:
         raise UsageError(f"{name!r} cannot be a project: it has a slash", hint=hint)
@@ -69,6 +62,5 @@ def _same_entry(old: Entry, new: Entry) -> None:
     if new.kind is not old.kind and not old.derived:
         raise Refused(f"{old.path} is a {old.kind} and stays one", hint=f"add a {new.kind}, and delete this {old.kind}")
     if new.id != old.id and not old.derived:
-        raise Refused(
-            f"{old.path} keeps its id {old.id}: links and history name it", hint="leave the line `id:` as it is"
-        )
+        hint = "leave the line `id:` as it is"
+        raise Refused(f"{old.path} keeps its id {old.id}: links and history name it", hint=hint)

@@ -14,17 +14,14 @@ from ai_lessons.knowledge.entries import Kind, handle, stated_id
 from ai_lessons.knowledge.relations import wrong_kinds
 from ai_lessons.learning import events
 from ai_lessons.learning.fold import DEFINITIONS
-from ai_lessons.library import secret_gate, secret_scan
+from ai_lessons.library import secret_scan
 from ai_lessons.library.checking import checked
 from ai_lessons.library.import_sources import read_source
 from ai_lessons.library.proposal_context import desk
+from ai_lessons.library.proposing import make
 from ai_lessons.library.reports import Imported, Written
 from ai_lessons.library.rule_answers import Suggested
-from ai_lessons.repository import proposal_commits
-from ai_lessons.repository.approval.rule_files import RULE_TRAILER
 from ai_lessons.repository.events import PART_BYTES, EventLog
-from ai_lessons.repository.proposal_commits import ProposalRequest
-from ai_lessons.repository.proposal_files import text_of
 from ai_lessons.repository.store import Applied, Change
 
 if TYPE_CHECKING:
@@ -240,25 +237,8 @@ def propose_files(
     Raises:
         Refused: git has no name for the user. InvalidEntry: a file would bring a secret into git.
     """
-    called = at.handle(rule.id)
-    for one in at.about(rule.id):
-        said = {p.path: text_of(at.repo, p.new) if p.new else None for p in one.pieces}
-        if said == dict(files):
-            return Suggested(rule.id, called, rule.title, rule.path, one.branch, one.commit, ("proposed already",))
-    if dry_run:
-        return _would_be(rule)
-    at.parts.guard([Change(path, data) for path, data in files.items()])
-    allowed = secret_gate.refuse(at.parts, files)
-    wish = ProposalRequest(
-        entry=rule.id,
-        stem=f"{called}-{layout.slug(rule.title)}",
-        subject=subject,
-        files=files,
-        trailers=[*allowed, (RULE_TRAILER, rule.id), ("Imported-from", secret_scan.masked(origin))],
-        actor=secret_gate.actor(at.parts),
-    )
-    made = proposal_commits.propose(at.parts.store, at.repo, at.trunk, wish)
-    return Suggested(rule.id, called, rule.title, rule.path, made.branch, made.commit, made.notes)
+    trailers = [("Imported-from", secret_scan.masked(origin))]
+    return make(at, rule, files, subject, trailers=trailers, dry_run=dry_run)
 
 
 # --- events ---

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ai_lessons import library
@@ -12,8 +13,6 @@ from ai_lessons.repository.proposal_refs import PROPOSALS, branch_of, proposal_r
 from ai_lessons.repository.worktree import read_ref
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
 
@@ -27,32 +26,26 @@ def pending_count(opened: Library) -> int:
 
 def number_pending(parts: RepositorySession) -> int:
     """As `pending_count`, of this repository."""
-    refs = proposal_refs(parts.store.worktree)
-    if not refs or parts.rules.ref() is None:
+    worktree, ref = parts.store.worktree, parts.rules.ref()
+
+    def key() -> str:
+        """Everything that the number depends on."""
+        refs = proposal_refs(worktree)
+        rules = {name: commit for name, commit in refs.items() if branch_of(name).startswith(PROPOSALS)}
+        return f"{ref} {approval_branch.key_of(worktree, read_ref(worktree, ref or '') or '', rules)} {signature(refs)}"
+
+    if ref is None or not proposal_refs(worktree):
         return 0
     place = approval_branch.folder(parts.store.state_dir) / _FILE
-    try:
+    with suppress(OSError, ValueError, KeyError, TypeError):  # never counted here, or a file that cannot be read
         noted = json.loads(place.read_bytes())
-        if noted["key"] == _key(parts, refs):
+        if noted["key"] == key():
             return int(noted["count"])
-    except (OSError, ValueError, KeyError, TypeError):
-        pass  # never counted here, or a file that cannot be read: it is only a memory
     try:
         found = library.review.count(parts)
     except NotFound:
         return 0
-    try:
+    with suppress(OSError):  # a repository that cannot be written is counted anew every time
         place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(json.dumps({"key": _key(parts, proposal_refs(parts.store.worktree)), "count": found}))
-    except OSError:
-        return found  # a repository that cannot be written is counted anew every time
+        place.write_text(json.dumps({"key": key(), "count": found}))
     return found
-
-
-def _key(parts: RepositorySession, refs: Mapping[str, str]) -> str:
-    """Everything that the number depends on."""
-    ref = parts.rules.ref() or ""
-    worktree = parts.store.worktree
-    rules = {name: commit for name, commit in refs.items() if branch_of(name).startswith(PROPOSALS)}
-    verdicts = approval_branch.key_of(worktree, read_ref(worktree, ref) or "", rules)
-    return f"{ref} {verdicts} {signature(refs)}"

@@ -16,10 +16,11 @@ from ai_lessons.knowledge.config import fields_of
 from ai_lessons.knowledge.governance import GROUP, STRICTEST, Policies, Stated, read, stricter
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.library.proposal_context import desk, entry_of
-from ai_lessons.library.proposing import propose_entry
+from ai_lessons.library.proposing import make
 from ai_lessons.library.rule_answers import Suggested
 from ai_lessons.repository import proposal_records
 from ai_lessons.repository.approval.approval_branch import branch_name, short_name
+from ai_lessons.repository.approval.rule_files import RELEASES
 from ai_lessons.repository.proposal_records import Release, file_at
 from ai_lessons.repository.worktree import read_ref
 
@@ -161,13 +162,13 @@ def waiting(parts: RepositorySession, move: Move) -> Suggested | None:
 def ask(parts: RepositorySession, move: Move, by: str, policy: str, reason: str) -> Suggested:
     """Propose the record in the enterprise's repository; `reason` says for its people what asks for it.
 
-    Raises: as `proposing.propose_entry`. UsageError: the text is none that a record can hold.
+    Raises: as `proposing.make`. UsageError: the text is none that a record can hold.
     """
     now = parts.options.now()
     title = f"{move.entry.title} to {move.target}"
     stamp = frontmatter.stamp(now)
     record = Release(title, move.entry.id, move.source, move.target, by, stamp, policy, move.text)
-    data, path = record.render(), proposal_records.release_path(frontmatter.new_id(now), title, int(stamp[:4]))
+    data, path = record.render(), proposal_records.record_path(RELEASES, frontmatter.new_id(now), title, stamp)
     back, proposed = proposal_records.read_release(data), entry_of(path, {path: data})
     if back is None or proposed is None or not back.covers(move.entry.id, move.target, move.text):
         raise UsageError(f"{move.entry.title!r} holds something that no text file can, so it cannot be released")
@@ -175,7 +176,8 @@ def ask(parts: RepositorySession, move: Move, by: str, policy: str, reason: str)
         f"{by or 'A person'} asks to let {move.entry.kind} {move.entry.id} go from {move.source} to {move.target},\n"
         f"exactly as the record has it. {reason}.\n\nWho takes this lets all people here do so with this text."
     )
-    return propose_entry(parts, proposed, {path: data}, f"Ask for release: {title}", report=report)
+    with desk(parts) as at:
+        return make(at, proposed, {path: data}, f"Ask for release: {title}", report=report)
 
 
 _POLICIES = frozenset(("approval", "git", "events", "format", GROUP))

@@ -23,7 +23,7 @@ from ai_lessons.library.options import ENTERPRISE
 from ai_lessons.library.policies import Move
 from ai_lessons.library.promotion_copy import Carried, Placed, carried, place_of, placed
 from ai_lessons.library.proposal_context import desk
-from ai_lessons.library.proposing import propose_entry, rejected_before
+from ai_lessons.library.proposing import make, rejected_before
 from ai_lessons.library.rule_answers import ASKED, COPIED, PRESENT, PROPOSED, REFUSED, Promoted, PromotionRequest
 from ai_lessons.repository.store import Change
 
@@ -195,8 +195,8 @@ class _Way:
             return replace(plan, written=self._target.written_one(copy.entry, applied))
         report = (f"Reason: {reason}\n\n" if reason else "") + render(plan.report)
         report += "".join(f"- left behind: {plain(one)}\n" for one in plan.dropped)
-        made = propose_entry(
-            self._target, copy.entry, copy.files, subject,
-            report=report, trailers=trailers, executable=copy.executable,
-        )  # fmt: skip
+        with desk(self._target) as at:
+            made = make(
+                at, copy.entry, copy.files, subject, report=report, trailers=trailers, executable=copy.executable
+            )
         return replace(plan, suggested=made)

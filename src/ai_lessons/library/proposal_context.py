@@ -1,12 +1,11 @@
 """What jobs about proposals look at: approval branch, what waits, what was turned down, and what it is called.
 
-Proposals are about rules, or about any other entry, or about the record of a release: of that, too, an `Entry` is made.
+Of the record of a release, too, an `Entry` is made.
 """
 
 from __future__ import annotations
 
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,31 +18,28 @@ from ai_lessons.knowledge.layout import place, side_of
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.library.comparing import Said, said
 from ai_lessons.library.rule_answers import Pending
-from ai_lessons.repository import proposal_files, proposal_records, proposals
+from ai_lessons.repository import proposal_records, proposals
 from ai_lessons.repository.approval import approval_history as trunks
+from ai_lessons.repository.approval.approval_branch import branch_name
 from ai_lessons.repository.approval.rule_files import entry_end, is_release, rule_end
 from ai_lessons.repository.objects import opened
 from ai_lessons.repository.proposal_files import RELEASE, blob_at, release_id
 from ai_lessons.repository.proposal_refs import PROPOSALS, branch_of
+from ai_lessons.repository.snapshots import data_of
 
 if TYPE_CHECKING:
-    from collections import Counter
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.approval.approval_history import Trunk
-    from ai_lessons.repository.approval.approval_types import Person
     from ai_lessons.repository.proposal_records import Rejection
     from ai_lessons.repository.proposals import Repository, Some, Waiting
 
 IN_FORCE, PENDING = "in force", "proposed"
 
-SHOWN = 50
-"""So many proposals are listed, compared and reviewed at a time."""
-
-SHORTEST_END = 4
-"""An end of an id has so many characters at least."""
+SHOWN = 50  # So many proposals are listed, compared and reviewed at a time
+SHORTEST_END = 4  # An end of an id has so many characters at least
 
 
 class ProposalContext:
@@ -51,7 +47,7 @@ class ProposalContext:
 
     def __init__(self, parts: RepositorySession, repo: Repository, trunk: Trunk) -> None:
         self.parts, self.repo, self.trunk = parts, repo, trunk
-        self._titles: dict[Kind, list[Said]] = {}
+        self._titles: dict[Kind, list[Light]] = {}
         self._entries: dict[Waiting, Entry | None] = {}
 
     @cached_property
@@ -61,22 +57,17 @@ class ProposalContext:
 
     @cached_property
     def _refs(self) -> dict[str, str]:
-        """The branches of proposals that may be open."""
         return proposals.unmerged(self.trunk, {one.commit for one in self.rejections})
 
     @cached_property
-    def _some(self) -> Some:
+    def some(self) -> Some:
+        """Open proposals, oldest first: all, or `SHOWN` of them, and how many more there are of whom."""
         return proposals.some(self.repo, self.trunk, self._refs, SHOWN)
 
     @property
     def waiting(self) -> list[Waiting]:
-        """Open proposals, oldest first: all, or `SHOWN` of them where there are more."""
-        return self._some.found
-
-    @property
-    def left_out(self) -> Counter[str]:
-        """How many more branches there are, by who wrote on them last."""
-        return self._some.left_out
+        """Those that are shown."""
+        return self.some.found
 
     def count(self) -> int:
         """How many proposals wait; branches beyond those that can be looked at are taken for open ones."""
@@ -93,33 +84,30 @@ class ProposalContext:
         return [one for one in self._near(entry) if one.entry == entry]
 
     def _near(self, end: str, names: Collection[str] = ()) -> list[Waiting]:
-        """Proposals whose branches have one of these names or name an entry with that end; then those that are shown.
+        ends = {ref: rule_end(branch_of(ref)) or entry_end(branch_of(ref)) or "" for ref in self._refs}
+        exact = [ref for ref in self._refs if {branch_of(ref), branch_name(ref)} & set(names)]
+        wanted = {ends[ref] for ref in exact} | ({end.upper()} if len(end) >= SHORTEST_END else set())
+        wanted -= {""}
 
-        At least all of these names, however many there are of the others.
-        """
-        ends = {ref: _end_of(branch_of(ref)) for ref in self._refs}
-        exact = [ref for ref in self._refs if {branch_of(ref), _short(ref)} & set(names)]
-        ends_meant = {ends[ref] for ref in exact} | ({end.upper()} if len(end) >= SHORTEST_END else set())
-        meant = {
-            ref: commit
-            for ref, commit in self._refs.items()
-            if ref in exact or any(_same_end(ends[ref], one) for one in ends_meant)
-        }
+        def fits(own: str) -> bool:
+            return bool(own) and any(own.endswith(one) or one.endswith(own) for one in wanted)
+
+        meant = {ref: commit for ref, commit in self._refs.items() if ref in exact or fits(ends[ref])}
         near = proposals.some(self.repo, self.trunk, meant, max(SHOWN, len(exact)), exact).found
         known = {one.ref for one in near}
         return [*near, *(one for one in self.waiting if one.ref not in known)]
 
     def find(self, ref: str) -> Waiting:
-        """The open proposal that a branch, handle, id, end of an id or path names.
-
-        Raises:
-            NotFound: none. AmbiguousName: several are about that entry.
-        """
+        """The open proposal that a branch, handle, id, end of an id or path names. Raises NotFound, AmbiguousName."""
         wanted = ref.strip()
         near = self._near(id_end(wanted), {wanted})
-        by_branch = [one for one in near if wanted == one.branch]
-        by_name = [one for one in near if wanted == one.name]
-        found = by_branch or by_name or self._by_entry(wanted, near)
+        path, end = self.parts.inside(wanted) or wanted, id_end(wanted)
+        found = (
+            [one for one in near if wanted == one.branch]
+            or [one for one in near if wanted == one.name]
+            or [one for one in near if any(path == piece.path for piece in one.pieces)]
+            or [one for one in near if len(end) >= SHORTEST_END and one.entry.endswith(end)]
+        )
         if len(found) > 1:
             raise AmbiguousName(wanted, [one.branch for one in found])
         if not found:
@@ -127,12 +115,6 @@ class ProposalContext:
             hint = "" if known else "no proposal waits: ai-lessons admin pending-rules"
             raise NotFound("open proposal", ref, suggestions=known[:5], hint=hint)
         return found[0]
-
-    def _by_entry(self, wanted: str, near: Sequence[Waiting]) -> list[Waiting]:
-        end = id_end(wanted)
-        path = self.parts.inside(wanted) or wanted
-        by_path = [one for one in near if any(path == piece.path for piece in one.pieces)]
-        return by_path or [one for one in near if len(end) >= SHORTEST_END and one.entry.endswith(end)]
 
     def what(self, one: Waiting) -> str:
         """What a proposal is about: a kind of entry, or `release`."""
@@ -152,22 +134,21 @@ class ProposalContext:
         """What people call an entry, proposed ones included."""
         others = [one.entry for one in self.waiting if one.entry != entry]
         length = max([HANDLE_LENGTH, *(shared_tail(entry, other) + 1 for other in others)])
-        while length < len(entry) and self._taken(entry, length):
+        while length < len(entry):
+            try:
+                if self.parts.catalog.resolve(entry[-length:]).id == entry:
+                    break
+            except NotFound:
+                break
+            except AmbiguousName:
+                pass
             length += 1
         return f"{letter}-{entry[-length:]}"
-
-    def _taken(self, entry: str, length: int) -> bool:
-        try:
-            return self.parts.catalog.resolve(entry[-length:]).id != entry
-        except AmbiguousName:
-            return True
-        except NotFound:
-            return False
 
     def text(self, one: Waiting) -> bytes:
         """The text that a proposal ends with; of a removal the one that goes."""
         blob = one.piece.new or one.piece.old
-        return proposal_files.text_of(self.repo, blob) if blob else b""
+        return data_of(self.repo, blob) if blob else b""
 
     def files(self, one: Waiting) -> dict[str, bytes]:
         """The files of what is proposed as they shall be, by path; of a removal as they were, and are to go."""
@@ -175,11 +156,14 @@ class ProposalContext:
         blobs = {piece.path: piece.old if gone else piece.new for piece in one.pieces}
         where = place(one.path)
         if where and where.kind is Kind.SCRIPT:  # a proposal may change one of its two files only
-            blobs = {**{path: self._on_branch(path) for path in (one.path, side_of(one.path))}, **blobs}
-        return {path: proposal_files.text_of(self.repo, blob) for path, blob in blobs.items() if blob}
-
-    def _on_branch(self, path: str) -> str | None:
-        return blob_at(self.repo, self.trunk.tip, self.parts.store.prefix + path)
+            blobs = {
+                **{
+                    path: blob_at(self.repo, self.trunk.tip, self.parts.store.prefix + path)
+                    for path in (one.path, side_of(one.path))
+                },
+                **blobs,
+            }
+        return {path: data_of(self.repo, blob) for path, blob in blobs.items() if blob}
 
     def entry(self, one: Waiting) -> Entry | None:
         """The entry as proposed; None where its text cannot be read."""
@@ -196,18 +180,13 @@ class ProposalContext:
         entry = self.entry(one)
         if entry is not None and entry.kind is Kind.RULE:
             yield f"{one.path} says that it is a rule, and rules are proposed on branches below {PROPOSALS}"
-        elsewhere = self._elsewhere(one)
-        if elsewhere:
-            yield f"the entry stands at {elsewhere} on {self.trunk.name} already"
-
-    def _elsewhere(self, one: Waiting) -> str:
-        """Another file that is the entry already, and stays if the proposal is taken; empty if there is none."""
         try:
             path = self.parts.catalog.locate(one.entry).path
         except NotFound:
-            return ""
+            return
         moved = {piece.path for piece in one.pieces} | {one.path}
-        return path if path not in moved and self._on_branch(path) else ""
+        if path not in moved and blob_at(self.repo, self.trunk.tip, self.parts.store.prefix + path):
+            yield f"the entry stands at {path} on {self.trunk.name} already"
 
     def title(self, one: Waiting) -> str:
         """The proposed title, else the branch."""
@@ -233,11 +212,11 @@ class ProposalContext:
 
     def near(self, entry: Entry) -> list[Said]:
         """What an entry that is no rule is compared with: titles of its kind, and what it says it contradicts."""
-        known = self._titles.setdefault(entry.kind, [])
-        if not known:
-            known += map(_by_title, self.parts.catalog.select(Filter(kinds=frozenset({entry.kind}))))
-        linked = self.parts.catalog.many(link.target for link in entry.links)
-        return [*known, *(_by_title(light) for light in linked.values() if light.kind is not entry.kind)]
+        if entry.kind not in self._titles:
+            self._titles[entry.kind] = list(self.parts.catalog.select(Filter(kinds=frozenset({entry.kind}))))
+        linked = self.parts.catalog.many(link.target for link in entry.links).values()
+        lights = [*self._titles[entry.kind], *(light for light in linked if light.kind is not entry.kind)]
+        return [Said(light.id, light.handle, light.title, "", "", str(light.kind)) for light in lights]
 
     def text_in_force(self, rule: str) -> tuple[str, str]:
         """Path and text of a rule in force; two empty texts if it is not."""
@@ -250,11 +229,7 @@ class ProposalContext:
 
 @contextmanager
 def desk(parts: RepositorySession) -> Iterator[ProposalContext]:
-    """Open everything that jobs about proposals need.
-
-    Raises:
-        NotFound: there is no approval branch, or nothing on it. UnsupportedRepository: git's history cannot be read.
-    """
+    """Open everything that jobs about proposals need. Raises NotFound, UnsupportedRepository."""
     parts.current()
     ref = parts.rules.ref()
     if ref is None:
@@ -264,30 +239,8 @@ def desk(parts: RepositorySession) -> Iterator[ProposalContext]:
 
 
 def refuse_agents(parts: RepositorySession, what: str) -> None:
-    """Deciding about proposals is for people.
-
-    Raises:
-        Refused: an agent is calling.
-    """
+    """Deciding about proposals is for people. Raises Refused."""
     parts.options.refuse_agents(f"{what} a proposal", "ai-lessons admin review-rules")
-
-
-def _short(ref: str) -> str:
-    """The name of a branch as git takes it."""
-    return ref.removeprefix("refs/heads/").removeprefix("refs/remotes/")
-
-
-def _end_of(branch: str) -> str:
-    return rule_end(branch) or entry_end(branch) or ""
-
-
-def _same_end(one: str, other: str) -> bool:
-    """Whether two ends may be of one id."""
-    return bool(one and other) and (one.endswith(other) or other.endswith(one))
-
-
-def _by_title(light: Light) -> Said:
-    return Said(light.id, light.handle, light.title, "", "", str(light.kind))
 
 
 def entry_of(path: str, files: Mapping[str, bytes]) -> Entry | None:
@@ -306,23 +259,9 @@ def entry_of(path: str, files: Mapping[str, bytes]) -> Entry | None:
 
 
 def refuse_changed(now: str, shown: str | None) -> None:
-    """What is decided about is what was shown, to the commit; None: nothing was shown.
-
-    Raises:
-        Conflict: it is another one by now.
-    """
+    """What is decided about is what was shown, to the commit; None: nothing was shown. Raises Conflict."""
     if shown is not None and now != shown:
         raise Conflict("the proposal was changed while you read it; nothing was decided", hint="look at it again")
-
-
-def name(people: Sequence[Person]) -> str:
-    """`Name <address>` of the first, and of the others."""
-    return ", ".join(f"{one.name} <{one.email}>" for one in people)
-
-
-def moment(seconds: int) -> str:
-    """ISO 8601 in UTC; empty for 0."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if seconds else ""
 
 
 def described(at: ProposalContext, entry: Entry | None, diff: str, **facts: Any) -> Pending:

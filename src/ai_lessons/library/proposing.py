@@ -1,7 +1,6 @@
 """Proposing: an entry of any kind, or the record of a release, on a branch of its own, and what speaks against it.
 
-Nothing here decides anything, and nothing checks what an entry says: callers come with what they have checked, and
-whoever approves has it checked again.
+What an entry says is checked by the callers, and again by whoever approves.
 """
 
 from __future__ import annotations
@@ -24,8 +23,9 @@ from ai_lessons.repository import branch_update, proposal_commits
 from ai_lessons.repository.approval import rule_edits
 from ai_lessons.repository.approval.rule_files import ENTRY_TRAILER, RULE_TRAILER, is_release
 from ai_lessons.repository.proposal_commits import ProposalRequest
-from ai_lessons.repository.proposal_files import RELEASE, text_of
+from ai_lessons.repository.proposal_files import RELEASE
 from ai_lessons.repository.proposal_refs import OTHERS, PROPOSALS
+from ai_lessons.repository.snapshots import data_of
 from ai_lessons.repository.store import Change
 
 if TYPE_CHECKING:
@@ -36,36 +36,7 @@ if TYPE_CHECKING:
     from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.approval.rule_edits import Edited
 
-ALIKE_TOLD = 5
-"""So many entries that are much like a proposed one are named."""
-
-
-def propose_entry(
-    parts: RepositorySession,
-    entry: Entry,
-    files: Mapping[str, bytes | None],
-    subject: str,
-    *,
-    report: str = "",
-    trailers: Sequence[tuple[str, str]] = (),
-    executable: Collection[str] = (),
-) -> Suggested:
-    """Propose an entry of any kind in that repository: a branch with one commit, for its people to decide about.
-
-    `files` are the entry's by path, None to remove one; `entry` is what they say (of a removal: said). `report`
-    (Markdown) stands in the commit's message; whoever decides reads it first. `executable` are paths of programs. The
-    same proposal is not made twice.
-
-    Raises:
-        NotFound: there is no approval branch. Refused: git has no name for the user, or a path that we would not
-        write. InvalidEntry: a file or the report would bring a secret into git. Conflict: a branch is in the way.
-        StorageFailed: the disk said no.
-    """
-    with desk(parts) as at:
-        known = proposed_already(at, entry, files)
-        if known:
-            return replace(known, warnings=("proposed already",))
-        return make(at, entry, files, subject, report=report, trailers=trailers, executable=executable)
+ALIKE_TOLD = 5  # So many entries that are much like a proposed one are named
 
 
 def make(
@@ -77,14 +48,26 @@ def make(
     report: str = "",
     trailers: Sequence[tuple[str, str]] = (),
     executable: Collection[str] = (),
+    dry_run: bool = False,
 ) -> Suggested:
-    """Make the proposal; `entry` is the entry as it shall be, or as it was for a removal."""
+    """Propose an entry of any kind: a branch with one commit. The same proposal is not made twice.
+
+    `files` are the entry's by path, None to remove one; `entry` is what they say (of a removal: said). `report`
+    (Markdown) stands in the commit's message; `executable` are paths of programs.
+    Raises Refused, InvalidEntry (also where a secret would get into git), Conflict, StorageFailed.
+    """
+    is_rule = entry.kind is Kind.RULE
+    handle = at.handle(entry.id, RELEASE if is_release(entry.path) else entry.kind.letter)
+    for one in at.about(entry.id):
+        if {piece.path: data_of(at.repo, piece.new) if piece.new else None for piece in one.pieces} == dict(files):
+            known = ("proposed already",)
+            return Suggested(entry.id, handle, entry.title, entry.path, one.branch, one.commit, known)
+    if dry_run:
+        return Suggested(entry.id, handle, entry.title, entry.path, "", "")
     at.parts.refuse_other_formats()
     at.parts.guard([Change(path, data) for path, data in files.items()])
     allowed = secret_gate.refuse(at.parts, files)
     secret_gate.refuse(at.parts, {entry.path: report.encode()})
-    is_rule = entry.kind is Kind.RULE
-    handle = at.handle(entry.id, _letter(entry))
     warnings = warnings_about(at, entry, handle) if any(files.values()) else ()
     wish = ProposalRequest(
         entry=entry.id,
@@ -99,19 +82,6 @@ def make(
     )
     made = proposal_commits.propose(at.parts.store, at.repo, at.trunk, wish)
     return Suggested(entry.id, handle, entry.title, entry.path, made.branch, made.commit, (*warnings, *made.notes))
-
-
-def _letter(entry: Entry) -> str:
-    return RELEASE if is_release(entry.path) else entry.kind.letter
-
-
-def proposed_already(at: ProposalContext, entry: Entry, files: Mapping[str, bytes | None]) -> Suggested | None:
-    """The open proposal that says the same about this entry."""
-    for one in at.about(entry.id):
-        here = {piece.path: text_of(at.repo, piece.new) if piece.new else None for piece in one.pieces}
-        if here == dict(files):
-            return Suggested(entry.id, at.called(one), entry.title, entry.path, one.branch, one.commit)
-    return None
 
 
 def warnings_about(at: ProposalContext, entry: Entry, handle: str) -> tuple[str, ...]:
@@ -147,11 +117,9 @@ def rejected_before(at: ProposalContext, mine: Said) -> str:
 
 
 def suggest_rule(library: Library, draft: RuleDraft) -> Suggested:
-    """A new rule as a proposal: one commit on a branch of its own. Files, git's index and HEAD stay as they are.
+    """A new rule as a proposal: one commit on a branch of its own; files, git's index and HEAD stay as they are.
 
-    Raises:
-        UsageError: no title or rationale. InvalidEntry: it breaks the format. NotFound: a linked entry does not
-        exist. Refused: git has no name for the user.
+    Raises UsageError, InvalidEntry, NotFound (a linked entry), Refused.
     """
     parts = library.primary
     if not draft.title.strip():
@@ -179,23 +147,13 @@ def suggest_rule(library: Library, draft: RuleDraft) -> Suggested:
         return make(at, checked(path, data), {path: data}, f"Propose rule: {draft.title}")
 
 
-def propose_removal(library: Library, ref: str) -> Suggested:
-    """The removal of a rule in force as a proposal.
-
-    Raises:
-        NotFound: no such rule in force. UsageError: not a rule.
-    """
-    return removal(library.writing(ref), ref)
-
-
 def removal(parts: RepositorySession, ref: str) -> Suggested:
-    """As `propose_removal`, in this repository."""
+    """The removal of a rule in force as a proposal. Raises NotFound, UsageError."""
     with desk(parts) as at:
         light = parts.resolve(ref)
         if light.kind is not Kind.RULE:
-            raise UsageError(
-                f"{light.handle} is a {light.kind}, not a rule", hint=f"ai-lessons contribute delete {ref}"
-            )
+            hint = f"ai-lessons contribute delete {ref}"
+            raise UsageError(f"{light.handle} is a {light.kind}, not a rule", hint=hint)
         entry, _ = parts.load(light.id)
         places = at.trunk.places(light.id)
         if not places:
@@ -221,34 +179,29 @@ def told(made: Suggested) -> Written:
 
 
 def propose(library: Library, paths: Sequence[str] = ()) -> tuple[Suggested, ...]:
-    """Make proposals of rules that were edited, made or removed in the working tree (or of those at `paths`).
+    """Propose rules that were edited, made or removed in the working tree (or those at `paths`), and put these back.
 
-    Then the working tree and git's index hold what is checked out again.
-
-    Raises:
-        InvalidEntry: a text breaks the format, or took another rule's id; then nothing was proposed.
+    Raises InvalidEntry where a text breaks the format or took another rule's id; then nothing was proposed.
     """
     parts = library.primary
+
+    def inside(path: str) -> str:
+        place = parts.inside(path)
+        if place is None and (parts.options.cwd / path).resolve() == parts.store.root:
+            return ""
+        return path.rstrip("/") if place is None else place
+
     with desk(parts) as at:
-        inside = [_inside(parts, path) for path in paths]
-        found = rule_edits.edited(parts.store, at.repo, inside)
-        wanted = [(one, *_text_of(at, one)) for one in found]  # all are checked before the first is made
-        made = [_propose_edit(at, entry, files) for _, entry, files in wanted]
+        found = rule_edits.edited(parts.store, at.repo, [inside(path) for path in paths])
+        made = []
+        for entry, files in [_text_of(at, one) for one in found]:  # all are checked before the first is made
+            what = "removal" if not any(files.values()) else "edit" if at.trunk.places(entry.id) else "rule"
+            made.append(make(at, entry, files, f"Propose {what}: {entry.title}"))
         pairs = {path: pair for one in found for path, pair in one.blobs.items()}
         notes = branch_update.put_back(parts.store, at.repo, pairs) if pairs else ()
     if made and notes:
-        last = made[-1]
-        made[-1] = Suggested(
-            last.id, last.handle, last.title, last.path, last.branch, last.commit, (*last.warnings, *notes)
-        )
+        made[-1] = replace(made[-1], warnings=(*made[-1].warnings, *notes))
     return tuple(made)
-
-
-def _inside(parts: RepositorySession, path: str) -> str:
-    inside = parts.inside(path)
-    if inside is None and (parts.options.cwd / path).resolve() == parts.store.root:
-        return ""
-    return path.rstrip("/") if inside is None else inside
 
 
 def _text_of(at: ProposalContext, one: Edited) -> tuple[Entry, Mapping[str, bytes | None]]:
@@ -257,7 +210,7 @@ def _text_of(at: ProposalContext, one: Edited) -> tuple[Entry, Mapping[str, byte
     if not texts:
         path = next(iter(one.files))
         blob = one.blobs[path][1]
-        old = text_of(at.repo, blob) if blob else b""
+        old = data_of(at.repo, blob) if blob else b""
         return read_entry(path, old), one.files
     path, data = next(iter(texts.items()))
     entry = read_entry(path, data)
@@ -266,14 +219,3 @@ def _text_of(at: ProposalContext, one: Edited) -> tuple[Entry, Mapping[str, byte
     said = checked(path, data)
     refuse_wrong_kinds(at.parts, Kind.RULE, (link[:2] for link in said.links))
     return said, {**one.files, path: data}
-
-
-def _propose_edit(at: ProposalContext, entry: Entry, files: Mapping[str, bytes | None]) -> Suggested:
-    """A proposal of what stands in the tree; one that says the same already is not made twice."""
-    known = proposed_already(at, entry, files)
-    if known:
-        return known
-    gone = not any(files.values())
-    new = not at.trunk.places(entry.id)
-    what = "removal" if gone else "rule" if new else "edit"
-    return make(at, entry, files, f"Propose {what}: {entry.title}")

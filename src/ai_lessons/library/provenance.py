@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from difflib import unified_diff
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ from ai_lessons.errors import AiLessonsError
 from ai_lessons.knowledge import origins, relations
 from ai_lessons.knowledge.entries import Kind, Relation
 from ai_lessons.library.answers import Approval, Related, Why
+from ai_lessons.repository.approval.approval_types import moment
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -58,7 +58,7 @@ def approvals_of(parts: Reading, rules: Iterable[Light]) -> dict[str, Approval]:
 
 
 def _approval(evidence: Evidence, unapproved_change: str = "") -> Approval:
-    at = _moment(evidence.at)
+    at = moment(evidence.at)
     return Approval(
         in_force=True,
         since=at,
@@ -76,10 +76,6 @@ def _name(person: Person | None) -> str:
     if person is None:
         return ""
     return f"{person.name} <{person.email}>" if person.email and person.email != person.name else person.name
-
-
-def _moment(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if seconds else ""
 
 
 def _unapproved_change(parts: RepositorySession, view: BranchView, verdict: Verdict, path: str, blob: str) -> str:
@@ -217,7 +213,7 @@ def _taken(parts: RepositorySession, light: Light) -> Iterator[str]:
         way = f"by a merge of {one.proposal}" if one.how == "merge" else f"by a commit of {one.proposal}"
         by = f" by {_name(one.by)}" if one.by else ""
         who = _name(one.suggested_by)
-        yield f"approved{by} on {_moment(one.at)}, {way} (suggested by {who}), commit {one.commit[:10]}"
+        yield f"approved{by} on {moment(one.at)}, {way} (suggested by {who}), commit {one.commit[:10]}"
 
 
 def _approved(approval: Approval) -> Iterator[str]:

@@ -14,46 +14,29 @@ from ai_lessons.knowledge.texts import decode
 from ai_lessons.library import secret_gate, secret_scan
 from ai_lessons.library.checking import checked
 from ai_lessons.library.comparing import alike, said
-from ai_lessons.library.proposal_context import (
-    ProposalContext,
-    described,
-    desk,
-    moment,
-    name,
-    refuse_agents,
-    refuse_changed,
-)
-from ai_lessons.library.proposing import (
-    ALIKE_TOLD,
-    compared,
-    contradictions,
-    rejected_before,
-    warnings_about,
-)
+from ai_lessons.library.proposal_context import ProposalContext, described, desk, refuse_agents, refuse_changed
+from ai_lessons.library.proposing import ALIKE_TOLD, compared, contradictions, rejected_before, warnings_about
 from ai_lessons.library.relating import refuse_wrong_kinds
-from ai_lessons.library.rule_answers import Approved, Pending, Rejected, Suggested
+from ai_lessons.library.rule_answers import Decided, Pending, Suggested
 from ai_lessons.repository import proposal_commits, proposal_records
-from ai_lessons.repository.approval.rule_files import AGENT_TRAILER, ENTRY_TRAILER, RULE_TRAILER
+from ai_lessons.repository.approval.approval_types import moment
+from ai_lessons.repository.approval.rule_files import AGENT_TRAILER, ENTRY_TRAILER, REJECTED, RULE_TRAILER
 from ai_lessons.repository.history import unified
 from ai_lessons.repository.proposal_commits import ProposalRequest
-from ai_lessons.repository.proposal_files import text_of
 from ai_lessons.repository.proposal_records import Rejection
+from ai_lessons.repository.snapshots import data_of
 from ai_lessons.repository.store import Change
 
 if TYPE_CHECKING:
-    from collections import Counter
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from ai_lessons.knowledge.entries import Entry
-    from ai_lessons.library.comparing import Said
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
-    from ai_lessons.repository.proposal_files import Piece
     from ai_lessons.repository.proposals import Waiting
 
 
-WRITERS_NAMED = 5
-"""Of so many people it is told how many of their proposals are not listed."""
+WRITERS_NAMED = 5  # Of so many people it is told how many of their proposals are not listed
 
 
 def pending_rules(opened: Library) -> tuple[Pending, ...]:
@@ -61,24 +44,24 @@ def pending_rules(opened: Library) -> tuple[Pending, ...]:
     parts = opened.primary
     with desk(parts) as at:
         found = [_pending(at, one) for one in at.waiting]
-        if found and at.left_out:
-            found[-1] = replace(found[-1], left_out=tuple(_left_out(at.left_out)))
+        more = at.some.left_out.most_common()
+        if found and more:
+            named, rest = more[:WRITERS_NAMED], more[WRITERS_NAMED:]
+            said = [f"{number} more of {writer}" for writer, number in named]
+            said += [f"{sum(number for _, number in rest)} more of {len(rest)} other people"] if rest else []
+            found[-1] = replace(found[-1], left_out=tuple(said))
         return tuple(found)
-
-
-def _left_out(many: Counter[str]) -> Iterator[str]:
-    """Sentences about branches for which there was no room, grouped by who wrote on them last."""
-    for writer, number in many.most_common(WRITERS_NAMED):
-        yield f"{number} more of {writer}"
-    others = many.total() - sum(number for _, number in many.most_common(WRITERS_NAMED))
-    if others:
-        yield f"{others} more of {len(many) - WRITERS_NAMED} other people"
 
 
 def _pending(at: ProposalContext, one: Waiting) -> Pending:
     entry, handle = at.entry(one), at.called(one)
     mine = said(entry, handle, "") if entry and one.sort != "removal" else None
     others = compared(at, entry) if entry and mine else ()
+    conflicts = [*([one.smuggled] if one.smuggled else []), *at.faults(one)]
+    if entry is None:
+        conflicts.append("its text cannot be read")
+    elif mine:
+        conflicts += contradictions(at, entry, others)
     return described(
         at,
         entry,
@@ -93,7 +76,7 @@ def _pending(at: ProposalContext, one: Waiting) -> Pending:
         suggested_by=_suggested_by(one),
         suggested_at=moment(one.at),
         commit=one.commit,
-        conflicts=tuple(_conflicts(at, one, entry, others)),
+        conflicts=tuple(conflicts),
         similar=alike(mine, others)[:ALIKE_TOLD] if mine else (),
         rejected_before=rejected_before(at, mine) if mine else "",
         body=entry.body if entry else at.text(one).decode("utf-8", "replace"),
@@ -108,31 +91,18 @@ def _diff(at: ProposalContext, one: Waiting) -> str:
         path, before = at.text_in_force(one.entry)
         after = None if one.sort == "removal" else at.text(one)
         return unified(one.piece.path or path, before.encode() if path else None, after)
-    return "".join(_piece_diff(at, piece) for piece in one.pieces if not piece.done)
-
-
-def _piece_diff(at: ProposalContext, piece: Piece) -> str:
-    old, new = (
-        text_of(at.repo, blob) if blob else None for blob in (piece.here, piece.new if piece.is_plain else None)
-    )
-    if b"\0" in (old or b"") + (new or b""):
-        return f"Binary file {piece.path} differs\n"
-    return unified(piece.path, old, new)
+    diffs = []
+    for piece in (piece for piece in one.pieces if not piece.done):
+        blobs = (piece.here, piece.new if piece.is_plain else None)
+        old, new = (data_of(at.repo, blob) if blob else None for blob in blobs)
+        binary = b"\0" in (old or b"") + (new or b"")
+        diffs.append(f"Binary file {piece.path} differs\n" if binary else unified(piece.path, old, new))
+    return "".join(diffs)
 
 
 def _suggested_by(one: Waiting) -> str:
     agent = next((value for key, value in one.trailers if key == AGENT_TRAILER), "")
-    return name(one.suggested_by) + (f" (agent {agent})" if agent else "")
-
-
-def _conflicts(at: ProposalContext, one: Waiting, entry: Entry | None, others: Sequence[Said]) -> Iterator[str]:
-    if one.smuggled:
-        yield one.smuggled
-    yield from at.faults(one)
-    if entry is None:
-        yield "its text cannot be read"
-    elif one.sort != "removal":
-        yield from contradictions(at, entry, others)
+    return ", ".join(map(str, one.suggested_by)) + (f" (agent {agent})" if agent else "")
 
 
 def count(parts: RepositorySession) -> int:
@@ -141,50 +111,50 @@ def count(parts: RepositorySession) -> int:
         return at.count()
 
 
-def approve_rule(opened: Library, ref: str, *, sign: bool = False, expect: str | None = None) -> Approved:
+def approve_rule(opened: Library, ref: str, *, sign: bool = False, expect: str | None = None) -> Decided:
     """Merge a proposal (named by branch, handle, id or path) into the approval branch: its rule is in force.
 
-    Where that branch is checked out, files and git's index come along; nobody's own edits are touched. `sign` adds
-    a record signed with the user's SSH key; where approvals have to be signed, a rule that is on the branch and
-    lacks signatures can be named, too. `expect` is the `Pending.commit` that a person was shown.
-
-    Raises:
-        NotFound, AmbiguousName: not one proposal of that name. Refused: an agent is calling, the proposal changes
-        other files, the policy asks for somebody else, or git or the key have no name for the user. Conflict: the
-        rule or the proposal was changed meanwhile, or somebody is in the middle of git. InvalidEntry: the text
-        breaks the format.
+    Where that branch is checked out, files and git's index come along. `sign` adds a record signed with the user's SSH
+    key; a rule on the branch that only lacks signatures can be named, too. `expect` is the `Pending.commit` shown.
+    Raises NotFound, AmbiguousName, Refused, Conflict, InvalidEntry.
     """
     parts = opened.primary
     refuse_agents(parts, "approve")
     parts.refuse_other_formats()
     with desk(parts) as at:
-        one = _open(at, ref, sign=sign)
-        if one is None:
-            return library.signing.approve_standing(parts, ref, expect)
+        require = at.trunk.view.policy.require
+        try:
+            one = at.find(ref)
+        except AmbiguousName:
+            raise
+        except NotFound:
+            if sign and require == "signed":
+                return library.signing.approve_standing(parts, ref, expect)
+            raise
         refuse_changed(one.commit, expect)
         title, what, handle = at.title(one), at.what(one), at.called(one)
         _refuse_unfit(at, one)
-        records: Mapping[str, bytes] = {}
-        if sign and one.is_rule:
-            records = library.signing.signed(at, one)
+        records = library.signing.signed(at, one) if sign and one.is_rule else {}
         done = proposal_commits.approve(parts.store, at.repo, at.trunk, one, title, records, what=what)
-        notes = [*done.notes, *(_what_is_missing(at, handle, sign=sign) if one.is_rule else ())]
     parts.current()
-    if not one.is_rule:
-        notes += _notes_on(at, sign=sign)
-        return Approved(one.entry, handle, title, one.path, one.branch, done.commit, tuple(notes))
-    if sign and one.sort != "removal" and at.trunk.view.policy.require == "signed":
+    notes = list(done.notes)
+    if not one.is_rule and sign:
+        notes.append("only approvals of rules are signed; this one is the merge")
+    if not one.is_rule and parts.store.head().ref != at.trunk.ref:
+        notes.append(f"it is on {at.trunk.name}; here it is found once that is checked out")
+    if one.is_rule and require == "signed" and not sign:
+        command = f"ai-lessons admin approve-rule {handle} --sign"
+        notes.append(f"approvals are signed here, so it is not in force yet: {command}")
+    if one.is_rule and require == "forge":
+        notes.append(f"it is in force once it is on the forge: git push origin {at.trunk.name}")
+    if one.is_rule and require == "signed" and sign and one.sort != "removal":
         notes += library.signing.what_is_missing(parts, one.entry)
-    return Approved(one.entry, handle, title, one.piece.path, one.branch, done.commit, tuple(notes))
+    path = one.piece.path if one.is_rule else one.path
+    return Decided(one.entry, handle, title, path, one.branch, done.commit, tuple(notes))
 
 
 def _refuse_unfit(at: ProposalContext, one: Waiting) -> None:
-    """What breaks the format must not get in force, nor on the approval branch.
-
-    Raises:
-        InvalidEntry: it does. UsageError: a link joins wrong kinds. Conflict: the entry stands elsewhere already, or
-        would become a rule.
-    """
+    """What breaks the format must not get on the approval branch. Raises InvalidEntry, UsageError, Conflict."""
     if one.sort == "removal":
         return
     if one.is_rule:
@@ -201,14 +171,6 @@ def _refuse_unfit(at: ProposalContext, one: Waiting) -> None:
         _refuse_wrong_kinds(at, _checked(at, one, {}))
 
 
-def _notes_on(at: ProposalContext, *, sign: bool) -> Iterator[str]:
-    """What is different for what is not a rule, once it is taken."""
-    if sign:
-        yield "only approvals of rules are signed; this one is the merge"
-    if at.parts.store.head().ref != at.trunk.ref:
-        yield f"it is on {at.trunk.name}; here it is found once that is checked out"
-
-
 def _checked(at: ProposalContext, one: Waiting, changed: Mapping[str, bytes], was: Entry | None = None) -> Entry:
     """The entry that a proposal of no rule and no release would be, with these files of it changed."""
     files = {**at.files(one), **changed}
@@ -221,35 +183,10 @@ def _refuse_wrong_kinds(at: ProposalContext, entry: Entry) -> None:
     refuse_wrong_kinds(at.parts, entry.kind, (link[:2] for link in entry.links))
 
 
-def _open(at: ProposalContext, ref: str, *, sign: bool) -> Waiting | None:
-    """The proposal of that name; None if there is none, and what is on the branch may be signed."""
-    try:
-        return at.find(ref)
-    except AmbiguousName:
-        raise
-    except NotFound:
-        if sign and at.trunk.view.policy.require == "signed":
-            return None
-        raise
-
-
-def _what_is_missing(at: ProposalContext, handle: str, *, sign: bool) -> Iterator[str]:
-    """What the policy asks for besides the merge."""
-    require = at.trunk.view.policy.require
-    if require == "signed" and not sign:
-        yield f"approvals are signed here, so it is not in force yet: ai-lessons admin approve-rule {handle} --sign"
-    if require == "forge":
-        yield f"it is in force once it is on the forge: git push origin {at.trunk.name}"
-
-
-def reject_rule(opened: Library, ref: str, *, reason: str = "", expect: str | None = None) -> Rejected:
+def reject_rule(opened: Library, ref: str, *, reason: str = "", expect: str | None = None) -> Decided:
     """Turn a proposal down: a record with reason and text on the approval branch, and its branch is deleted.
 
-    `expect` is the `Pending.commit` that a person was shown.
-
-    Raises:
-        NotFound, AmbiguousName: not one proposal of that name. Refused: an agent is calling. Conflict: the
-        proposal was changed meanwhile, or somebody is in the middle of git.
+    `expect` is the `Pending.commit` shown. Raises NotFound, AmbiguousName, Refused, Conflict.
     """
     parts = opened.primary
     refuse_agents(parts, "reject")
@@ -259,7 +196,9 @@ def reject_rule(opened: Library, ref: str, *, reason: str = "", expect: str | No
         refuse_changed(one.commit, expect)
         title, handle, now = at.title(one), at.called(one), parts.options.now()
         files = {one.piece.path: at.text(one)} if one.is_rule else at.files(one)
-        texts = {path: _without_secrets(data.decode("utf-8", "replace")) for path, data in files.items()}
+        said = {path: data.decode("utf-8", "replace") for path, data in files.items()}
+        # a text that would bring a secret to the approval branch is not kept
+        texts = {path: "" if secret_scan.secrets_in(text) else text for path, text in said.items()}
         text, paths = ("", ()) if one.sort == "removal" else proposal_records.joined(texts)
         record = Rejection(
             entry=one.entry,
@@ -277,21 +216,12 @@ def reject_rule(opened: Library, ref: str, *, reason: str = "", expect: str | No
         secret_gate.refuse(parts, {record.path: reason.encode()})
         record_name = frontmatter.new_id(now)
         done = proposal_commits.reject(parts.store, at.repo, at.trunk, one, record, record_name)
-        path = proposal_records.rejection_path(record_name, title, int(record.at[:4]))
-    return Rejected(one.entry, handle, title, one.branch, path, done.commit, done.notes)
-
-
-def _without_secrets(text: str) -> str:
-    """What is kept of a text that was turned down: nothing, if that would bring a secret to the approval branch."""
-    return "" if secret_scan.secrets_in(text) else text
+        path = proposal_records.record_path(REJECTED, record_name, title, record.at)
+    return Decided(one.entry, handle, title, path, one.branch, done.commit, done.notes)
 
 
 def edit_proposal(opened: Library, ref: str, editor: Callable[[str, str], str | None]) -> Suggested | None:
-    """Let `editor(text, suffix)` change a proposal: a second commit on its branch. None if nothing was changed.
-
-    Raises:
-        InvalidEntry: what came back breaks the format.
-    """
+    """One more commit with what `editor(text, suffix)` gave; None if nothing was changed. Raises InvalidEntry."""
     parts = opened.primary
     parts.refuse_other_formats()
     with desk(parts) as at:

@@ -1,4 +1,4 @@
-"""What promotion takes and gives: frozen values. No behaviour."""
+"""What jobs about rules, proposals and promotion take and give: frozen values. No behaviour."""
 
 from __future__ import annotations
 
@@ -45,13 +45,11 @@ class Pending:
     """A proposal that waits for a person.
 
     `kind` is that of the entry, or `release`. `change` is new, edit or removal; or unsigned: a text on the approval
-    branch (`branch`) that lacks signatures, with its blob id as `commit`. `suggested_at` ISO 8601 in UTC. `added` and
-    `removed` count lines of `diff`, a unified diff against the text in force (of what is no rule: on the approval
-    branch; else against nothing). `conflicts` say why it cannot be taken as it is, or what it contradicts; `similar`
-    name entries that say much the same; `rejected_before` is empty, or when and why the same text was turned down.
-    `body` is the text below the frontmatter; `evidence` the entries that it links. `report` is what the proposer, or
-    a program of theirs, has to say to whoever decides, in Markdown. `left_out`, on the last one that is listed, says
-    how many branches of whom are not listed, because there are too many.
+    branch (`branch`) that lacks signatures, with its blob id as `commit`. `added` and `removed` count lines of `diff`,
+    against the text in force (of what is no rule: on the approval branch). `conflicts` say why it cannot be taken, or
+    what it contradicts; `similar` names entries that say much the same; `rejected_before` is when and why the same text
+    was turned down; `evidence` what it links; `report` what the proposer says to those who decide; `left_out`, on the
+    last one that is listed, how many branches of whom are not.
     """
 
     id: str
@@ -80,49 +78,24 @@ class Pending:
 
 
 @dataclass(frozen=True, slots=True)
-class Approved:
-    """A proposal that was taken; `commit` is the merge. `notes` is what the user should know."""
+class Decided:
+    """What a person decided, in `commit`, about what lies at `path` (of a rejection: its record).
+
+    `branch` is the proposal's, or the approval branch for what stands there. `notes` is what the user should know.
+    """
 
     id: str
     handle: str
     title: str
     path: str
     branch: str
-    commit: str
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Rejected:
-    """A proposal that was turned down; `record_path` holds its text and the reason, in `commit`."""
-
-    id: str
-    handle: str
-    title: str
-    branch: str
-    record_path: str
-    commit: str
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Revoked:
-    """A rule about which a signed record says, in `commit`, that it holds no longer. Its file stays at `path`."""
-
-    id: str
-    handle: str
-    title: str
-    path: str
     commit: str
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class TrustedKeys:
-    """Whose keys approve rules here: a line for each (fingerprint, principals, type), pinned in `file`.
-
-    `repository` is the name that signed records carry; `added` and `removed` is what changed.
-    """
+    """Whose keys approve rules of `repository`, pinned in `file`: a line for each (fingerprint, principals, type)."""
 
     repository: str
     file: str
@@ -134,10 +107,7 @@ class TrustedKeys:
 
 @dataclass(frozen=True, slots=True)
 class AuditRow:
-    """One rule of the approval branch. `evidence` is 0 to 3, `how` the way in one word, `approved_at` ISO 8601 in UTC.
-
-    `problem` is empty, or what stands on the branch without enough evidence.
-    """
+    """A rule of the approval branch, its `evidence` (0 to 3), the way in one word, and what lacks evidence there."""
 
     id: str
     handle: str
@@ -155,11 +125,7 @@ class AuditRow:
 
 @dataclass(frozen=True, slots=True)
 class TakenRow:
-    """One proposal of anything but a rule that came to the approval branch in `commit`, as its history says.
-
-    `handle` is empty where the entry is not here any more. `how` is merge, or commit (a squash or rebase of it).
-    `approved_by` is empty where a forge does not say who it was; `approved_at` ISO 8601 in UTC.
-    """
+    """Another proposal that came to the approval branch, by merge or commit; a forge may not say who took it."""
 
     id: str
     handle: str
@@ -174,10 +140,7 @@ class TakenRow:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """Every rule with its evidence, and every other proposal that was taken, newest first.
-
-    `ok` is False if a rule violates the policy, or there is an alarm.
-    """
+    """Every rule with its evidence, and other proposals that were taken; not `ok` with a violation or an alarm."""
 
     rows: tuple[AuditRow, ...]
     alarms: tuple[str, ...]
@@ -185,8 +148,8 @@ class Audit:
     taken: tuple[TakenRow, ...] = ()
 
 
+# What becomes of it: a copy, a proposal, a proposal to release it, nothing because it is there, or nothing at all
 COPIED, PROPOSED, ASKED, PRESENT, REFUSED = "copied", "proposed", "asked", "present", "refused"
-"""What becomes of it: a copy, a proposal, a proposal to release it, nothing because it is there, or nothing at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,10 +169,9 @@ class PromotionRequest:
 class Promoted:
     """What became of an entry, or with `dry_run` what would.
 
-    `entry` is the original, `source` and `target` are tiers. `written` is the copy, `suggested` the proposal (of the
-    entry, or with `asked` of its release).
-    `dropped` are links that lead nowhere in the target. `policy` says whose policy has a say, and what it says.
-    `decided_in` is the tier whose people decide about the proposal; empty where no decision is needed.
+    `entry` is the original, `written` the copy, `suggested` the proposal (with `asked`: of its release). `dropped` are
+    links that lead nowhere in the target; `policy` says whose policy has a say, `decided_in` the tier whose people
+    decide, empty where no decision is needed.
     """
 
     entry: Light

@@ -1,13 +1,14 @@
 """The rules in force on their way into the catalog: looked at before every read, judged only when something moved.
 
-What they say comes from the approval branch's blobs and nowhere else: not from the working tree, not from another
-branch. With nothing new a read costs a few small files of git's; no object is read and nothing slow is imported.
+What they say comes from the approval branch's blobs and nowhere else. With nothing new a read starts nothing slow.
 """
 
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from functools import cached_property
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons import library
@@ -31,11 +32,9 @@ if TYPE_CHECKING:
     from ai_lessons.repository.store import Store
     from ai_lessons.repository.worktree import Worktree
 
-_FORMAT = "1"
-"""Raise it when the same history would be read into other rules."""
-
-_TRIES = 4
-"""Looks at branches that move meanwhile; the first look also notes proposals, which counts as a move."""
+_FORMAT = "1"  # Raise it when the same history would be read into other rules
+_ORIGIN = "refs/remotes/origin/"
+_TRIES = 4  # Looks at branches that move meanwhile; the first look also notes proposals, which counts as a move
 
 
 class RulesInForce:
@@ -43,8 +42,9 @@ class RulesInForce:
 
     def __init__(self, store: Store, options: Options) -> None:
         self._store, self._options = store, options
-        self._notes: tuple[str, ...] = ()
-        self._count = 0
+        # lines that a reader should know: alarms, and rules that cannot be read; and how many rules are in force
+        self.notes: tuple[str, ...] = ()
+        self.count = 0
         self._texts: dict[str, bytes] = {}
 
     @cached_property
@@ -57,33 +57,17 @@ class RulesInForce:
         """Where the history lies."""
         return self._store.worktree
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a reader should know about the approval branch: alarms, and rules that cannot be read. A line each."""
-        return self._notes
-
-    @property
-    def count(self) -> int:
-        """How many rules are in force, as the catalog was last brought up to date."""
-        return self._count
-
     def ref(self) -> str | None:
-        """The approval branch of this clone as a full ref; None if there is none.
-
-        Raises:
-            StorageFailed, UnsupportedRepository: git's own files cannot be read.
-        """
+        """The approval branch of this clone as a full ref; None if there is none. Raises UnsupportedRepository."""
         found = approval_branch.followed(self.worktree)
-        if found is None and (named := self._named_on_disk()):
-            found = approval_branch.follow_first(self.worktree, named)
-        return found
+        named = ""
+        if found is None:
+            with suppress(AiLessonsError):  # what cannot be read names none
+                named = _named(self._store.read(CONFIG_PATH))
+        return approval_branch.follow_first(self.worktree, named) if named else found
 
     def view(self) -> BranchView | None:
-        """The approval branch as judged now; None if there is none. Under `forge` that is the one of `origin`.
-
-        Raises:
-            UnsupportedRepository: the history cannot be read.
-        """
+        """The approval branch as judged now (under `forge` that of `origin`), or None. Raises UnsupportedRepository."""
         looks = self.looks()
         if not looks:
             return None
@@ -91,37 +75,35 @@ class RulesInForce:
         return self.signatures.judge(looks[-1]) if signed else looks[-1]
 
     def looks(self) -> tuple[BranchView, ...]:
-        """What the branches that were looked at say, the one that counts last. Signatures are not looked at.
+        """The branches looked at, the one that counts last; signatures are not. Raises UnsupportedRepository."""
+        from ai_lessons.repository.approval import approval_memory
 
-        Raises:
-            UnsupportedRepository: the history cannot be read.
-        """
         ref = self.ref()
-        if ref is None:
-            return ()
-        view = self._look(ref)
-        return (view, self._look(_on_forge(ref))) if view.policy.require == "forge" else (view,)
+        found: list[BranchView] = []
+        while ref is not None:
+            view = approval_memory.look(self.worktree, ref)
+            if view is None:
+                from ai_lessons.repository.approval.approval_history import derive
+
+                view = derive(self.worktree, ref)
+            found.append(view)
+            forge = view.policy.require == "forge" and len(found) == 1
+            ref = f"{_ORIGIN}{approval_branch.short_name(ref)}" if forge else None
+        return tuple(found)
 
     def bring(self, catalog: Catalog) -> None:
-        """Bring the catalog's rules up to date.
-
-        Where the branch cannot be judged, the rules that were in force stay, and a note says so.
-        """
+        """Bring the catalog's rules up to date; where the branch cannot be judged, they stay, and a note says so."""
         noted, _, said = catalog.rules_tree().partition("\n")
         known: dict[str, Any] = json.loads(said) if said else {"rules": 0, "notes": []}
-        self._count, self._notes = known["rules"], tuple(known["notes"])
+        self.count, self.notes = known["rules"], tuple(known["notes"])
         try:
             if self._stamp() != noted:
                 self._put(catalog, *self._settled())
         except AiLessonsError as error:
-            self._notes = (f"the rules in force are those of an earlier look: {error.message}",)
+            self.notes = (f"the rules in force are those of an earlier look: {error.message}",)
 
     def text(self, entry_id: str, blob: str) -> bytes:
-        """The text of a rule in force, byte for byte as the branch has it.
-
-        Raises:
-            NotFound: git's object is gone or is not what its name says.
-        """
+        """The text of a rule in force, byte for byte as the branch has it. Raises NotFound."""
         if blob not in self._texts:
             self._texts |= self._read([blob])
         if blob not in self._texts:
@@ -139,25 +121,17 @@ class RulesInForce:
         if ref is None:
             return ""
         tip = read_ref(self.worktree, ref) or ""
-        forge = read_ref(self.worktree, _on_forge(ref))
+        forge = read_ref(self.worktree, f"{_ORIGIN}{approval_branch.short_name(ref)}")
         memory = approval_branch.memory(self.worktree.state_dir)
         key = approval_branch.key_of(self.worktree, tip)
-        return f"{memory} {_FORMAT} {ref} {forge} {self._keys(ref)} {key}"
-
-    def _keys(self, ref: str) -> str:
-        """Names the keys that count as far as they are outside the repository; `-` where the user was never asked.
-
-        Where keys hold only for some time, also the day.
-        """
+        # the keys that count, as far as they are outside the repository; and the day, where they hold for some time
         name = repository_name.noted(self.worktree, ref)
-        if not name:
-            return "-"
-        pinned = PinnedKeys(self._options.config_dir, name)
-        data = pinned.read()
-        if data is None:
-            # a person who can be asked has perhaps not been asked yet, if the last read was by a program
-            return "?" if self._options.ask_keys is not None and not self._options.agent else "-"
-        return pinned.digest() + (f"@{self._options.now():%Y-%m-%d}" if b"valid-" in data else "")
+        data = PinnedKeys(self._options.config_dir, name).read() if name else None
+        # a person who can be asked has perhaps not been asked yet, if the last read was by a program
+        keys = "?" if name and self._options.ask_keys is not None and not self._options.agent else "-"
+        if data is not None:
+            keys = sha256(data).hexdigest() + (f"@{self._options.now():%Y-%m-%d}" if b"valid-" in data else "")
+        return f"{memory} {_FORMAT} {ref} {forge} {keys} {key}"
 
     def _settled(self) -> tuple[str, BranchView | None]:
         """The view, and the stamp that it belongs to; an empty stamp if the branches would not stand still."""
@@ -168,19 +142,9 @@ class RulesInForce:
             now = self._stamp()
             # a look without an alarm notes tip and policy, which changes nothing about what it found
             quiet = view is not None and not view.alarms
-            if before == now or (quiet and _without_memory(before) == _without_memory(now)):
+            if before == now or (quiet and before.partition(" ")[2] == now.partition(" ")[2]):
                 return now, view
         return "", view
-
-    def _look(self, ref: str) -> BranchView:
-        from ai_lessons.repository.approval import approval_memory
-
-        found = approval_memory.look(self.worktree, ref)
-        if found is None:
-            from ai_lessons.repository.approval.approval_history import derive
-
-            found = derive(self.worktree, ref)
-        return found
 
     def _put(self, catalog: Catalog, stamp: str, view: BranchView | None) -> None:
         verdicts = view.verdicts.values() if view else ()
@@ -190,9 +154,9 @@ class RulesInForce:
         notes = [*self._alarms(view)]
         fresh = {rule: place for rule, place in wanted.items() if rule not in keep}
         entries = list(self._entries(fresh, notes))
-        self._notes, self._count = tuple(notes), len(keep) + len(entries)
+        self.notes, self.count = tuple(notes), len(keep) + len(entries)
         self._texts = {}
-        said = f"{stamp}\n{json.dumps({'rules': self._count, 'notes': notes})}" if stamp else ""
+        said = f"{stamp}\n{json.dumps({'rules': self.count, 'notes': notes})}" if stamp else ""
         catalog.set_rules_in_force(said, entries, keep=keep)
 
     def _entries(self, places: dict[str, tuple[str, str]], notes: list[str]) -> Iterator[tuple[Entry, str]]:
@@ -231,34 +195,14 @@ class RulesInForce:
             yield f"there is no {approval_branch.branch_name(view.ref)} here, so no rule is in force"
         if view.policy.require == "signed":
             yield from self.signatures.notes
-        yield from self._other_branch(view)
-
-    def _other_branch(self, view: BranchView) -> Iterator[str]:
-        """A note where the branch itself names another one: somebody's commit may not move what people follow."""
-        blob = view.files.get(CONFIG_PATH)
-        texts = self._read([blob]) if blob else {}
-        named, here = _named(texts[blob]) if blob in texts else "", approval_branch.short_name(view.ref)
+        # somebody's commit may not move what people follow
+        blob, here = view.files.get(CONFIG_PATH, ""), approval_branch.short_name(view.ref)
+        named = _named(self._read([blob]).get(blob, b"")) if blob else ""
         if named and named != here:
             yield (
                 f"the settings name {named} as the approval branch, and {here} is followed here; "
                 f"if the change was meant: git config {approval_branch.SETTING} {named}"
             )
-
-    def _named_on_disk(self) -> str:
-        """The branch that the settings on disk name; asked only where there is no other way to tell."""
-        try:
-            data = self._store.read(CONFIG_PATH)
-        except AiLessonsError:
-            return ""
-        return _named(data)
-
-
-def _without_memory(stamp: str) -> str:
-    return stamp.partition(" ")[2]
-
-
-def _on_forge(ref: str) -> str:
-    return f"refs/remotes/origin/{approval_branch.short_name(ref)}"
 
 
 def _named(settings: bytes) -> str:

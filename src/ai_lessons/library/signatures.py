@@ -1,7 +1,6 @@
-"""The policy `signed` in one clone: which keys count, and what their signatures put in force.
+"""The policy `signed` in one clone: which keys count, and what their signatures put in force. Loads `cryptography`.
 
-Keys are those that the user pinned outside the repository. The list inside it is what a first look proposes, and after
-that counts only as far as a pinned key signed it. Loads `cryptography`.
+Keys are those that the user pinned; the list inside the repository counts as far as a pinned key signed it.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from ai_lessons.repository.approval.record_chain import trusted_signers
 from ai_lessons.repository.approval.rule_files import SIGNERS
 from ai_lessons.repository.approval.rule_history import read_blobs
 from ai_lessons.repository.approval.signed import with_signatures
-from ai_lessons.repository.approval.signers import PinnedKeys, parse_signers
+from ai_lessons.repository.approval.signers import PinnedKeys, fingerprint, key_type, parse_signers
 from ai_lessons.repository.store import blob_id
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ COMMAND = "ai-lessons admin trust-keys"
 class Trusted:
     """The keys that count for one repository, and why the list inside it does not, if it does not.
 
-    `pinned` is False where the user never said whom to trust; then no key counts.
+    Where nothing is `pinned` no key counts.
     """
 
     repository: str
@@ -51,29 +50,36 @@ class Signatures:
         self.notes: tuple[str, ...] = ()
 
     def judge(self, view: BranchView) -> BranchView:
-        """The view with the verdicts by signatures. The first time it asks whom to trust, where somebody can answer.
-
-        Raises:
-            Refused: a shallow clone. StorageFailed: what the user trusts, or the state, cannot be read.
-        """
+        """The view with verdicts by signatures; the first time it asks whom to trust. Raises Refused, StorageFailed."""
         if view.tip is None:
             return view
         trusted = self.trusted(view)
-        if not trusted.pinned and self._ask(view, trusted.repository):
-            trusted = self.trusted(view)
-        self.notes = tuple(self._notes(view, trusted))
+        text, keys = (b"", ()) if trusted.pinned else self.proposed(view)
+        ask = None if self._options.agent or self._asked else self._options.ask_keys
+        # a history that was rewritten down to its first commit would pass for a new repository: alarms come first
+        if keys and ask is not None and not view.alarms:
+            self._asked = True
+            question = f"{self._worktree.root.name}: rules here need signatures. Trust these keys to approve them?"
+            if ask(question, described(keys)):
+                self.pin(trusted.repository, text)
+                trusted = self.trusted(view)
+        self.notes = ()
         if not trusted.pinned:
+            hint = COMMAND if keys else f"list them in {SIGNERS} on the approval branch"
+            note = f"approvals have to be signed here, and no keys are trusted yet: no rule is in force ({hint})"
+            self.notes = (note,)
             return view
+        if not trusted.signers:
+            self.notes = (f"approvals have to be signed here, and the list of trusted keys is empty: {COMMAND}",)
+        elif trusted.reason:
+            note = f"{trusted.reason}, so only the keys count that you trusted before ({COMMAND})"
+            self.notes = (note,)
         return with_signatures(
             self._worktree, view, trusted.signers, repository=trusted.repository, threshold=view.policy.threshold
         )
 
     def trusted(self, view: BranchView) -> Trusted:
         """The keys that count now for this branch. Asks nobody."""
-        from ai_lessons.repository.approval.rule_files import SIGNERS
-        from ai_lessons.repository.approval.rule_history import read_blobs
-        from ai_lessons.repository.approval.signers import parse_signers
-
         name = repository_name.find(self._worktree, view.ref, view.tip or "")
         data = PinnedKeys(self._options.config_dir, name).read()
         if data is None:
@@ -111,37 +117,7 @@ class Signatures:
         pinned.pin(text)
         return str(pinned.file)
 
-    def _ask(self, view: BranchView, repository: str) -> bool:
-        text, keys = self.proposed(view)
-        # a history that was rewritten down to its first commit would pass for a new repository: alarms come first
-        if not keys or view.alarms or not may_ask(self._options) or self._asked or self._options.ask_keys is None:
-            return False
-        self._asked = True
-        question = f"{self._worktree.root.name}: rules here need signatures. Trust these keys to approve them?"
-        if not self._options.ask_keys(question, described(keys)):
-            return False
-        self.pin(repository, text)
-        return True
-
-    def _notes(self, view: BranchView, trusted: Trusted) -> Iterable[str]:
-
-        if not trusted.pinned:
-            listed = self.proposed(view)[1]
-            hint = COMMAND if listed else f"list them in {SIGNERS} on the approval branch"
-            yield f"approvals have to be signed here, and no keys are trusted yet: no rule is in force ({hint})"
-        elif not trusted.signers:
-            yield f"approvals have to be signed here, and the list of trusted keys is empty: {COMMAND}"
-        elif trusted.reason:
-            yield f"{trusted.reason}, so only the keys count that you trusted before ({COMMAND})"
-
-
-def may_ask(options: Options) -> bool:
-    """Whether a person can be asked whom to trust."""
-    return options.ask_keys is not None and not options.agent
-
 
 def described(keys: Iterable[Signer]) -> list[str]:
     """A line for each key, for people: fingerprint, principals, type."""
-    from ai_lessons.repository.approval.signers import fingerprint, key_type
-
     return [f"{fingerprint(one.key)} {one.principals} ({key_type(one.key)})" for one in keys]

@@ -14,13 +14,12 @@ from ai_lessons.library.proposal_context import (
     described,
     desk,
     entry_of,
-    moment,
-    name,
     refuse_agents,
     refuse_changed,
 )
-from ai_lessons.library.rule_answers import Approved, Pending, Revoked
+from ai_lessons.library.rule_answers import Decided, Pending
 from ai_lessons.repository import proposal_commits
+from ai_lessons.repository.approval.approval_types import moment
 from ai_lessons.repository.approval.signed import Wanted, decide
 from ai_lessons.repository.history import unified
 
@@ -33,18 +32,11 @@ if TYPE_CHECKING:
     from ai_lessons.repository.approval.record_chain import Decision
     from ai_lessons.repository.proposals import Waiting
 
-UNSIGNED = "unsigned"
-"""The sort of what waits on the approval branch itself for signatures."""
+UNSIGNED = "unsigned"  # The sort of what waits on the approval branch itself for signatures
 
 
 def signed(at: ProposalContext, one: Waiting) -> Mapping[str, bytes]:
-    """The files of a signed record that approves a proposal (a removal: that revokes the rule), by path.
-
-    Signing comes before the merge and outside every lock, because it may wait for a touch or a passphrase.
-
-    Raises:
-        Refused: no key, or nobody answered for it.
-    """
+    """The files of a signed record that takes a proposal (a removal: revokes the rule), by path. Raises Refused."""
     return _record(at, one.entry, one.piece.path, at.text(one), "revoke" if one.sort == "removal" else "approve")
 
 
@@ -57,18 +49,25 @@ def _record(at: ProposalContext, rule: str, path: str, data: bytes, decision: De
 
 def unsigned_rules(library: Library) -> tuple[Pending, ...]:
     """What is on the approval branch already and lacks signatures; nothing where none are asked for."""
-    parts = library.primary
-    with desk(parts) as at:
-        view = _judged(parts)
-        return tuple(_pending(at, view, verdict, one) for verdict, one in _without_signatures(view))
+    with desk(library.primary) as at:
+        return tuple(_pending(at, verdict, one) for verdict, one in _unsigned(at))
 
 
-def approve_standing(parts: RepositorySession, ref: str, expect: str | None) -> Approved:
+def approve_standing(parts: RepositorySession, ref: str, expect: str | None) -> Decided:
     """Sign a text that is on the approval branch already, merged or signed by others."""
     refuse_agents(parts, "approve")
     parts.refuse_other_formats()
     with desk(parts) as at:
-        verdict, one = _named(at, _judged(parts), ref)
+        path, end = at.parts.inside(ref) or ref, ref.strip().upper().removeprefix(f"{Kind.RULE.letter}-")
+        every = _unsigned(at)
+        named = [pair for pair in every if path == pair[1].path]
+        named = named or [pair for pair in every if len(end) >= 4 and pair[0].rule.endswith(end)]
+        if len(named) > 1:
+            raise AmbiguousName(ref, [one.path for _, one in named])
+        if not named:
+            known = [at.handle(verdict.rule) for verdict, _ in every[:5]]
+            raise NotFound("open proposal or unsigned rule", ref, suggestions=known)
+        verdict, one = named[0]
         refuse_changed(one.blob or "", expect)
         data = parts.rules.text(verdict.rule, one.blob or "")
         entry = checked(one.path, data)
@@ -78,25 +77,21 @@ def approve_standing(parts: RepositorySession, ref: str, expect: str | None) -> 
         handle = at.handle(verdict.rule)
     parts.current()
     notes = (*done.notes, *what_is_missing(parts, verdict.rule))
-    return Approved(verdict.rule, handle, entry.title, one.path, at.trunk.name, done.commit, notes)
+    return Decided(verdict.rule, handle, entry.title, one.path, at.trunk.name, done.commit, notes)
 
 
-def revoke_rule(library: Library, ref: str) -> Revoked:
+def revoke_rule(library: Library, ref: str) -> Decided:
     """Take a rule out of force by a signed record, where approvals are signed; its file stays where it is.
 
-    Raises:
-        NotFound, AmbiguousName: not one rule of that name. Refused: an agent is calling, nothing is signed here,
-        or there is no key. Conflict: somebody decided meanwhile, or is in the middle of git.
+    Raises NotFound, AmbiguousName, Refused (an agent, nothing is signed here, no key), Conflict.
     """
     parts = library.primary
     refuse_agents(parts, "revoke")
     parts.refuse_other_formats()
     with desk(parts) as at:
         if at.trunk.view.policy.require != "signed":
-            raise Refused(
-                f"approvals are not signed on {at.trunk.name}, so there is nothing to revoke",
-                hint=f"propose that it goes: ai-lessons contribute delete {ref}",
-            )
+            hint = f"propose that it goes: ai-lessons contribute delete {ref}"
+            raise Refused(f"approvals are not signed on {at.trunk.name}, so there is nothing to revoke", hint=hint)
         light = parts.resolve(ref)
         verdict = _judged(parts).verdicts.get(light.id)
         if light.kind is not Kind.RULE or verdict is None or not verdict.path or not verdict.blob:
@@ -109,10 +104,9 @@ def revoke_rule(library: Library, ref: str) -> Revoked:
     still = _judged(parts).verdicts.get(light.id)
     if still and still.in_force:
         people = at.trunk.view.policy.threshold
-        notes.append(
-            f"it is in force until {people} people have revoked it: ai-lessons admin revoke-rule {light.handle}"
-        )
-    return Revoked(light.id, light.handle, light.title, verdict.path, done.commit, tuple(notes))
+        command = f"ai-lessons admin revoke-rule {light.handle}"
+        notes.append(f"it is in force until {people} people have revoked it: {command}")
+    return Decided(light.id, light.handle, light.title, verdict.path, at.trunk.name, done.commit, tuple(notes))
 
 
 def what_is_missing(parts: RepositorySession, rule: str) -> Iterator[str]:
@@ -131,29 +125,15 @@ def _judged(parts: RepositorySession) -> BranchView:
     return view
 
 
-def _without_signatures(view: BranchView) -> Iterator[tuple[Verdict, UnapprovedChange]]:
+def _unsigned(at: ProposalContext) -> list[tuple[Verdict, UnapprovedChange]]:
     """Texts on the branch that only signatures are missing for."""
-    if view.policy.require != "signed":
-        return
-    for _, verdict in sorted(view.verdicts.items()):
-        here = [one for one in verdict.unapproved if one.blob and view.files.get(one.path) == one.blob]
-        yield from ((verdict, one) for one in here)
+    view = _judged(at.parts)
+    verdicts = [one for _, one in sorted(view.verdicts.items())] if view.policy.require == "signed" else []
+    texts = ((verdict, one) for verdict in verdicts for one in verdict.unapproved)
+    return [(verdict, one) for verdict, one in texts if one.blob and view.files.get(one.path) == one.blob]
 
 
-def _named(at: ProposalContext, view: BranchView, ref: str) -> tuple[Verdict, UnapprovedChange]:
-    path, end = at.parts.inside(ref) or ref, ref.strip().upper().removeprefix(f"{Kind.RULE.letter}-")
-    every = list(_without_signatures(view))
-    found = [pair for pair in every if path == pair[1].path] or [
-        pair for pair in every if len(end) >= 4 and pair[0].rule.endswith(end)
-    ]
-    if len(found) > 1:
-        raise AmbiguousName(ref, [one.path for _, one in found])
-    if not found:
-        raise NotFound("open proposal or unsigned rule", ref, suggestions=[at.handle(one.rule) for one, _ in every][:5])
-    return found[0]
-
-
-def _pending(at: ProposalContext, view: BranchView, verdict: Verdict, one: UnapprovedChange) -> Pending:
+def _pending(at: ProposalContext, verdict: Verdict, one: UnapprovedChange) -> Pending:
     data = at.parts.rules.text(verdict.rule, one.blob or "")
     path, before = at.text_in_force(verdict.rule)
     entry = entry_of(one.path, {one.path: data})
@@ -165,10 +145,10 @@ def _pending(at: ProposalContext, view: BranchView, verdict: Verdict, one: Unapp
         handle=at.handle(verdict.rule),
         title=entry.title if entry else one.path,
         branch=at.trunk.name,
-        remote=not view.ref.startswith("refs/heads/"),
+        remote=not at.trunk.ref.startswith("refs/heads/"),
         kind=Kind.RULE.value,
         change=UNSIGNED,
-        suggested_by=name(one.evidence.suggested_by),
+        suggested_by=", ".join(map(str, one.evidence.suggested_by)),
         suggested_at=moment(one.evidence.at),
         commit=one.blob or "",
         conflicts=(verdict.evidence.reason,) if verdict.evidence.reason else (),

@@ -1,8 +1,6 @@
 """Commits about proposals: a branch that proposes, and on the approval branch the merge that takes it or the record.
 
-A proposal is based one commit behind the approval branch where that can be, so that a plain `git merge` cannot
-fast-forward and leave no record of who took it. Who may decide is asked before: here only the policy on the approval
-branch and the proposal itself are looked at. Making a proposal touches neither working tree nor git's index nor HEAD.
+A proposal is based one commit behind the approval branch where that can be, so that no plain merge fast-forwards.
 """
 
 from __future__ import annotations
@@ -10,7 +8,8 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from itertools import count
+from typing import TYPE_CHECKING, NamedTuple
 
 from dulwich.objects import ObjectID
 
@@ -18,25 +17,15 @@ from ai_lessons.errors import Conflict, Refused
 from ai_lessons.knowledge.layout import check_path
 from ai_lessons.repository import git, proposal_records, proposals, ref_update
 from ai_lessons.repository.approval import approval_history as trunks
-from ai_lessons.repository.approval import approval_memory
+from ai_lessons.repository.approval import approval_memory, rule_files
 from ai_lessons.repository.approval.approval_types import Proposal
-from ai_lessons.repository.approval.rule_files import (
-    APPROVALS,
-    APPROVE,
-    ENTRY_TRAILER,
-    PROPOSAL_TRAILER,
-    PROPOSED_TRAILER,
-    RULE_TRAILER,
-    is_release,
-    with_report,
-)
 from ai_lessons.repository.approval.rule_history import person
 from ai_lessons.repository.branch_update import Landing, committing, land
 from ai_lessons.repository.commit_builder import NO_IDENTITY, People, make_commit, zone
 from ai_lessons.repository.journal import Intent, new_name
 from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft, read_commit
-from ai_lessons.repository.proposal_refs import PROPOSALS, branch_of, proposal_refs
-from ai_lessons.repository.store import Actor, blob_id, message_of
+from ai_lessons.repository.proposal_refs import OTHERS, PROPOSALS, branch_of, proposal_refs
+from ai_lessons.repository.store import Actor, message_of
 from ai_lessons.repository.worktree import checked_out_at, read_ref
 
 if TYPE_CHECKING:
@@ -48,7 +37,6 @@ if TYPE_CHECKING:
     from ai_lessons.repository.proposal_records import Rejection
     from ai_lessons.repository.proposals import Waiting
     from ai_lessons.repository.store import Store
-    from ai_lessons.repository.worktree import Worktree
 
 HEADS = "refs/heads/"
 REJECT = "Reject"
@@ -59,8 +47,7 @@ RULE = "rule"
 class ProposalRequest:
     """What shall be proposed about an entry: files by path relative to the root, None to remove one.
 
-    `stem` is the branch's name below `family`. `report` is what people who decide should read first; `executable` are
-    paths of programs.
+    `stem` is the branch's name below `family`; `report` is for those who decide; `executable` are paths of programs.
     """
 
     entry: str
@@ -74,8 +61,7 @@ class ProposalRequest:
     executable: Collection[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
+class Made(NamedTuple):
     """The commit that was made, on which branch, and what the user should know."""
 
     branch: str
@@ -97,11 +83,7 @@ class CommitSignature:
 
 
 def signature(people: People, when: float) -> CommitSignature:
-    """The user whom git knows here.
-
-    Raises:
-        Refused: git does not know.
-    """
+    """The user whom git knows here. Raises Refused."""
     author, committer = people.author(), people.committer()
     if not author or not committer:
         words, _, hint = NO_IDENTITY.partition("; ")
@@ -148,31 +130,31 @@ class _Author:
 
 
 def propose(store: Store, repo: Repo, trunk: Trunk, wanted: ProposalRequest) -> Made:
-    """A new branch with one commit.
-
-    Raises:
-        Refused: git has no name for the user, or a path that we would not write. Conflict: a branch is in the way.
-        StorageFailed: the disk said no, or another process kept the lock.
-    """
+    """A new branch with one commit. Raises Refused, Conflict, StorageFailed."""
     for path, data in wanted.files.items():
         if data is not None:
-            check_path(path, hidden=is_release(path))
+            check_path(path, hidden=rule_files.is_release(path))
     with committing(store):
-        branch = _free(trunk.worktree, wanted.family, wanted.stem)
-        draft = Draft(repo)
-        names = [os.fsencode(trunk.worktree.prefix + path) for path in wanted.files]
-        base, behind = _base(repo, draft, ObjectID(trunk.tip.encode()), names)
-        made = _point(store, draft, branch, base.decode(), None, wanted)
+        folder = wanted.family.rstrip("/")
+        if read_ref(trunk.worktree, HEADS + folder) is not None:
+            hint = f"git branch -m {folder} NEW-NAME"
+            raise Conflict(f"a branch called {folder} is in the way of proposals", hint=hint)
+        taken = {branch_of(ref).casefold() for ref in proposal_refs(trunk.worktree)}
+        names = (f"{wanted.family}{wanted.stem}{f'-{n}' if n > 1 else ''}" for n in count(1))
+        branch = next(name for name in names if name.casefold() not in taken)
+        draft, tip = Draft(repo), ObjectID(trunk.tip.encode())
+        # just behind the tip where the files are the same there; where a shallow clone ends there is nothing behind
+        paths = [os.fsencode(trunk.worktree.prefix + path) for path in wanted.files]
+        here = [draft.lookup(draft.tree_of(tip), path) for path in paths]
+        parents = [ObjectID(one) for one in read_commit(repo.object_store, tip).parents if one in repo.object_store]
+        behind = [one for one in parents if [draft.lookup(draft.tree_of(one), path) for path in paths] == here]
+        made = _point(store, draft, branch, (behind or [tip])[0].decode(), None, wanted)
     note = f"nothing is behind {trunk.name} yet: take it with `git merge --no-ff`, or ai-lessons admin approve-rule"
-    return made if behind else replace(made, notes=(*made.notes, note))
+    return made if behind else made._replace(notes=(*made.notes, note))
 
 
 def amend(store: Store, repo: Repo, proposal: Waiting, wanted: ProposalRequest) -> Made:
-    """One more commit on a proposal's branch; of a remote's proposal a branch here is made, or moved on.
-
-    Raises:
-        as `propose`; and Conflict: the branch here moved meanwhile, or says something else than the remote's.
-    """
+    """One more commit on a proposal's branch, which is made here where it was a remote's. Raises as `propose`."""
     ref = HEADS + proposal.name
     with committing(store):
         there = read_ref(store.worktree, ref)
@@ -181,7 +163,7 @@ def amend(store: Store, repo: Repo, proposal: Waiting, wanted: ProposalRequest) 
         place = checked_out_at(store.worktree, ref)
         if place:
             raise Conflict(f"{proposal.name} is checked out at {place}", hint="git switch to another branch first")
-        wanted = replace(wanted, family=proposal.family)
+        wanted = replace(wanted, family=PROPOSALS if proposal.is_rule else OTHERS)
         return _point(store, Draft(repo), proposal.name, proposal.commit, there, wanted)
 
 
@@ -192,48 +174,17 @@ def _point(store: Store, draft: Draft, branch: str, base: str, old: str | None, 
     there = {path: draft.lookup(before, os.fsencode(store.prefix + path)) for path in files}
     programs = {*wanted.executable, *(path for path, found in there.items() if found and found[0] == EXECUTABLE)}
     # a squash or rebase of what is no rule would tell nobody where it was proposed
-    more = [] if wanted.family == PROPOSALS else [(PROPOSED_TRAILER, branch)]
-    message = with_report(message_of(wanted.subject, [*wanted.trailers, *more], wanted.actor), wanted.report)
+    more = [] if wanted.family == PROPOSALS else [(rule_files.PROPOSED_TRAILER, branch)]
+    message = rule_files.with_report(message_of(wanted.subject, [*wanted.trailers, *more], wanted.actor), wanted.report)
     commit = by.commit(draft, [base], files, message, programs)
     said = f"commit: {wanted.subject}" if old else f"branch: {wanted.subject}"
     ref_update.point(store.worktree, HEADS + branch, old, commit, by.who.log(said))
-    _remember(store, branch, commit, by.who, wanted)
+    if branch.startswith(PROPOSALS):  # noted for those who judge: the branch may be gone before the first look
+        path, blob = next((pair for pair in files.items() if pair[1]), next(iter(files.items())))
+        who, when = person(by.who.author.encode()), by.who.when
+        known = Proposal(branch, commit, wanted.entry, path, blob, who, when)
+        approval_memory.add_proposals(store.state_dir, [known])
     return Made(branch, commit, by.notes)
-
-
-def _base(repo: Repo, draft: Draft, tip: ObjectID, paths: Sequence[bytes]) -> tuple[ObjectID, bool]:
-    """A commit just behind the tip in which the files are what they are at the tip; else the tip itself."""
-    here = draft.tree_of(tip)
-    for parent in read_commit(repo.object_store, tip).parents:
-        if parent not in repo.object_store:
-            continue  # a shallow clone ends here
-        before = draft.tree_of(ObjectID(parent))
-        if all(draft.lookup(before, path) == draft.lookup(here, path) for path in paths):
-            return ObjectID(parent), True
-    return tip, False
-
-
-def _free(worktree: Worktree, family: str, stem: str) -> str:
-    """A branch name that is free, here and on remotes."""
-    folder = family.rstrip("/")
-    if read_ref(worktree, HEADS + folder) is not None:
-        raise Conflict(f"a branch called {folder} is in the way of proposals", hint=f"git branch -m {folder} NEW-NAME")
-    taken = {branch_of(ref).casefold() for ref in proposal_refs(worktree)}
-    name, number = family + stem, 1
-    while name.casefold() in taken:
-        number += 1
-        name = f"{family}{stem}-{number}"
-    return name
-
-
-def _remember(store: Store, branch: str, commit: str, who: CommitSignature, wanted: ProposalRequest) -> None:
-    """Note the proposal of a rule for those who judge: its branch may be gone before the first look."""
-    if not branch.startswith(PROPOSALS):
-        return
-    path, data = next((pair for pair in wanted.files.items() if pair[1] is not None), next(iter(wanted.files.items())))
-    blob = None if data is None else blob_id(data)
-    known = Proposal(branch, commit, wanted.entry, path, blob, person(who.author.encode()), who.when)
-    approval_memory.add_proposals(store.state_dir, [known])
 
 
 def approve(
@@ -246,15 +197,9 @@ def approve(
     *,
     what: str = RULE,
 ) -> Made:
-    """Merge a proposal into the approval branch; `records` (signed ones, by path) become part of the merge.
+    """Merge a proposal into the approval branch, signed `records` (by path) with it, and delete the proposal's branch.
 
-    `what` is the kind of entry, or `release`, as the subject of the merge has it.
-
-    The branch of the proposal is deleted, as `git branch -d` would: all of it is in the merge.
-
-    Raises:
-        Refused: the proposal changes other files, git has no name for the user, or the policy asks for another person
-            than the proposer. Conflict: it was changed on the approval branch meanwhile, or git is busy.
+    `what` is the kind of entry, or `release`, as the subject has it. Raises Refused, Conflict.
     """
     by = _Author(store)
 
@@ -262,10 +207,10 @@ def approve(
         one = _still_open(repo, store, trunk, proposal, tip)
         _refuse(one, trunk, by.who)
         taken = {piece.path: (piece.here, piece.new) for piece in one.pieces if not piece.done}
-        files = taken | _new(draft, records or {})
+        files = taken | {path: (None, draft.blob(data).decode()) for path, data in (records or {}).items()}
         programs = {} if one.is_rule else {piece.path: piece.mode == EXECUTABLE for piece in one.pieces if piece.new}
-        subject = f"{APPROVE} {what}: {title}" + (" (removal)" if one.sort == "removal" else "")
-        message, runs = message_of(subject, _about_it(one), Actor()), {path for path, yes in programs.items() if yes}
+        subject = f"{rule_files.APPROVE} {what}: {title}" + (" (removal)" if one.sort == "removal" else "")
+        message, runs = message_of(subject, _about(one), Actor()), {path for path, yes in programs.items() if yes}
         commit = by.commit(draft, (tip, one.commit), {path: new for path, (_, new) in files.items()}, message, runs)
         return Landing(tip, commit, files, by.who.log(f"merge {one.branch}: {subject}"), programs)
 
@@ -274,37 +219,31 @@ def approve(
 
 
 def reject(store: Store, repo: Repo, trunk: Trunk, proposal: Waiting, record: Rejection, name: str) -> Made:
-    """Put a record on the approval branch and delete the proposal's branch; `name` is the ULID of the record.
-
-    Raises:
-        Refused: git has no name for the user. Conflict: the proposal was closed or moved meanwhile, or git is busy.
-    """
-    path = proposal_records.rejection_path(name, record.title, int(record.at[:4]))
+    """Put a record (`name`: its ULID) on the approval branch, and delete the proposal's. Raises Refused, Conflict."""
+    path = proposal_records.record_path(rule_files.REJECTED, name, record.title, record.at)
     subject = f"{REJECT} {record.what}: {record.title}"
 
     def check(tip: str) -> None:
         _still_open(repo, store, trunk, proposal, tip)
 
-    made = _add(store, repo, trunk, {path: record.render()}, (subject, _about_it(proposal)), check)
+    made = _add(store, repo, trunk, {path: record.render()}, (subject, _about(proposal)), check)
     if proposal.is_rule:
         approval_memory.forget_proposal(store.state_dir, proposal.entry, proposal.name)
-    return replace(made, notes=(*made.notes, *_drop_branches(store, proposal)))
+    return made._replace(notes=(*made.notes, *_drop_branches(store, proposal)))
 
 
 def put(store: Store, repo: Repo, trunk: Trunk, rule: str, subject: str, records: Mapping[str, bytes]) -> Made:
-    """Put signed records about a rule (by path) on the approval branch, in a commit of their own.
+    """Put signed records about a rule (by path) on the approval branch. Raises Refused, Conflict."""
 
-    Raises:
-        Refused: git has no name for the user. Conflict: the rule was decided about or changed meanwhile, or git is
-        busy.
-    """
+    def about(one: Trunk) -> dict[str, str]:
+        places, records = one.places(rule), f"{rule_files.APPROVALS}{rule}/"
+        return {path: blob for path, blob in one.view.files.items() if path in places or path.startswith(records)}
 
     def check(tip: str) -> None:
-        now = trunk if tip == trunk.tip else trunks.look(store.worktree, trunk.ref)
-        if _about(now, rule) != _about(trunk, rule):
+        if tip != trunk.tip and about(trunks.look(store.worktree, trunk.ref)) != about(trunk):
             raise Conflict(f"rule {rule} was changed on {trunk.name} meanwhile; look at it again")
 
-    return _add(store, repo, trunk, records, (subject, [(RULE_TRAILER, rule)]), check)
+    return _add(store, repo, trunk, records, (subject, [(rule_files.RULE_TRAILER, rule)]), check)
 
 
 def _add(
@@ -321,36 +260,25 @@ def _add(
 
     def build(draft: Draft, tip: str) -> Landing:
         check(tip)
-        files = _new(draft, records)
-        message = message_of(subject, trailers, Actor())
-        commit = by.commit(draft, (tip,), {path: new for path, (_, new) in files.items()}, message)
+        new = {path: draft.blob(data).decode() for path, data in records.items()}
+        commit = by.commit(draft, (tip,), new, message_of(subject, trailers, Actor()))
+        files = {path: (None, blob) for path, blob in new.items()}
         return Landing(tip, commit, files, by.who.log(f"commit: {subject}"))
 
     landing, notes = land(store, repo, trunk.ref, build)
     return Made(trunk.name, landing.commit, (*by.notes, *notes))
 
 
-def _new(draft: Draft, files: Mapping[str, bytes]) -> dict[str, tuple[str | None, str | None]]:
-    return {path: (None, draft.blob(data).decode()) for path, data in files.items()}
-
-
-def _about_it(one: Waiting) -> list[tuple[str, str]]:
+def _about(one: Waiting) -> list[tuple[str, str]]:
     """Trailers of a decision about a proposal."""
-    return [(PROPOSAL_TRAILER, one.name), (RULE_TRAILER if one.is_rule else ENTRY_TRAILER, one.entry)]
-
-
-def _about(trunk: Trunk, rule: str) -> dict[str, str]:
-    """The texts of a rule and the records about it."""
-    places, records = trunk.places(rule), f"{APPROVALS}{rule}/"
-    return {path: blob for path, blob in trunk.view.files.items() if path in places or path.startswith(records)}
+    return [
+        (rule_files.PROPOSAL_TRAILER, one.name),
+        (rule_files.RULE_TRAILER if one.is_rule else rule_files.ENTRY_TRAILER, one.entry),
+    ]
 
 
 def _still_open(repo: Repo, store: Store, trunk: Trunk, proposal: Waiting, tip: str) -> Waiting:
-    """The proposal as it stands against the tip that is merged into.
-
-    Raises:
-        Conflict: it is closed, or its branch moved: then it is not what was read.
-    """
+    """The proposal as it stands against the tip that is merged into. Raises Conflict."""
     if read_ref(store.worktree, proposal.ref) != proposal.commit:
         raise Conflict(f"{proposal.branch} was moved since it was read; look at it again")
     now = trunk if tip == trunk.tip else trunks.look(store.worktree, trunk.ref)
@@ -365,18 +293,14 @@ def _refuse(one: Waiting, trunk: Trunk, by: CommitSignature) -> None:
         what = RULE if one.is_rule else "record" if one.is_release else "entry"
         raise Refused(f"{one.branch} is not only about its {what}: {one.smuggled}", hint=f"git diff ...{one.branch}")
     if one.faults:
-        raise Conflict(
-            f"{one.branch} cannot be taken as it is: {one.faults[0]}",
-            hint="propose it again on the text that is there now, and reject this one",
-        )
+        hint = "propose it again on the text that is there now, and reject this one"
+        raise Conflict(f"{one.branch} cannot be taken as it is: {one.faults[0]}", hint=hint)
     mine = person(by.committer.encode()).email.casefold()
     same = [one for one in one.suggested_by if one.email.casefold() == mine]
     if same and trunk.view.policy.distinct:
         who = same[0].name or same[0].email
-        raise Refused(
-            f"{who} wrote this proposal, and {trunk.name} asks for somebody else to approve it",
-            hint="approval.distinct in the settings of the repository says so",
-        )
+        hint = "approval.distinct in the settings of the repository says so"
+        raise Refused(f"{who} wrote this proposal, and {trunk.name} asks for somebody else to approve it", hint=hint)
 
 
 def _drop_branches(store: Store, proposal: Waiting) -> list[str]:

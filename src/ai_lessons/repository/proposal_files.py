@@ -6,11 +6,11 @@ import os
 import re
 import stat
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dulwich.diff_tree import tree_changes
-from dulwich.objects import Blob, ObjectID
+from dulwich.objects import ObjectID
 
 from ai_lessons.errors import Refused
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, Kind
@@ -18,6 +18,7 @@ from ai_lessons.knowledge.layout import check_path, derived_id, is_markdown, pla
 from ai_lessons.repository.approval.rule_files import entry_end, is_release, is_rule, rule_end, stated_id
 from ai_lessons.repository.objects import Draft
 from ai_lessons.repository.proposal_refs import OTHERS, PROPOSALS
+from ai_lessons.repository.snapshots import data_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,18 +27,13 @@ if TYPE_CHECKING:
 
 
 FILES_LOOKED_AT: Final = 1000
-RELEASE: Final = "release"
-"""What is proposed by a record of a release, where else the kind of the entry stands."""
-
+RELEASE: Final = "release"  # What is proposed by a record of a release, where else the kind of the entry stands
 _NAMED_BY_ULID: Final = re.compile(r"([0-7][0-9a-hjkmnp-tv-z]{25})(?:-[^/]*)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One file that a proposal changes: blob ids where it began and where it ends, None for no file.
-
-    `path` is relative to the root. `here` is what the approval branch has there now.
-    """
+    """A file that a proposal changes: its blobs before, after, and on the approval branch now; None for none."""
 
     path: str
     old: str | None
@@ -72,12 +68,6 @@ class Sides(NamedTuple):
         return found[1].decode() if found and stat.S_ISREG(found[0]) else None
 
 
-def text_of(repo: Repo, blob: str) -> bytes:
-    """A blob's content; nothing if the object is of another kind."""
-    found = repo.object_store[ObjectID(blob.encode())]
-    return found.data if isinstance(found, Blob) else b""
-
-
 def blob_at(repo: Repo, commit: str, path: str) -> str | None:
     """The blob at a path (relative to the worktree's top) of a commit; None if no plain file is there."""
     draft = Draft(repo)
@@ -87,7 +77,7 @@ def blob_at(repo: Repo, commit: str, path: str) -> str | None:
 
 def rule_of(repo: Repo, path: str, blob: str) -> str:
     """Whose text this is: the id that it states, else the one that follows from where it lies."""
-    return stated_id(text_of(repo, blob)) or derived_id(path)
+    return stated_id(data_of(repo, blob)) or derived_id(path)
 
 
 def pieces(sides: Sides, name: str) -> tuple[list[Piece], list[str]]:
@@ -100,7 +90,8 @@ def pieces(sides: Sides, name: str) -> tuple[list[Piece], list[str]]:
         old, new = change.old, change.new
         raw = (new.path if new else None) or (old.path if old else None) or b""
         path = os.fsdecode(raw.removeprefix(prefix))
-        if not raw.startswith(prefix) or not _is_about(name, path):
+        about = name.startswith(PROPOSALS) == is_rule(path) and (is_rule(path) or is_release(path) or place(path))
+        if not raw.startswith(prefix) or not about:
             others.append(os.fsdecode(raw))
             continue
         there = sides.draft.lookup(sides.here, raw)
@@ -114,12 +105,6 @@ def pieces(sides: Sides, name: str) -> tuple[list[Piece], list[str]]:
             )
         )
     return found, others
-
-
-def _is_about(name: str, path: str) -> bool:
-    if name.startswith(PROPOSALS) or is_rule(path):
-        return name.startswith(PROPOSALS) and is_rule(path)
-    return is_release(path) or place(path) is not None
 
 
 def owners(sides: Sides, piece: Piece) -> set[str]:
@@ -180,30 +165,11 @@ def subject_of(name: str, owned: Mapping[str, set[str]]) -> tuple[str | None, st
         said = f"it changes {len(named)} {several} whose id ends in {end}, so its name does not say which it means"
         return named[0], said
     path = next(path for path, ids in owned.items() if every[0] in ids)
-    better = branch_for(path, every[0])
-    return every[0], f"the branch does not name its {what}: git branch -m {name} {better}"
-
-
-def branch_for(path: str, entry: str, length: int = HANDLE_LENGTH) -> str:
-    """The shortest name of a branch that proposes something about the entry of that file."""
-    if is_release(path):
-        return f"{OTHERS}{RELEASE}-{entry[-length:]}"
     where = place(path)
     kind = where.kind if where and where.kind else Kind.DOC
-    return f"{PROPOSALS if kind is Kind.RULE else OTHERS}{kind.letter}-{entry[-length:]}"
-
-
-def in_the_way(draft: Draft, tree: ObjectID, path: str) -> str:
-    """A file that has the name of one of the folders of `path`; empty if there is none."""
-    parts = path.split("/")
-    for depth in range(1, len(parts)):
-        folder = "/".join(parts[:depth])
-        found = draft.lookup(tree, os.fsencode(folder))
-        if found is None:
-            return ""
-        if not stat.S_ISDIR(found[0]):
-            return folder
-    return ""
+    letter = RELEASE if is_release(path) else kind.letter
+    better = f"{PROPOSALS if kind is Kind.RULE else OTHERS}{letter}-{every[0][-HANDLE_LENGTH:]}"
+    return every[0], f"the branch does not name its {what}: git branch -m {name} {better}"
 
 
 def faults(sides: Sides, trunk: str, mine: Iterable[Piece]) -> Iterator[str]:
@@ -212,23 +178,16 @@ def faults(sides: Sides, trunk: str, mine: Iterable[Piece]) -> Iterator[str]:
         if not piece.is_plain:
             yield f"{piece.path} is not a plain file in it"
         if piece.here not in {piece.old, piece.new}:
-            yield f"{piece.path} was {_since(piece)} on {trunk} since it was proposed"
-        elif piece.here is None and (other := in_the_way(sides.draft, sides.here, sides.prefix + piece.path)):
-            yield f"{piece.path} cannot be made on {trunk}: {other} is in the way"
-        if piece.new and piece.here is None and (reason := _unwritable(piece.path)):
-            yield reason
-
-
-def _unwritable(path: str) -> str:
-    """Why we would not write a file of that name; empty if we would."""
-    try:
-        check_path(path, hidden=is_release(path))
-    except Refused as refused:
-        return refused.message
-    return ""
-
-
-def _since(piece: Piece) -> str:
-    if piece.here is None:
-        return "removed or moved"
-    return "changed" if piece.old else "made"
+            since = "removed or moved" if piece.here is None else "changed" if piece.old else "made"
+            yield f"{piece.path} was {since} on {trunk} since it was proposed"
+        elif piece.here is None:
+            for folder in accumulate((sides.prefix + piece.path).split("/")[:-1], "{}/{}".format):
+                found = sides.draft.lookup(sides.here, os.fsencode(folder))
+                if found and not stat.S_ISDIR(found[0]):
+                    yield f"{piece.path} cannot be made on {trunk}: {folder} is in the way"
+                    break
+        if piece.new and piece.here is None:
+            try:
+                check_path(piece.path, hidden=is_release(piece.path))
+            except Refused as refused:
+                yield refused.message

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from ai_lessons.errors import UnsupportedRepository
 from ai_lessons.repository import git
+from ai_lessons.repository.approval import rule_files
 from ai_lessons.repository.approval.approval_types import Proposal
-from ai_lessons.repository.approval.rule_files import (
-    APPROVE,
-    ENTRY_TRAILER,
-    FORGES,
-    PROPOSED_TRAILER,
-    entry_end,
-    is_rule,
-    merged_branches,
-    rule_end,
-    trailers,
-)
 from ai_lessons.repository.approval.rule_history import commits
 from ai_lessons.repository.history import FIXED, LITERAL
 from ai_lessons.repository.proposal_refs import OTHERS
@@ -26,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from ai_lessons.repository.approval.approval_types import Person
-    from ai_lessons.repository.approval.rule_history import FileChange, RawCommit
+    from ai_lessons.repository.approval.rule_history import RawCommit
     from ai_lessons.repository.worktree import Worktree
 
 
@@ -35,23 +26,14 @@ def proposed(
 ) -> Iterator[Proposal]:
     """The proposals of branches (tip and name), from the commits that they have and the approval branch has not.
 
-    One for each person who wrote on it, the writer of the final text first. `rule_of` gives a text's rule by path and
-    blob. What a merge brought from the approval branch is not the proposer's, so merges are passed over.
+    One for each person who wrote on it, the writer of the final text first. `rule_of` is given path and blob.
     """
     by_id = {commit.id: commit for commit in commits}
     for tip, branch in branches:
-        end = rule_end(branch)
+        end = rule_files.rule_end(branch)
         if end:
-            yield from _of_branch(branch, end, _line(tip, by_id), rule_of)
-
-
-def _line(tip: str, commits: Mapping[str, RawCommit]) -> Iterator[RawCommit]:
-    """The proposer's own commits, newest first. An odd one proposes nothing."""
-    at: str | None = tip
-    while at is not None and (commit := commits.get(at)) is not None:
-        if len(commit.parents) < 2 and not commit.odd:
-            yield commit
-        at = commit.parents[0] if commit.parents else None
+            line = (one for one in _behind(by_id, tip) if not one.said.odd)  # an odd one proposes nothing
+            yield from _of_branch(branch, end, line, rule_of)
 
 
 def _of_branch(
@@ -59,7 +41,13 @@ def _of_branch(
 ) -> Iterator[Proposal]:
     final: tuple[str, str, str | None] | None = None
     for commit in line:
-        mine = [(rule, change) for rule, change in _rules(commit.changes[0], rule_of) if rule.endswith(end)]
+        mine = [
+            (rule, change)
+            for change in commit.changes[0]
+            if rule_files.is_rule(change.path)
+            for rule in sorted({rule_of(change.path, blob) for blob in (change.old, change.new) if blob})
+            if rule.endswith(end)
+        ]
         if not mine:
             continue
         if final is None:
@@ -68,26 +56,17 @@ def _of_branch(
             rule, change = next((pair for pair in mine if pair[1].new), mine[0])
             final = (rule, change.path, change.new if change.new and rule_of(change.path, change.new) == rule else None)
         rule, path, blob = final
-        yield Proposal(branch, commit.id, rule, path, blob, commit.author, commit.committed)
+        yield Proposal(branch, commit.id, rule, path, blob, commit.said.author, commit.said.committed)
 
 
-def _rules(changes: Iterable[FileChange], rule_of: Callable[[str, str], str]) -> Iterator[tuple[str, FileChange]]:
-    for change in changes:
-        if is_rule(change.path):
-            found = {rule_of(change.path, blob) for blob in (change.old, change.new) if blob}
-            yield from ((rule, change) for rule in sorted(found))
-
-
-OWN_COMMITS: Final = 100
-"""So many commits of a proposal are looked at behind its merge."""
-
+OWN_COMMITS: Final = 100  # So many commits of a proposal are looked at behind its merge
 How = Literal["merge", "commit"]
 
 
 class TakenProposal(NamedTuple):
     """A proposal that came to the approval branch in `commit`: by a merge, or by a commit of its text (squash, rebase).
 
-    `entry` is an id, or the end of one where the commits say no more. `by` is None where a forge hides who it was.
+    `entry` is an id or the end of one; `by` is None where a forge hides who it was.
     """
 
     proposal: str
@@ -101,24 +80,27 @@ class TakenProposal(NamedTuple):
 
 
 def taken(worktree: Worktree, tip: str, branch: str) -> list[TakenProposal]:
-    """Every proposal that is not about a rule and was taken, newest first, as `branch` (its short name) tells it.
-
-    Raises:
-        UnsupportedRepository: the history cannot be read.
-    """
+    """Every proposal of no rule that was taken, newest first, by `branch` (short). Raises UnsupportedRepository."""
     return list(told(reversed(commits(worktree, [tip])), branch))
 
 
 def told(history: Iterable[RawCommit], branch: str) -> Iterator[TakenProposal]:
     """The same from the commits themselves, newest first. Pure."""
     known = {commit.id: commit for commit in history}
-    singles = {one.id: name for one in known.values() if len(one.parents) < 2 and (name := _proposed_as(one))}
+    plain = [one for one in known.values() if len(one.parents) < 2]
+    own = (
+        (one.id, dict(reversed(rule_files.trailers(one.said.message))).get(rule_files.PROPOSED_TRAILER))
+        for one in plain
+    )
+    singles = {commit: name for commit, name in own if name}
     brought: set[str] = set()
     for commit in known.values():
         if len(commit.parents) < 2:
             continue
-        for side, name in zip(commit.parents[1:], _names(commit, branch, singles), strict=False):
-            line = list(_behind(known, side)) if name.startswith(OTHERS) else []
+        said = rule_files.merged_branches(commit.said.message, branch)  # else the words of what it brought
+        names = [singles.get(side, "") for side in commit.parents[1:]] if said is None else said
+        for side, name in zip(commit.parents[1:], names, strict=False):
+            line = list(islice(_behind(known, side), OWN_COMMITS)) if name.startswith(OTHERS) else []
             if line:
                 brought |= {one.id for one in line if singles.get(one.id) == name}
                 yield _taken(name, commit, line[0], "merge")
@@ -127,36 +109,26 @@ def told(history: Iterable[RawCommit], branch: str) -> Iterator[TakenProposal]:
             yield _taken(name, known[commit_id], known[commit_id], "commit")
 
 
-def _proposed_as(commit: RawCommit) -> str:
-    return next((value for key, value in trailers(commit.message) if key == PROPOSED_TRAILER), "")
-
-
-def _names(commit: RawCommit, branch: str, singles: Mapping[str, str]) -> tuple[str, ...]:
-    """What a merge brought, by its own words, else by those of what it brought."""
-    said = merged_branches(commit.message, branch)
-    return tuple(singles.get(side, "") for side in commit.parents[1:]) if said is None else said
-
-
 def _behind(known: Mapping[str, RawCommit], tip: str) -> Iterator[RawCommit]:
-    """The commits behind a merged one, newest first; merges of the approval branch into it are nobody's proposal."""
+    """The commits behind a tip, newest first; merges of the approval branch into it are nobody's proposal."""
     at = known.get(tip)
-    for _ in range(OWN_COMMITS):
-        if at is None:
-            return
+    while at is not None:
         if len(at.parents) < 2:
             yield at
         at = known.get(at.parents[0]) if at.parents else None
 
 
 def _taken(name: str, commit: RawCommit, source: RawCommit, how: How) -> TakenProposal:
-    said = {key: value for one in (source, commit) for key, value in trailers(one.message)}
-    subject = commit.message.partition("\n")[0].strip()
-    title = subject.partition(": ")[2] if subject.startswith(f"{APPROVE} ") else ""
-    by: Person | None = commit.committer
-    if commit.committer.email in FORGES:  # whoever pressed the button is the author of a merge, and of nothing else
-        by = commit.author if how == "merge" else None
-    entry = said.get(ENTRY_TRAILER) or entry_end(name) or ""
-    return TakenProposal(name, entry, title, how, commit.id, by, commit.committed, source.author)
+    said = {key: value for one in (source, commit) for key, value in rule_files.trailers(one.said.message)}
+    subject = commit.said.message.partition("\n")[0].strip()
+    title = subject.partition(": ")[2] if subject.startswith(f"{rule_files.APPROVE} ") else ""
+    by: Person | None = commit.said.committer
+    if (
+        commit.said.committer.email in rule_files.FORGES
+    ):  # who pressed the button is the author of a merge, and of nothing else
+        by = commit.said.author if how == "merge" else None
+    entry = said.get(rule_files.ENTRY_TRAILER) or rule_files.entry_end(name) or ""
+    return TakenProposal(name, entry, title, how, commit.id, by, commit.said.committed, source.said.author)
 
 
 def stood(worktree: Worktree, base: str, tip: str, path: str, blob: str) -> bool:

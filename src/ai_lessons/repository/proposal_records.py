@@ -1,8 +1,6 @@
 """Records on the approval branch: of proposals that were turned down, and of texts that an enterprise lets go.
 
-Each holds the whole text: what people read when they decide is what is compared later, never a hash alone. The record
-of a release counts as far as it came to the branch as a rule in force does: by the merge of its proposal, or from a
-forge.
+Each holds the whole text. A release counts where it came to the branch by the merge of its proposal, or from a forge.
 """
 
 from __future__ import annotations
@@ -20,22 +18,14 @@ from ai_lessons.errors import InvalidEntry
 from ai_lessons.knowledge import layout, markdown
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.texts import decode
-from ai_lessons.repository.approval.rule_files import (
-    FORGES,
-    REJECTED,
-    TEXT_LIMIT,
-    entry_end,
-    made_by_agent,
-    merged_branches,
-    names_pull_request,
-    trailers,
-)
+from ai_lessons.repository.approval import rule_files
 from ai_lessons.repository.approval.rule_history import person, read_blobs
 from ai_lessons.repository.objects import Draft, StoredCommit, opened, read_commit
-from ai_lessons.repository.proposal_files import blob_at, text_of
+from ai_lessons.repository.proposal_files import blob_at
+from ai_lessons.repository.snapshots import data_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from dulwich.repo import Repo
 
@@ -44,16 +34,14 @@ if TYPE_CHECKING:
     from ai_lessons.repository.worktree import Worktree
 
 REJECTION: Final = "rejection"
-WHAT: Final = (*(kind.value for kind in Kind), "release")
-"""What a proposal may be about; the key that holds its id."""
+WHAT: Final = (*(kind.value for kind in Kind), "release")  # What a proposal may be about; the key that holds its id
 
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """One proposal that was turned down.
+    """One proposal that was turned down. `what` is the kind of entry, or `release`; `at` is ISO 8601.
 
-    `what` is the kind of entry, or `release`; `at` is ISO 8601. `text` is the file it proposed, of several (`files`)
-    each below a line with its path; empty for a removal.
+    `text` is the file it proposed, of several (`files`) each below a line with its path; empty for a removal.
     """
 
     entry: str
@@ -105,18 +93,23 @@ def _heading(path: str) -> str:
     return f"<!-- {path} -->\n"
 
 
-def rejection_path(name: str, title: str, year: int) -> str:
-    """Where the record called `name` (a ULID) goes."""
-    return f"{REJECTED}{year:04d}/{name}-{layout.slug(title)}.md"
+def record_path(folder: str, name: str, title: str, at: str) -> str:
+    """Where the record called `name` (a ULID) goes in `folder`; `at` is ISO 8601."""
+    return f"{folder}{at[:4]}/{name}-{layout.slug(title)}.md"
 
 
-def read_rejection(data: bytes) -> Rejection | None:
-    """A record's file; None for one that is no record of ours."""
+def _parsed(data: bytes, kind: str) -> markdown.Document | None:
     try:
         found = markdown.parse(decode(data, ""))
     except InvalidEntry:
         return None
-    if found.fields.get("kind") != REJECTION:
+    return found if found.fields.get("kind") == kind else None
+
+
+def read_rejection(data: bytes) -> Rejection | None:
+    """A record's file; None for one that is no record of ours."""
+    found = _parsed(data, REJECTION)
+    if found is None:
         return None
     what = next((key for key in WHAT if key in found.fields), Kind.RULE.value)
     files = found.fields.get("files")
@@ -133,21 +126,20 @@ def read_rejection(data: bytes) -> Rejection | None:
 
 def rejected(trunk: Trunk) -> list[Rejection]:
     """Every record of a rejection on the approval branch; files that are none are passed over."""
-    blobs = [blob for path, blob in sorted(trunk.view.files.items()) if path.startswith(REJECTED)]
+    blobs = [blob for path, blob in sorted(trunk.view.files.items()) if path.startswith(rule_files.REJECTED)]
     contents = read_blobs(trunk.worktree, set(blobs)) if blobs else {}
     found = (read_rejection(contents[blob]) for blob in blobs if blob in contents)
     return [one for one in found if one is not None]
 
 
 RELEASE: Final = "release"
-RELEASES: Final = ".ai-lessons/releases"
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """What one record says. `entry` is a full id, `source` and `target` are tiers; `requested` is ISO 8601.
+    """What one record says: `source` and `target` are tiers, `policy` the setting that asked for it.
 
-    `policy` is the setting that asked for it, `text` the text that may go, all files of the entry as one.
+    `text` is what may go, all files of the entry as one; `requested` is ISO 8601.
     """
 
     title: str
@@ -180,29 +172,19 @@ class Release:
         return markdown.render(fields, text).encode("utf-8", "replace")
 
 
+def _hash(text: str) -> str:
+    return sha256(text.encode("utf-8", "replace")).hexdigest()
+
+
 def canonical(text: str) -> str:
     """A text without what differs from system to system: LF, and one at the end."""
     return text.replace("\r\n", "\n").replace("\r", "\n").rstrip() + "\n"
 
 
-def _hash(text: str) -> str:
-    return sha256(text.encode("utf-8", "replace")).hexdigest()
-
-
-def release_path(name: str, title: str, year: int) -> str:
-    """Where the record called `name` (a ULID) goes."""
-    return f"{RELEASES}/{year:04d}/{name}-{layout.slug(title)}.md"
-
-
 def read_release(data: bytes) -> Release | None:
     """A record's file; None for one that is no record of ours, or whose text is not the one that it was made for."""
-    if len(data) > TEXT_LIMIT:
-        return None
-    try:
-        found = markdown.parse(decode(data, ""))
-    except InvalidEntry:
-        return None
-    if found.fields.get("kind") != RELEASE or found.fields.get("sha256") != _hash(canonical(found.body)):
+    found = _parsed(data, RELEASE) if len(data) <= rule_files.TEXT_LIMIT else None
+    if found is None or found.fields.get("sha256") != _hash(canonical(found.body)):
         return None
     keys = ("title", "entry", "source", "target", "requested_by", "requested", "policy")
     return Release(**{key: _said(found.fields, key) for key in keys}, text=found.body)
@@ -214,80 +196,73 @@ def _said(fields: Mapping[str, object], key: str) -> str:
 
 
 def releases_on(worktree: Worktree, tip: str) -> list[tuple[str, Release]]:
-    """Every record in the tree of a commit, with its path; files that are none are passed over.
-
-    Raises:
-        UnsupportedRepository: an object is missing or damaged.
-    """
+    """Every record in the tree of a commit, with its path; others are passed over. Raises UnsupportedRepository."""
     with opened(worktree) as repo:
         draft = Draft(repo)
-        top = draft.lookup(draft.tree_of(ObjectID(tip.encode())), os.fsencode(worktree.prefix + RELEASES))
+        top = draft.lookup(
+            draft.tree_of(ObjectID(tip.encode())), os.fsencode(worktree.prefix + rule_files.RELEASES.rstrip("/"))
+        )
         if top is None or not stat.S_ISDIR(top[0]):
             return []
         found = [one for one in iter_tree_contents(repo.object_store, top[1]) if one.mode and stat.S_ISREG(one.mode)]
-        names = ((f"{RELEASES}/{os.fsdecode(one.path or b'')}", ObjectID(one.sha or b"")) for one in found)
+        names = ((f"{rule_files.RELEASES}{os.fsdecode(one.path or b'')}", ObjectID(one.sha or b"")) for one in found)
         texts = ((path, repo.object_store[name]) for path, name in names)
         read = [(path, read_release(blob.data)) for path, blob in texts if isinstance(blob, Blob)]
         return [(path, record) for path, record in read if record is not None]
 
 
 def file_at(worktree: Worktree, tip: str, path: str) -> bytes | None:
-    """A plain file as it is in a commit; None if there is none.
-
-    Raises:
-        UnsupportedRepository: an object is missing or damaged.
-    """
+    """A plain file as it is in a commit; None if there is none. Raises UnsupportedRepository."""
     with opened(worktree) as repo:
         blob = blob_at(repo, tip, worktree.prefix + path)
-        return text_of(repo, blob) if blob else None
+        return data_of(repo, blob) if blob else None
 
 
 def released_by(worktree: Worktree, tip: str, path: str, branch: str, policy: ApprovalPolicy) -> str:
-    """Who let the record at `path` onto the branch, as git writes people; empty if nobody who could.
+    """Who let the record at `path` onto `branch` (short name), as git writes people; empty if nobody who could.
 
-    `branch` is the short name of the approval branch. Under the policy `forge` the caller gives the commit of the
-    forge's branch, and what stands there counts.
-
-    Raises:
-        UnsupportedRepository: an object is missing or damaged.
+    Under the policy `forge` the caller gives the commit of the forge's branch. Raises UnsupportedRepository.
     """
     with opened(worktree) as repo:
         merge, origin = _follow(repo, tip, os.fsencode(worktree.prefix + path))
-        made = _ReleaseCommit(origin, entry_end_of(path))
+        name = path.rpartition("/")[2][:26].upper()
         if policy.require == "forge":
-            return _told(person(merge.committer if merge else origin.committer))
-        by_merge = _merged(merge, made, branch, policy) if merge else ""
-        return by_merge or _plain(made, policy)  # what was squashed may come here by a merge of something else
+            return str(person(merge.committer if merge else origin.committer))
+        # what was squashed may come here by a merge of something else
+        by = (_merger(merge, origin, name, branch, policy) if merge else None) or _committer(origin, name, policy)
+        return str(by or "")
 
 
-def entry_end_of(path: str) -> str:
-    """The ULID that the record's file name begins with, in capitals."""
-    return path.rpartition("/")[2][:26].upper()
+def _names(branches: Iterable[str], name: str) -> bool:
+    """Whether one of the branches proposes the record of that name (a ULID)."""
+    return any(end is not None and name.endswith(end) for end in map(rule_files.entry_end, branches))
 
 
-@dataclass(frozen=True, slots=True)
-class _ReleaseCommit:
-    """The commit that a record was made in, and the record's name."""
+def _merger(merge: StoredCommit, origin: StoredCommit, name: str, branch: str, policy: ApprovalPolicy) -> Person | None:
+    message = merge.message.decode(errors="replace")
+    branches = rule_files.merged_branches(message, branch)
+    if branches is None:
+        branches = tuple(value for _, value in rule_files.trailers(origin.message.decode(errors="replace")))
+    by = person(merge.committer)
+    by = person(merge.author) if by.email in rule_files.FORGES else by
+    own = policy.distinct and by.same(person(origin.author))
+    return by if _names(branches, name) and not rule_files.made_by_agent(message) and not own else None
 
-    commit: StoredCommit
-    name: str
 
-    def is_proposed_on(self, branch: str) -> bool:
-        end = entry_end(branch)
-        return end is not None and self.name.endswith(end)
-
-    @property
-    def names_its_proposal(self) -> bool:
-        return any(self.is_proposed_on(value) for _, value in trailers(_message(self.commit)))
+def _committer(origin: StoredCommit, name: str, policy: ApprovalPolicy) -> Person | None:
+    """Who brought a record without a merge: another person than its author, by squash or rebase, or a forge."""
+    message = origin.message.decode(errors="replace")
+    by = person(origin.committer)
+    if by.email in rule_files.FORGES:  # a squashed pull request does not say who took it
+        return by if rule_files.names_pull_request(message) and not policy.distinct else None
+    named = _names((value for _, value in rule_files.trailers(message)), name)
+    return by if named and not rule_files.made_by_agent(message) and not by.same(person(origin.author)) else None
 
 
 def _follow(repo: Repo, tip: str, name: bytes) -> tuple[StoredCommit | None, StoredCommit]:
-    """The way of a file back to where it was made: the merge that took it from another side, and the first commit.
-
-    Of several merges the oldest counts: after a plain `git pull` the newest names whoever pulled.
-    """
+    """The way of a file back to where it was made: the oldest merge that took it from a side, and the first commit."""
     draft = Draft(repo)
-    at = _commit(repo, ObjectID(tip.encode()))
+    at = read_commit(repo.object_store, ObjectID(tip.encode()))
     here = draft.lookup(at.tree, name)
     merge = None
     while True:
@@ -297,39 +272,4 @@ def _follow(repo: Repo, tip: str, name: bytes) -> tuple[StoredCommit | None, Sto
             return merge, at
         if same[0] != at.parents[0]:
             merge = at
-        at = _commit(repo, same[0])
-
-
-def _commit(repo: Repo, name: ObjectID) -> StoredCommit:
-    return read_commit(repo.object_store, name)
-
-
-def _merged(merge: StoredCommit, made: _ReleaseCommit, branch: str, policy: ApprovalPolicy) -> str:
-    message = _message(merge)
-    branches = merged_branches(message, branch)
-    named = made.names_its_proposal if branches is None else any(map(made.is_proposed_on, branches))
-    committer, author = person(merge.committer), person(made.commit.author)
-    by = person(merge.author) if committer.email in FORGES else committer
-    if not named or made_by_agent(message) or (policy.distinct and by.same(author)):
-        return ""
-    return _told(by)
-
-
-def _plain(made: _ReleaseCommit, policy: ApprovalPolicy) -> str:
-    """A record that came without a merge: squashed or rebased by somebody else than its author, or by a forge."""
-    message = _message(made.commit)
-    committer, author = person(made.commit.committer), person(made.commit.author)
-    if committer.email in FORGES:
-        # a squashed pull request does not say who took it
-        return "" if policy.distinct or not names_pull_request(message) else _told(committer)
-    if made_by_agent(message) or not made.names_its_proposal or committer.same(author):
-        return ""
-    return _told(committer)
-
-
-def _message(commit: StoredCommit) -> str:
-    return commit.message.decode(errors="replace")
-
-
-def _told(who: Person) -> str:
-    return f"{who.name} <{who.email}>"
+        at = read_commit(repo.object_store, same[0])

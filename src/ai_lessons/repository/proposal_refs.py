@@ -9,17 +9,13 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Mapping
 
     from ai_lessons.repository.worktree import Worktree
 
-PROPOSALS: Final = "rules/"
-"""Every proposal about a rule is a branch below this."""
-
+PROPOSALS: Final = "rules/"  # Every proposal about a rule is a branch below this
+# Every other proposal is a branch below this: about a lesson, a doc, a script, or a record of a release
 OTHERS: Final = "proposals/"
-"""Every other proposal is a branch below this: about a lesson, a doc, a script, or a record of a release."""
-
 _REF: Final = re.compile(rf"refs/(?:heads|remotes/[^/]+)/((?:{PROPOSALS}|{OTHERS})\S+)")
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 
@@ -34,20 +30,27 @@ def rule_refs(worktree: Worktree) -> dict[str, str]:
     return _refs(worktree, (PROPOSALS,))
 
 
-def _refs(worktree: Worktree, families: Sequence[str]) -> dict[str, str]:
-    found = dict(_packed(worktree.common_dir, families))
-    refs = worktree.common_dir / "refs"
-    for place in (refs / "heads", *sorted(refs.glob("remotes/*"))):
-        for family in families:
-            found |= _loose(worktree.common_dir, place / family.rstrip("/"))
+def _refs(worktree: Worktree, families: tuple[str, ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    common, above = worktree.common_dir, len(os.fspath(worktree.common_dir)) + 1
+    with suppress(OSError):
+        for line in (common / "packed-refs").read_text(encoding="utf-8", errors="surrogateescape").splitlines():
+            commit, _, ref = line.partition(" ")
+            if branch_of(ref).startswith(families) and _COMMIT.fullmatch(commit):
+                found[ref] = commit
+    places = (common / "refs" / "heads", *sorted(common.glob("refs/remotes/*")))
+    walks = (os.walk(place / family.rstrip("/")) for place in places for family in families)
+    for file in (f"{folder}/{name}" for walk in walks for folder, _, names in walk for name in names):
+        # thousands may have been pushed, and they are read more than once: no text layer, no paths worked out
+        with suppress(OSError, UnicodeDecodeError), open(file, "rb", buffering=0) as opened:
+            text = opened.read(100).decode("ascii").strip()
+            if _COMMIT.fullmatch(text) and branch_of(file[above:]):
+                found[file[above:]] = text
     return found
 
 
 def branch_of(ref: str) -> str:
-    """`rules/R-8F3K2A-use-x` for its ref, local or remote; empty for a ref that is no proposal's.
-
-    A name that is no text (git takes any bytes), or that changes how text is shown, is none: people type and read them.
-    """
+    """`rules/R-8F3K2A-use-x` for its ref, local or remote; empty for any other, and for names that are no text."""
     found = _REF.fullmatch(ref)
     return found[1] if found and ref.isprintable() else ""
 
@@ -55,28 +58,3 @@ def branch_of(ref: str) -> str:
 def signature(refs: Mapping[str, str]) -> str:
     """Changes whenever any of them does."""
     return sha256("\n".join(f"{ref} {commit}" for ref, commit in sorted(refs.items())).encode()).hexdigest()
-
-
-def _loose(common_dir: Path, place: Path) -> Iterator[tuple[str, str]]:
-    above = len(os.fspath(common_dir)) + 1
-    for folder, _, names in os.walk(place):
-        for name in names:
-            file = f"{folder}/{name}"
-            ref = file[above:]
-            # thousands may have been pushed, and they are read more than once: no text layer, no paths worked out
-            with suppress(OSError, UnicodeDecodeError), open(file, "rb", buffering=0) as opened:
-                text = opened.read(100).decode("ascii").strip()
-                if _COMMIT.fullmatch(text) and branch_of(ref):
-                    yield ref, text
-
-
-def _packed(common_dir: Path, families: Iterable[str]) -> Iterator[tuple[str, str]]:
-    try:
-        lines = (common_dir / "packed-refs").read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-    except OSError:
-        return
-    wanted = tuple(families)
-    for line in lines:
-        commit, _, ref = line.partition(" ")
-        if branch_of(ref).startswith(wanted) and _COMMIT.fullmatch(commit):
-            yield ref, commit

@@ -1,7 +1,6 @@
-"""Proposals that wait: what their branches would change, held against the approval branch.
+"""Proposals that wait: what their branches would change, held against the approval branch. Writes nothing.
 
 One below rules/ is about a rule, one below proposals/ about any other entry, or about the record of a release.
-Reads refs and objects; writes nothing. Making, changing and ending proposals is done in `proposing` and `deciding`.
 """
 
 from __future__ import annotations
@@ -21,27 +20,20 @@ from ai_lessons.repository.history import trailers_of
 from ai_lessons.repository.objects import Draft, StoredCommit, read_commit
 from ai_lessons.repository.proposal_files import Piece, Sides, main_path, owners, subject_of
 from ai_lessons.repository.proposal_history import stood
-from ai_lessons.repository.proposal_refs import OTHERS, PROPOSALS, branch_of, proposal_refs
+from ai_lessons.repository.proposal_refs import PROPOSALS, branch_of, proposal_refs
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from ai_lessons.repository.approval.approval_history import Trunk
     from ai_lessons.repository.approval.approval_types import Person
 
-Repository = Repo
-"""An open repository, for those who only hand it on."""
-
+Repository = Repo  # An open repository, for those who only hand it on
 Sort = Literal["new", "edit", "removal"]
 
-OWN_COMMITS: Final = 1000
-"""A branch with more commits of its own is no proposal."""
-
-LOOKED_AT: Final = 500
-"""So many branches are looked at in one go; a look takes about a millisecond."""
-
-RIVALS_NAMED: Final = 3
-"""So many other proposals about the same entry are named."""
+OWN_COMMITS: Final = 1000  # A branch with more commits of its own is no proposal
+LOOKED_AT: Final = 500  # So many branches are looked at in one go; a look takes about a millisecond
+RIVALS_NAMED: Final = 3  # So many other proposals about the same entry are named
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +41,9 @@ class Waiting:
     """A proposal that waits for a person.
 
     `branch` is its name as git takes it (`rules/R-8F3K2A-use-x`, `origin/rules/…`), `name` the same without a remote.
-    `entry` is the id of the entry or release that it is about, and `path` where that lies. `base` is where it left the
-    approval branch. `foreign` are other files that it changes, `faults` other reasons why it cannot be merged as it
-    is. `suggested_by` are the people who wrote on it, the last one first; `at` is when (seconds since 1970). `report`
-    is what its commit says between subject and trailers.
+    `entry` is the id of what it is about, `path` where that lies, `base` where it left the approval branch. `foreign`
+    are other files that it changes, `faults` why else it cannot be merged. `suggested_by` wrote on it, the last first;
+    `at` is when (since 1970); `report` is what its commit says between subject and trailers.
     """
 
     ref: str
@@ -74,12 +65,7 @@ class Waiting:
     @property
     def is_rule(self) -> bool:
         """True where it decides about a rule."""
-        return self.family == PROPOSALS
-
-    @property
-    def family(self) -> str:
-        """Where its branch lies: `rules/` or `proposals/`."""
-        return PROPOSALS if self.name.startswith(PROPOSALS) else OTHERS
+        return self.name.startswith(PROPOSALS)
 
     @property
     def is_release(self) -> bool:
@@ -103,8 +89,7 @@ class Waiting:
         return next((piece for piece in self.pieces if piece.new), self.pieces[0])
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(NamedTuple):
     """The commits that a branch has and the approval branch has not, newest first, and where it left that."""
 
     commits: tuple[StoredCommit, ...]
@@ -112,13 +97,16 @@ class _Line:
 
 
 def unmerged(trunk: Trunk, rejected: Collection[str] = ()) -> dict[str, str]:
-    """The refs of proposals, with commits that the approval branch lacks; those in `rejected` are left out.
-
-    Of a branch that is the same here and on a remote only the one here is told. No object is read.
-    """
-    refs = _distinct(proposal_refs(trunk.worktree))
-    merged = trunk.contains(set(refs.values()))
-    return {ref: commit for ref, commit in refs.items() if commit not in merged and commit not in rejected}
+    """The refs of open proposals that were not `rejected`; the one here, if a remote has it, too. Reads no object."""
+    refs = proposal_refs(trunk.worktree)
+    closed = trunk.contains(set(refs.values())) | set(rejected)
+    here = {(branch_of(ref), commit) for ref, commit in refs.items() if ref.startswith("refs/heads/")}
+    kept: dict[tuple[str, str], str] = {}
+    for ref, commit in sorted(refs.items()):
+        key = (branch_of(ref), commit)
+        if commit not in closed and (ref.startswith("refs/heads/") or (key not in here and key not in kept)):
+            kept[key] = ref
+    return {ref: commit for (_, commit), ref in kept.items()}
 
 
 def waiting(
@@ -127,11 +115,11 @@ def waiting(
     """Every open proposal, oldest first, or those of `refs`. Closed are those that `look` says nothing of."""
     wanted = unmerged(trunk, rejected) if refs is None else refs
     found = (look(repo, trunk, ref, commit) for ref, commit in wanted.items())
-    return _sorted([one for one in found if one is not None])
+    return _rivals([one for one in found if one is not None])
 
 
 class Some(NamedTuple):
-    """Open proposals, oldest first, and how many branches of whom were not looked at, because there are too many."""
+    """Open proposals, oldest first, and how many branches of whom were not looked at."""
 
     found: list[Waiting]
     left_out: Counter[str]
@@ -140,8 +128,7 @@ class Some(NamedTuple):
 def some(repo: Repo, trunk: Trunk, refs: Mapping[str, str], most: int, first: Collection[str] = ()) -> Some:
     """At most so many open proposals of `refs`, those of `first` and then those of every writer in turn.
 
-    Whoever may push must not be able to stop the review of everything else: neither by many branches under one name,
-    nor by so many that looking at them takes long.
+    So nobody who may push can stop the review of everything else by many branches.
     """
     found: list[Waiting] = []
     left: Counter[str] = Counter()
@@ -150,14 +137,14 @@ def some(repo: Repo, trunk: Trunk, refs: Mapping[str, str], most: int, first: Co
             left[writer] += 1
         elif (one := look(repo, trunk, ref, refs[ref])) is not None:
             found.append(one)
-    return Some(_sorted(found), left)
+    return Some(_rivals(found), left)
 
 
 def _in_turn(repo: Repo, refs: Mapping[str, str], first: Collection[str]) -> Iterator[tuple[str, str]]:
     """The refs with who wrote them last: `first`, then one of each writer, the newest first. Ours are one writer's."""
     by_writer: dict[str, list[tuple[int, str, str]]] = defaultdict(list)
     for ref, commit in refs.items():
-        tip = _commit(repo, commit)
+        tip = read_commit(repo.object_store, ObjectID(commit.encode()))
         who = person(tip.author)
         key = "" if ref.startswith("refs/heads/") else who.email
         by_writer[key].append((-tip.time, ref, f"{who.name} <{who.email}>"))
@@ -166,33 +153,20 @@ def _in_turn(repo: Repo, refs: Mapping[str, str], first: Collection[str]) -> Ite
     yield from ((row[1], row[2]) for each in rounds for row in each if row is not None and row[1] not in first)
 
 
-def _sorted(found: list[Waiting]) -> list[Waiting]:
-    return sorted(_rivals(found), key=lambda one: (one.at, one.branch))
-
-
-def _distinct(refs: dict[str, str]) -> dict[str, str]:
-    """The refs without those of remotes that say what a branch here says."""
-    here = {(branch_of(ref), commit) for ref, commit in refs.items() if ref.startswith("refs/heads/")}
-    kept: dict[tuple[str, str], str] = {}
-    for ref, commit in sorted(refs.items()):
-        key = (branch_of(ref), commit)
-        if ref.startswith("refs/heads/") or (key not in here and key not in kept):
-            kept[key] = ref
-    return {ref: commit for (_, commit), ref in kept.items()}
-
-
-def _rivals(found: list[Waiting]) -> Iterator[Waiting]:
-    """Each with a fault that names other proposals about the same entry."""
+def _rivals(found: list[Waiting]) -> list[Waiting]:
+    """Each with a fault that names other proposals about the same entry; the oldest first."""
     by_entry: dict[str, list[Waiting]] = defaultdict(list)
     for one in found:
         by_entry[one.entry].append(one)
-    for one in found:
+    told = []
+    for one in sorted(found, key=lambda one: (one.at, one.branch)):
         rivals = by_entry[one.entry]
         others = [other.branch for other in rivals[: RIVALS_NAMED + 1] if other is not one][:RIVALS_NAMED]
         what, more = "rule" if one.is_rule else "entry", len(rivals) - 1 - len(others)
         faults = [f"{other} proposes something else for this {what}" for other in others]
         faults += [f"and so do {more} more branches"] if more else []
-        yield replace(one, faults=(*one.faults, *faults))
+        told.append(replace(one, faults=(*one.faults, *faults)))
+    return told
 
 
 def look(repo: Repo, trunk: Trunk, ref: str, commit: str) -> Waiting | None:
@@ -200,7 +174,9 @@ def look(repo: Repo, trunk: Trunk, ref: str, commit: str) -> Waiting | None:
     line, name = _line(repo, trunk, commit), branch_of(ref)
     if line is None:
         return None
-    sides = _sides(repo, trunk, line, commit)
+    draft, ends = Draft(repo), [ObjectID(one.encode()) for one in (commit, trunk.tip)]
+    before = draft.tree_of(line.base) if line.base else None
+    sides = Sides(repo, draft, trunk.worktree.prefix, before, draft.tree_of(ends[0]), draft.tree_of(ends[1]))
     pieces, others = proposal_files.pieces(sides, name)
     owned = {piece.path: owners(sides, piece) for piece in pieces}
     entry, fault = subject_of(name, owned)
@@ -210,6 +186,14 @@ def look(repo: Repo, trunk: Trunk, ref: str, commit: str) -> Waiting | None:
     foreign = [*(piece.path for piece in pieces if piece not in mine), *others]
     if not mine or _taken(trunk, line, name, mine):
         return None
+    faults = [fault] if fault else []
+    if line.base is None:
+        faults.append(f"it has no commit in common with {trunk.name}")
+    faults += proposal_files.faults(sides, trunk.name, mine)
+    elsewhere = trunk.places(entry) - {piece.path for piece in mine} if name.startswith(PROPOSALS) else set()
+    new, old = any(piece.new for piece in mine), any(piece.old for piece in mine)
+    if elsewhere and new:
+        faults.append(f"the rule stands at {', '.join(sorted(elsewhere))} on {trunk.name} already")
     writers = [person(one.author) for one in line.commits if len(one.parents) < 2]
     messages = [one.message.decode(errors="replace") for one in line.commits]
     return Waiting(
@@ -220,22 +204,15 @@ def look(repo: Repo, trunk: Trunk, ref: str, commit: str) -> Waiting | None:
         base=line.base.decode() if line.base else None,
         entry=entry,
         path=main_path(sides, mine),
-        sort=_sort(mine),
+        sort="removal" if not new else "edit" if old else "new",
         pieces=mine,
         suggested_by=tuple(dict.fromkeys(writers)),
         at=line.commits[0].time,
         trailers=trailers_of(messages[0]),
         foreign=tuple(foreign),
-        faults=tuple(filter(None, [fault, *_faults(sides, trunk, line, name, entry, mine)])),
+        faults=tuple(faults),
         report=next(filter(None, map(report, messages)), ""),
     )
-
-
-def _sides(repo: Repo, trunk: Trunk, line: _Line, commit: str) -> Sides:
-    draft = Draft(repo)
-    tip, end = ObjectID(trunk.tip.encode()), ObjectID(commit.encode())
-    before = draft.tree_of(line.base) if line.base else None
-    return Sides(repo, draft, trunk.worktree.prefix, before, draft.tree_of(end), draft.tree_of(tip))
 
 
 def _taken(trunk: Trunk, line: _Line, name: str, mine: Sequence[Piece]) -> bool:
@@ -259,32 +236,10 @@ def _line(repo: Repo, trunk: Trunk, tip: str) -> _Line | None:
         known = trunk.contains(ahead)
         edges += [commit for commit in ahead if commit in known]
         fresh = [commit for commit in ahead if commit not in known]
-        own |= {commit: _commit(repo, commit) for commit in fresh}
+        own |= {one: read_commit(repo.object_store, ObjectID(one.encode())) for one in fresh}
         if len(own) > OWN_COMMITS:
             return None  # whoever may push must not be able to stop the review of everything else
         parents = dict.fromkeys(parent.decode() for commit in fresh for parent in own[commit].parents)
         ahead = [parent for parent in parents if parent not in own]
     base = trunk.newest(dict.fromkeys(edges))
     return _Line(tuple(own.values()), ObjectID(base.encode()) if base else None)
-
-
-def _commit(repo: Repo, name: str) -> StoredCommit:
-    return read_commit(repo.object_store, ObjectID(name.encode()))
-
-
-def _sort(pieces: Iterable[Piece]) -> Sort:
-    several = list(pieces)
-    if not any(piece.new for piece in several):
-        return "removal"
-    return "edit" if any(piece.old for piece in several) else "new"
-
-
-def _faults(sides: Sides, trunk: Trunk, line: _Line, name: str, entry: str, pieces: Sequence[Piece]) -> Iterator[str]:
-    """Why the proposal cannot be merged as it is."""
-    if line.base is None:
-        yield f"it has no commit in common with {trunk.name}"
-    yield from proposal_files.faults(sides, trunk.name, pieces)
-    if name.startswith(PROPOSALS):
-        elsewhere = trunk.places(entry) - {piece.path for piece in pieces}
-        if elsewhere and any(piece.new for piece in pieces):
-            yield f"the rule stands at {', '.join(sorted(elsewhere))} on {trunk.name} already"

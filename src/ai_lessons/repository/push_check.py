@@ -1,8 +1,7 @@
 """What a hub takes of a push: the same judge as in every clone, asked before and after.
 
-Git runs `pre-receive` with the pushed objects in a quarantine folder and no ref moved yet. So the hub as it would be
-is laid out beside it: a throw-away repository without objects of its own, with the refs as asked for. What the judge
-remembers of the hub is copied first, so a push that is refused leaves no trace.
+The hub as it would be is laid out beside it: a throw-away repository without objects of its own, with a copy of what
+the judge remembers, so a push that is refused leaves no trace.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ import re
 import shutil
 import unicodedata
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ai_lessons.errors import AiLessonsError, NoRepository, Refused, UnsupportedRepository
 from ai_lessons.knowledge.config import parse_config
@@ -24,6 +23,7 @@ from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.layout import CONFIG_PATH, check_path, place
 from ai_lessons.repository import git
 from ai_lessons.repository.approval import approval_branch, approval_memory
+from ai_lessons.repository.approval.approval_branch import branch_name
 from ai_lessons.repository.approval.approval_history import derive
 from ai_lessons.repository.approval.rule_files import APPROVALS, REJECTED, is_rule
 from ai_lessons.repository.worktree import Worktree, as_hub, read_ref
@@ -33,9 +33,8 @@ if TYPE_CHECKING:
 
     from ai_lessons.repository.approval.approval_types import BranchView, Evidence
 
+# A git setting of the hub by which whoever runs it lets the policy become weaker
 ALLOW: Final = "ai-lessons.allowPolicyChange"
-"""A git setting of the hub by which whoever runs it lets the policy become weaker."""
-
 _LINE: Final = re.compile(r"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) (\S+)")
 _LINK, _SUBMODULE, _EXECUTABLE = 0o120000, 0o160000, 0o100755
 _EMPTY_TREE: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
@@ -48,8 +47,7 @@ _INSTEAD: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
+class Update(NamedTuple):
     """One line of what `git push` asks for. None: the ref was not there before, or is to be deleted."""
 
     ref: str
@@ -57,8 +55,7 @@ class Update:
     new: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Added:
+class Added(NamedTuple):
     """A file that a push adds or changes: its mode in the tree, and its name (undecodable bytes as surrogates)."""
 
     mode: int
@@ -66,92 +63,69 @@ class Added:
 
 
 def parse_updates(lines: Iterable[str]) -> tuple[Update, ...]:
-    """The standard input of a `pre-receive` hook.
-
-    Raises:
-        Refused: a line is something else, or there is none: another part of the hook has read them.
-    """
+    """The standard input of a `pre-receive` hook. Raises Refused."""
     found = [_LINE.fullmatch(line.strip()) for line in lines if line.strip()]
     if not found or not all(found):
-        raise Refused(
-            "this is not what git tells a pre-receive hook",
-            hint="is there something before it in the hook that reads standard input?",
-        )
-    rows = [(one[3], one[1], one[2]) for one in found if one]
+        hint = "is there something before it in the hook that reads standard input?"
+        raise Refused("this is not what git tells a pre-receive hook", hint=hint)
     return tuple(
-        Update(ref, old if old.strip("0") else None, new if new.strip("0") else None) for ref, old, new in rows
+        Update(one[3], *(name if name.strip("0") else None for name in one.groups()[:2])) for one in found if one
     )
 
 
 def refused_refs(updates: Sequence[Update], approval_ref: str, rewritten: Iterable[str]) -> Iterator[str]:
     """Refs that may not be moved like that. `rewritten` are those whose old commit is not in the new one."""
-    branch = _short(approval_ref)
+    branch = branch_name(approval_ref)
     for update in updates:
         if update.ref == approval_ref and update.new is None:
             yield f"{branch} is the approval branch and cannot be deleted"
         elif update.ref == approval_ref and update.ref in rewritten:
-            yield (
-                f"{branch} is the approval branch and cannot be rewritten; "
-                "bring in what others pushed and add to it: git pull --no-rebase"
-            )
+            told = "bring in what others pushed and add to it: git pull --no-rebase"
+            yield f"{branch} is the approval branch and cannot be rewritten; {told}"
         elif update.ref != approval_ref and update.ref.casefold() == approval_ref.casefold() and update.new:
-            yield f"{_short(update.ref)!r} is {branch!r} on systems that do not tell capitals from small letters"
+            yield f"{branch_name(update.ref)!r} is {branch!r} on systems that do not tell capitals from small letters"
         elif update.ref.startswith("refs/replace/") and update.new:
             yield f"{update.ref} would make git show other commits than those that were approved"
 
 
 def refused_files(ref: str, added: Iterable[Added], paths: Iterable[str]) -> Iterator[str]:
     """Files that no clone should be given. `paths` are all files of the new tip, `added` those that came."""
+
+    def spellings(path: str) -> Iterator[tuple[str, str]]:
+        """Every folder of it and itself, and what a forgiving file system takes them for."""
+        for name in accumulate(path.split("/"), "{}/{}".format):
+            yield name, unicodedata.normalize("NFC", name).casefold()
+
     came = list(added)
-    spelled = _spellings(paths) if came else {}
+    spelled: dict[str, set[str]] = {}
+    for name, folded in (pair for path in (paths if came else ()) for pair in spellings(path)):
+        spelled.setdefault(folded, set()).add(name)
     for one in came:
-        fault = _file_fault(one)
-        names = _with_folders(one.path)
-        clash = next((other for n in names for other in sorted(spelled.get(_folded(n), set()) - {n})), None)
+        fault = _file_fault(*one)
+        others = (spelled.get(folded, set()) - {name} for name, folded in spellings(one.path))
+        clash = next((min(names) for names in others if names), "")
         if not fault and clash:
             fault = f"it is the same as {clash!r} on systems that do not tell capitals from small letters"
         if fault:
-            yield f"{_short(ref)}: {one.path!r}: {fault}"
+            yield f"{branch_name(ref)}: {one.path!r}: {fault}"
 
 
-def _file_fault(one: Added) -> str:
-    if one.mode == _LINK:
+def _file_fault(mode: int, path: str) -> str:
+    if mode == _LINK:
         return "symbolic links are not taken: they lead outside the repository"
-    if one.mode == _SUBMODULE:
+    if mode == _SUBMODULE:
         return "submodules are not taken"
     try:
-        check_path(one.path, hidden=True)
+        check_path(path, hidden=True)
     except Refused as refused:
         return refused.message.partition(": ")[2] or refused.message
-    if one.mode == _EXECUTABLE:
-        where = place(one.path)
-        if where is None or where.kind is not Kind.SCRIPT:
-            return "only files below scripts/ may be executable"
-    return ""
-
-
-def _spellings(paths: Iterable[str]) -> dict[str, set[str]]:
-    """Every file and folder as it is spelled, by what a forgiving file system takes it for."""
-    found: dict[str, set[str]] = {}
-    for path in paths:
-        for name in _with_folders(path):
-            found.setdefault(_folded(name), set()).add(name)
-    return found
-
-
-def _folded(name: str) -> str:
-    return unicodedata.normalize("NFC", name).casefold()
-
-
-def _with_folders(path: str) -> Iterable[str]:
-    return accumulate(path.split("/"), "{}/{}".format)
+    where = place(path)
+    script = where is not None and where.kind is Kind.SCRIPT
+    return "only files below scripts/ may be executable" if mode == _EXECUTABLE and not script else ""
 
 
 def refused_rules(before: BranchView, after: BranchView) -> Iterator[str]:
-    """Rules that the push would leave on the approval branch without the evidence that its policy asks for.
-
-    The first push of the branch is taken as it is: there is nothing yet that it could go around.
-    """
+    """Rules that the push would leave on the approval branch without evidence; its first push is taken as it is."""
     if before.tip is None or after.tip is None:
         return
     old = _lacking(before)
@@ -170,19 +144,15 @@ def _lacking(view: BranchView) -> dict[tuple[str, str, str | None], Evidence]:
     for rule, verdict in view.verdicts.items():
         for one in verdict.unapproved:
             found[rule, one.path, one.blob] = one.evidence
+        evidence = verdict.evidence
+        taken = evidence.how not in {"direct", "evil-merge"}  # as the judge under `merge` would say
+        if evidence.how == "self-merge":
+            by_agent = "an agent made this merge" in evidence.reason
+            taken = evidence.by is not None and not view.policy.distinct and not by_agent
         # under `forge` everything on a protected branch counts, and this hook is the protection
-        if view.policy.require == "forge" and verdict.in_force and verdict.path and not _taken(view, verdict.evidence):
-            found[rule, verdict.path, verdict.blob] = verdict.evidence
+        if view.policy.require == "forge" and verdict.in_force and verdict.path and not taken:
+            found[rule, verdict.path, verdict.blob] = evidence
     return found
-
-
-def _taken(view: BranchView, evidence: Evidence) -> bool:
-    """True if somebody who may has taken the text, as the judge under `merge` would say."""
-    if evidence.how == "self-merge":
-        return (
-            evidence.by is not None and not view.policy.distinct and "an agent made this merge" not in evidence.reason
-        )
-    return evidence.how not in {"direct", "evil-merge"}
 
 
 def refused_unsigned(before: BranchView, after: BranchView) -> Iterator[str]:
@@ -202,15 +172,11 @@ def refused_unsigned(before: BranchView, after: BranchView) -> Iterator[str]:
 
 
 def refused_records(before: BranchView, after: BranchView) -> Iterator[str]:
-    """Approval records and rejections are added, never changed or taken away."""
+    """Records that were changed or taken away; a weaker or unreadable policy, a branch that lost what it had."""
     for path, blob in sorted(before.files.items()):
         if path.startswith((APPROVALS, REJECTED)) and after.files.get(path) != blob:
             done = "changed" if path in after.files else "removed"
             yield f"{path}: a record of what was decided is never {done}; to take an approval back, revoke it"
-
-
-def refused_policy(before: BranchView, after: BranchView) -> Iterator[str]:
-    """A weaker policy, settings that cannot be read, a branch that lost what was seen on it before."""
     known = {alarm.kind for alarm in before.alarms}
     for alarm in after.alarms:
         if alarm.kind in _LOUD and alarm.kind not in known:
@@ -218,16 +184,8 @@ def refused_policy(before: BranchView, after: BranchView) -> Iterator[str]:
             yield alarm.message + (permit if alarm.kind == "weakened" else "")
 
 
-def _short(ref: str) -> str:
-    return ref.removeprefix(_HEADS)
-
-
 def git_dir_of(hub: Path) -> Path:
-    """The git directory of a hub: the folder itself where it is bare.
-
-    Raises:
-        NoRepository: neither.
-    """
+    """The git directory of a hub: the folder itself where it is bare. Raises NoRepository."""
     for folder in (hub, hub / ".git"):
         if (folder / "HEAD").is_file() and (folder / "objects").is_dir():
             return Path(os.path.realpath(folder))
@@ -235,91 +193,73 @@ def git_dir_of(hub: Path) -> Path:
 
 
 def check(hub: Path, updates: Sequence[Update]) -> tuple[str, ...]:
-    """Why a push is refused (nothing: it is taken), inside the `pre-receive` hook of the repository at `hub`.
-
-    Raises:
-        NoRepository: no repository there. UnsupportedRepository: objects other than SHA-1,
-        or a history that cannot be read. The hook refuses the push then, too.
-    """
+    """Why the hub's `pre-receive` hook refuses a push, if it does. Raises NoRepository, UnsupportedRepository."""
     now = as_hub(git_dir_of(hub))
     if any(len(commit) != 40 for update in updates for commit in (update.old, update.new) if commit):
         raise UnsupportedRepository(f"{hub} has other object ids than SHA-1")
     with _as_asked_for(now, updates) as then:
-        return tuple(_Push(now, then, updates).refusals())
-
-
-class _Push:
-    """One push: the hub as it is, and as it would be."""
-
-    def __init__(self, now: Worktree, then: Worktree, updates: Sequence[Update]) -> None:
-        self._now, self._then, self._updates = now, then, updates
-        self._ref = _approval_ref(now, then)
-        self._allowed = git.setting(now, ALLOW, kind="bool") == "true"
-
-    def refusals(self) -> Iterator[str]:
-        """Every reason to refuse it."""
-        rewritten = [update.ref for update in self._updates if self._is_rewritten(update)]
-        yield from refused_refs(self._updates, self._ref, rewritten)
-        for update in self._updates:
-            if update.new:
-                yield from refused_files(update.ref, self._added(update), self._paths(update.new))
-        before = derive(self._now, self._ref)
-        if read_ref(self._then, self._ref) is None or self._ref in rewritten:
-            return
-        _copy_memory(self._now, self._then, policies=not self._allowed)
-        after = derive(self._then, self._ref)
-        refused = [
-            *refused_rules(before, after),
-            *refused_unsigned(before, after),
-            *refused_records(before, after),
-            *refused_policy(before, after),
+        ref = _approval_ref(now, then)
+        rewritten = [
+            one.ref
+            for one in updates
+            if one.old and one.new and _run(then, "merge-base", "--is-ancestor", one.old, one.new).code
         ]
-        yield from refused
-        if self._allowed and not refused and before.tip and after.policy != before.policy:
-            approval_memory.acknowledge(self._now, before, said=after.policy)
-
-    def _is_rewritten(self, update: Update) -> bool:
-        ends = [commit for commit in (update.old, update.new) if commit]
-        return len(ends) == 2 and _run(self._then, "merge-base", "--is-ancestor", *ends).code != 0
-
-    def _added(self, update: Update) -> Iterator[Added]:
-        """What the new tip has and the old one (for a new branch: the approval branch) has not."""
-        base = update.old or read_ref(self._now, self._ref) or _EMPTY_TREE
-        new = self._tree(update.new or "")
-        if new is None or (old := self._tree(base)) is None:
-            return
-        rows = self._demand("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", old, new).split(b"\0")
-        for row, name in zip(rows[::2], rows[1::2], strict=False):
-            mode = int(row.split(b" ")[1], 8)
-            if mode:
-                yield Added(mode, os.fsdecode(name))
-
-    def _paths(self, commit: str) -> tuple[str, ...]:
-        if (tree := self._tree(commit)) is None:
-            return ()
-        names = self._demand("ls-tree", "-r", "-z", "--name-only", tree).split(b"\0")
-        return tuple(os.fsdecode(name) for name in names if name)
-
-    def _tree(self, name: str) -> str | None:
-        """The tree behind a commit or a tag; None for a tag on something that has none."""
-        done = _run(self._then, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{tree}}")
-        return None if done.code else done.text
-
-    def _demand(self, *arguments: str) -> bytes:
-        done = _run(self._then, *arguments)
-        if done.code:
-            raise UnsupportedRepository(f"what was pushed cannot be read: {done.err or arguments[0]}")
-        return done.out
+        refused = list(refused_refs(updates, ref, rewritten))
+        for update in updates:
+            tree = _tree(then, update.new) if update.new else None
+            # what was there before; for a new branch what the approval branch has
+            old = _tree(then, update.old or read_ref(now, ref) or _EMPTY_TREE)
+            if tree:
+                names = _run(then, "ls-tree", "-r", "-z", "--name-only", tree, must=True).out.split(b"\0")
+                added = _added(then, old, tree) if old else ()
+                refused += refused_files(update.ref, added, [os.fsdecode(name) for name in names if name])
+        if read_ref(then, ref) is not None and ref not in rewritten:
+            refused += _refused_approvals(now, then, ref)
+        return tuple(refused)
 
 
-def _run(repository: Worktree, *arguments: str) -> git.Done:
-    return git.run(repository, "--no-replace-objects", *arguments)
+def _refused_approvals(now: Worktree, then: Worktree, ref: str) -> list[str]:
+    before, allowed = derive(now, ref), git.setting(now, ALLOW, kind="bool") == "true"
+    source, target = (approval_branch.folder(one.state_dir) for one in (now, then))
+    target.mkdir(parents=True, exist_ok=True)
+    with suppress(FileNotFoundError):
+        shutil.copyfile(source / approval_branch.PROPOSALS, target / approval_branch.PROPOSALS)
+    memory = approval_memory.load(now.state_dir)
+    # without policies the judge does not miss a stricter one than it finds
+    approval_memory.save(then.state_dir, replace(memory, policies={}) if allowed else memory)
+    after = derive(then, ref)
+    sides = before, after
+    refused = [*refused_rules(*sides), *refused_unsigned(*sides), *refused_records(*sides)]
+    if allowed and not refused and before.tip and after.policy != before.policy:
+        approval_memory.acknowledge(now, before, said=after.policy)
+    return refused
+
+
+def _added(then: Worktree, old: str, new: str) -> Iterator[Added]:
+    flags = ("-r", "-z", "--raw", "--no-abbrev", "--no-renames")
+    rows = _run(then, "diff-tree", *flags, old, new, must=True).out.split(b"\0")
+    for row, name in zip(rows[::2], rows[1::2], strict=False):
+        if mode := int(row.split(b" ")[1], 8):
+            yield Added(mode, os.fsdecode(name))
+
+
+def _tree(then: Worktree, name: str) -> str | None:
+    done = _run(then, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{tree}}")
+    return None if done.code else done.text
+
+
+def _run(repository: Worktree, *arguments: str, must: bool = False) -> git.Done:
+    done = git.run(repository, "--no-replace-objects", *arguments)
+    if done.code and must:
+        raise UnsupportedRepository(f"{repository.top} cannot be read: {done.err or arguments[0]}")
+    return done
 
 
 @contextmanager
 def _as_asked_for(now: Worktree, updates: Sequence[Update]) -> Iterator[Worktree]:
     """The repository as it will be once these refs have moved."""
-    refs = _refs(now)
+    listed = os.fsdecode(_run(now, "for-each-ref", "--format=%(objectname) %(refname)", must=True).out)
+    refs = {ref: commit for commit, _, ref in (line.partition(" ") for line in listed.splitlines())}
     for update in updates:
         refs.pop(update.ref, None)
         if update.new:
@@ -341,33 +281,11 @@ def _as_asked_for(now: Worktree, updates: Sequence[Update]) -> Iterator[Worktree
         yield as_hub(folder)
 
 
-def _refs(now: Worktree) -> dict[str, str]:
-    done = _run(now, "for-each-ref", "--format=%(objectname) %(refname)")
-    if done.code:
-        raise UnsupportedRepository(f"the branches of {now.top} cannot be read: {done.err}")
-    rows = (line.partition(" ") for line in done.text.splitlines())
-    return {ref: commit for commit, _, ref in rows}
-
-
-def _copy_memory(now: Worktree, then: Worktree, *, policies: bool) -> None:
-    """What the judge remembers of the hub; without `policies` it does not miss a stricter policy than it finds."""
-    source, target = approval_branch.folder(now.state_dir), approval_branch.folder(then.state_dir)
-    target.mkdir(parents=True, exist_ok=True)
-    with suppress(FileNotFoundError):
-        shutil.copyfile(source / "proposals.jsonl", target / "proposals.jsonl")
-    remembered = approval_memory.load(now.state_dir)
-    approval_memory.save(then.state_dir, remembered if policies else replace(remembered, policies={}))
-
-
 def _approval_ref(now: Worktree, then: Worktree) -> str:
-    """The branch that the hub protects, by the rules of any other clone; for its first push, the one that comes."""
-    followed = approval_branch.followed(now)
-    if followed is None:
-        named = _named_branch(now)
-        followed = approval_branch.follow_first(now, named) if named else None
-    if followed is None:
-        followed = approval_branch.followed(then)
-    return followed or _HEADS + (_named_branch(then) or approval_branch.DEFAULT)
+    followed, named = approval_branch.followed(now), _named_branch(now)
+    if followed is None and named:
+        followed = approval_branch.follow_first(now, named)
+    return followed or approval_branch.followed(then) or _HEADS + (_named_branch(then) or approval_branch.DEFAULT)
 
 
 def _named_branch(repository: Worktree) -> str | None:
@@ -377,6 +295,6 @@ def _named_branch(repository: Worktree) -> str | None:
         return None
     done = _run(repository, "cat-file", "blob", f"{head}:{CONFIG_PATH}")
     try:
-        return parse_config(done.out.decode("utf-8", "replace")).approval_branch if not done.code else _short(head)
+        return parse_config(done.out.decode("utf-8", "replace")).approval_branch if not done.code else branch_name(head)
     except AiLessonsError:
-        return _short(head)
+        return branch_name(head)

@@ -97,12 +97,12 @@ def _jobs(store: Store, repo: Repo) -> Iterator[StoredCommit]:
     me = _address(People(store.worktree).committer() or "")
     undone: set[str] = set()
     for commit in reversed(commits(store.worktree, [head], newest=LOOKED_AT)):
-        trailers = trailers_of(commit.message)
+        trailers = trailers_of(commit.said.message)
         undone |= {value for key, value in trailers if key == TRAILER}
-        name, mine = commit.id, commit.committer.email == me and not commit.odd
+        name, mine = commit.id, commit.said.committer.email == me and not commit.said.odd
         keys = {key for key, _ in trailers}
         if mine and PROPOSAL_TRAILER in keys:
-            raise _decision(commit.message.partition("\n")[0])
+            raise _decision(commit.said.message.partition("\n")[0])
         if name in undone or keys & {TRAILER, RESTORES} or len(commit.parents) > 1:
             continue
         if name in remembered or (mine and keys & _OURS):

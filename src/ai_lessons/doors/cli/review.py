@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -29,33 +30,18 @@ NO_TERMINAL = "use pending-rules, then approve-rule ID --yes or reject-rule ID"
 
 
 def refuse_agents(call: Call) -> None:
-    """The library refuses too; here it is said before a person is asked anything.
-
-    Raises:
-        Refused: an agent is calling.
-    """
+    """The library refuses too; here it is said before a person is asked anything. Raises Refused."""
     call.options().refuse_agents("decide about proposals", render_rules.REVIEW)
 
 
-def _has_reader(call: Call) -> bool:
-    """Whether the person who is asked sees what the question is about."""
-    return call.can_ask and is_terminal(sys.stdout)
-
-
 def run(call: Call, *, sign: bool) -> None:
-    """Show every proposal and ask, until none is left or the reviewer quits.
-
-    Texts on the approval branch that only lack signatures come after the proposals; approving one of them signs it.
-
-    Raises:
-        Refused: an agent is calling. UsageError: something waits, and there is no terminal to ask on.
-    """
+    """Show all that waits for a decision or a signature and ask, until none is left or the reviewer quits."""
     refuse_agents(call)
     waiting = _what_waits(call, sign=True)
     if not waiting:
         click.echo(render_rules.NOTHING_PENDING)
         return
-    if not _has_reader(call):
+    if not (call.can_ask and is_terminal(sys.stdout)):
         raise UsageError("a review needs a terminal", hint=NO_TERMINAL)
     done: Counter[str] = Counter()
     for number, one in enumerate(waiting, 1):
@@ -79,99 +65,75 @@ def _decide(call: Call, one: Pending, *, sign: bool) -> str:
             return choice
         try:
             name = one.branch
+            if choice != "approve" and one.change == UNSIGNED:
+                raise UsageError(
+                    f"{one.handle} is on the approval branch already; without signatures it is not in force",
+                    hint=f"skip it, or propose a change: ai-lessons contribute edit {one.handle}",
+                )
             if choice == "edit":
-                name = _edit(call, one)
+                edit = partial(library.review.edit_proposal, call.library, one.branch)
+                changed = asking.until_valid(edit, call.settings.folders.state / "edits", can_ask=True)
+                if changed is None:
+                    call.note(["nothing was changed"])
+                else:  # on a branch here, if the proposal was a remote's
+                    name = changed.branch
             else:
                 try:
                     _carry_out(call, one, choice, sign=sign)
                 except Conflict as conflict:
-                    _tell(conflict)
+                    _show_error(conflict)
                 else:
                     return choice
-            one = _now(call, one, name)
+            now = [other for other in _what_waits(call, sign=True) if other.branch == name]
+            now = [other for other in now if other.id == one.id or other.change != UNSIGNED]
+            if not now:
+                raise NotFound("open proposal", name, hint="it was decided or taken back meanwhile: skip it")
+            one = now[0]
             _show(call, one)
         except AiLessonsError as error:  # the reviewer decides what to do about it
-            _tell(error)
-
-
-def _tell(error: AiLessonsError) -> None:
-    click.echo(f"error: {clean(error.message)}", err=True)
-    if error.hint:
-        click.echo(f"hint: {clean(error.hint)}", err=True)
+            _show_error(error)
 
 
 def _show(call: Call, one: Pending) -> None:
     click.echo("\n" + render_rules.proposal(one, call.view), color=call.view.colour)
 
 
+def _show_error(error: AiLessonsError) -> None:
+    click.echo(f"error: {clean(error.message)}", err=True)
+    if error.hint:
+        click.echo(f"hint: {clean(error.hint)}", err=True)
+
+
 def _carry_out(call: Call, one: Pending, choice: str, *, sign: bool) -> None:
-    opened = call.library
     if choice == "approve":
         standing = one.change == UNSIGNED
-        taken = library.review.approve_rule(
-            opened, one.id if standing else one.branch, sign=sign or standing, expect=one.commit
-        )
-        click.echo(render_rules.approved((taken,), call.view), color=call.view.colour)
-        call.note(taken.notes)
-        return
-    _refuse_standing(one)
-    reason = click.prompt("Reason (whoever suggests it again is told)", default="", show_default=False, err=True)
-    gone = library.review.reject_rule(opened, one.branch, reason=reason, expect=one.commit)
-    click.echo(render_rules.rejected(gone, call.view), color=call.view.colour)
-    call.note(gone.notes)
-
-
-def _edit(call: Call, one: Pending) -> str:
-    """Let the reviewer change the text; the branch that has it, which is one here if the proposal was a remote's."""
-    _refuse_standing(one)
-    changed = asking.until_valid(
-        lambda edits: library.review.edit_proposal(call.library, one.branch, edits),
-        call.settings.folders.state / "edits",
-        can_ask=True,
-    )
-    if changed is None:
-        call.note(["nothing was changed"])
-        return one.branch
-    return changed.branch
-
-
-def _refuse_standing(one: Pending) -> None:
-    """What is on the approval branch can be signed or left unsigned; changing it takes a proposal.
-
-    Raises:
-        UsageError: this one is.
-    """
-    if one.change == UNSIGNED:
-        raise UsageError(
-            f"{one.handle} is on the approval branch already; without signatures it is not in force",
-            hint=f"skip it, or propose a change: ai-lessons contribute edit {one.handle}",
-        )
-
-
-def _now(call: Call, one: Pending, branch: str) -> Pending:
-    """A proposal as it stands by now, on that branch.
-
-    Raises:
-        NotFound: somebody decided about it, or took it back.
-    """
-    for other in _what_waits(call, sign=True):
-        if other.branch == branch and (other.id == one.id or one.change != UNSIGNED):
-            return other
-    raise NotFound("open proposal", branch, hint="it was decided or taken back meanwhile: skip it")
+        ref, sign = one.id if standing else one.branch, sign or standing
+        done = library.review.approve_rule(call.library, ref, sign=sign, expect=one.commit)
+    else:
+        reason = click.prompt("Reason (whoever suggests it again is told)", default="", show_default=False, err=True)
+        done = library.review.reject_rule(call.library, one.branch, reason=reason, expect=one.commit)
+    word = "Approved" if choice == "approve" else "Rejected"
+    click.echo(render_rules.decided(word, done, call.view), color=call.view.colour)
+    call.note(done.notes)
 
 
 def shown_and_confirmed(call: Call, refs: Sequence[str], *, sign: bool = False) -> tuple[tuple[str, str], ...]:
-    """Show the proposals that these names mean and ask once; what each is called and the commit that was shown.
+    """Show the proposals (with `sign`, unsigned rules, too) of these names and ask once; their names and commits.
 
-    With `sign` a rule that is on the approval branch and lacks signatures can be named, too; its id stands for it.
-
-    Raises:
-        Refused: nobody is there to be asked, or the answer is no. NotFound: no such proposal.
+    Raises Refused where nobody can be asked or the answer is no, NotFound.
     """
-    if not _has_reader(call):
+    if not (call.can_ask and is_terminal(sys.stdout)):
         raise Refused("a proposal is approved by a person, who is asked on a terminal", hint=NO_TERMINAL)
     waiting = _what_waits(call, sign=sign)
-    chosen = [_named(waiting, ref) for ref in refs]
+    chosen = []
+    for ref in refs:
+        end = id_end(ref)
+        found = [one for one in waiting if ref in {one.branch, one.path}]
+        found = found or [one for one in waiting if len(end) >= 4 and one.id.endswith(end)]
+        if len(found) != 1:
+            known = [one.branch for one in found or waiting]
+            raise NotFound("single open proposal", ref, suggestions=known[:5])
+        chosen += found
     for one in chosen:
         _show(call, one)
     if not asking.confirm(f"\nApprove {', '.join(one.handle for one in chosen)}?"):
@@ -185,13 +147,3 @@ def _what_waits(call: Call, *, sign: bool) -> tuple[Pending, ...]:
     proposed = {one.id for one in waiting}
     unsigned = library.signing.unsigned_rules(call.library) if sign else ()
     return (*waiting, *(one for one in unsigned if one.id not in proposed))
-
-
-def _named(waiting: Sequence[Pending], ref: str) -> Pending:
-    """The proposal with this handle, id, end of an id, branch or path."""
-    end = id_end(ref)
-    exact = [one for one in waiting if ref in {one.branch, one.path}]
-    found = exact or [one for one in waiting if len(end) >= 4 and one.id.endswith(end)]
-    if len(found) != 1:
-        raise NotFound("single open proposal", ref, suggestions=[one.branch for one in found or waiting][:5])
-    return found[0]

@@ -9,33 +9,19 @@ import click
 
 from ai_lessons import library
 from ai_lessons.doors import render_rules
-from ai_lessons.doors.cli import asking, review
+from ai_lessons.doors.cli import asking, options, review
 from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Command, Tool
-from ai_lessons.doors.cli.options import (
-    FILE_NAME,
-    allow_secret_option,
-    content_options,
-    id_argument,
-    ids_argument,
-    offer,
-    project_option,
-    tags_option,
-)
 from ai_lessons.doors.mcp import framing
 from ai_lessons.doors.terminal import line
-from ai_lessons.errors import AiLessonsError, Refused
+from ai_lessons.errors import Refused
 from ai_lessons.library.rule_answers import PromotionRequest, RuleDraft
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from ai_lessons.library.rule_answers import Decided
 
-    from ai_lessons.library.rule_answers import Approved
-
-EXIT_VIOLATED = 8
-"""`audit` found that the policy is violated: the code of what a policy forbids."""
-
-link_option = partial(click.option, metavar="ID", multiple=True, shell_complete=offer("id"))
+EXIT_VIOLATED = 8  # `audit` found that the policy is violated: the code of what a policy forbids
+link_option = partial(click.option, metavar="ID", multiple=True, shell_complete=options.offer("id"))
 
 
 def register_contribute(group: click.Group) -> None:
@@ -68,16 +54,16 @@ def register_admin(group: click.Group) -> None:
 )
 @click.option("--title", required=True, metavar="T", help="What to do, in one sentence.")
 @click.option("--rationale", required=True, metavar="R", help="Why: which outcome is wanted.")
-@content_options[0]
-@content_options[1]
-@tags_option
-@project_option
+@options.content_options[0]
+@options.content_options[1]
+@options.tags_option
+@options.project_option
 @click.option(
-    "--applies-to", metavar="GLOB", type=FILE_NAME, multiple=True, help="Files it is about; may be given again."
+    "--applies-to", metavar="GLOB", type=options.FILE_NAME, multiple=True, help="Files it is about; may be given again."
 )
 @link_option("--link-lesson", "linked_lessons", help="Lesson that it rests on; may be given again.")
 @link_option("--link-script", "--link-doc", "linked_resources", help="Script that does it, or doc that describes it.")
-@allow_secret_option
+@options.allow_secret_option
 @pass_call
 def suggest_rule(call: Call, /, content: str | None, file: str | None, **given: Any) -> None:
     """Propose a rule, on a branch of its own. It is in force only once a person has approved it."""
@@ -113,9 +99,8 @@ def pending_rules(call: Call, only_count: bool) -> None:
     """List the proposals that wait for a person, of local and remote branches."""
     opened = call.library
     if only_count:
-        call.answer(
-            library.pending_count.pending_count(opened), render_rules.number_pending, lambda count: {"pending": count}
-        )
+        number = library.pending_count.pending_count(opened)
+        call.answer(number, lambda count, _view: str(count), lambda count: {"pending": count})
     else:
         call.answer(library.review.pending_rules(opened), render_rules.pending, paged=True, framed=framing.pending)
 
@@ -129,7 +114,7 @@ def review_rules(call: Call, sign: bool) -> None:
 
 
 @click.command("approve-rule", cls=Command, examples=["ai-lessons admin approve-rule R-5N1QTC --yes"])
-@ids_argument
+@options.ids_argument
 @click.option("--yes", is_flag=True, help="Do not show and ask; needed where there is no terminal.")
 @click.option("--sign", is_flag=True, help="Add a record, signed with your SSH key; also for rules that lack one.")
 @pass_call
@@ -137,44 +122,37 @@ def approve_rule(call: Call, refs: tuple[str, ...], yes: bool, sign: bool) -> No
     """Approve proposals, which merges them; a rule is in force then. For people; agents are refused."""
     review.refuse_agents(call)
     chosen = [(ref, None) for ref in refs] if yes else review.shown_and_confirmed(call, refs, sign=sign)
-    done: list[Approved] = []
+    done: list[Decided] = []
     try:
         for ref, shown in chosen:
-            done.append(library.review.approve_rule(call.library, ref, sign=sign, expect=shown))  # what is done is told
-    except AiLessonsError:
+            done.append(library.review.approve_rule(call.library, ref, sign=sign, expect=shown))
+    finally:  # what is done is told
         if done:
-            tell_approved(call, done)
-        raise
-    tell_approved(call, done)
-
-
-def tell_approved(call: Call, done: Sequence[Approved]) -> None:
-    """Print what was approved."""
-    call.answer(tuple(done), render_rules.approved)
+            call.answer(tuple(done), render_rules.approved)
 
 
 @click.command(
     "reject-rule", cls=Command, examples=['ai-lessons admin reject-rule R-5N1QTC --reason "Holds only for v3"']
 )
-@id_argument
+@options.id_argument
 @click.option("--reason", default="", metavar="R", help="Why; whoever suggests it again is told.")
 @pass_call
 def reject_rule(call: Call, ref: str, reason: str) -> None:
     """Turn a proposal down; its text and the reason are kept. For people; agents are refused."""
-    call.answer(library.review.reject_rule(call.library, ref, reason=reason), render_rules.rejected)
+    call.answer(library.review.reject_rule(call.library, ref, reason=reason), partial(render_rules.decided, "Rejected"))
 
 
 @click.command("revoke-rule", cls=Command, examples=["ai-lessons admin revoke-rule R-5N1QTC --yes"])
-@id_argument
+@options.id_argument
 @click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal.")
 @pass_call
 def revoke_rule(call: Call, ref: str, yes: bool) -> None:
     """Take a rule out of force by a signed record, where approvals are signed. For people; agents are refused."""
-    if not yes and not call.can_ask:
+    if not (yes or call.can_ask):
         raise Refused("a rule is revoked by a person, who is asked on a terminal", hint="or say --yes")
     if not yes and not asking.confirm(f"Revoke {line(ref)}?"):
         raise Refused("not revoked; nothing was changed")
-    call.answer(library.signing.revoke_rule(call.library, ref), render_rules.revoked)
+    call.answer(library.signing.revoke_rule(call.library, ref), partial(render_rules.decided, "Revoked"))
 
 
 @click.command("trust-keys", cls=Command, examples=["ai-lessons admin trust-keys --yes"])
@@ -186,21 +164,14 @@ def trust_keys(call: Call, yes: bool) -> None:
     call.answer(library.audit.trust_keys(call.library, ask), render_rules.trusted_keys)
 
 
-@click.command(
-    "audit",
-    cls=Command,
-    examples=["ai-lessons admin audit", "ai-lessons admin audit --acknowledge"],
-)
+@click.command("audit", cls=Command, examples=["ai-lessons admin audit", "ai-lessons admin audit --acknowledge"])
 @click.option("--acknowledge", is_flag=True, help="Accept what raises an alarm, once a person has looked at it.")
 @click.option("--yes", is_flag=True, help="With --acknowledge: do not ask; needed where there is no terminal.")
 @pass_call
 def audit(call: Call, acknowledge: bool, yes: bool) -> int:
     """Show who approved what, when and how; exit code 8 if a rule violates the policy."""
-    if acknowledge:
-        ask = (lambda _alarms: True) if yes else asking.ask_about_alarms if call.can_ask else None
-        done = library.audit.acknowledge(call.library, ask)
-    else:
-        done = library.audit.audit(call.library)
+    ask = (lambda _alarms: True) if yes else asking.ask_about_alarms if call.can_ask else None
+    done = library.audit.acknowledge(call.library, ask) if acknowledge else library.audit.audit(call.library)
     call.answer(done, render_rules.audit, paged=True)
     return 0 if done.ok else EXIT_VIOLATED
 
@@ -227,13 +198,13 @@ def register(group: click.Group) -> None:
         notes={"to": "enterprise:NAME; a rule also to user or project"},
     ),
 )
-@id_argument
+@options.id_argument
 @click.option("--to", required=True, metavar="TIER", help="user, project or enterprise:NAME; see `admin tiers`.")
 @click.option("--reason", default="", metavar="R", help="Why; for the people who decide about it there.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, with the evaluation; write nothing.")
-@allow_secret_option
+@options.allow_secret_option
 @pass_call
 def promote(call: Call, /, ref: str, to: str, **given: Any) -> None:
     """Bring an entry to another tier: a copy to yours or the project's, a proposal to an enterprise's."""
-    done = library.promoting.promote(call.library, ref, to, PromotionRequest(**given, person=not call.tool))
-    call.answer(done, render_rules.promoted)
+    wanted = PromotionRequest(**given, person=not call.tool)
+    call.answer(library.promoting.promote(call.library, ref, to, wanted), render_rules.promoted)

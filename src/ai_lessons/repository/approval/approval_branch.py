@@ -1,8 +1,7 @@
 """Which branch decides what is in force in this clone, and what changes with it. Light: every read asks.
 
-`approval.branch` of the tracked settings cannot decide that alone: whoever edits a file of the working tree would then
-choose the branch. So it is `main`; or the branch that the clone's own git configuration names, which no pull changes
-(`git config ai-lessons.approvalBranch NAME`); or, where there is no `main`, the one that was followed first.
+It is `main`; or the branch that the clone's own git configuration names (`git config ai-lessons.approvalBranch NAME`),
+which no pull changes; or, where there is no `main`, the one that was followed first.
 """
 
 from __future__ import annotations
@@ -32,34 +31,28 @@ def folder(state_dir: Path) -> Path:
 
 
 def key_of(worktree: Worktree, tip: str, refs: Mapping[str, str] | None = None) -> str:
-    """Everything that verdicts depend on besides the policy: the history, and the proposals that are known.
-
-    `refs` are the branches of proposals of rules, if they were read a moment ago.
-    """
+    """Everything that verdicts depend on besides the policy. `refs`: the branches of proposals of rules, if known."""
     known = rule_refs(worktree) if refs is None else refs
-    return " ".join((tip, signature(known), str(_known(worktree.state_dir)), cut_off(worktree)))
+    try:
+        size = (folder(worktree.state_dir) / PROPOSALS).stat().st_size
+    except OSError:
+        size = 0
+    return f"{tip} {signature(known)} {size} {cut_off(worktree)}"
 
 
 def memory(state_dir: Path) -> str:
     """Changes with what this clone remembers for good of its approval branches; `-` for nothing."""
-    try:
-        return sha256((folder(state_dir) / REMEMBERED).read_bytes()).hexdigest()
-    except OSError:
-        return "-"
-
-
-def _known(state_dir: Path) -> int:
-    """Grows with every proposal remembered or forgotten."""
-    try:
-        return (folder(state_dir) / PROPOSALS).stat().st_size
-    except OSError:
-        return 0
+    return _digest(folder(state_dir) / REMEMBERED) or "-"
 
 
 def cut_off(worktree: Worktree) -> str:
     """Where a shallow clone's history ends; empty for a whole one."""
+    return _digest(worktree.common_dir / "shallow")
+
+
+def _digest(file: Path) -> str:
     try:
-        return sha256((worktree.common_dir / "shallow").read_bytes()).hexdigest()
+        return sha256(file.read_bytes()).hexdigest()
     except OSError:
         return ""
 
@@ -71,23 +64,19 @@ _PIN: Final = "branch"
 
 
 def followed(worktree: Worktree) -> str | None:
-    """The approval branch as a full ref, which need not exist; None if nothing was ever said and there is no `main`.
-
-    Raises:
-        StorageFailed, UnsupportedRepository: git's own files cannot be read.
-    """
+    """The approval branch as a full ref, which need not exist; None if none was named. Raises UnsupportedRepository."""
     with translated(str(worktree.common_dir)):
-        named = read_settings(worktree.common_dir / "config").get(SETTING.lower()) or _pinned(worktree)
+        named = read_settings(worktree.common_dir / "config").get(SETTING.lower())
+    if not named:
+        with suppress(OSError):
+            named = (folder(worktree.state_dir) / _PIN).read_text(encoding="utf-8", errors="replace").strip()
     if named:
         return _HEADS + named.removeprefix(_HEADS)
     return _HEADS + DEFAULT if read_ref(worktree, _HEADS + DEFAULT) else None
 
 
 def follow_first(worktree: Worktree, branch: str) -> str | None:
-    """Follow `branch`, the one that the settings name, from now on, if there is such a branch. Gives its full ref.
-
-    Only for a clone where `followed` knows none. Where nothing can be written it is followed this once.
-    """
+    """Follow `branch` from now on where there is one (and this once where nothing can be written); its full ref."""
     ref = _HEADS + branch
     if read_ref(worktree, ref) is None:
         return None
@@ -96,13 +85,6 @@ def follow_first(worktree: Worktree, branch: str) -> str | None:
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(branch + "\n", encoding="utf-8")
     return ref
-
-
-def _pinned(worktree: Worktree) -> str:
-    try:
-        return (folder(worktree.state_dir) / _PIN).read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return ""
 
 
 def branch_name(ref: str) -> str:

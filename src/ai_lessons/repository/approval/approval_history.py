@@ -1,8 +1,6 @@
-"""Approval of every rule on the approval branch, derived from its whole history.
+"""Approval of every rule on the approval branch, derived from its whole history and noted in one small file.
 
-Reads the history (`rule_history`), has `rule_status` decide about the steps of each rule, and notes the view in one
-file (`approval_memory`). Commits that touch no rule, no setting and no proposal only move the tip of what is noted;
-anything else is judged anew from nothing. Signatures are judged on top of this (`signed`).
+Commits that concern no approval only move the tip of the note; anything else is judged anew (signatures: `signed`).
 """
 
 from __future__ import annotations
@@ -33,24 +31,20 @@ from ai_lessons.repository.proposal_refs import branch_of, rule_refs
 from ai_lessons.repository.worktree import read_ref
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from ai_lessons.repository.approval.approval_types import Known
-    from ai_lessons.repository.approval.rule_history import FileChange, RawCommit
+    from ai_lessons.repository.approval.approval_types import Known, Verdict
+    from ai_lessons.repository.approval.rule_history import RawCommit
     from ai_lessons.repository.worktree import Worktree
 
-_TRIES: Final = 3
-"""Looks at branches that move meanwhile."""
+_TRIES: Final = 3  # Looks at branches that move meanwhile
 
 
 def derive(worktree: Worktree, ref: str) -> BranchView:
     """The approval branch `ref` (full name) as it stands now, with a verdict on every rule that it ever had.
 
-    Under the policy `signed` no verdict is in force yet: see `signed`. Under `forge` the caller gives the
-    remote-tracking branch.
-
-    Raises:
-        UnsupportedRepository: the history cannot be read.
+    Under `signed` no verdict is in force yet; under `forge` the caller gives the remote-tracking branch.
+    Raises UnsupportedRepository.
     """
     for _ in range(_TRIES):
         tip = read_ref(worktree, ref)
@@ -67,13 +61,9 @@ def derive(worktree: Worktree, ref: str) -> BranchView:
 
 
 def odd_commits(worktree: Worktree, ref: str) -> list[tuple[str, str]]:
-    """Commits of the approval branch and of proposals of rules that git would not have written, with what is wrong.
-
-    Raises:
-        UnsupportedRepository: the history cannot be read.
-    """
-    tips = {read_ref(worktree, ref), *rule_refs(worktree).values()} - {None}
-    return [(one.id, one.odd) for one in rule_history.commits(worktree, sorted(filter(None, tips))) if one.odd]
+    """Commits there and of proposals that git would not have written, and why. Raises UnsupportedRepository."""
+    tips = sorted(filter(None, {read_ref(worktree, ref), *rule_refs(worktree).values()}))
+    return [(one.id, one.said.odd) for one in rule_history.commits(worktree, tips) if one.said.odd]
 
 
 def _advanced(worktree: Worktree, ref: str, tip: str) -> CachedView | None:
@@ -84,8 +74,8 @@ def _advanced(worktree: Worktree, ref: str, tip: str) -> CachedView | None:
         return None
     try:
         fresh = rule_history.read(worktree, [tip], [before])
-    except UnsupportedRepository:
-        return None  # the old tip was collected as garbage
+    except UnsupportedRepository:  # the old tip was collected as garbage
+        return None
     # every way from the new tip back to the old one begins at a child of the old one
     if not any(before in commit.parents for commit in fresh) or any(any(commit.changes) for commit in fresh):
         return None
@@ -111,32 +101,61 @@ class _Derivation:
         known = self._known_proposals()
         parents = [tuple(place.get(parent, -1) for parent in commit.parents) for commit in commits]
         ancestry = Ancestry(parents, len(commits) - 1)
-        here = self._here(files)
+        texts: dict[str, list[tuple[str, str]]] = {}
+        for path, blob in sorted(files.items()):
+            if is_rule(path):
+                texts.setdefault(self.rule_of(path, blob), []).append((path, blob))
+        here = {rule: tuple(several) for rule, several in texts.items()}
         steps = self._steps(commits, parents, known)
         past = Past(ancestry, commits, known, distinct=policy.distinct)
-        verdicts = {rule: decide(rule, steps.get(rule, ()), here.get(rule, ()), past) for rule in {*steps, *here}}
-        if policy.require == "forge":
-            where = branch_name(self._ref)
-            verdicts = {
-                rule: one and on_protected_branch(one, here.get(rule, ()), where) for rule, one in verdicts.items()
-            }
-        elif policy.require == "signed":
-            verdicts = {rule: one and unsigned(one, here.get(rule, ())) for rule, one in verdicts.items()}
+        verdicts = self._verdicts(policy, steps, here, past)
+        watched = _watched(commits)
+        records = []
+        for (path, blob), node in watched.items():
+            came = ancestry.arrival(node)
+            before = commits[parents[came][0]].said.committed if parents[came] and parents[came][0] >= 0 else 0
+            if path.startswith(APPROVALS):
+                records.append(RecordFile(path, blob, commits[came].said.committed, before))
         view = BranchView(
             self._ref,
             self._tip,
             policy,
-            {rule: one for rule, one in verdicts.items() if one},
+            verdicts,
             files,
             said=said,
             here=here,
-            texts=_texts(steps),
-            records=tuple(_records(commits, parents, ancestry)),
-            signer_lists=_signer_lists(commits),
+            texts={
+                rule: tuple(sorted({b for one in several for side in one.changes for c in side for b in c[1:] if b}))
+                for rule, several in steps.items()
+            },
+            records=tuple(records),
+            signer_lists=(
+                tuple(blob for path, blob in watched if path == SIGNERS),
+                tuple(blob for path, blob in watched if path == f"{SIGNERS}.sig"),
+            ),
         )
-        before = self._remembered.tips.get(self._ref, "")
+        checked = self._remembered.tips.get(self._ref, "")
         key = approval_branch.key_of(self._worktree, self._tip)
-        return CachedView(view, key, before, missing=bool(before) and before not in place)
+        return CachedView(view, key, checked, missing=bool(checked) and checked not in place)
+
+    def _verdicts(
+        self,
+        policy: ApprovalPolicy,
+        steps: Mapping[str, Sequence[CommitStep]],
+        here: Mapping[str, tuple[tuple[str, str], ...]],
+        past: Past,
+    ) -> dict[str, Verdict]:
+        found = {}
+        for rule in {*steps, *here}:
+            now = here.get(rule, ())
+            verdict = decide(rule, steps.get(rule, ()), now, past)
+            if verdict and policy.require == "forge":
+                verdict = on_protected_branch(verdict, now, branch_name(self._ref))
+            elif verdict and policy.require == "signed":
+                verdict = unsigned(verdict, now)
+            if verdict:
+                found[rule] = verdict
+        return found
 
     def rule_of(self, path: str, blob: str) -> str:
         """Whose text this is: the id it states, else the one that follows from where it lies."""
@@ -174,63 +193,40 @@ class _Derivation:
         said = config.approval_require, config.approval_distinct, config.approval_threshold
         return ApprovalPolicy(*said)  # type: ignore[arg-type]  # checked there
 
-    def _here(self, files: Mapping[str, str]) -> dict[str, tuple[tuple[str, str], ...]]:
-        found: dict[str, list[tuple[str, str]]] = {}
-        for path, blob in sorted(files.items()):
-            if is_rule(path):
-                found.setdefault(self.rule_of(path, blob), []).append((path, blob))
-        return {rule: tuple(several) for rule, several in found.items()}
-
     def _steps(
         self, commits: Sequence[RawCommit], parents: Sequence[tuple[int, ...]], known: Known
     ) -> dict[str, list[CommitStep]]:
         found: dict[str, list[CommitStep]] = {}
-        branch = short_name(self._ref)
         for node, commit in enumerate(commits):
-            by_rule = self._by_rule(commit)
-            if by_rule:
-                made = _commit(commit, node, parents, frozenset(by_rule), branch, known)
-                for rule, changes in by_rule.items():
-                    found.setdefault(rule, []).append(CommitStep(made, tuple(map(tuple, changes))))
+            if not (by_rule := self._by_rule(commit)):
+                continue
+            said = commit.said
+            branches: tuple[str, ...] | None = None
+            if len(commit.parents) > 1 and not said.odd:
+                branches = merged_branches(said.message, short_name(self._ref))
+                if branches is None:  # somebody's own words: then the merged tips tell, where they are known
+                    branches = tuple(known.tips.get(side, "") for side in commit.parents[1:])
+            made = Commit(commit.id, node, parents[node], said, branches, frozenset(by_rule))
+            for rule, changes in by_rule.items():
+                found.setdefault(rule, []).append(CommitStep(made, tuple(map(tuple, changes))))
         return found
 
     def _by_rule(self, commit: RawCommit) -> dict[str, list[list[PathChange]]]:
-        """The changes by rule. Against the merged sides only those of a rule that changed against the first parent.
-
-        A proposal that waited long differs from the branch in all that was approved meanwhile, which says nothing.
-        """
+        """The changes by rule; against the merged sides only of rules that changed against the first parent."""
         found: dict[str, list[list[PathChange]]] = {}
         for side, changes in enumerate(commit.changes):
-            for rule, change in self._changes(changes):
-                if side == 0 or rule in found:
-                    found.setdefault(rule, [[] for _ in commit.changes])[side].append(change)
+            for change in (one for one in changes if is_rule(one.path)):
+                old = self.rule_of(change.path, change.old) if change.old else None
+                new = self.rule_of(change.path, change.new) if change.new else None
+                for rule in dict.fromkeys((old, new)):
+                    if rule is not None and (side == 0 or rule in found):
+                        mine = PathChange(
+                            change.path, change.old if rule == old else None, change.new if rule == new else None
+                        )
+                        found.setdefault(rule, [[] for _ in commit.changes])[side].append(mine)
             if not found:
                 break
         return found
-
-    def _changes(self, changes: Iterable[FileChange]) -> Iterator[tuple[str, PathChange]]:
-        for change in changes:
-            if is_rule(change.path):
-                old = self.rule_of(change.path, change.old) if change.old else None
-                new = self.rule_of(change.path, change.new) if change.new else None
-                if old is not None:
-                    yield old, PathChange(change.path, change.old, change.new if new == old else None)
-                if new is not None and new != old:
-                    yield new, PathChange(change.path, None, change.new)
-
-
-def _commit(
-    raw: RawCommit, node: int, parents: Sequence[tuple[int, ...]], rules: frozenset[str], branch: str, known: Known
-) -> Commit:
-    said: tuple[str, ...] | None = None
-    if len(raw.parents) > 1 and not raw.odd:
-        said = merged_branches(raw.message, branch)
-        if said is None:  # somebody's own words: then the merged tips tell, where they are known
-            said = tuple(known.tips.get(side, "") for side in raw.parents[1:])
-    return Commit(
-        raw.id, node, parents[node], raw.author, raw.committer, raw.committed, raw.message,
-        branches=said, rules=rules, cut=raw.said.cut, odd=raw.odd,
-    )  # fmt: skip
 
 
 def _files(commits: Sequence[RawCommit], place: Mapping[str, int]) -> dict[str, str]:
@@ -245,39 +241,14 @@ def _files(commits: Sequence[RawCommit], place: Mapping[str, int]) -> dict[str, 
     return {path: blob for path, blob in files.items() if blob is not None}
 
 
-def _texts(steps: Mapping[str, Sequence[CommitStep]]) -> dict[str, tuple[str, ...]]:
-    """Every text that each rule ever had."""
-    return {
-        rule: tuple(
-            sorted({blob for step in several for side in step.changes for c in side for blob in (c.old, c.new) if blob})
-        )
-        for rule, several in steps.items()
-    }
-
-
-def _records(
-    commits: Sequence[RawCommit], parents: Sequence[tuple[int, ...]], ancestry: Ancestry
-) -> Iterator[RecordFile]:
-    """Every signed decision that the history ever had, deleted or not, with when it came to the branch."""
-    seen: set[tuple[str, str]] = set()
+def _watched(commits: Sequence[RawCommit]) -> dict[tuple[str, str], int]:
+    """Every file of approval itself (path, blob) that the history ever had, by the first commit with it."""
+    found: dict[tuple[str, str], int] = {}
     for node, commit in enumerate(commits):
         for change in (change for side in commit.changes for change in side):
-            if change.path.startswith(APPROVALS) and change.new and (change.path, change.new) not in seen:
-                seen.add((change.path, change.new))
-                came = ancestry.arrival(node)
-                first = parents[came][0] if parents[came] else -1
-                before = commits[first].committed if first >= 0 else 0
-                yield RecordFile(change.path, change.new, commits[came].committed, before)
-
-
-def _signer_lists(commits: Sequence[RawCommit]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Every list of signers that the history ever had, the oldest first, and every signature of one."""
-    found: dict[str, dict[str, None]] = {SIGNERS: {}, SIGNERS + ".sig": {}}
-    for commit in commits:
-        for change in (change for side in commit.changes for change in side):
-            if change.path in found and change.new:
-                found[change.path][change.new] = None
-    return tuple(found[SIGNERS]), tuple(found[SIGNERS + ".sig"])
+            if change.new and change.path.startswith((APPROVALS, SIGNERS)):
+                found.setdefault((change.path, change.new), node)
+    return found
 
 
 class Trunk:
@@ -286,18 +257,9 @@ class Trunk:
     def __init__(self, worktree: Worktree, view: BranchView) -> None:
         if view.tip is None:
             raise NotFound("commit on the approval branch", branch_name(view.ref), hint="commit something first")
-        self.worktree, self.view, self.tip = worktree, view, view.tip
+        self.worktree, self.view, self.ref, self.tip = worktree, view, view.ref, view.tip
+        self.name = branch_name(view.ref)  # as people write it
         self._has: dict[str, bool] = {}
-
-    @property
-    def ref(self) -> str:
-        """The branch's full name."""
-        return self.view.ref
-
-    @property
-    def name(self) -> str:
-        """The branch as people write it."""
-        return branch_name(self.view.ref)
 
     def contains(self, commits: Collection[str]) -> set[str]:
         """Those commits that the branch has."""
@@ -308,10 +270,7 @@ class Trunk:
         return {commit for commit in commits if self._has[commit]}
 
     def newest(self, commits: Iterable[str]) -> str | None:
-        """One of these commits that no other of them has among its ancestors; the first of several, None of none.
-
-        By the history and not by the times of the commits, which clocks set: several may be of one second.
-        """
+        """One of these commits that no other of them has as an ancestor, whatever clocks say; None of none."""
         best: str | None = None
         for commit in commits:
             if best is None or rule_history.contained(self.worktree, commit, [best]):
@@ -328,9 +287,5 @@ class Trunk:
 
 
 def look(worktree: Worktree, ref: str) -> Trunk:
-    """The approval branch as it stands now.
-
-    Raises:
-        NotFound: there is no such branch, or nothing on it. UnsupportedRepository: its history cannot be read.
-    """
+    """The approval branch as it stands now. Raises NotFound, UnsupportedRepository."""
     return Trunk(worktree, approval_memory.look(worktree, ref) or derive(worktree, ref))

@@ -1,8 +1,6 @@
-"""What a clone keeps about approval: the branch as it was judged last, and what it remembers for good.
+"""What a clone keeps about approval: the branch as judged last (can be made anew), and what it remembers for good.
 
-The first is a file that can be made anew; a read with nothing new needs it, two refs, and no program. What is kept for
-good (tips, policies, ends of chains of signed records, proposals seen) cannot be rebuilt: without it nothing breaks,
-but rewritten history and squashed proposals are no longer recognised.
+Without the latter nothing breaks, but rewritten history and squashed proposals are no longer recognised.
 """
 
 from __future__ import annotations
@@ -47,10 +45,6 @@ class Remembered:
     policies: Mapping[str, ApprovalPolicy] = field(default_factory=dict)
     records: Mapping[str, str] = field(default_factory=dict)
 
-    def with_branch(self, ref: str, tip: str, policy: ApprovalPolicy) -> Remembered:
-        """The same with this tip and policy."""
-        return replace(self, tips={**self.tips, ref: tip}, policies={**self.policies, ref: policy})
-
 
 def load(state_dir: Path) -> Remembered:
     """What is remembered; nothing if there is no file, or one that cannot be read."""
@@ -63,20 +57,12 @@ def load(state_dir: Path) -> Remembered:
 
 
 def save(state_dir: Path, remembered: Remembered) -> None:
-    """Replace what is remembered, whole or not at all.
-
-    Raises:
-        StorageFailed: the folder cannot be written.
-    """
+    """Replace what is remembered, whole or not at all. Raises StorageFailed."""
     replace_file(folder(state_dir) / REMEMBERED, json.dumps(asdict(remembered), sort_keys=True, indent=1))
 
 
 def replace_file(place: Path, text: str) -> None:
-    """Write a file of ours, whole or not at all.
-
-    Raises:
-        StorageFailed: its folder cannot be written.
-    """
+    """Write a file of ours, whole or not at all. Raises StorageFailed."""
     temporary = place.with_name(f"{place.name}.{os.getpid()}")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -117,20 +103,12 @@ def known_from(several: Iterable[Proposal]) -> Known:
 
 
 def add_proposals(state_dir: Path, several: Iterable[Proposal]) -> None:
-    """Remember proposals.
-
-    Raises:
-        StorageFailed: the folder cannot be written.
-    """
+    """Remember proposals. Raises StorageFailed."""
     _append(state_dir, [asdict(proposal) | {"author": proposal.author._asdict()} for proposal in several])
 
 
 def forget_proposal(state_dir: Path, rule: str, branch: str) -> None:
-    """Forget a proposal that was rejected: its text, committed by somebody later, shall not pass for a taken proposal.
-
-    Raises:
-        StorageFailed: the folder cannot be written.
-    """
+    """Forget a rejected proposal: its text shall not pass for a taken one. Raises StorageFailed."""
     _append(state_dir, [{"rule": rule, "branch": branch, "forget": True}])
 
 
@@ -140,27 +118,18 @@ def _append(state_dir: Path, rows: list[dict[str, Any]]) -> None:
     place = folder(state_dir) / PROPOSALS
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        fd = os.open(place, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            # one write, so that lines of two processes never mix
-            os.write(fd, "".join(json.dumps(row) + "\n" for row in rows).encode())
-        finally:
-            os.close(fd)
+        with open(place, "ab", buffering=0) as file:  # one write, so that lines of two processes never mix
+            file.write("".join(json.dumps(row) + "\n" for row in rows).encode())
     except OSError as error:
         raise StorageFailed(f"{place} cannot be written: {error.strerror}") from error
 
 
-_FORMAT: Final = 4
-"""Raise it when the same history would be judged differently."""
+_FORMAT: Final = 4  # Raise it when the same history would be judged differently
 
 
 @dataclass(frozen=True, slots=True)
 class CachedView:
-    """What one look found, without alarms, and what it depends on.
-
-    `key` is `key_of` at the tip. `checked` is the tip that this clone had seen before, `missing` that the history no
-    longer has it.
-    """
+    """A look without alarms; `key` is `key_of` its tip, `missing` says that the tip seen before (`checked`) is gone."""
 
     view: BranchView
     key: str
@@ -185,9 +154,9 @@ def viewed(worktree: Worktree, ref: str, tip: str, found: CachedView) -> BranchV
     if found.key != key_of(worktree, tip) or found.view.policy != policy or before not in {"", tip, found.checked}:
         return None
     if found.missing and before == found.checked:
-        message = f"{branch_name(ref)} was rewritten: commit {before[:10]}, seen here before, is not in it any more"
-        hint = f"look at what is gone: git log {branch_name(ref)}..{before[:10]}"
-        alarms += (Alarm("rewritten", message, hint),)
+        name, old = branch_name(ref), before[:10]
+        message = f"{name} was rewritten: commit {old}, seen here before, is not in it any more"
+        alarms += (Alarm("rewritten", message, f"look at what is gone: git log {name}..{old}"),)
     if cut_off(worktree):
         message = "the history is cut off (a shallow clone): rules whose approval lies before the cut are not in force"
         alarms += (Alarm("shallow", message, "git fetch --unshallow, or git fetch --deepen=100"),)
@@ -199,66 +168,45 @@ def policy_in_force(
 ) -> tuple[ApprovalPolicy, tuple[Alarm, ...]]:
     """The policy to judge by: the branch's own where this clone knew none, or where it only asks for more.
 
-    Policies are no ladder: `forge` is neither more nor less than `merge`. What a clone has seen holds until a person
-    acknowledges the change here, unless it is one to signatures, to another approver or to more of them.
+    Policies are no ladder: any other change has to be acknowledged here by a person before it counts.
     """
     known = remembered.policies.get(ref)
     if said is None:
-        message = "the settings on the approval branch cannot be read"
-        return known or ApprovalPolicy("signed", distinct=True), (
-            Alarm("settings", message, "ai-lessons admin validate"),
-        )
+        alarm = Alarm("settings", "the settings on the approval branch cannot be read", "ai-lessons admin validate")
+        return known or ApprovalPolicy("signed", distinct=True), (alarm,)
     if known is None:
         return said, ()
     require = "signed" if "signed" in {said.require, known.require} else known.require
     policy = ApprovalPolicy(require, said.distinct or known.distinct, max(said.threshold, known.threshold))
     if policy == said:
         return said, ()
-    message = f"the policy on the approval branch was changed: {_words(known)} became {_words(said)}; here it stays"
-    return policy, (
-        Alarm("weakened", f"{message} {_words(policy)}", "if it was meant: ai-lessons admin audit --acknowledge"),
+    was, is_now, stays = (
+        f"{one.require}{f' by {one.threshold} people' if one.threshold > 1 else ''}"
+        f"{' by another person' if one.distinct else ''}"
+        for one in (known, said, policy)
     )
-
-
-def _words(policy: ApprovalPolicy) -> str:
-    people = f" by {policy.threshold} people" if policy.threshold > 1 else ""
-    return policy.require + people + (" by another person" if policy.distinct else "")
+    message = f"the policy on the approval branch was changed: {was} became {is_now}; here it stays {stays}"
+    return policy, (Alarm("weakened", message, "if it was meant: ai-lessons admin audit --acknowledge"),)
 
 
 def acknowledge(worktree: Worktree, view: BranchView, said: ApprovalPolicy | None = None) -> None:
-    """Take the branch as it is now for what was seen last: a person has looked at its alarms.
-
-    `said` is the policy to remember, if not the one that the view was judged by.
-
-    Raises:
-        StorageFailed: the memory cannot be written.
-    """
+    """Take the branch and its policy (or `said`) for what was seen last. Raises StorageFailed."""
     if view.tip is not None:
-        remembered = load(worktree.state_dir)
-        save(worktree.state_dir, remembered.with_branch(view.ref, view.tip, said or view.policy))
+        remembered, policy = load(worktree.state_dir), said or view.policy
+        if remembered.tips.get(view.ref) != view.tip or remembered.policies.get(view.ref) != policy:
+            tips, policies = {**remembered.tips, view.ref: view.tip}, {**remembered.policies, view.ref: policy}
+            save(worktree.state_dir, replace(remembered, tips=tips, policies=policies))
 
 
 def advance(worktree: Worktree, view: BranchView) -> None:
-    """Remember tip and policy, unless there is an alarm: an alarm does not silence itself.
-
-    Where nothing can be written nothing is remembered.
-    """
-    quiet = all(alarm.kind == "shallow" for alarm in view.alarms)
-    if view.tip is None or not quiet:
-        return
-    remembered = load(worktree.state_dir)
-    if remembered.tips.get(view.ref) == view.tip and remembered.policies.get(view.ref) == view.policy:
-        return
-    with suppress(StorageFailed):
-        save(worktree.state_dir, remembered.with_branch(view.ref, view.tip, view.policy))
+    """Remember tip and policy where that can be written, unless there is an alarm: none silences itself."""
+    if all(alarm.kind == "shallow" for alarm in view.alarms):
+        with suppress(StorageFailed):
+            acknowledge(worktree, view)
 
 
 def note(worktree: Worktree, ref: str, found: CachedView) -> None:
-    """Keep what a look found.
-
-    Raises:
-        StorageFailed: the folder cannot be written.
-    """
+    """Keep what a look found. Raises StorageFailed."""
     view = {name: getattr(found.view, name) for name in BranchView.__slots__ if name != "alarms"}
     data = {"format": _FORMAT, "view": view, "key": found.key, "checked": found.checked, "missing": found.missing}
     replace_file(note_file(worktree, ref), json.dumps(data, separators=(",", ":"), default=asdict))

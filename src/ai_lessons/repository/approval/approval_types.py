@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 How = Literal["merge", "squash", "rebase", "direct", "evil-merge", "self-merge", "signed"]
+# Levels of evidence. 0 is a text that is on no approval branch at all, which is nothing to judge
 ON_BRANCH, MERGED, SIGNED = 1, 2, 3
-"""Levels of evidence. 0 is a text that is on no approval branch at all, which is nothing to judge."""
 
 
 class Person(NamedTuple):
@@ -19,39 +20,49 @@ class Person(NamedTuple):
     name: str
     email: str
 
+    def __str__(self) -> str:
+        return f"{self.name} <{self.email}>"
+
     def same(self, other: Person) -> bool:
         """True for the same address."""
         return self.email.casefold() == other.email.casefold()
 
 
 class PathChange(NamedTuple):
-    """What a commit did to a path against one parent: blob ids, None for no text. Only this rule's texts are named."""
+    """What a commit did to a path against one parent: blob ids, None for no text (of a rule: or another rule's)."""
 
     path: str
     old: str | None
     new: str | None
 
 
+class Said(NamedTuple):
+    """What a commit says of itself; `committed` in seconds since 1970.
+
+    `cut`: it states other parents than git follows here (a shallow clone). `odd`: why it proves nothing, or empty.
+    """
+
+    author: Person
+    committer: Person
+    committed: int
+    message: str
+    cut: bool
+    odd: str
+
+
 @dataclass(frozen=True, slots=True)
 class Commit:
     """A commit that changed texts of rules. `node` and `parents` are numbers for the ancestry, -1 for nothing before.
 
-    `committed` is in seconds since 1970. `branches` is what it says it merged (see `merged_branches`, completed from
-    known tips), None if it says nothing; `rules` are all rules that it changed against its first parent; `cut` says
-    that parents are missing (a shallow clone), `odd` what is wrong with a commit that proves nothing.
+    `branches` is what it says it merged (see `merged_branches`), None if it says nothing; `rules` changed in it.
     """
 
     id: str
     node: int
     parents: tuple[int, ...]
-    author: Person
-    committer: Person
-    committed: int
-    message: str
+    said: Said
     branches: tuple[str, ...] | None = None
     rules: frozenset[str] = frozenset()
-    cut: bool = False
-    odd: str = ""
 
 
 class CommitStep(NamedTuple):
@@ -97,8 +108,7 @@ class UnapprovedChange(NamedTuple):
 class Verdict(NamedTuple):
     """The answer for one rule. `path` and `blob` name the text in force, None if there is none.
 
-    `evidence` belongs to that text, else to what is on the branch, or to the removal. `unapproved` lists what stands
-    on the branch instead of it or beside it.
+    `evidence` belongs to it, else to what is there or to its removal; `unapproved` is what else stands on the branch.
     """
 
     rule: str
@@ -133,8 +143,8 @@ class ApprovalPolicy:
 class Alarm:
     """Something about the approval branch as a whole that a person has to look at; it stays until acknowledged.
 
-    `rewritten`: a commit seen before is gone. `weakened`: the policy asks for less, or for other evidence. `shallow`:
-    older approvals cannot be found. `settings`: they cannot be read. `rolled-back`: signed records are gone.
+    `rewritten`: a commit seen before is gone. `weakened`: the policy asks for less or other evidence. `shallow`: older
+    approvals cannot be found. `settings`: they cannot be read. `rolled-back`: signed records are gone.
     """
 
     kind: Literal["rewritten", "weakened", "shallow", "settings", "rolled-back"]
@@ -143,10 +153,7 @@ class Alarm:
 
 
 class RecordFile(NamedTuple):
-    """A signed decision, or a signature of one, that the branch has or once had.
-
-    `came` is when it came to the branch, `before` when the commit before that was made, in seconds since 1970.
-    """
+    """A signed decision or signature: when it `came` to the branch, and the commit `before` was made (since 1970)."""
 
     path: str
     blob: str
@@ -158,9 +165,8 @@ class RecordFile(NamedTuple):
 class BranchView:
     """The approval branch as judged: its tip (None: no such branch), the policy there, and the verdict on every rule.
 
-    `files` are the rule files and the files of approval itself (settings, records, signers) on the branch, by path,
-    with their blob ids. `here` are the texts of each rule (path, blob), `texts` every blob that it ever had; `records`
-    and `signer_lists` (lists, signatures; the oldest first) are all of the history.
+    `files` are rule files and those of approval on it, with their blobs; `here` the texts of each rule (path, blob),
+    `texts` every blob that it ever had; `records` and `signer_lists` (lists, signatures; oldest first) of all history.
     """
 
     ref: str
@@ -179,3 +185,8 @@ class BranchView:
 def project_of(path: str) -> str:
     """The first folder, which is part of what a rule means: it says where the rule applies."""
     return path.partition("/")[0]
+
+
+def moment(seconds: int) -> str:
+    """ISO 8601 in UTC; empty for 0."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if seconds else ""

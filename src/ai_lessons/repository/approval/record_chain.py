@@ -1,6 +1,5 @@
 """Signed decisions about rules, and what they say together: the `signed` policy, as pure values.
 
-A record states who decided what about which exact text at which path of which repository, after which earlier record.
 A rule is approved if its chain of records has a single end, which approves exactly the text at exactly the path.
 """
 
@@ -12,7 +11,7 @@ from collections import defaultdict
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from ai_lessons.repository.approval.signers import NotVerified, Signer, principal
 from ai_lessons.repository.approval.ssh_signatures import verify
@@ -25,9 +24,7 @@ SIGNERS_NAMESPACE: Final = "ai-lessons-signers@v1"
 FORMAT: Final = 1
 RECORD_LIMIT: Final = 4096
 SIGNATURES_LIMIT: Final = 64
-DAY: Final = 86_400.0
-"""Seconds that a signer's clock may be behind the history."""
-
+DAY: Final = 86_400.0  # Seconds that a signer's clock may be behind the history
 Decision = Literal["approve", "revoke", "reject"]
 State = Literal["approved", "unapproved", "stale", "moved", "duplicate", "revoked", "conflict", "rolled-back"]
 _TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
@@ -38,9 +35,8 @@ _DECISIONS: Final = frozenset({"approve", "revoke", "reject"})
 class Record:
     """One decision. `sha256` is `text_digest` of the rule's file.
 
-    `previous` is the digest of the record before, or None; several, joined by commas, where this decision settles
-    those that were made side by side. `at` is what the signer says, ISO 8601 in UTC to the second: checked against the
-    key's validity and the record before, and proof of nothing else.
+    `previous` is the digest of the record before, or None; several, joined by commas, where this decision settles them.
+    `at` is what the signer says, ISO 8601 in UTC to the second, and proof of nothing.
     """
 
     repository: str
@@ -79,23 +75,18 @@ class Signature:
     before: float
 
     def made(self, at: float) -> float:
-        """When it was made: `at`, as the signer says, where the history around it agrees; else when it came.
-
-        Otherwise a key that has expired could go on signing in the past.
-        """
+        """`at`, as the signer says, where the history around it agrees, lest expired keys go on; else when it came."""
         return at if self.before - DAY <= at <= self.came else max(self.came, self.before)
 
 
-@dataclass(frozen=True, slots=True)
-class SignedRecord:
+class SignedRecord(NamedTuple):
     """A record's file as it stands, and the signatures beside it."""
 
     data: bytes
     signatures: tuple[Signature, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(NamedTuple):
     """A rule's file on the approval branch: its rule's id and `text_digest`."""
 
     rule: str
@@ -104,10 +95,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class RecordFinding:
-    """What the records say about one rule. `approved_digest` and `approved_path` name the text that they approve.
-
-    It may be another one than the branch has now (`stale`, `moved`).
-    """
+    """What the records say about one rule, and the text that they approve, which the branch may not have."""
 
     state: State
     reason: str
@@ -142,11 +130,7 @@ def text_digest(data: bytes) -> str:
 
 
 def parse_record(data: bytes) -> Record:
-    """Read a record's file.
-
-    Raises:
-        NotVerified: it is not exactly what `canonical` writes for some record: one text, one meaning.
-    """
+    """Read a record's file. Raises NotVerified."""
     if len(data) > RECORD_LIMIT:
         raise NotVerified(f"the record is longer than {RECORD_LIMIT} bytes")
     try:
@@ -155,16 +139,12 @@ def parse_record(data: bytes) -> Record:
             raise NotVerified("the record is of a format that is not known")
         record = Record(**raw)
         fits = record.canonical() == data and record.decision in _DECISIONS and _TIME.fullmatch(record.at)
-        if not fits or not _all_text(record) or record.seconds < 0:
+        texts = all(isinstance(v, str) or (v is None and key == "previous") for key, v in asdict(record).items())
+        if not fits or not texts or record.seconds < 0:
             raise NotVerified("the record is not in canonical form")
     except (ValueError, TypeError, AttributeError, RecursionError, OverflowError) as error:
         raise NotVerified("the record cannot be read") from error
     return record
-
-
-def _all_text(record: Record) -> bool:
-    values = asdict(record)
-    return (values.pop("previous") or "").__class__ is str and all(isinstance(v, str) for v in values.values())
 
 
 def chains(
@@ -172,7 +152,7 @@ def chains(
 ) -> dict[str, Chain]:
     """The valid records by rule id: of this repository, signed by at least `threshold` different people.
 
-    A record dated before the one that it follows is not valid: an expired key could go on signing in the past.
+    One dated before the one that it follows is not valid: an expired key could go on signing in the past.
     """
     valid: defaultdict[str, dict[str, Record]] = defaultdict(dict)
     people: defaultdict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
@@ -182,35 +162,32 @@ def chains(
             record = parse_record(signed.data)
         except NotVerified:
             continue  # it does not even say which rule it is about
-        who, reason = _signed_by(signed, record, signers, repository, threshold)
-        if reason:
-            refused[record.rule].append(reason)
+        who, reason = set(), "a record has no signature"
+        for signature in signed.signatures[:SIGNATURES_LIMIT]:
+            try:
+                key = verify(signed.data, signature.armoured, NAMESPACE)
+            except NotVerified as error:
+                reason = str(error)
+                continue
+            reason = "a record is signed with a key that is not trusted for this at that time"
+            who |= {principal(signers, key, NAMESPACE, signature.made(record.seconds))} - {None}
+        if record.repository != repository:
+            refused[record.rule].append("a record is about another repository")
+        elif len(who) < max(threshold, 1):
+            refused[record.rule].append(f"{len(who)} of {threshold} people have signed" if who else reason)
         else:
             valid[record.rule][record.digest] = record
-            people[record.rule][record.digest] = who
-    return {rule: Chain(_in_order(valid[rule]), people[rule], tuple(refused[rule])) for rule in {*valid, *refused}}
-
-
-def _signed_by(
-    signed: SignedRecord, record: Record, signers: Sequence[Signer], repository: str, threshold: int
-) -> tuple[tuple[str, ...], str]:
-    if record.repository != repository:
-        return (), "a record is about another repository"
-    people, reason = set(), "a record has no signature"
-    for signature in signed.signatures[:SIGNATURES_LIMIT]:
-        try:
-            key = verify(signed.data, signature.armoured, NAMESPACE)
-        except NotVerified as error:
-            reason = str(error)
-            continue
-        name = principal(signers, key, NAMESPACE, signature.made(record.seconds))
-        if name is None:
-            reason = "a record is signed with a key that is not trusted for this at that time"
-        else:
-            people.add(name)
-    if len(people) >= max(threshold, 1):
-        return tuple(sorted(people)), ""
-    return (), f"{len(people)} of {threshold} people have signed" if people else reason
+            people[record.rule][record.digest] = tuple(sorted(filter(None, who)))
+    found = {}
+    for rule in {*valid, *refused}:
+        known = valid[rule]
+        in_order = {
+            digest: record
+            for digest, record in known.items()
+            if all(one not in known or known[one].at <= record.at for one in record.follows())
+        }
+        found[rule] = Chain(in_order, people[rule], tuple(refused[rule]))
+    return found
 
 
 def joined(ends: Sequence[str]) -> str | None:
@@ -218,35 +195,24 @@ def joined(ends: Sequence[str]) -> str | None:
     return ",".join(sorted(ends)) or None
 
 
-def _in_order(records: Mapping[str, Record]) -> dict[str, Record]:
-    return {
-        digest: record
-        for digest, record in records.items()
-        if all(one not in records or records[one].at <= record.at for one in record.follows())
-    }
-
-
 def judge(
     texts: Mapping[str, Text], judged: Mapping[str, Chain], *, remembered: Mapping[str, str] | None = None
 ) -> dict[str, RecordFinding]:
     """The finding on every rule that has a text (by path) or a record, by rule id.
 
-    `remembered` holds the end of each rule's chain as this clone last saw it: if that record is gone, somebody took
-    decisions back without deciding so, and nothing of the rule is approved (`rolled-back`).
+    Where the end of a chain that this clone saw (`remembered`) is gone, nothing of the rule is approved.
     """
-    paths: dict[str, list[str]] = {}
+    places: dict[str, dict[str, str]] = {}
     for path, text in sorted(texts.items()):
-        paths.setdefault(text.rule, []).append(path)
+        places.setdefault(text.rule, {})[path] = text.digest
     seen = remembered or {}
     return {
-        rule: _judge_rule(rule, paths.get(rule, []), texts, judged.get(rule, Chain()), seen.get(rule))
-        for rule in {*paths, *judged, *seen}
+        rule: _judge_rule(rule, places.get(rule, {}), judged.get(rule, Chain()), seen.get(rule))
+        for rule in {*places, *judged, *seen}
     }
 
 
-def _judge_rule(
-    rule: str, paths: Sequence[str], texts: Mapping[str, Text], chain: Chain, seen: str | None
-) -> RecordFinding:
+def _judge_rule(rule: str, digests: Mapping[str, str], chain: Chain, seen: str | None) -> RecordFinding:
     if seen is not None and seen not in chain.records:
         return RecordFinding("rolled-back", f"record {seen[:12]}, seen here before, is gone: decisions were taken back")
     ends = chain.ends()
@@ -254,48 +220,31 @@ def _judge_rule(
         return RecordFinding("unapproved", chain.refused[0] if chain.refused else "there is no signed record")
     if len(ends) > 1:
         return RecordFinding("conflict", f"{len(ends)} decisions were made side by side; one more has to settle it")
-    standing = _standing(chain, ends[0])
-    if standing is None:
+    at: str | None = ends[0]
+    # a rejection leaves standing what was decided before
+    while at is not None and (last := chain.records.get(at)) is not None and last.decision == "reject":
+        at = next(iter(last.follows()), None)
+    record = chain.records.get(at or "")
+    if at is None or record is None:
         return RecordFinding("unapproved", "the only decision is a rejection")
-    record = chain.records[standing]
-    by = chain.signed_by[standing]
+    by = chain.signed_by[at]
     if record.decision == "revoke":
         return RecordFinding("revoked", f"revoked by {', '.join(by)}", by, record.at)
-    return _compare(record, by, paths, {path: texts[path].digest for path in paths}, rule)
-
-
-def _standing(chain: Chain, end: str) -> str | None:
-    """The last record that says something about what is in force: a rejection leaves standing what was decided."""
-    at: str | None = end
-    while at is not None and (record := chain.records.get(at)) is not None:
-        if record.decision != "reject":
-            return at
-        at = next(iter(record.follows()), None)
-    return None
-
-
-def _compare(
-    record: Record, by: tuple[str, ...], paths: Sequence[str], digests: Mapping[str, str], rule: str
-) -> RecordFinding:
-    def found(state: State, reason: str) -> RecordFinding:
-        return RecordFinding(state, reason, by, record.at, record.sha256, record.path)
-
-    if len(paths) > 1:
-        return found("duplicate", f"rule {rule} stands in several files: {', '.join(paths)}")
-    if not paths:
-        return found("stale", "the file was removed without a decision")
-    if digests[paths[0]] != record.sha256:
-        return found("stale", "the text is not the one that was approved last")
-    if paths[0] != record.path:
-        return found("moved", f"approved at {record.path}, and stands at {paths[0]} now")
-    return found("approved", f"approved by {', '.join(by)}")
+    state: State = "approved"
+    reason, path = f"approved by {', '.join(by)}", next(iter(digests), "")
+    if len(digests) > 1:
+        state, reason = "duplicate", f"rule {rule} stands in several files: {', '.join(digests)}"
+    elif not digests:
+        state, reason = "stale", "the file was removed without a decision"
+    elif digests[path] != record.sha256:
+        state, reason = "stale", "the text is not the one that was approved last"
+    elif path != record.path:
+        state, reason = "moved", f"approved at {record.path}, and stands at {path} now"
+    return RecordFinding(state, reason, by, record.at, record.sha256, record.path)
 
 
 def remember(remembered: Mapping[str, str], judged: Mapping[str, Chain]) -> dict[str, str]:
-    """What this clone has to remember after looking: the end of every chain that has a single one.
-
-    A chain that lost the record it had stays as it was remembered: an alarm does not silence itself.
-    """
+    """The ends of chains to remember after a look; a chain that lost the record it had stays as it was remembered."""
     now = dict(remembered)
     for rule, chain in judged.items():
         ends = chain.ends()
@@ -309,8 +258,7 @@ def trusted_signers(
 ) -> tuple[tuple[Signer, ...], str]:
     """The keys that count, and why the list in the repository does not, if it does not.
 
-    `pinned` comes from outside the repository. `listed` is the list inside it, read from `listed_text`, and counts
-    only if a pinned key signed that text; `at` (seconds since 1970) is when the pinned key must be valid: now.
+    `pinned` is from outside. `listed` (from `listed_text`) counts if a key pinned and valid `at` that time signed it.
     """
     if signature is None:
         return tuple(pinned), "the list of signers in the repository is not signed" if listed else ""

@@ -18,8 +18,9 @@ from ai_lessons.repository import git
 from ai_lessons.repository.approval.rule_files import TEXT_LIMIT, is_rule, stated_id
 from ai_lessons.repository.commit_builder import NO_IDENTITY
 from ai_lessons.repository.objects import PLAIN, Draft, opened
-from ai_lessons.repository.proposal_files import rule_of, text_of
+from ai_lessons.repository.proposal_files import rule_of
 from ai_lessons.repository.proposal_refs import PROPOSALS
+from ai_lessons.repository.snapshots import data_of
 from ai_lessons.repository.store import blob_id
 from ai_lessons.repository.worktree_status import blobs
 
@@ -34,10 +35,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """One rule that was changed in the working tree.
+    """One rule that was changed in the working tree: its files by path, with the text as git would store it.
 
-    `files` are the paths (relative to the root) with the text as git would store it, None for a file that is gone.
-    `blobs` are the ids of what is there now and of what was checked out, None for no file.
+    `blobs` are the ids of what is there now and of what was checked out; None for no file.
     """
 
     rule: str
@@ -46,33 +46,22 @@ class Edited:
 
 
 def edited(store: Store, repo: Repo, paths: Sequence[str] = ()) -> list[Edited]:
-    """The edited, new and removed rules, or those of `paths` (files and folders, relative to the root).
-
-    Raises:
-        InvalidEntry: a file took the id of another rule, or changed its own. Conflict: nothing is checked out.
-    """
+    """The edited, new and removed rules, or those of `paths` (relative to the root). Raises InvalidEntry, Conflict."""
     head = store.head()
     if head.commit is None:
         raise Conflict("nothing is committed yet, so there is nothing to propose a change of")
-    was = _rules_of(store.worktree, head.commit)
-    now = _differing(store, repo, was)
-    wanted = {path: blob for path, blob in now.items() if _concerns(path, paths)}
-    return _by_rule(repo, was, now, wanted)
-
-
-def _concerns(path: str, paths: Sequence[str]) -> bool:
-    return not paths or any(not one or path == one or path.startswith(one.rstrip("/") + "/") for one in paths)
-
-
-def _rules_of(worktree: Worktree, commit: str) -> dict[str, str]:
-    """The blob of every rule file of a commit, by path."""
+    worktree = store.worktree
     below = ("--", worktree.prefix) if worktree.prefix else ()
-    done = git.run(worktree, "--no-replace-objects", "ls-tree", "-r", "-z", "--full-tree", commit, *below)
+    done = git.run(worktree, "--no-replace-objects", "ls-tree", "-r", "-z", "--full-tree", head.commit, *below)
     if done.code:
-        raise UnsupportedRepository(f"commit {commit} of {worktree.top} cannot be read: {done.err}")
+        raise UnsupportedRepository(f"commit {head.commit} of {worktree.top} cannot be read: {done.err}")
     found = [row.partition(b"\t") for row in done.out.split(b"\0") if row.startswith(b"100")]
     files = {os.fsdecode(name).removeprefix(worktree.prefix): what.split()[2].decode() for what, _, name in found}
-    return {path: blob for path, blob in files.items() if is_rule(path)}
+    was = {path: blob for path, blob in files.items() if is_rule(path)}
+    now = _differing(store, repo, was)
+    meant = [one.rstrip("/") for one in paths] or [""]
+    wanted = {p: blob for p, blob in now.items() if any(not m or p == m or p.startswith(f"{m}/") for m in meant)}
+    return _by_rule(repo, was, now, wanted)
 
 
 def _differing(store: Store, repo: Repo, was: Mapping[str, str]) -> dict[str, str | None]:
@@ -100,11 +89,17 @@ def _by_rule(
 ) -> list[Edited]:
     before = {path: rule_of(repo, path, blob) for path, blob in was.items()}
     kept = {rule: path for path, rule in before.items() if path not in now}
-    texts = {path: text_of(repo, blob) for path, blob in now.items() if blob}
+    texts = {path: data_of(repo, blob) for path, blob in now.items() if blob}
     rules = {path: stated_id(texts[path]) or derived_id(path) if blob else before[path] for path, blob in now.items()}
-    problems = [
-        Problem(path, fault) for path in sorted(wanted) if (fault := _fault(path, rules[path], before.get(path), kept))
-    ]
+    problems = []
+    for path in sorted(wanted):
+        rule = rules[path]
+        if before.get(path, rule) != rule:
+            fault = f"its id was {before[path]}; a rule keeps its id, and another rule is another file"
+            problems.append(Problem(path, fault))
+        elif kept.get(rule, path) != path:
+            fault = f"it has the id of {kept[rule]}; take the line `id:` out if it is another rule"
+            problems.append(Problem(path, fault))
     if problems:
         raise InvalidEntry(problems)
     found: dict[str, list[str]] = {}
@@ -117,25 +112,11 @@ def _by_rule(
     ]
 
 
-def _fault(path: str, rule: str, before: str | None, kept: Mapping[str, str]) -> str:
-    if before is not None and rule != before:
-        return f"its id was {before}; a rule keeps its id, and another rule is another file"
-    if rule in kept and kept[rule] != path:
-        return f"it has the id of {kept[rule]}; take the line `id:` out if it is another rule"
-    return ""
-
-
 AUTHOR: Final = "ai-lessons starter set <starter-set@ai-lessons.invalid>"
 
 
 def propose_starters(worktree: Worktree, start: str, rules: Mapping[str, bytes]) -> None:
-    """Propose these rules (by path) on top of `start`, each on a branch of its own; a branch that is there stays.
-
-    Their author is the project that wrote them; nobody is put down as an approver.
-
-    Raises:
-        StorageFailed: git has no name for the user.
-    """
+    """Propose these rules (by path) on top of `start`, each on a branch of its own. Raises StorageFailed."""
     who, now = git.identity(worktree), int(time.time())
     if who is None:
         raise StorageFailed(NO_IDENTITY)

@@ -1,7 +1,6 @@
-"""What names, texts and messages of commits say about approval: which files matter, whose rule, which proposal.
+"""What names, texts and messages of commits say about approval. Pure, and suspicious: proposers choose branch names.
 
-Pure, and suspicious: a proposer chooses branch names and titles, so only the exact sentences that git and the forges
-write are read, from their first character to their last.
+Only the exact sentences that git and the forges write are read, from their first character to their last.
 """
 
 from __future__ import annotations
@@ -20,22 +19,14 @@ APPROVALS: Final = ".ai-lessons/approvals/"
 REJECTED: Final = ".ai-lessons/rejected/"
 RELEASES: Final = ".ai-lessons/releases/"
 SIGNERS: Final = ".ai-lessons/allowed_signers"
-TEXT_LIMIT: Final = 1024 * 1024
-"""Bytes. A longer text is no rule: nobody could have read it before approving it."""
-
+TEXT_LIMIT: Final = 1024 * 1024  # Bytes. A longer text is no rule: nobody could have read it before approving it
 _ULID: Final = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 _MATTER: Final = re.compile(rb"---\n((?:[^\n]+\n)+?)---\n")
 # Lines that can mean only one thing: printable ASCII, nothing quoted over several lines, no flow collections, block
 # scalars or anchors; a list only below a key without a value, where it cannot go on with the line above.
 _TEXT: Final = rb"[A-Za-z0-9._/(][ -\"$-9;-~]*(?::[!-\"$-9;-~][ -\"$-9;-~]*)*"
 _PLAIN: Final = re.compile(
-    rb"(?:[a-z_]+: +(?:"
-    + _TEXT
-    + rb"|\"[ !#-\[\]-~]*\")\n|[a-z_]+:\n(?: *- "
-    + _TEXT
-    + rb"(?:: "
-    + _TEXT
-    + rb")?\n)*)+"
+    rb"(?:[a-z_]+: +(?:TEXT|\"[ !#-\[\]-~]*\")\n|[a-z_]+:\n(?: *- TEXT(?:: TEXT)?\n)*)+".replace(b"TEXT", _TEXT)
 )
 _PLAIN_ID: Final = re.compile(rb"^id: ([0-7][0-9A-HJKMNP-TV-Z]{25})$", re.MULTILINE)
 
@@ -60,11 +51,11 @@ def is_release(path: str) -> bool:
 
 
 def stated_id(data: bytes) -> str | None:
-    """The id that a rule's text states, as the reader of entries would see it; None if it states none.
-
-    Thousands of texts pass here, so frontmatter that can be read in only one way is not given to the YAML reader.
-    """
-    if len(data) > TEXT_LIMIT or not _is_text(data):
+    """The id that a text states; frontmatter that can be read in only one way is not given to the YAML reader."""
+    try:
+        if len(data) > TEXT_LIMIT or "\0" in data.decode():
+            return None
+    except UnicodeDecodeError:
         return None
     found = _MATTER.match(data)
     if found is not None and _PLAIN.fullmatch(found[1]):
@@ -73,14 +64,6 @@ def stated_id(data: bytes) -> str | None:
         if len(ids) == keys == 1 and not ids[0].isdigit():  # digits alone are a number to YAML
             return str(ids[0].decode())
     return parsed_id(data)
-
-
-def _is_text(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return b"\0" not in data
 
 
 def parsed_id(data: bytes) -> str | None:
@@ -97,17 +80,13 @@ APPROVE: Final = "Approve"
 PROPOSAL_TRAILER: Final = "Proposal"
 RULE_TRAILER: Final = "Rule"
 ENTRY_TRAILER: Final = "Entry"
+# On the commit of a proposal that is not about a rule: its branch, so that a squash or rebase still tells it
 PROPOSED_TRAILER: Final = "Proposed-as"
-"""On the commit of a proposal that is not about a rule: its branch, so that a squash or rebase still tells it."""
-
-REPORT_LIMIT: Final = 32_000
-"""Characters of a report that are read; nobody reads more before deciding."""
-
+REPORT_LIMIT: Final = 32_000  # Characters of a report that are read; nobody reads more before deciding
 AGENT_TRAILER: Final = "Agent"
 
+# Committer addresses behind which a forge hides the person who pressed the button
 FORGES: Final = frozenset({"noreply@github.com", "noreply@gitlab.com"})
-"""Committer addresses behind which a forge hides the person who pressed the button."""
-
 _TAIL: Final = re.compile(r"rules/(?:r-)?([0-9a-hjkmnp-tv-z]{6,26})(?:-[^/]*)?", re.IGNORECASE)
 _OTHER_TAIL: Final = re.compile(r"proposals/(?:[lds]-|release-)?([0-9a-hjkmnp-tv-z]{6,26})(?:-[^/]*)?", re.IGNORECASE)
 _MERGE: Final = re.compile(
@@ -136,15 +115,17 @@ def entry_end(branch: str) -> str | None:
 def merged_branches(message: str, approval_branch: str) -> tuple[str, ...] | None:
     """The branches that a merge commit says it brought to the approval branch, in the order of its parents.
 
-    Empty if it says something else: another destination, a tag. None if it does not say, because somebody wrote a
-    message of their own: then the merged commits themselves have to tell.
+    Empty if it says something else (another destination, a tag); None if the message is somebody's own.
     """
     subject = message.partition("\n")[0].strip()
+    to_us = {None, approval_branch, f"refs/heads/{approval_branch}"}  # git leaves out its main branch
     if found := _MERGE.fullmatch(subject):
-        names = re.findall(r"'([^']+)'", found[2])
-        return tuple(map(_plain, names, [bool(found[1])] * len(names))) if _arrives(found[3], approval_branch) else ()
+        if found[3] not in to_us:
+            return ()
+        names = [re.sub("^refs/(?:heads|remotes)/", "", name) for name in re.findall(r"'([^']+)'", found[2])]
+        return tuple(name.partition("/")[2] if found[1] else name for name in names)
     if found := _GITEA.fullmatch(subject):
-        return (found[1],) if _arrives(found[2], approval_branch) else ()
+        return (found[1],) if found[2] in to_us else ()
     if found := _GITHUB.fullmatch(subject) or _BITBUCKET.fullmatch(subject):
         return (found[1],)
     if _OURS.fullmatch(subject):
@@ -152,16 +133,6 @@ def merged_branches(message: str, approval_branch: str) -> tuple[str, ...] | Non
     if subject.startswith(("Merge branch", "Merge remote-tracking", "Merge pull request", "Merge tag")):
         return ()
     return None
-
-
-def _arrives(destination: str | None, approval_branch: str) -> bool:
-    # git leaves out the destination where it is the main branch
-    return destination is None or destination.removeprefix("refs/heads/") == approval_branch
-
-
-def _plain(name: str, remote: bool) -> str:
-    name = name.removeprefix("refs/heads/").removeprefix("refs/remotes/")
-    return name.partition("/")[2] if remote else name
 
 
 def trailers(message: str) -> tuple[tuple[str, str], ...]:

@@ -1,7 +1,6 @@
 """The history that approval is judged by: every commit read strictly, and what it changed of the files that matter.
 
-`rev-list` gives the commits, `diff-tree` compares the trees that are named to it; no setting changes what they print.
-A commit that has not the form that git writes is kept as an odd one, which proves nothing and stops no reader.
+No setting changes what `rev-list` and `diff-tree` print. A commit that git would not have written is odd: no proof.
 """
 
 from __future__ import annotations
@@ -10,12 +9,12 @@ import codecs
 import re
 import zlib
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Final
 
 from ai_lessons.errors import UnsupportedRepository
 from ai_lessons.repository import git
-from ai_lessons.repository.approval.approval_types import Person
+from ai_lessons.repository.approval.approval_types import PathChange, Person, Said
 from ai_lessons.repository.approval.rule_files import TEXT_LIMIT, is_rule, is_watched
 
 if TYPE_CHECKING:
@@ -25,20 +24,16 @@ if TYPE_CHECKING:
 
 PATIENCE: Final = 600.0  # seconds for the first look at a long history
 
+# Bytes of a commit message that are read: trailers stand at the end, so longer ones have none
 MESSAGE_LIMIT: Final = 64 * 1024
-"""Bytes of a commit message that are read: trailers stand at the end, so longer ones have none."""
-
 UNKNOWN: Final = Person("", "")  # who made an odd commit
 _FEW: Final = 64  # so many texts are first looked for as loose objects
 _MANY: Final = 1000  # from so many pairs of trees on, a second program is started
 _EMPTY: Final = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+# Of the year 9999, which is as far as dates can be shown; `stored_commit.LAST_SECOND` without loading dulwich
 _LAST_SECOND: Final = 253_402_300_799
-"""Of the year 9999, which is as far as dates can be shown; `stored_commit.LAST_SECOND` without loading dulwich."""
-
-_LITERAL: Final = {
-    "GIT_LITERAL_PATHSPECS": "1",
+_LITERAL: Final = dict.fromkeys(("GIT_LITERAL_PATHSPECS", "GIT_NO_LAZY_FETCH"), "1") | {
     "GIT_GRAFT_FILE": "/dev/null",
-    "GIT_NO_LAZY_FETCH": "1",
     "GIT_FLUSH": "0",
 }
 _PERSON: Final = rb"([^<>\n]*?) ?<([^<>\n]+)> (\d{1,12}) [+-]\d{4}"
@@ -57,35 +52,8 @@ _CHANGE: Final = re.compile(
 _FILES: Final = frozenset((b"100644", b"100755"))
 
 
-class FileChange(NamedTuple):
-    """A rule file or watched file against one parent: blob ids, None for no (regular) file."""
-
-    path: str
-    old: str | None
-    new: str | None
-
-
-class Said(NamedTuple):
-    """What a commit says of itself; `committed` in seconds since 1970.
-
-    `cut`: it states other parents than git follows here (a shallow clone). `odd`: why it proves nothing, or empty.
-    """
-
-    author: Person
-    committer: Person
-    committed: int
-    message: str
-    cut: bool
-    odd: str
-
-
 class RawCommit:
-    """One commit; what it says of itself is read when it is asked for, because few of a history are.
-
-    `parents` are those that git follows here, `changes` against each of them, or against the empty tree.
-    """
-
-    __slots__ = ("_record", "_said", "changes", "id", "parents", "tree")
+    """One commit; `parents` are those that git follows here, `changes` against each of them or the empty tree."""
 
     def __init__(self, record: bytes) -> None:
         """One record of `rev-list --header --parents`, whatever stands in it."""
@@ -93,51 +61,31 @@ class RawCommit:
         self.id, *parents = names.decode().split()
         self.parents = tuple(parents)
         self.tree = self._record[5:45].decode("ascii", "replace")
-        self.changes: tuple[tuple[FileChange, ...], ...] = ()
-        self._said: Said | None = None
+        self.changes: tuple[tuple[PathChange, ...], ...] = ()
 
-    @property
+    @cached_property
     def said(self) -> Said:
-        """What it says of itself."""
-        if self._said is None:
-            self._said = _said(self._record, self.parents)
-        return self._said
-
-    @property
-    def author(self) -> Person:
-        """Who wrote it."""
-        return self.said.author
-
-    @property
-    def committer(self) -> Person:
-        """Who committed it."""
-        return self.said.committer
-
-    @property
-    def committed(self) -> int:
-        """When, in seconds since 1970."""
-        return self.said.committed
-
-    @property
-    def message(self) -> str:
-        """Its words."""
-        return self.said.message
-
-    @property
-    def odd(self) -> str:
-        """Why it proves nothing; empty for a commit as git writes it."""
-        return self.said.odd
+        """What it says of itself, read when it is asked for."""
+        header, _, body = self._record.partition(b"\n\n")
+        found = _HEADER.fullmatch(header)
+        if found is None or not _REST.fullmatch(found[9] or b""):
+            return Said(UNKNOWN, UNKNOWN, 0, "", cut=False, odd="its header is not one that git writes")
+        cut = tuple(line[7:].decode() for line in found[2].splitlines()) != self.parents
+        try:
+            author, committer, message = _words(found, body)
+        except ValueError as error:
+            return Said(UNKNOWN, UNKNOWN, 0, "", cut, str(error))
+        return Said(author, committer, int(found[8]), message, cut, "")
 
 
 def read(worktree: Worktree, tips: Sequence[str], without: Sequence[str] = ()) -> list[RawCommit]:
-    """Commits reachable from `tips` and not from `without`, parents first.
-
-    Raises:
-        UnsupportedRepository: a commit or a tree is missing.
-    """
-    found = _listed(worktree, tips, without)
+    """Commits reachable from `tips` and not from `without`, parents first. Raises UnsupportedRepository."""
+    found = commits(worktree, tips, without=without)
     trees = {commit.id: commit.tree for commit in found}
-    trees |= _trees(worktree, {parent for commit in found for parent in commit.parents} - trees.keys())
+    others = {parent for commit in found for parent in commit.parents} - trees.keys()
+    names = "".join(f"{parent}^{{tree}}\n" for parent in others).encode()
+    rows = _git(worktree, "cat-file", "--batch-check=%(objectname)", "--buffer", stdin=names).decode().splitlines()
+    trees |= {parent: row.partition(" ")[0] for parent, row in zip(others, rows, strict=True)}
     pairs = [[(trees[p], commit.tree) for p in commit.parents] or [(_EMPTY, commit.tree)] for commit in found]
     changed = _changes(worktree, {pair for several in pairs for pair in several if pair[0] != pair[1]})
     for commit, several in zip(found, pairs, strict=True):
@@ -145,13 +93,14 @@ def read(worktree: Worktree, tips: Sequence[str], without: Sequence[str] = ()) -
     return found
 
 
-def commits(worktree: Worktree, tips: Sequence[str], newest: int | None = None) -> list[RawCommit]:
-    """Commits reachable from `tips`, or as many of the newest, without what they changed; parents first.
-
-    Raises:
-        UnsupportedRepository: a commit is missing.
-    """
-    return _listed(worktree, tips, (), newest)
+def commits(
+    worktree: Worktree, tips: Sequence[str], newest: int | None = None, without: Sequence[str] = ()
+) -> list[RawCommit]:
+    """Commits as `read` gives them, or as many of the newest, without their changes. Raises UnsupportedRepository."""
+    most = [] if newest is None else [f"--max-count={newest}"]
+    asked = ("rev-list", "--header", "--parents", "--topo-order", "--reverse", "--encoding=none", *most, "--stdin")
+    wanted = "".join(f"{commit}\n" for commit in tips) + "".join(f"^{commit}\n" for commit in without)
+    return [RawCommit(one) for one in _git(worktree, *asked, stdin=wanted.encode()).split(b"\0") if one]
 
 
 def contained(worktree: Worktree, tip: str, commits: Collection[str]) -> set[str]:
@@ -175,7 +124,13 @@ def read_blobs(worktree: Worktree, blobs: Iterable[str]) -> dict[str, bytes]:
     sizes = _git(worktree, "cat-file", "--batch-check", "--buffer", stdin=names)
     rows = [line.split() for line in sizes.splitlines()]
     small = [row[0] for row in rows if len(row) == 3 and row[1] == b"blob" and int(row[2]) <= TEXT_LIMIT]
-    return found | _batch(_git(worktree, "cat-file", "--batch", "--buffer", stdin=b"\n".join(small) + b"\n"))
+    out, at = _git(worktree, "cat-file", "--batch", "--buffer", stdin=b"\n".join(small) + b"\n"), 0
+    while at < len(out):
+        end = out.index(b"\n", at)
+        name, _, size = out[at:end].split(b" ")
+        found[name.decode()] = out[end + 1 : end + 1 + int(size)]
+        at = end + 2 + int(size)
+    return found
 
 
 def _git(worktree: Worktree, *arguments: str, stdin: bytes) -> bytes:
@@ -193,28 +148,6 @@ def person(raw: bytes) -> Person:
     """`Name <email>`, as git objects have it; what cannot be read is nobody."""
     found = re.fullmatch(r"(.*?) ?<([^<>]*)>", raw.decode(errors="replace"), re.DOTALL)
     return Person(found[1], found[2]) if found else UNKNOWN
-
-
-def _listed(
-    worktree: Worktree, tips: Sequence[str], without: Sequence[str], newest: int | None = None
-) -> list[RawCommit]:
-    most = [] if newest is None else [f"--max-count={newest}"]
-    asked = ("rev-list", "--header", "--parents", "--topo-order", "--reverse", "--encoding=none", *most, "--stdin")
-    wanted = "".join(f"{commit}\n" for commit in tips) + "".join(f"^{commit}\n" for commit in without)
-    return [RawCommit(one) for one in _git(worktree, *asked, stdin=wanted.encode()).split(b"\0") if one]
-
-
-def _said(record: bytes, parents: Sequence[str]) -> Said:
-    header, _, body = record.partition(b"\n\n")
-    found = _HEADER.fullmatch(header)
-    if found is None or not _REST.fullmatch(found[9] or b""):
-        return Said(UNKNOWN, UNKNOWN, 0, "", cut=False, odd="its header is not one that git writes")
-    cut = tuple(line[7:].decode() for line in found[2].splitlines()) != parents
-    try:
-        author, committer, message = _words(found, body)
-    except ValueError as error:
-        return Said(UNKNOWN, UNKNOWN, 0, "", cut, str(error))
-    return Said(author, committer, int(found[8]), message, cut, "")
 
 
 def _words(found: re.Match[bytes], body: bytes) -> tuple[Person, Person, str]:
@@ -243,31 +176,19 @@ def _person(name: bytes, email: bytes, codec: str) -> Person:
     return found
 
 
-def _trees(worktree: Worktree, commits: Collection[str]) -> dict[str, str]:
-    """The trees of commits."""
-    names = "".join(f"{commit}^{{tree}}\n" for commit in commits).encode()
-    found = _git(worktree, "cat-file", "--batch-check=%(objectname)", "--buffer", stdin=names).decode().splitlines()
-    return {commit: line.partition(" ")[0] for commit, line in zip(commits, found, strict=True)}
-
-
-def _compared(worktree: Worktree, pairs: Collection[tuple[str, str]]) -> bytes:
-    """What `diff-tree` says of pairs of trees, in any order; of many by two programs side by side."""
-    only = ("--", worktree.prefix) if worktree.prefix else ()
-    asked = ("--stdin", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-relative", *only)
-    lines = [f"{old} {new}\n" for old, new in pairs]
-    parts = [lines[::2], lines[1::2]] if len(lines) > _MANY else [lines]
-    with ThreadPoolExecutor(len(parts)) as pool:
-        return b"".join(pool.map(lambda part: _git(worktree, "diff-tree", *asked, stdin="".join(part).encode()), parts))
-
-
-def _changes(worktree: Worktree, pairs: Collection[tuple[str, str]]) -> dict[tuple[str, str], tuple[FileChange, ...]]:
+def _changes(worktree: Worktree, pairs: Collection[tuple[str, str]]) -> dict[tuple[str, str], tuple[PathChange, ...]]:
     """What differs between trees, of the files that matter."""
     if not pairs:
         return {}
-    out = _compared(worktree, pairs)
+    only = ("--", worktree.prefix) if worktree.prefix else ()
+    flags = ("diff-tree", "--stdin", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-relative", *only)
+    lines = [f"{old} {new}\n".encode() for old, new in pairs]
+    parts = [lines[::2], lines[1::2]] if len(lines) > _MANY else [lines]
+    with ThreadPoolExecutor(len(parts)) as pool:
+        out = b"".join(pool.map(lambda part: _git(worktree, *flags, stdin=b"".join(part)), parts))
     start, at = worktree.prefix.encode(), 0
-    found: dict[tuple[str, str], tuple[FileChange, ...]] = {}
-    files: list[FileChange] = []
+    found: dict[tuple[str, str], tuple[PathChange, ...]] = {}
+    files: list[PathChange] = []
     pair = ("", "")
     for row in _CHANGE.finditer(out):
         if row.start() != at:
@@ -284,7 +205,7 @@ def _changes(worktree: Worktree, pairs: Collection[tuple[str, str]]) -> dict[tup
     return found
 
 
-def _change(row: re.Match[bytes], name: bytes) -> Iterator[FileChange]:
+def _change(row: re.Match[bytes], name: bytes) -> Iterator[PathChange]:
     try:
         path = name.decode()
     except UnicodeDecodeError:
@@ -293,7 +214,7 @@ def _change(row: re.Match[bytes], name: bytes) -> Iterator[FileChange]:
         old = row[5].decode() if row[3] in _FILES else None
         new = row[6].decode() if row[4] in _FILES else None
         if old != new:
-            yield FileChange(path, old, new)
+            yield PathChange(path, old, new)
 
 
 def _read_loose(worktree: Worktree, blobs: Iterable[str]) -> dict[str, bytes]:
@@ -311,22 +232,11 @@ def _read_loose(worktree: Worktree, blobs: Iterable[str]) -> dict[str, bytes]:
     return found
 
 
-def _batch(out: bytes) -> dict[str, bytes]:
-    found, at = {}, 0
-    while at < len(out):
-        end = out.index(b"\n", at)
-        name, _, size = out[at:end].split(b" ")
-        found[name.decode()] = out[end + 1 : end + 1 + int(size)]
-        at = end + 2 + int(size)
-    return found
-
-
 class Ancestry:
     """Who comes before whom: commits are numbered so that parents have smaller numbers; -1 stands for nothing.
 
-    The line of first parents from the tip is the trunk. For every commit two places on it are kept: the last trunk
-    commit at or before it (`below`), and the first that contains it (`entered`). Only where those two do not decide is
-    the history walked, and then only off the trunk.
+    The line of first parents from the tip is the trunk. Of every commit is kept the last trunk commit at or before it
+    (`below`) and the first that contains it (`entered`); only where these do not decide is the history walked.
     """
 
     def __init__(self, parents: Sequence[Sequence[int]], tip: int) -> None:
@@ -336,8 +246,20 @@ class Ancestry:
             self._trunk.append(tip)
             tip = parents[tip][0] if parents[tip] else -1
         self._trunk.reverse()
-        self._entered = self._entering()
-        self._below = self._belows({node: place for place, node in enumerate(self._trunk)})
+        never = len(parents) + 1
+        self._entered = [never] * len(parents)
+        for place, node in enumerate(self._trunk):
+            waiting = [node]
+            while waiting:
+                at = waiting.pop()
+                if at >= 0 and self._entered[at] == never:
+                    self._entered[at] = place
+                    waiting.extend(parents[at])
+        places = {node: place for place, node in enumerate(self._trunk)}
+        self._below: list[int] = []
+        for node, before in enumerate(parents):
+            last = max((self._below[one] for one in before if one >= 0), default=-1)
+            self._below.append(places.get(node, last))
 
     def is_ancestor(self, one: int, other: int) -> bool:
         """True if `other` contains `one`; a commit contains itself, and everything contains nothing (-1)."""
@@ -345,9 +267,7 @@ class Ancestry:
             return True
         if one > other:
             return False
-        if self._entered[one] <= self._below[other]:
-            return True
-        return self._reaches(other, one)
+        return self._entered[one] <= self._below[other] or self._reaches(other, one)
 
     def arrival(self, node: int) -> int:
         """The commit of the trunk with which a commit came to it: the first that contains it, or is it."""
@@ -363,25 +283,6 @@ class Ancestry:
                 found.append(at)
                 waiting.extend(self._parents[at])
         return sorted(found, reverse=True)
-
-    def _entering(self) -> list[int]:
-        never = len(self._parents) + 1
-        entered = [never] * len(self._parents)
-        for place, node in enumerate(self._trunk):
-            waiting = [node]
-            while waiting:
-                at = waiting.pop()
-                if at >= 0 and entered[at] == never:
-                    entered[at] = place
-                    waiting.extend(self._parents[at])
-        return entered
-
-    def _belows(self, places: dict[int, int]) -> list[int]:
-        below: list[int] = []
-        for node, parents in enumerate(self._parents):
-            place = places.get(node)
-            below.append(max((below[p] for p in parents if p >= 0), default=-1) if place is None else place)
-        return below
 
     def _reaches(self, start: int, goal: int) -> bool:
         """Walk back from `start`. A way through the trunk cannot lead to the goal, or the places would have told."""

@@ -1,7 +1,6 @@
 """Which text of a rule is in force: values in, verdicts out; reads no git, no files, no clock.
 
-`Witness` judges how one commit brought one text, `decide` all steps together. The order in which side-by-side commits
-are listed does not matter. The last text with enough evidence stays in force until another one has it, or its removal.
+The last text with enough evidence stays in force until another one has it, or its removal.
 """
 
 from __future__ import annotations
@@ -31,8 +30,7 @@ if TYPE_CHECKING:
 class Past:
     """What the steps of every rule are judged by: the whole history by node, the proposals known, and the policy.
 
-    With `distinct` only a merge of the proposal by a person who made none of its commits approves: neither a squash, a
-    rebase nor a cherry-pick proves who took the text.
+    With `distinct` only a merge of the proposal by a person who made none of its commits approves.
     """
 
     ancestry: Ancestry
@@ -50,9 +48,9 @@ class Witness:
 
     def evidence(self, step: CommitStep, path: str, blob: str | None) -> Evidence | None:
         """How this step brought the text (None: the removal); None if it only passes on what happened inside a side."""
-        if step.commit.odd:
-            return _seen(step.commit, "direct", f"the commit proves nothing: {step.commit.odd}")
-        if step.commit.cut:
+        if step.commit.said.odd:
+            return _seen(step.commit, "direct", f"the commit proves nothing: {step.commit.said.odd}")
+        if step.commit.said.cut:
             return _seen(step.commit, "direct", "the history is cut off here (a shallow clone)")
         if len(step.commit.parents) > 1:
             return self._merge_evidence(step, path, blob)
@@ -78,8 +76,7 @@ class Witness:
         ends = [rule_end(branch) for branch in commit.branches or ()]
         mine = [n for n, end in enumerate(ends) if end and self._rule.endswith(end)]
         if not mine:
-            others = any(ends)
-            return None, "it came in with the proposal of another rule" if others else ""
+            return None, "it came in with the proposal of another rule" if any(ends) else ""
         end = ends[mine[0]] or ""
         if sum(rule.endswith(end) for rule in commit.rules) > 1:
             return None, f"the proposal changes several rules whose id ends in {end}"
@@ -87,26 +84,22 @@ class Witness:
         return ([mine[0] + 1] if len(ends) == sides else range(1, sides + 1)), ""
 
     def _merged(self, commit: Commit, side: int) -> Evidence:
-        merger = commit.author if commit.committer.email in FORGES else commit.committer
+        merger = commit.said.author if commit.said.committer.email in FORGES else commit.said.committer
         writers = self._writers(commit, side)
-        if made_by_agent(commit.message):
+        if made_by_agent(commit.said.message):
             return _by(commit, ON_BRANCH, "self-merge", merger, writers, "an agent made this merge")
         if any(merger.same(writer) for writer in writers) or (self._distinct and not self._by_another(commit, side)):
             return self._own(commit, merger, writers)
         return _by(commit, MERGED, "merge", merger, writers, _subject(commit))
 
     def _by_another(self, commit: Commit, side: int) -> bool:
-        """True if whoever made this merge made none of the commits that it brought, and it brought some.
-
-        Author and committer of each count, of merges too: a text may be born inside one, and an amended commit keeps
-        its author.
-        """
+        """True if it brought commits, and whoever made this merge neither wrote nor committed one of them."""
         nodes = self._past.ancestry.between(commit.parents[0], commit.parents[side])
         brought = [self._past.commits[node] for node in nodes]
-        if not brought or any(one.odd or one.said.cut for one in brought):
+        if not brought or any(one.said.odd or one.said.cut for one in brought):
             return False
-        mergers = [one for one in (commit.author, commit.committer) if one.email not in FORGES]
-        people = {person for one in brought for person in (one.author, one.committer)}
+        mergers = [one for one in (commit.said.author, commit.said.committer) if one.email not in FORGES]
+        people = {person for one in brought for person in (one.said.author, one.said.committer)}
         return bool(mergers) and not any(one.same(other) for one in mergers for other in people)
 
     def _own(self, commit: Commit, person: Person, writers: tuple[Person, ...]) -> Evidence:
@@ -125,45 +118,42 @@ class Witness:
             and is_ancestor(step.commit.node, mine)
             and not is_ancestor(step.commit.node, before)
         ]
-        found.sort(key=lambda one: (one.committed, one.id), reverse=True)
-        return tuple(dict.fromkeys(one.author for one in found))
+        found.sort(key=lambda one: (one.said.committed, one.id), reverse=True)
+        return tuple(dict.fromkeys(one.said.author for one in found))
 
     def _plain_evidence(self, commit: Commit, path: str, blob: str | None) -> Evidence:
         proposals = [p for p in self._known.texts.get((self._rule, blob), ()) if project_of(p.path) == project_of(path)]
         writers = tuple(dict.fromkeys(proposal.author for proposal in proposals))
-        if commit.committer.email in FORGES:
+        if commit.said.committer.email in FORGES:
             return self._forge_evidence(commit, writers)
         if not proposals:
             return _seen(commit, "direct", "committed without a proposal")
         # a rebase keeps the author and the words of the proposal, so a trailer there is the proposer's own
-        if made_by_agent(commit.message) and not any(commit.author.same(writer) for writer in writers):
+        if made_by_agent(commit.said.message) and not any(commit.said.author.same(writer) for writer in writers):
             return _seen(commit, "direct", "an agent made this commit")
-        taken = not any(commit.committer.same(writer) for writer in writers)
+        taken = not any(commit.said.committer.same(writer) for writer in writers)
         if taken and self._distinct:
             return _seen(commit, "direct", f"not merged: only a merge of {proposals[0].branch} tells who took it")
         if taken:
-            how: How = "squash" if commit.author.same(commit.committer) else "rebase"
-            return _by(commit, MERGED, how, commit.committer, writers, f"the text of {proposals[0].branch}")
-        if copied_from(commit.message) & {proposal.commit for proposal in proposals}:
-            return self._own(commit, commit.committer, writers)
+            how: How = "squash" if commit.said.author.same(commit.said.committer) else "rebase"
+            return _by(commit, MERGED, how, commit.said.committer, writers, f"the text of {proposals[0].branch}")
+        if copied_from(commit.said.message) & {proposal.commit for proposal in proposals}:
+            return self._own(commit, commit.said.committer, writers)
         if any(proposal.commit == commit.id for proposal in proposals):
             return _seen(commit, "direct", "fast-forwarded: nothing says that somebody took the proposal")
         return _seen(commit, "direct", "the text of a proposal, committed by its own author")
 
     def _forge_evidence(self, commit: Commit, writers: tuple[Person, ...]) -> Evidence:
-        suggested = writers or (commit.author,)
-        if not writers and not names_pull_request(commit.message):
+        suggested = writers or (commit.said.author,)
+        if not writers and not names_pull_request(commit.said.message):
             return _seen(commit, "direct", "edited on the forge without a pull request")
         if self._distinct:
             return _by(commit, ON_BRANCH, "squash", None, suggested, "a squashed pull request does not say who took it")
-        return _by(commit, MERGED, "squash", commit.committer, suggested, _subject(commit))
+        return _by(commit, MERGED, "squash", commit.said.committer, suggested, _subject(commit))
 
 
 def _holds(changes: Sequence[PathChange], path: str, blob: str | None) -> bool:
-    """True if the parent with these changes has the text too, at the path or elsewhere in its project.
-
-    For a removal (blob None): if it lacks the file too.
-    """
+    """True if the parent with these changes has the text in its project, too (blob None: lacks the file, too)."""
     at_path = next((change for change in changes if change.path == path), None)
     if at_path is None:
         return True
@@ -171,17 +161,17 @@ def _holds(changes: Sequence[PathChange], path: str, blob: str | None) -> bool:
 
 
 def _seen(commit: Commit, how: How, reason: str) -> Evidence:
-    return Evidence(ON_BRANCH, how, None, commit.committed, (commit.author,), commit.id, reason)
+    return Evidence(ON_BRANCH, how, None, commit.said.committed, (commit.said.author,), commit.id, reason)
 
 
 def _by(
     commit: Commit, level: int, how: How, by: Person | None, suggested: tuple[Person, ...], reason: str
 ) -> Evidence:
-    return Evidence(level, how, by, commit.committed, suggested, commit.id, reason)
+    return Evidence(level, how, by, commit.said.committed, suggested, commit.id, reason)
 
 
 def _subject(commit: Commit) -> str:
-    return commit.message.partition("\n")[0].strip()
+    return commit.said.message.partition("\n")[0].strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,10 +187,7 @@ class _Event:
 def decide(rule: str, steps: Iterable[CommitStep], now: Sequence[tuple[str, str]], past: Past) -> Verdict | None:
     """The verdict on one rule under the policy `merge`; None if the branch never had such a rule.
 
-    `now` are its texts on the branch, (path, blob).
-
-    Moving an approved text inside its project keeps it in force: the id is the identity, and the text that people
-    follow is the same. Moving it to another project does not: that changes for whom it holds.
+    `now` are its texts on the branch, (path, blob). A text that moves inside its project stays in force.
     """
     judge = _Judge(rule, tuple(sorted(steps, key=lambda step: step.commit.node)), past)
     judge.run()
@@ -236,36 +223,20 @@ class _Judge:
         """Judge every step, parents first."""
         for step in self._steps:
             against_first = step.changes[0] if step.changes else ()
-            arrived = [(change.path, change.new) for change in against_first if change.new]
-            for path, blob in arrived:
-                self._text_arrived(step, path, blob)
-            if not arrived and against_first:
-                self._text_left(step, [change.path for change in against_first])
+            arrived: list[tuple[str, str | None]] = [(one.path, one.new) for one in against_first if one.new]
+            for path, blob in arrived or [(change.path, None) for change in against_first[:1]]:
+                self._changed(step, path, blob)
 
-    def _text_arrived(self, step: CommitStep, path: str, blob: str) -> None:
-        evidence = self._witness.evidence(step, path, blob)
+    def _changed(self, step: CommitStep, path: str, blob: str | None) -> None:
+        node, evidence = step.commit.node, self._witness.evidence(step, path, blob)
+        if blob and (evidence is None or evidence.level < MERGED):
+            before = [event for event in self._events if self._is_ancestor(event.node, node)]
+            earlier = self._newest(self._matching(self._standing(before), path, blob))
+            evidence = earlier.evidence if earlier else evidence
         if evidence is not None and evidence.level >= MERGED:
-            self._events.append(_Event(step.commit.node, path, blob, evidence))
-            return
-        earlier = self._approved_before(step.commit.node, path, blob)
-        if earlier is not None:
-            self._events.append(_Event(step.commit.node, path, blob, earlier.evidence))
+            self._events.append(_Event(node, path, blob, evidence))
         elif evidence is not None:
-            self._arrivals.append((step.commit.node, UnapprovedChange(path, blob, evidence)))
-
-    def _text_left(self, step: CommitStep, paths: Sequence[str]) -> None:
-        evidence = self._witness.evidence(step, paths[0], None)
-        if evidence is None:
-            return
-        if evidence.level >= MERGED:
-            self._events.append(_Event(step.commit.node, paths[0], None, evidence))
-        else:
-            self._arrivals.append((step.commit.node, UnapprovedChange(paths[0], None, evidence)))
-
-    def _approved_before(self, node: int, path: str, blob: str) -> _Event | None:
-        """The approval of this text that holds at a node: not one that a later removal took back."""
-        before = [event for event in self._events if self._is_ancestor(event.node, node)]
-        return self._newest(self._matching(self._standing(before), path, blob))
+            self._arrivals.append((node, UnapprovedChange(path, blob, evidence)))
 
     def _standing(self, events: Sequence[_Event]) -> list[_Event]:
         """The approvals that no removal among these events comes after."""
@@ -315,15 +286,11 @@ class _Judge:
             first = next(event.path for event in self._events if event.evidence == evidence)
             chosen = [text for text in here if text[2].evidence == evidence]
             return min(chosen, key=lambda text: (text[0] != first, text[0]))  # a copy does not take the place over
-        if not now and self._removed(standing):
+        removals = [event for event in self._events if event.blob is None]
+        if not now and any(not any(self._is_ancestor(r.node, event.node) for event in standing) for r in removals):
             return None
         last = self._newest(standing)
         return (last.path, last.blob, last) if last and last.blob else None
-
-    def _removed(self, standing: Sequence[_Event]) -> bool:
-        """True if somebody approved the removal and nobody approved a text after that."""
-        removals = [event for event in self._events if event.blob is None]
-        return any(not any(self._is_ancestor(r.node, event.node) for event in standing) for r in removals)
 
     def _nothing_in_force(self, now: Sequence[tuple[str, str]]) -> Verdict | None:
         removal = self._newest([event for event in self._events if event.blob is None])

@@ -1,7 +1,7 @@
 """The policy `signed`: verdicts by signed records on the approval branch, and the signing of new ones.
 
 A rule is in force if the end of its chain of records approves a text: that text, at that path, wherever the branch has
-gone since. Who may sign is the caller's to say: keys come from outside the repository. Loads `cryptography`.
+gone since. Which keys count the caller says. Loads `cryptography`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ai_lessons.errors import Refused, StorageFailed
 from ai_lessons.knowledge.layout import slug
 from ai_lessons.repository import git
-from ai_lessons.repository.approval import approval_memory
+from ai_lessons.repository.approval import approval_memory, record_chain
 from ai_lessons.repository.approval.approval_types import (
     ON_BRANCH,
     SIGNED,
@@ -27,21 +27,6 @@ from ai_lessons.repository.approval.approval_types import (
     UnapprovedChange,
     Verdict,
 )
-from ai_lessons.repository.approval.record_chain import (
-    NAMESPACE,
-    Chain,
-    Record,
-    Signature,
-    SignedRecord,
-    Text,
-    chains,
-    joined,
-    judge,
-    parse_record,
-    remember,
-    seconds_of,
-    text_digest,
-)
 from ai_lessons.repository.approval.rule_files import APPROVALS
 from ai_lessons.repository.approval.rule_history import read_blobs
 from ai_lessons.repository.approval.signers import NotVerified
@@ -49,7 +34,6 @@ from ai_lessons.repository.approval.ssh_signatures import sign
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
 
     from ai_lessons.repository.approval.approval_history import Trunk
     from ai_lessons.repository.approval.approval_memory import Remembered
@@ -64,10 +48,7 @@ KEY_SETTING: Final = "user.signingkey"
 
 
 def record_paths(rule: str, name: str, signer: str) -> tuple[str, str]:
-    """Where a record and one of its signatures go; `name` is a ULID, `signer` tells signatures of several people apart.
-
-    Files of their own, because two people who sign the same record in two clones must not meet in one file.
-    """
+    """Where a record (`name`: a ULID) and one signature go: files of their own, lest two signers meet in one."""
     stem = f"{APPROVALS}{rule}/{name}"
     return stem + RECORD_SUFFIX, f"{stem}.{signer}{SIGNATURE_SUFFIX}"
 
@@ -77,40 +58,32 @@ def with_signatures(
 ) -> BranchView:
     """The view with verdicts by signed records; remembers the end of every chain, and raises an alarm if one is gone.
 
-    `repository` is the name that records carry; `threshold` how many different people have to sign.
-
-    Raises:
-        StorageFailed: the state cannot be opened. UnsupportedRepository: objects cannot be read.
+    `repository` is the name that records carry; `threshold` how many people have to sign. Raises UnsupportedRepository.
     """
     remembered = approval_memory.load(worktree.state_dir)
-    key = _key(view, signers, repository, threshold, remembered)
-    noted = _noted(worktree, view.ref)
-    if noted.get("key") != key:
-        valid = partial(chains, signers=signers, repository=repository, threshold=threshold)
+    place = approval_memory.note_file(worktree, view.ref).with_suffix(".signed.json")
+    try:
+        noted: dict[str, Any] = json.loads(place.read_bytes())
+        known = noted["key"] == _key(view, signers, repository, threshold, remembered)
+        known = known and {"gone", "verdicts"} <= noted.keys()
+    except (OSError, ValueError, TypeError, KeyError):
+        known = False
+    if not known:
+        valid = partial(record_chain.chains, signers=signers, repository=repository, threshold=threshold)
         verdicts, gone, records = _judged(worktree, view, valid, remembered.records)
-        remembered = _remember(worktree, remembered, records)
-        key = _key(view, signers, repository, threshold, remembered)
-        noted = {"key": key, "gone": gone, "verdicts": verdicts}
         with suppress(StorageFailed):  # where nothing can be written, they are judged every time
-            approval_memory.replace_file(_note_file(worktree, view.ref), json.dumps(noted))
+            if dict(remembered.records) != dict(records):
+                approval_memory.save(worktree.state_dir, replace(remembered, records=records))
+        remembered = approval_memory.load(worktree.state_dir)
+        noted = {"key": _key(view, signers, repository, threshold, remembered), "gone": gone, "verdicts": verdicts}
+        with suppress(StorageFailed):
+            approval_memory.replace_file(place, json.dumps(noted))
     alarms = view.alarms
     if noted["gone"]:
         message = f"signed decisions seen here before are gone, about {', '.join(noted['gone'])}"
         alarms += (Alarm("rolled-back", message, "ask the others for the history as they have it: git log"),)
     verdicts = {rule: approval_memory.unpack(raw) for rule, raw in noted["verdicts"].items()}
     return replace(view, verdicts=verdicts, alarms=alarms)
-
-
-def _note_file(worktree: Worktree, ref: str) -> Path:
-    return approval_memory.note_file(worktree, ref).with_suffix(".signed.json")
-
-
-def _noted(worktree: Worktree, ref: str) -> dict[str, Any]:
-    try:
-        raw = json.loads(_note_file(worktree, ref).read_bytes())
-        return raw if {"key", "gone", "verdicts"} == raw.keys() else {}
-    except (OSError, ValueError, AttributeError):
-        return {}
 
 
 def _key(view: BranchView, signers: Sequence[Signer], repository: str, threshold: int, remembered: Remembered) -> str:
@@ -120,17 +93,10 @@ def _key(view: BranchView, signers: Sequence[Signer], repository: str, threshold
     return sha256(json.dumps((parts, view.records), sort_keys=True).encode()).hexdigest()
 
 
-def _remember(worktree: Worktree, remembered: Remembered, records: Mapping[str, str]) -> Remembered:
-    if dict(remembered.records) != dict(records):
-        with suppress(StorageFailed):  # where nothing can be written, nothing can be remembered
-            approval_memory.save(worktree.state_dir, replace(remembered, records=records))
-    return approval_memory.load(worktree.state_dir)
-
-
 def _judged(
     worktree: Worktree,
     view: BranchView,
-    valid: Callable[[Iterable[SignedRecord]], Mapping[str, Chain]],
+    valid: Callable[[Iterable[record_chain.SignedRecord]], Mapping[str, record_chain.Chain]],
     remembered: Mapping[str, str],
 ) -> tuple[dict[str, Verdict], list[str], Mapping[str, str]]:
     """The verdicts, the rules whose decisions are gone, and what to remember."""
@@ -139,38 +105,39 @@ def _judged(
     )
     judged = valid(signed_records(view.records, contents))
     texts = {
-        path: Text(rule, text_digest(contents[blob]))
+        path: record_chain.Text(rule, record_chain.text_digest(contents[blob]))
         for rule, several in view.here.items()
         for path, blob in several
         if blob in contents
     }
-    findings = judge(texts, judged, remembered=remembered)
+    findings = record_chain.judge(texts, judged, remembered=remembered)
 
     def blob_of(rule: str, digest: str) -> str | None:
         """The text with this digest among those that the rule has or once had."""
         here = [blob for _, blob in sorted(view.here.get(rule, ()), key=itemgetter(1))]
         for blob in here:
-            if blob in contents and text_digest(contents[blob]) == digest:
+            if blob in contents and record_chain.text_digest(contents[blob]) == digest:
                 return blob
         past = read_blobs(worktree, view.texts.get(rule, ()))
-        return min((blob for blob, data in past.items() if text_digest(data) == digest), default=None)
+        return min((blob for blob, data in past.items() if record_chain.text_digest(data) == digest), default=None)
 
     verdicts = {rule: _verdict(rule, found, view, blob_of) for rule, found in findings.items()}
     gone = sorted(rule for rule, found in findings.items() if found.state == "rolled-back")
-    return verdicts, gone, remember(remembered, judged)
+    return verdicts, gone, record_chain.remember(remembered, judged)
 
 
-def signed_records(files: Iterable[RecordFile], contents: Mapping[str, bytes]) -> list[SignedRecord]:
+def signed_records(files: Iterable[RecordFile], contents: Mapping[str, bytes]) -> list[record_chain.SignedRecord]:
     """Records with the signatures whose names begin like theirs, from files and contents by blob."""
     there = [one for one in sorted(files, key=lambda one: one.path) if one.blob in contents]
-    signatures: dict[str, list[Signature]] = {}
+    signatures: dict[str, list[record_chain.Signature]] = {}
     for one in there:
         if one.path.endswith(SIGNATURE_SUFFIX):
-            stem = one.path.rpartition("/")[0] + "/" + one.path.rpartition("/")[2].partition(".")[0]
+            folder, _, name = one.path.rpartition("/")
+            stem = f"{folder}/{name.partition('.')[0]}"
             armoured = contents[one.blob].decode("utf-8", "replace")
-            signatures.setdefault(stem, []).append(Signature(armoured, one.came, one.before))
+            signatures.setdefault(stem, []).append(record_chain.Signature(armoured, one.came, one.before))
     return [
-        SignedRecord(contents[one.blob], tuple(signatures.get(one.path.removesuffix(RECORD_SUFFIX), ())))
+        record_chain.SignedRecord(contents[one.blob], tuple(signatures.get(one.path.removesuffix(RECORD_SUFFIX), ())))
         for one in there
         if one.path.endswith(RECORD_SUFFIX)
     ]
@@ -186,7 +153,7 @@ def _verdict(rule: str, found: RecordFinding, view: BranchView, blob_of: Callabl
         waiting = tuple(UnapprovedChange(*text, evidence) for text in here)
         return Verdict(rule, in_force=False, path=None, blob=None, evidence=evidence, unapproved=waiting)
     by = Person(", ".join(found.by), next(iter(found.by), ""))
-    at = int(seconds_of(found.at)) if found.at else 0
+    at = int(record_chain.seconds_of(found.at)) if found.at else 0
     evidence = Evidence(SIGNED, "signed", by, at, before.suggested_by, before.commit, found.reason)
     beside: list[tuple[str, str | None]] = [text for text in here if text != (path, blob)] if here else [(path, None)]
     seen = before._replace(level=ON_BRANCH, how="direct", by=None)
@@ -205,93 +172,62 @@ class Wanted:
     at: str
     name: str
 
-    def record(self, repository: str, previous: str | None) -> Record:
+    def record(self, repository: str, previous: str | None) -> record_chain.Record:
         """What is to be signed."""
-        digest = text_digest(self.data)
-        return Record(repository, self.rule, self.path, digest, self.decision, previous, self.at)
+        digest = record_chain.text_digest(self.data)
+        return record_chain.Record(repository, self.rule, self.path, digest, self.decision, previous, self.at)
 
 
 def decide(
     trunk: Trunk, wanted: Wanted, *, repository: str, signers: Sequence[Signer], interactive: bool
 ) -> Mapping[str, bytes]:
-    """The files of a decision with a signature by the user's own key, by path.
+    """The files of a decision with a signature by the user's own key, by path; or one more signature beside others'.
 
-    Where others have signed the same decision and more have to, it is one more signature beside their record.
-    `signers` are the keys that are trusted; without any, whatever the branch has counts as decided.
-
-    Raises:
-        Refused: no key, one that did not sign (see `sign`), or nothing is left to sign.
+    `signers` are the keys that are trusted; without any, whatever the branch has counts as decided. Raises Refused.
     """
     key = git.setting(trunk.worktree, KEY_SETTING)
     if not key:
-        raise Refused(
-            "git does not know which key signs for you",
-            hint=f"git config --global {KEY_SETTING} ~/.ssh/id_ed25519.pub",
-        )
-    before = _Before(trunk, wanted.rule, repository, signers)
-    record, path = before.fitting(wanted) or (wanted.record(repository, before.end()), "")
+        hint = f"git config --global {KEY_SETTING} ~/.ssh/id_ed25519.pub"
+        raise Refused("git does not know which key signs for you", hint=hint)
+    record, path = _fitting(trunk, wanted, repository, signers)
     name = path.rpartition("/")[2].removesuffix(RECORD_SUFFIX) or wanted.name
     email = git.setting(trunk.worktree, "user.email") or "signer"
     record_path, signature_path = record_paths(wanted.rule, name, slug(email))
     if signature_path in trunk.view.files:
-        raise Refused(
-            f"{email} has signed this already", hint="now others have to: ai-lessons admin approve-rule --sign"
-        )
-    armoured = sign(record.canonical(), key, NAMESPACE, interactive=interactive).encode()
+        hint = "now others have to: ai-lessons admin approve-rule --sign"
+        raise Refused(f"{email} has signed this already", hint=hint)
+    armoured = sign(record.canonical(), key, record_chain.NAMESPACE, interactive=interactive).encode()
     return {signature_path: armoured} if path else {record_path: record.canonical(), signature_path: armoured}
 
 
-class _Before:
-    """What was decided about a rule until now: records with enough signatures, and those that wait for more."""
-
-    def __init__(self, trunk: Trunk, rule: str, repository: str, signers: Sequence[Signer]) -> None:
-        files = [one for one in trunk.view.records if one.path.startswith(f"{APPROVALS}{rule}/")]
-        contents = read_blobs(trunk.worktree, {one.blob for one in files})
-        found = signed_records(files, contents)
-        self._paths = {contents[one.blob]: one.path for one in files if one.blob in contents}
-        self._repository, self._known = repository, bool(signers)
+def _fitting(
+    trunk: Trunk, wanted: Wanted, repository: str, signers: Sequence[Signer]
+) -> tuple[record_chain.Record, str]:
+    """The decision to sign: as others made it and its path, or a new one and none. Raises Refused."""
+    rule = wanted.rule
+    files = [one for one in trunk.view.records if one.path.startswith(f"{APPROVALS}{rule}/")]
+    contents = read_blobs(trunk.worktree, {one.blob for one in files})
+    found = signed_records(files, contents)
+    paths = {contents[one.blob]: one.path for one in files if one.blob in contents}
+    if signers:
+        of = partial(record_chain.chains, found, signers, repository=repository)
+        valid, signed = (of(threshold=n).get(rule) or record_chain.Chain() for n in (trunk.view.policy.threshold, 1))
+    else:
+        records = {}
+        for one in found:
+            with suppress(NotVerified):  # what cannot be read decides nothing, so nothing follows it
+                record = record_chain.parse_record(one.data)
+                records[record.digest] = record
+        valid = signed = record_chain.Chain({name: one for name, one in records.items() if one.rule == rule})
+    # what is signed next settles several that were made side by side
+    end = record_chain.joined(valid.ends())
+    last = valid.records.get(end or "")
+    # the same decision in the same place, whenever it was made
+    if last is not None and replace(last, at=wanted.at) == wanted.record(repository, last.previous):
         if signers:
-            of = partial(chains, found, signers, repository=repository)
-            self._valid = of(threshold=trunk.view.policy.threshold).get(rule) or Chain()
-            self._signed = of(threshold=1).get(rule) or Chain()
-        else:
-            self._valid = self._signed = _unjudged(found, rule)
-
-    def end(self) -> str | None:
-        """The decision that no other follows; what is signed next settles several that were made side by side."""
-        return joined(self._valid.ends())
-
-    def fitting(self, wanted: Wanted) -> tuple[Record, str] | None:
-        """The same decision as others made it, to be signed by one more, and its path.
-
-        Raises:
-            Refused: enough people have signed it.
-        """
-        end = self.end()
-        last = self._valid.records.get(end or "")
-        if last is not None and _same(last, wanted.record(self._repository, last.previous)):
-            if self._known:
-                by = ", ".join(self._valid.signed_by[end or ""])
-                raise Refused(f"this is decided and signed already, by {by}")
-            return last, self._paths[last.canonical()]
-        for record in self._signed.records.values():
-            if record.digest not in self._valid.records and _same(record, wanted.record(self._repository, end)):
-                return record, self._paths[record.canonical()]
-        return None
-
-
-def _same(one: Record, other: Record) -> bool:
-    """The same decision in the same place, whenever it was made."""
-    return (one.repository, one.path, one.sha256, one.decision, one.previous) == (
-        other.repository, other.path, other.sha256, other.decision, other.previous,
-    )  # fmt: skip
-
-
-def _unjudged(found: Iterable[SignedRecord], rule: str) -> Chain:
-    """Every record that can be read, whoever signed it."""
-    records = {}
-    for one in found:
-        with suppress(NotVerified):  # it decides nothing, so nothing follows it
-            record = parse_record(one.data)
-            records[record.digest] = record
-    return Chain({digest: record for digest, record in records.items() if record.rule == rule})
+            raise Refused(f"this is decided and signed already, by {', '.join(valid.signed_by[end or ''])}")
+        return last, paths[last.canonical()]
+    new = wanted.record(repository, end)
+    waiting = (one for digest, one in signed.records.items() if digest not in valid.records)
+    same = next((one for one in waiting if replace(one, at=new.at) == new), None)
+    return (same, paths[same.canonical()]) if same else (new, "")

@@ -1,12 +1,10 @@
-"""Whose key it is: OpenSSH's `allowed_signers` format (ssh-keygen(1), ALLOWED SIGNERS), and the user's own list of it.
+"""Whose key it is: OpenSSH's `allowed_signers` format (ssh-keygen(1)), and the user's own list of it.
 
-Stricter than OpenSSH: certificates and `cert-authority` are refused, because nothing here checks certificates. A line
-that cannot be read grants nothing and is reported; the others still count.
+Certificates are refused. A line that cannot be read grants nothing and is reported; the others still count.
 """
 
 from __future__ import annotations
 
-import binascii
 import os
 import re
 from base64 import b64decode, b64encode
@@ -23,9 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-LIMIT = 256 * 1024
-"""Bytes. A list of a thousand people is half of it."""
-
+LIMIT = 256 * 1024  # Bytes. A list of a thousand people is half of it
 _OPTION = re.compile(r'([A-Za-z-]+)(?:="((?:[^"\\]|\\"?)*)")?(?:,|(?=\s)|$)')
 _KEY_TYPE = re.compile(r"(?:ssh-|ecdsa-|sk-)[A-Za-z0-9@.-]+")
 _TIME = re.compile(r"(\d{4})(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d)?)?(Z?)")
@@ -46,19 +42,8 @@ class Signer:
     valid_before: float | None = None
     comment: str = ""
 
-    def may_sign(self, namespace: str, at: float) -> bool:
-        """True if the line covers the namespace and the moment."""
-        if self.namespaces is not None and not matches(namespace, self.namespaces):
-            return False
-        return (self.valid_after is None or at >= self.valid_after) and (
-            self.valid_before is None or at <= self.valid_before
-        )
-
     def name(self) -> str:
-        """The first principal that is a name and not a pattern, else the patterns as they stand.
-
-        So people who share one pattern count as one person where a threshold asks for several.
-        """
+        """The first principal that is a name, else the patterns as they stand; who share one count as one person."""
         plain = (one for one in self.principals.split(",") if one and not set(one) & set("*?!"))
         return next(plain, self.principals)
 
@@ -81,15 +66,16 @@ def parse_signers(text: str, path: str = "") -> tuple[tuple[Signer, ...], tuple[
 
 def principal(signers: Iterable[Signer], key: bytes, namespace: str, at: float) -> str | None:
     """The person whose key this is, for a signature in this namespace made at this moment; None if nobody's."""
-    return next((s.name() for s in signers if s.key == key and s.may_sign(namespace, at)), None)
+    for one in signers:
+        covers = one.namespaces is None or matches(namespace, one.namespaces)
+        begun = one.valid_after is None or at >= one.valid_after
+        if one.key == key and covers and begun and (one.valid_before is None or at <= one.valid_before):
+            return one.name()
+    return None
 
 
 def key_type(key: bytes) -> str:
-    """The name of a public key's type, `ssh-ed25519` for one.
-
-    Raises:
-        NotVerified: the key does not begin with a name.
-    """
+    """The name of a public key's type, `ssh-ed25519` for one. Raises NotVerified."""
     length = int.from_bytes(key[:4], "big")
     if len(key) < 4 + length or not key[4 : 4 + length].isascii():
         raise NotVerified("the type of the key is not a name")
@@ -101,27 +87,27 @@ def fingerprint(key: bytes) -> str:
     return "SHA256:" + b64encode(sha256(key).digest()).decode().rstrip("=")
 
 
+@lru_cache(maxsize=1024)
 def matches(name: str, patterns: str) -> bool:
     """OpenSSH's pattern list: comma-separated, `*` and `?`, and `!` for what must not match, wherever it stands."""
     found = False
     for pattern in patterns.split(","):
-        if _pattern(pattern.removeprefix("!")).fullmatch(name):
+        # runs of stars are one star: `*` * 40 would take for ever on a name that does not match
+        pieces = re.findall(r"\*+|\?|[^*?]+", pattern.removeprefix("!"))
+        plain = "".join(".*" if p[0] == "*" else "." if p == "?" else re.escape(p) for p in pieces)
+        if re.fullmatch(plain, name, re.DOTALL):
             if pattern.startswith("!"):
                 return False
             found = True
     return found
 
 
-@lru_cache(maxsize=1024)
-def _pattern(pattern: str) -> re.Pattern[str]:
-    # runs of stars are one star: `*` * 40 would take for ever on a name that does not match
-    pieces = re.findall(r"\*+|\?|[^*?]+", pattern)
-    return re.compile("".join(".*" if p[0] == "*" else "." if p == "?" else re.escape(p) for p in pieces), re.DOTALL)
-
-
 def _signer(line: str) -> Signer:
-    principals, rest = _first_word(line)
-    options: dict[str, str | None] = {}
+    word, _, rest = line[1:].partition('"') if line[0] == '"' else re.sub(r"\s", " ", line, count=1).partition(" ")
+    rest = rest.strip()
+    if not word or not rest:
+        raise ValueError("a line needs principals and a key")
+    options: dict[str, str] = {}
     if not _KEY_TYPE.fullmatch(rest.split(None, 1)[0]):
         options, rest = _options(rest)
     kind, encoded, comment = ([*rest.split(None, 2), "", "", ""])[:3]
@@ -130,52 +116,34 @@ def _signer(line: str) -> Signer:
     after, before = _moment(options.get("valid-after")), _moment(options.get("valid-before"))
     if after is not None and before is not None and before <= after:
         raise ValueError("valid-before is not later than valid-after")
-    return Signer(principals, _key(kind, encoded), options.get("namespaces"), after, before, comment)
-
-
-def _first_word(line: str) -> tuple[str, str]:
-    word, _, rest = (
-        line[1:].partition('"') if line.startswith('"') else re.sub(r"\s", " ", line, count=1).partition(" ")
-    )
-    if not word or not rest.strip():
-        raise ValueError("a line needs principals and a key")
-    return word, rest.strip()
-
-
-def _options(text: str) -> tuple[dict[str, str | None], str]:
-    """Leading `option[,option…]` and what follows."""
-    options: dict[str, str | None] = {}
-    at = 0
-    while True:
-        found = _OPTION.match(text, at)
-        if found is None:
-            raise ValueError("the options on this line cannot be read")
-        _add_option(options, found[1].lower(), found[2])
-        at = found.end()
-        if not found[0].endswith(","):
-            return options, text[at:].strip()
-
-
-def _add_option(options: dict[str, str | None], name: str, value: str | None) -> None:
-    if name == "cert-authority":
-        raise ValueError("certificate authorities are not supported: list the keys themselves")
-    if name not in {"namespaces", "valid-after", "valid-before"} or not value:
-        raise ValueError(f"option {name!r} is unknown or has no value")
-    if name in options:
-        raise ValueError(f"option {name!r} stands twice")
-    options[name] = value.replace('\\"', '"')
-
-
-def _key(kind: str, encoded: str) -> bytes:
     try:
         key = b64decode(encoded, validate=True)
-    except (binascii.Error, ValueError) as error:
+    except ValueError as error:
         raise ValueError("the key is not base64") from error
     if key_type(key) != kind:
         raise ValueError("the key is not of the type that the line names")
     if "-cert-v01@" in kind:
         raise ValueError("certificates are not supported: list the key itself")
-    return key
+    return Signer(word, key, options.get("namespaces"), after, before, comment)
+
+
+def _options(text: str) -> tuple[dict[str, str], str]:
+    """Leading `option[,option…]` and what follows."""
+    options: dict[str, str] = {}
+    at = 0
+    while at == 0 or text[at - 1] == ",":
+        found = _OPTION.match(text, at)
+        if found is None:
+            raise ValueError("the options on this line cannot be read")
+        name, value, at = found[1].lower(), found[2], found.end()
+        if name == "cert-authority":
+            raise ValueError("certificate authorities are not supported: list the keys themselves")
+        if name not in {"namespaces", "valid-after", "valid-before"} or not value:
+            raise ValueError(f"option {name!r} is unknown or has no value")
+        if name in options:
+            raise ValueError(f"option {name!r} stands twice")
+        options[name] = value.replace('\\"', '"')
+    return options, text[at:].strip()
 
 
 def _moment(text: str | None) -> float | None:
@@ -183,13 +151,11 @@ def _moment(text: str | None) -> float | None:
     if text is None:
         return None
     found = _TIME.fullmatch(text)
-    if found is None:
-        raise ValueError(f"{text!r} is not a time")
-    numbers = [int(group or 0) for group in found.groups()[:6]]
-    zone = UTC if found[7] else None
     try:
-        return datetime(*numbers, tzinfo=zone).timestamp()  # type: ignore[arg-type,misc]  # six numbers, as checked above
-    except (ValueError, OverflowError) as error:
+        numbers = [int(group or 0) for group in found.groups()[:6]] if found else []
+        zone = UTC if found and found[7] else None
+        return datetime(*numbers, tzinfo=zone).timestamp()  # type: ignore[arg-type,misc]  # six numbers, or TypeError
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{text!r} is not a time") from error
 
 
@@ -200,11 +166,7 @@ class PinnedKeys:
         self.file = config_dir / "signers" / f"{repository}.allowed"
 
     def read(self) -> bytes | None:
-        """The list as it stands, None if nothing is pinned.
-
-        Raises:
-            StorageFailed: it is there and cannot be read, or is longer than any list is.
-        """
+        """The list as it stands, None if nothing is pinned. Raises StorageFailed."""
         try:
             with translated(str(self.file)), open(self.file, "rb") as file:
                 data = file.read(LIMIT + 1)
@@ -214,17 +176,8 @@ class PinnedKeys:
             raise StorageFailed(f"{self.file} is longer than {LIMIT} bytes")
         return data
 
-    def digest(self) -> str:
-        """Names the content; empty if nothing is pinned."""
-        data = self.read()
-        return "" if data is None else sha256(data).hexdigest()
-
     def pin(self, data: bytes) -> None:
-        """Replace the list, whole or not at all; nobody else may read or write the file.
-
-        Raises:
-            StorageFailed: the folder cannot be written.
-        """
+        """Replace the list, whole or not at all; nobody else may read or write the file. Raises StorageFailed."""
         temporary = self.file.with_name(f".{self.file.name}.{os.getpid()}")
         with translated(str(self.file), writing=True):
             self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

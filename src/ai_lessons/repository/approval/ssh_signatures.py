@@ -1,21 +1,17 @@
 """SSH signatures (OpenSSH's PROTOCOL.sshsig): made by `ssh-keygen -Y sign`, verified here, offline.
 
-Says which *key* signed which bytes in which namespace, not whose key that is (`signers`). What does not fit is
-`NotVerified`, never another exception. Loads `cryptography`: a program for each signature would take a hundred times
-as long, and does not ask whether a hardware key was touched.
+Says which key signed which bytes in which namespace; whose key that is, `signers` says. Loads `cryptography`.
 """
 
 from __future__ import annotations
 
-import binascii
 import hashlib
 import os
 import shutil
 import subprocess
 import tempfile
 from base64 import b64decode, b64encode
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes
@@ -33,17 +29,11 @@ from ai_lessons.repository.approval.signers import NotVerified
 BEGIN: Final = "-----BEGIN SSH SIGNATURE-----"
 END: Final = "-----END SSH SIGNATURE-----"
 MAGIC: Final = b"SSHSIG"
-ARMOUR_LIMIT: Final = 16 * 1024
-"""Characters. An RSA signature of 16,384 bits needs 6 KiB."""
-
+ARMOUR_LIMIT: Final = 16 * 1024  # Characters. An RSA signature of 16,384 bits needs 6 KiB
 SMALLEST_RSA: Final = 2048
 LARGEST_RSA: Final = 16384
-QUIET_PATIENCE: Final = 20.0
-"""Seconds for a signature where nobody is asked: an agent may still want a touch."""
-
-TERMINAL_PATIENCE: Final = 120.0
-"""Seconds for a person to type a passphrase or touch a key."""
-
+QUIET_PATIENCE: Final = 20.0  # Seconds for a signature where nobody is asked: an agent may still want a touch
+TERMINAL_PATIENCE: Final = 120.0  # Seconds for a person to type a passphrase or touch a key
 _TOUCHED: Final = 0x01
 _DIGESTS: Final = {b"sha256": hashlib.sha256, b"sha512": hashlib.sha512}
 _RSA: Final[dict[bytes, hashes.HashAlgorithm]] = {b"rsa-sha2-256": hashes.SHA256(), b"rsa-sha2-512": hashes.SHA512()}
@@ -56,8 +46,7 @@ _ECDSA: Final[dict[bytes, hashes.HashAlgorithm]] = {
 _KINDS: Final = frozenset({b"ssh-ed25519", b"sk-ssh-ed25519@openssh.com", b"ssh-rsa", *_ECDSA})
 
 
-@dataclass(frozen=True, slots=True)
-class SshSignature:
+class SshSignature(NamedTuple):
     """What an armoured signature holds. `key` and `signature` are in SSH's wire format."""
 
     key: bytes
@@ -68,11 +57,7 @@ class SshSignature:
 
 
 class WireReader:
-    """Reads SSH's wire format: big-endian lengths in front of strings.
-
-    Raises:
-        NotVerified: the bytes end too early, or (`end`) go on too long.
-    """
+    """Reads SSH's wire format: big-endian lengths in front of strings. Raises NotVerified."""
 
     def __init__(self, data: bytes) -> None:
         self._data, self._at = data, 0
@@ -102,17 +87,8 @@ class WireReader:
             raise NotVerified("something follows the end of the signature or key")
 
 
-def packed(data: bytes) -> bytes:
-    """A string in SSH's wire format."""
-    return len(data).to_bytes(4, "big") + data
-
-
 def parse(armoured: str) -> SshSignature:
-    """Read an armoured signature; line lengths and line ends do not matter.
-
-    Raises:
-        NotVerified: it is too long, not armoured, not base64, cut off, of another version, or has something behind it.
-    """
+    """Read an armoured signature; line lengths and line ends do not matter. Raises NotVerified."""
     if len(armoured) > ARMOUR_LIMIT:
         raise NotVerified(f"the signature is longer than {ARMOUR_LIMIT} characters")
     lines = armoured.strip().splitlines()
@@ -120,7 +96,7 @@ def parse(armoured: str) -> SshSignature:
         raise NotVerified("this is not an armoured SSH signature")
     try:
         wire = WireReader(b64decode("".join(line.strip() for line in lines[1:-1]), validate=True))
-    except (binascii.Error, ValueError) as error:
+    except ValueError as error:
         raise NotVerified("the signature is not base64") from error
     if wire.take(len(MAGIC)) != MAGIC or wire.take(4) != b"\0\0\0\1":
         raise NotVerified("the signature is of a kind or version that is not known")
@@ -133,13 +109,10 @@ def parse(armoured: str) -> SshSignature:
 
 
 def verify(message: bytes, armoured: str, namespace: str) -> bytes:
-    """The public key (wire format) that signed `message` in exactly this namespace.
+    """The public key (wire format) that signed `message` in exactly this namespace. Raises NotVerified.
 
     Accepts ed25519, ECDSA on the three NIST curves, RSA of at least 2,048 bits with SHA-2, and hardware keys of both
     sorts where the touch is recorded. Does not accept certificates, DSA, SHA-1 or WebAuthn signatures.
-
-    Raises:
-        NotVerified: anything else; the text is for people.
     """
     signature = parse(armoured)
     if signature.namespace != namespace:
@@ -148,7 +121,8 @@ def verify(message: bytes, armoured: str, namespace: str) -> bytes:
     if digest is None:
         raise NotVerified("the signature uses a hash that is not accepted")
     signed = MAGIC + b"".join(
-        packed(part) for part in (namespace.encode(), signature.reserved, signature.digest, digest(message).digest())
+        len(part).to_bytes(4, "big") + part
+        for part in (namespace.encode(), signature.reserved, signature.digest, digest(message).digest())
     )
     try:
         _check(signature.key, WireReader(signature.signature), signed)
@@ -166,105 +140,74 @@ def _check(key: bytes, signature: WireReader, signed: bytes) -> None:
     if algorithm not in _RSA if kind == b"ssh-rsa" else algorithm != kind:
         raise NotVerified("the signature is of another type than its key, or RSA without SHA-2")
     if kind.startswith(b"sk-"):
-        signed = _touched(key, signature, signed)
+        # a hardware key signs hashes of its application and the text, around its flags and counter
+        flags, counter = signature.take(1), signature.take(4)
+        if not flags[0] & _TOUCHED:
+            raise NotVerified("nobody touched the hardware key for this signature")
+        wire = WireReader(key)
+        parts = [wire.string() for _ in range(4 if b"ecdsa" in kind else 3)]
+        signed = hashlib.sha256(parts[-1]).digest() + flags + counter + hashlib.sha256(signed).digest()
     signature.end()
     public = load_ssh_public_key(kind + b" " + b64encode(key))
     if isinstance(public, Ed25519PublicKey):
         public.verify(raw, signed)
     elif isinstance(public, EllipticCurvePublicKey):
-        public.verify(_as_der(raw), signed, ECDSA(_ECDSA[kind]))
+        numbers = WireReader(raw)
+        der = encode_dss_signature(numbers.mpint(), numbers.mpint())
+        numbers.end()
+        public.verify(der, signed, ECDSA(_ECDSA[kind]))
     elif isinstance(public, RSAPublicKey):
-        if not SMALLEST_RSA <= public.key_size <= LARGEST_RSA:
-            raise NotVerified(
-                f"RSA keys must have {SMALLEST_RSA} to {LARGEST_RSA} bits, this one has {public.key_size}"
-            )
+        size = public.key_size
+        if not SMALLEST_RSA <= size <= LARGEST_RSA:
+            raise NotVerified(f"RSA keys must have {SMALLEST_RSA} to {LARGEST_RSA} bits, this one has {size}")
         # OpenSSH accepts signatures whose leading zero bytes were dropped
         public.verify(raw.rjust((public.key_size + 7) // 8, b"\0"), signed, PKCS1v15(), _RSA[algorithm])
     else:
         raise NotVerified("keys of this type are not accepted")
 
 
-def _touched(key: bytes, signature: WireReader, signed: bytes) -> bytes:
-    """What a hardware key really signs: hashes of its application and the text, around its flags and counter."""
-    flags, counter = signature.take(1), signature.take(4)
-    if not flags[0] & _TOUCHED:
-        raise NotVerified("nobody touched the hardware key for this signature")
-    wire = WireReader(key)
-    kind, *parts = wire.string(), wire.string(), wire.string()
-    application = wire.string() if b"ecdsa" in kind else parts[-1]
-    return hashlib.sha256(application).digest() + flags + counter + hashlib.sha256(signed).digest()
-
-
-def _as_der(raw: bytes) -> bytes:
-    numbers = WireReader(raw)
-    r, s = numbers.mpint(), numbers.mpint()
-    numbers.end()
-    return encode_dss_signature(r, s)
-
-
 def sign(message: bytes, key: str, namespace: str, *, interactive: bool = False, timeout: float | None = None) -> str:
     """An armoured signature over `message`.
 
-    `key` is what git's `user.signingkey` may hold: the path of a private key, of a public key whose private half is
-    in the agent, or a public key itself (with or without `key::`), then the agent signs. `interactive` lets
-    ssh-keygen use the terminal of this process. `timeout` in seconds.
-
-    Raises:
-        Refused: no ssh-keygen, no such key, a passphrase that nobody could type, an agent that said no, or no answer
-            in time.
-        StorageFailed: no room for the temporary files that ssh-keygen wants.
+    `key` is what git's `user.signingkey` may hold: the path of a private key, or of a public key that the agent has, or
+    that key itself (with or without `key::`). `interactive` lets ssh-keygen use the terminal; `timeout` in seconds.
+    Raises Refused (no ssh-keygen, no such key, no answer), StorageFailed.
     """
     program = shutil.which("ssh-keygen")
     if program is None:
         raise Refused("signing needs the program ssh-keygen", hint="install OpenSSH 8.2 or newer")
+    environment = dict(os.environ) | {"LC_ALL": "C"}
+    patience = timeout or (TERMINAL_PATIENCE if interactive else QUIET_PATIENCE)
+    literal, path = key.removeprefix("key::"), os.path.expanduser(key)
+    public = key.startswith("key::") or literal.startswith(("ssh-", "ecdsa-", "sk-"))
+    if not public and not os.path.isfile(path):
+        raise Refused(f"there is no key at {path}", hint="git config --global user.signingkey ~/.ssh/id_ed25519")
     try:
         with tempfile.TemporaryDirectory(prefix="ai-lessons-sign-") as folder:
             place = os.path.join(folder, "record")
-            with open(place, "wb") as file:
-                file.write(message)
-            arguments = [program, "-q", "-Y", "sign", "-n", namespace, *_key_arguments(key, folder), place]
-            patience = timeout or (TERMINAL_PATIENCE if interactive else QUIET_PATIENCE)
-            _run(arguments, interactive=interactive, patience=patience)
-            with open(place + ".sig", encoding="ascii") as file:
-                armoured = file.read()
+            with open(place, "wb") as record:
+                record.write(message)
+            if public:
+                path = os.path.join(folder, "key.pub")
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(literal + "\n")
+            by = ["-U", "-f", path] if public else ["-f", path]
+            arguments = [program, "-q", "-Y", "sign", "-n", namespace, *by, place]
+            if interactive:  # it stays in our group, so that Ctrl-C and Ctrl-Z reach both
+                done = subprocess.run(arguments, env=environment, capture_output=True, timeout=patience, check=False)
+            else:  # a window that pops up for a background process is not an answer
+                done = programs.run(arguments, env=environment | {"SSH_ASKPASS_REQUIRE": "never"}, timeout=patience)
+            if done.returncode:
+                words = done.stderr.decode(errors="replace").strip().splitlines() or ["it gave no reason"]
+                hint = "a key with a passphrase needs a terminal, or ssh-add first"
+                raise Refused(f"ssh-keygen made no signature: {words[-1]}", hint=hint)
+            with open(place + ".sig", encoding="ascii") as made:
+                armoured = made.read()
+    except subprocess.TimeoutExpired as error:
+        hint = "touch the key when it blinks, or load it with ssh-add"
+        raise Refused(f"nobody answered for the signing key within {patience:.0f} seconds", hint=hint) from error
     except OSError as error:
         raise StorageFailed(f"the signature could not be made: {error.strerror}") from error
     if not armoured.startswith(BEGIN):
         raise Refused("ssh-keygen made something that is not a signature")
     return armoured
-
-
-def _key_arguments(key: str, folder: str) -> list[str]:
-    literal = key.removeprefix("key::")
-    if not (key.startswith("key::") or literal.startswith(("ssh-", "ecdsa-", "sk-"))):
-        path = os.path.expanduser(key)
-        if not os.path.isfile(path):
-            raise Refused(f"there is no key at {path}", hint="git config --global user.signingkey ~/.ssh/id_ed25519")
-        return ["-f", path]
-    public = os.path.join(folder, "key.pub")
-    with open(public, "w", encoding="utf-8") as file:
-        file.write(literal + "\n")
-    return ["-U", "-f", public]
-
-
-def _run(arguments: list[str], *, interactive: bool, patience: float) -> None:
-    environment = dict(os.environ) | {"LC_ALL": "C"}
-    try:
-        if interactive:  # it stays in our group, so that Ctrl-C and Ctrl-Z reach both
-            nothing, pipe = subprocess.DEVNULL, subprocess.PIPE
-            done = subprocess.run(
-                arguments, env=environment, stdout=nothing, stderr=pipe, timeout=patience, check=False
-            )
-        else:  # a window that pops up for a background process is not an answer
-            done = programs.run(arguments, env=environment | {"SSH_ASKPASS_REQUIRE": "never"}, timeout=patience)
-    except subprocess.TimeoutExpired as error:
-        raise Refused(
-            f"nobody answered for the signing key within {patience:.0f} seconds",
-            hint="touch the key when it blinks, or load it with ssh-add",
-        ) from error
-    if done.returncode:
-        words = done.stderr.decode(errors="replace").strip().splitlines()
-        raise Refused(
-            f"ssh-keygen made no signature: {words[-1] if words else 'it gave no reason'}",
-            hint="a key with a passphrase needs a terminal, or ssh-add first",
-        )
