@@ -10,13 +10,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ai_lessons.library.answers import Left, Usage
-    from ai_lessons.library.reports import Feedback, Judged, Parameter, Stats
+    from ai_lessons.library.reports import Feedback, Parameter, Stats
 
 
 def feedback(value: Feedback, view: View) -> str:
     """What was said of which entry, and how it stands with that."""
-    entry = value.entry
-    head = f"{view.paint(f'[{line(entry.handle)}]', 'handle')} {line(entry.title)}: {line(value.outcome)}"
+    head = f"{view.named(value.entry.handle, value.entry.title)}: {line(value.outcome)}"
     return "\n".join([head, *(f"  {row}" for row in usage(value.usage))])
 
 
@@ -33,13 +32,8 @@ def usage(value: Usage) -> list[str]:
 
 def left_out(values: Sequence[Left], view: View) -> str:
     """Lessons that fitted and did not come, each with the reason."""
-    if not values:
-        return "No lesson was left out."
-    rows = (
-        f"  {view.paint(f'[{line(one.entry.handle)}]', 'handle')} {line(one.entry.title)}: {line(one.detail)}"
-        for one in values
-    )
-    return "\n".join([view.paint("Left out:", "heading"), *rows])
+    rows = [f"  {view.named(one.entry.handle, one.entry.title)}: {line(one.detail)}" for one in values]
+    return "\n".join([view.paint("Left out:", "heading"), *rows]) if rows else "No lesson was left out."
 
 
 def params(values: Sequence[Parameter], view: View) -> str:
@@ -57,11 +51,14 @@ def params(values: Sequence[Parameter], view: View) -> str:
 
 def learned(value: Stats, view: View) -> list[str]:
     """What `stats` says of use: blocks, only those that have something to say."""
-    blocks = [
-        _judged(title, some, view)
-        for title, some in (("Most useful:", value.most_useful), ("Least useful:", value.least_useful))
-        if some
-    ]
+    blocks = []
+    for title, some in (("Most useful:", value.most_useful), ("Least useful:", value.least_useful)):
+        rows = [
+            f"  {view.named(one.handle, one.title)}: helpful {one.helpful:,}, ignored {one.ignored:,}, "
+            f"contradicted {one.contradicted:,}, confidence {one.confidence:.2f}"
+            for one in some
+        ]
+        blocks += ["\n".join([view.paint(title, "heading"), *rows])] if rows else []
     if value.ablation:
         one = value.ablation
         blocks.append(
@@ -72,12 +69,3 @@ def learned(value: Stats, view: View) -> list[str]:
     if value.damaged_events:
         blocks.append(f"{count(value.damaged_events, 'line')} of event logs cannot be read and count for nothing")
     return blocks
-
-
-def _judged(title: str, values: Sequence[Judged], view: View) -> str:
-    rows = (
-        f"  {view.paint(f'[{line(one.handle)}]', 'handle')} {line(one.title)}: helpful {one.helpful:,}, ignored "
-        f"{one.ignored:,}, contradicted {one.contradicted:,}, confidence {one.confidence:.2f}"
-        for one in values
-    )
-    return "\n".join([view.paint(title, "heading"), *rows])

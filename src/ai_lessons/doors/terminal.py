@@ -24,10 +24,7 @@ NARROWEST = 12
 
 
 class View(NamedTuple):
-    """How to draw: `width` in cells (None: no terminal, cut nothing), and what paths are relative to.
-
-    `roots` are the folders of other tiers by name.
-    """
+    """How to draw: `width` in cells (None: cut nothing); paths are below `root`, in other tiers below their `roots`."""
 
     width: int | None = None
     colour: bool = False
@@ -38,6 +35,10 @@ class View(NamedTuple):
     def paint(self, text: str, style: str) -> str:
         """`text` in a style, where there is colour."""
         return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if self.colour and text else text
+
+    def named(self, handle: str, title: str) -> str:
+        """`[HANDLE] title`."""
+        return f"{self.paint(f'[{line(handle)}]', 'handle')} {line(title)}"
 
     def place(self, path: str, tier: str = "") -> str:
         """A path of the repository (of a tier) as a person would type it, with `~` for the home folder."""
@@ -112,8 +113,7 @@ def table(
 ) -> list[str]:
     """Aligned lines, two spaces between columns, the header first. Cells are made harmless here.
 
-    On a terminal the `flexible` columns are cut so that a line fits; elsewhere nothing is. The first column is the
-    one that people copy, so it is never cut.
+    On a terminal the `flexible` columns are cut so that a line fits; never the first, which people copy.
     """
     columns = [_harmless(column) for column in zip(*rows, strict=True)] or [[] for _ in header]
     widths = [max(cells(name), _widest(column)) for name, column in zip(header, columns, strict=True)]
@@ -151,12 +151,10 @@ def _padded(column: Sequence[str], width: int) -> list[str]:
 
 def size(number: int) -> str:
     """Bytes for people: `1.2 MiB`."""
-    value = float(number)
-    for unit in ("B", "KiB", "MiB"):
-        if value < 1024:
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1024
-    return f"{value:.1f} GiB"
+    value, unit = float(number), 0
+    while value >= 1024 and unit < 3:
+        value, unit = value / 1024, unit + 1
+    return f"{value:.1f} {('B', 'KiB', 'MiB', 'GiB')[unit]}" if unit else f"{number} B"
 
 
 def count(number: int, noun: str) -> str:

@@ -126,10 +126,7 @@ class _Reader:
             if stack:
                 self._place(stack[-1], node, plain=kind is yaml.ScalarEvent and event.implicit[0])
             elif node.keys is None:
-                self.refuse(
-                    "the frontmatter is not `key: value` (for a horizontal rule write `***`)",
-                    node.start,
-                )
+                self.refuse("the frontmatter is not `key: value` (for a horizontal rule write `***`)", node.start)
             else:
                 root = node
             if node.items is not None:

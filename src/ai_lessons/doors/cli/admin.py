@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -14,7 +15,6 @@ from ai_lessons.doors.cli.commands import Group, Tool
 from ai_lessons.doors.cli.options import id_argument
 
 if TYPE_CHECKING:
-    from ai_lessons.doors.terminal import View
     from ai_lessons.library.setup import Job
 
 EXIT_PROBLEMS = 4
@@ -36,9 +36,8 @@ def admin() -> None:
 def init(call: Call, path: str | None, from_url: str | None, no_hooks: bool, team: bool, starters: bool) -> None:
     """Make a knowledge repository, or complete one. A folder that is full already is taken as it is."""
     place = call.settings.cwd / path if path else call.root
-    done = library.setup.init_repository(
-        place, call.options(), from_url=from_url, hooks=not no_hooks, team=team, starters=starters
-    )
+    more = {"hooks": not no_hooks, "team": team, "starters": starters}
+    done = library.setup.init_repository(place, call.options(), from_url=from_url, **more)
     call.answer(done, render_jobs.initialised)
 
 
@@ -88,9 +87,8 @@ def stats(call: Call) -> None:
 @pass_call
 def save(call: Call) -> None:
     """Commit the writes that wait for a commit."""
-    call.answer(
-        library.syncing.save(call.library), render_jobs.saved, lambda value: {"commits": value[0], "notes": value[1]}
-    )
+    done = library.syncing.save(call.library)
+    call.answer(done, render_jobs.saved, lambda value: {"commits": value[0], "notes": value[1]})
 
 
 @admin.command("adopt", examples=["ai-lessons admin adopt jira-api/notes.md"])
@@ -106,12 +104,10 @@ def adopt(call: Call, paths: tuple[str, ...]) -> None:
 @pass_call
 def trust_script(call: Call, ref: str) -> None:
     """Trust a script, and files beside it that it names, as they stand now on this machine; any change asks again."""
-
-    def text(paths: tuple[str, ...], view: View) -> str:
-        return "\n".join(f"Trusted as it stands: {view.place(path)}" for path in paths)
-
     call.answer(
-        library.running.trust_script(call.library, ref), text, lambda paths: {"path": paths[0], "beside": paths[1:]}
+        library.running.trust_script(call.library, ref),
+        lambda paths, view: "\n".join(f"Trusted as it stands: {view.place(path)}" for path in paths),
+        lambda paths: {"path": paths[0], "beside": paths[1:]},
     )
 
 
@@ -143,29 +139,29 @@ def hooks() -> None:
     """Git hooks of this clone or of a hub, and what tells agents of the knowledge base."""
 
 
-def hooks_command(name: Job, text: str) -> None:
-    """Define one of the three hooks commands."""
-    examples = [
-        f"ai-lessons admin hooks {name}",
-        f"ai-lessons admin hooks {name} --server /srv/git/knowledge.git",
-        f"ai-lessons admin hooks {name} --agents",
-        f"ai-lessons admin hooks {name} --host claude-code",
-    ]
+def hooks_command(job: Job, text: str) -> None:
+    """Define one of the three commands about hooks."""
+    name = f"ai-lessons admin hooks {job}"
+    examples = [name, f"{name} --server /srv/git/knowledge.git", f"{name} --agents", f"{name} --host claude-code"]
 
-    @hooks.command(name, help=text, examples=examples)
+    @hooks.command(job, help=text, examples=examples)
     @click.option("--server", metavar="HUB", help="Those of this hub, which people push to, instead of this clone's.")
     @click.option("--agents", "paragraph", is_flag=True, help="Instead: our paragraph in AGENTS.md or CLAUDE.md here.")
     @click.option("--file", "files", metavar="F", multiple=True, help="Our paragraph in this file; may be given again.")
     @click.option("--host", type=click.Choice(["claude-code"]), help="Instead: this agent host's hooks here.")
     @pass_call
     def command(call: Call, server: str | None, paragraph: bool, files: tuple[str, ...], host: str | None) -> None:
+        jobs, cwd = library.setup, call.settings.cwd
         if server:
-            agents.answer_for_hub(call, name, server)
-            return
-        if paragraph or files or host:
-            agents.answer_for_agents(call, name, paragraph=paragraph, files=files, host=host)
-            return
-        call.answer(library.setup.hooks(call.library, name), render_jobs.lines)
+            at_hub = {"install": jobs.hook_install, "uninstall": jobs.hook_uninstall, "status": jobs.hook_status}
+            done = at_hub[job](cwd / server)
+        elif paragraph or files or host:
+            done = jobs.instruct(job, cwd) if paragraph else ()
+            done += jobs.instruct(job, cwd, [cwd / Path(file).expanduser() for file in files]) if files else ()
+            done += jobs.register(job, cwd) if host else ()
+        else:
+            done = jobs.hooks(call.library, job)
+        call.answer(done, render_jobs.lines)
 
 
 hooks_command("install", "Install them, beside the hooks that are there.")
@@ -173,9 +169,8 @@ hooks_command("uninstall", "Take ours away again.")
 hooks_command("status", "Say which are installed.")
 machinery.register(admin)
 transfer.register(admin)
-admin.add_command(mcp_server.mcp)
-agents.register(admin)
+for other in (mcp_server.mcp, agents.hosts, agents.agent_hook, agents.check_push):
+    admin.add_command(other)
 rules.register_admin(admin)
 admin.add_command(machinery.params)
 content.register(admin)
-transfer.register(admin)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -16,20 +15,8 @@ from ai_lessons.doors.cli.commands import Command
 from ai_lessons.doors.terminal import is_terminal
 from ai_lessons.errors import UsageError
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ai_lessons.doors.terminal import View
-    from ai_lessons.library.setup import Job, PushChecked
-
 EXIT_REFUSED = 8
 """The code of what a policy refuses."""
-
-
-def register(group: click.Group) -> None:
-    """Hang these commands into the group `admin`."""
-    for command in (hosts, agent_hook, check_push):
-        group.add_command(command)
 
 
 @click.command("hosts", cls=Command, examples=["ai-lessons admin hosts", "ai-lessons admin hosts --json"])
@@ -60,19 +47,6 @@ def agent_hook(call: Call, project: str | None) -> None:
         click.echo(said)
 
 
-def answer_for_agents(call: Call, job: Job, *, paragraph: bool, files: Sequence[str], host: str | None) -> None:
-    """`hooks install`, `uninstall` or `status` with `--agents`, `--file` or `--host`."""
-    jobs, cwd = library.setup, call.settings.cwd
-    lines: list[str] = []
-    if paragraph:
-        lines += jobs.instruct(job, cwd)
-    if files:
-        lines += jobs.instruct(job, cwd, [cwd / Path(file).expanduser() for file in files])
-    if host:
-        lines += jobs.register(job, cwd)
-    call.answer(tuple(lines), render_jobs.lines)
-
-
 # hidden, because only a hook calls it
 @click.command(
     "check-push", cls=Command, hidden=True, examples=["ai-lessons admin check-push < updates   # in a pre-receive hook"]
@@ -82,20 +56,7 @@ def check_push(call: Call) -> int:
     """Decide about a push inside a pre-receive hook, from its standard input. Exit code 8 if it is refused."""
     done = library.setup.check_push(Path(os.environ.get("GIT_DIR") or "."), sys.stdin.read().splitlines())
     if done.refused or call.json:
-        call.answer(done, _refused)
+        more = [f"refused: and {done.more} more"] if done.more else []
+        told = (*(f"refused: {reason}" for reason in done.refused), *more)
+        call.answer(done, lambda _, view: render_jobs.lines(told, view))
     return EXIT_REFUSED if done.refused else 0
-
-
-def _refused(done: PushChecked, view: View) -> str:
-    more = [f"refused: and {done.more} more"] if done.more else []
-    return render_jobs.lines((*(f"refused: {reason}" for reason in done.refused), *more), view)
-
-
-def answer_for_hub(call: Call, job: Job, hub: str) -> None:
-    """`hooks install`, `uninstall` or `status` with `--server HUB`."""
-    jobs = {
-        "install": library.setup.hook_install,
-        "uninstall": library.setup.hook_uninstall,
-        "status": library.setup.hook_status,
-    }
-    call.answer(jobs[job](call.settings.cwd / hub), render_jobs.lines)

@@ -18,7 +18,6 @@ from ai_lessons.knowledge.entries import Kind
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ai_lessons.library.reports import Indexed, Parameter
 
 RESOURCES = frozenset(kind for kind in Kind if kind.is_resource)
 SHELLS = ("bash", "zsh", "fish")
@@ -30,24 +29,19 @@ def register(group: click.Group) -> None:
         group.add_command(command)
 
 
-def tell(call: Call, done: Indexed) -> None:
-    """What a refresh did."""
-    call.answer(done, render_jobs.indexed)
-
-
 @click.command("reindex", cls=Command, examples=["ai-lessons admin reindex", "ai-lessons admin reindex --full"])
 @click.option("--full", is_flag=True, help="Throw catalog and index away first; vectors are kept.")
 @pass_call
 def reindex(call: Call, full: bool) -> None:
     """Bring catalog and index up to date now. Every search does it by itself."""
-    tell(call, library.indexing.reindex(call.library, full=full))
+    call.answer(library.indexing.reindex(call.library, full=full), render_jobs.indexed)
 
 
 @click.command("reindex-resources", cls=Command, examples=["ai-lessons admin reindex-resources"])
 @pass_call
 def reindex_resources(call: Call) -> None:
     """Read all docs and scripts again, those outside the repository too."""
-    tell(call, library.indexing.reindex(call.library, kinds=RESOURCES))
+    call.answer(library.indexing.reindex(call.library, kinds=RESOURCES), render_jobs.indexed)
 
 
 @click.command("reindex-resource", cls=Command, examples=["ai-lessons admin reindex-resource S-9XW2RB"])
@@ -55,7 +49,7 @@ def reindex_resources(call: Call) -> None:
 @pass_call
 def reindex_resource(call: Call, refs: tuple[str, ...]) -> None:
     """Read these entries again."""
-    tell(call, library.indexing.reindex(call.library, refs))
+    call.answer(library.indexing.reindex(call.library, refs), render_jobs.indexed)
 
 
 @click.command("list-stale", cls=Command, examples=["ai-lessons admin list-stale"])
@@ -95,22 +89,17 @@ def completion(call: Call, shell: str | None) -> None:
     """Print the script that teaches your shell our commands, ids, projects and tags."""
     from click.shell_completion import get_completion_class
 
-    from ai_lessons.doors.cli import COMPLETE_VARIABLE, PROGRAM, root
+    from ai_lessons.doors.cli import root
 
     name = shell or os.path.basename(os.environ.get("SHELL", ""))
     kind = get_completion_class(name) if name in SHELLS else None
     if kind is None:
         raise UsageError(f"no completion for the shell {name!r}", hint="name one of: " + ", ".join(SHELLS))
-    script = kind(root, {}, PROGRAM, COMPLETE_VARIABLE).source()
+    script = kind(root, {}, "ai-lessons", "_AI_LESSONS_COMPLETE").source()
     call.answer(script, lambda text, _view: text.rstrip("\n"), lambda text: {"shell": name, "script": text})
 
 
 OUTCOMES = ("helpful", "ignored", "contradicted")
-
-
-def register_contribute(group: click.Group) -> None:
-    """Hang these commands into the group `contribute`."""
-    group.add_command(feedback)
 
 
 @click.command(
@@ -156,12 +145,6 @@ def params(
     call: Call, name: str | None, value: float | None, low: float | None, high: float | None, reset: bool
 ) -> None:
     """Show the parameters that learn from outcomes, or change one."""
-    call.answer(_params(call, name, value, low, high, reset), render_usage.params)
-
-
-def _params(
-    call: Call, name: str | None, value: float | None, low: float | None, high: float | None, reset: bool
-) -> tuple[Parameter, ...]:
     bounds = low is not None or high is not None
     if (value is not None) + bounds + reset > 1:
         raise UsageError("--set, --min and --max, and --reset are three different things", hint="give one of them")
@@ -169,10 +152,12 @@ def _params(
         raise UsageError("which parameter?", hint="ai-lessons admin params lists them")
     health, opened = library.health, call.library
     if reset:
-        return health.params_reset(opened, name)
-    if name is not None and value is not None:
-        return health.params_set(opened, name, value)
-    return health.params_bounds(opened, name, low, high) if name and bounds else health.params(opened, name)
+        found = health.params_reset(opened, name)
+    elif name is not None and value is not None:
+        found = health.params_set(opened, name, value)
+    else:
+        found = health.params_bounds(opened, name, low, high) if name and bounds else health.params(opened, name)
+    call.answer(found, render_usage.params)
 
 
 @click.group("index", cls=Group)
