@@ -56,16 +56,15 @@ def mcp(
         pool = session_pool.SessionPool(load, limits=door.limits(below, file, token))
         if file is not None:
             door.refuse_shared(file, pool)
-        with server.logging_to(log):
-            built = server.build(pool, log, tools, read_only=read_only)
-            door.serve(built, pool, where, token=token, names=allow_host)
-        return
-    # over standard streams a process is one session of one agent; over HTTP many share it
-    pool = session_pool.SessionPool(load, session=f"mcp-{os.urandom(4).hex()}", limits=Limits(below))
-    if is_terminal(sys.stdin):
-        print(f"waiting for an MCP client on standard input; {PROGRAM} --help says more", file=sys.stderr)
+        serve = partial(door.serve, where=where, token=token, names=allow_host)
+    else:
+        # over standard streams a process is one session of one agent; over HTTP many share it
+        pool = session_pool.SessionPool(load, session=f"mcp-{os.urandom(4).hex()}", limits=Limits(below))
+        if is_terminal(sys.stdin):
+            print(f"waiting for an MCP client on standard input; {PROGRAM} --help says more", file=sys.stderr)
+        serve = partial(server.stdio)
     with server.logging_to(log):
-        server.stdio(server.build(pool, log, tools, read_only=read_only), pool)
+        serve(server.build(pool, log, tools, read_only=read_only), pool)
 
 
 def main() -> None:

@@ -115,7 +115,7 @@ def checks(values: Sequence[reports.Check], view: View) -> str:
     lines = []
     wide = max((len(one.name) for one in values), default=0)
     for one in values:
-        state = view.paint(one.state.ljust(7), STYLES[one.state])
+        state = view.paint(line(one.state).ljust(7), STYLES.get(one.state, "warn"))
         lines.append(f"{state}  {line(one.name).ljust(wide)}  {line(one.detail)}".rstrip())
         if one.remedy and one.state != "ok":
             lines.append(f"{'':7}  {'':{wide}}  -> {line(one.remedy)}")
