@@ -22,12 +22,8 @@ TRUE, FALSE = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "n
 KEYS = ("repo", "index_dir", "model_dir", "reranker", "skills_dir", "tools_dir", "agent", "offline", "enterprise")
 """Keys of `config.toml`; all but `enterprise` (a table of NAME = "path", or of tables) are plain values."""
 
-CODE_FILE = ".ai-lessons.toml"
-"""In the top folder of a code project: which enterprise it belongs to."""
-
+CODE_FILE = ".ai-lessons.toml"  # in the top folder of a code project: which enterprise it belongs to
 AGENT_NAMES = ("AI_LESSONS_AGENT", "AI_AGENT", "AGENT")
-"""Variables that hold the name of the agent that calls."""
-
 AGENT_HOSTS = {
     "CLAUDECODE": "claude-code", "CLAUDE_CODE": "claude-code", "CURSOR_AGENT": "cursor", "CURSOR_TRACE_ID": "cursor",
     "GEMINI_CLI": "gemini-cli", "CODEX_SANDBOX": "codex", "CODEX_CI": "codex", "CODEX_THREAD_ID": "codex",
@@ -175,9 +171,8 @@ def _path(value: str | None, base: Path, environ: Mapping[str, str]) -> Path | N
     """`value` made absolute from `base`, with `~` resolved; None for an empty one."""
     if not value:
         return None
-    if value == "~" or value.startswith("~/"):
-        return _home(environ) / value[2:]
-    return Path(os.path.normpath(base / value))
+    home = value == "~" or value.startswith("~/")
+    return _home(environ) / value[2:] if home else Path(os.path.normpath(base / value))
 
 
 def _read(file: Path, known: Sequence[str] = KEYS) -> dict[str, Any]:
@@ -220,14 +215,12 @@ def _text(table: Mapping[str, Any], key: str, file: Path) -> str | None:
 
 def _offline(environ: Mapping[str, str], table: Mapping[str, Any], file: Path) -> bool:
     said = environ.get("AI_LESSONS_OFFLINE")
-    if said is not None:
-        if said.strip().lower() not in TRUE | FALSE:
-            raise UsageError(f"AI_LESSONS_OFFLINE must be 1 or 0, not {said!r}")
-        return said.strip().lower() in TRUE
     value = table.get("offline", False)
-    if not isinstance(value, bool):
+    if said is not None and said.strip().lower() not in TRUE | FALSE:
+        raise UsageError(f"AI_LESSONS_OFFLINE must be 1 or 0, not {said!r}")
+    if said is None and not isinstance(value, bool):
         raise UsageError(f"{file}: offline must be true or false, not {value!r}")
-    return value
+    return bool(value) if said is None else said.strip().lower() in TRUE
 
 
 def _known(table: Mapping[str, Any], file: Path, environ: Mapping[str, str], cwd: Path) -> tuple[Tier, ...]:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from ai_lessons.doors import render_usage
-from ai_lessons.doors.terminal import View, clean, line, table
+from ai_lessons.doors.terminal import View, clean, count, line, table
 from ai_lessons.knowledge.entries import KINDS, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.answers import Answer, Approval, Count, Hit, Listing, Related, Revision, Shown
+    from ai_lessons.library import answers
+    from ai_lessons.library.answers import Answer, Approval, Hit, Shown
+    from ai_lessons.library.reports import Feedback, Parameter, Stats
 
     More = Callable[[Hit], Sequence[str]]
     Frame = Callable[[str], str]
@@ -112,7 +113,7 @@ def shown(value: Shown, view: View, *, command: str = "show", call: str = "", fr
     if value.approval and whole:
         blocks.append("\n".join(_approval(value.approval, view)))
     if value.usage and (value.usage.last_used or value.usage.standing != 1.0) and whole:
-        blocks.append("\n".join(render_usage.usage(value.usage)))
+        blocks.append("\n".join(usage(value.usage)))
     if not whole:
         heading = next((one.heading for one in value.sections if one.number == value.section), "")
         blocks.append(f"Section {value.section} of {len(value.sections)}: {line(heading)}".rstrip(": "))
@@ -172,7 +173,7 @@ def _plain(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
 
 
-def _edge(edge: Related, view: View) -> str:
+def _edge(edge: answers.Related, view: View) -> str:
     arrow = "->" if edge.outgoing else "<-"
     weight = "" if edge.weight is None else f" ({edge.weight:g})"
     found = f"{_label(edge.entry, view)} {line(edge.entry.title)}" if edge.entry else f"{line(edge.target)} (not found)"
@@ -190,7 +191,7 @@ def _navigation(value: Shown, view: View, call: str) -> str:
     return "\n".join(f"{name}: {call}{number}" for name, number in steps)
 
 
-def listing(value: Listing, view: View) -> str:
+def listing(value: answers.Listing, view: View) -> str:
     """Entries as a table, and how many there are beyond a limit."""
     if not value.entries:
         return "No entries."
@@ -202,7 +203,7 @@ def listing(value: Listing, view: View) -> str:
     return "\n".join([*lines, f"… and {hidden:,} more (--limit 0 shows all)"] if hidden > 0 else lines)
 
 
-def counts(values: Sequence[Count], view: View, *, what: str) -> str:
+def counts(values: Sequence[answers.Count], view: View, *, what: str) -> str:
     """Tags, versions or projects with the number of entries of each kind."""
     if not values:
         return f"No {what}s."
@@ -211,13 +212,13 @@ def counts(values: Sequence[Count], view: View, *, what: str) -> str:
     return "\n".join(table(header, rows, view, flexible=(0,)))
 
 
-def related(values: Iterable[Related], view: View) -> str:
+def related(values: Iterable[answers.Related], view: View) -> str:
     """Entries reached over the graph, indented by how far away they are."""
     lines = ["  " * (edge.depth - 1) + _edge(edge, view) for edge in values]
     return "\n".join(lines) or "No related entries."
 
 
-def log(values: Iterable[Revision], view: View) -> str:
+def log(values: Iterable[answers.Revision], view: View) -> str:
     """Commits that touched an entry, as given (newest first)."""
     lines = []
     for one in values:
@@ -235,3 +236,61 @@ def diff(text: str, view: View) -> str:
     colours = {"+": "good", "-": "bad", "@": "handle"}
     rows = (clean(row) for row in text.rstrip("\n").split("\n"))
     return "\n".join(view.paint(row, colours[row[0]]) if row[:1] in colours else row for row in rows)
+
+
+def feedback(value: Feedback, view: View) -> str:
+    """What was said of which entry, and how it stands with that."""
+    head = f"{view.named(value.entry.handle, value.entry.title)}: {line(value.outcome)}"
+    return "\n".join([head, *(f"  {row}" for row in usage(value.usage))])
+
+
+def usage(value: answers.Usage) -> list[str]:
+    """Two lines: how sure it is by now, and what happened to it."""
+    counts = (
+        ("injected", value.times_injected), ("helpful", value.times_helpful), ("ignored", value.times_ignored),
+        ("contradicted", value.times_contradicted), ("runs", value.script_ok), ("failed runs", value.script_failed),
+    )  # fmt: skip
+    said = ", ".join(f"{name} {number:,}" for name, number in counts if number or name == "helpful")
+    last = f" | last used: {line(value.last_used)}" if value.last_used else ""
+    return [f"learned confidence: {value.confidence:.2f} (alpha {value.alpha:g}, beta {value.beta:g})", said + last]
+
+
+def left_out(values: Sequence[answers.Left], view: View) -> str:
+    """Lessons that fitted and did not come, each with the reason."""
+    rows = [f"  {view.named(one.entry.handle, one.entry.title)}: {line(one.detail)}" for one in values]
+    return "\n".join([view.paint("Left out:", "heading"), *rows]) if rows else "No lesson was left out."
+
+
+def params(values: Sequence[Parameter], view: View) -> str:
+    """Parameters that learn: where each stands, within which bounds, and how sure that is."""
+    header = ("PARAMETER", "VALUE", "BOUNDS", "UNCERTAINTY", "SEEN", "WHAT IT IS")
+    rows = [
+        (
+            one.name, f"{one.value:.3g}", f"{one.low:g} to {one.high:g}", f"{one.uncertainty:.2f}",
+            f"{one.observations:,}", one.help,
+        )
+        for one in values
+    ]  # fmt: skip
+    return "\n".join(table(header, rows, view, flexible=(5,)))
+
+
+def learned(value: Stats, view: View) -> list[str]:
+    """What `stats` says of use: blocks, only those that have something to say."""
+    blocks = []
+    for title, some in (("Most useful:", value.most_useful), ("Least useful:", value.least_useful)):
+        rows = [
+            f"  {view.named(one.handle, one.title)}: helpful {one.helpful:,}, ignored {one.ignored:,}, "
+            f"contradicted {one.contradicted:,}, confidence {one.confidence:.2f}"
+            for one in some
+        ]
+        blocks += ["\n".join([view.paint(title, "heading"), *rows])] if rows else []
+    if value.ablation:
+        one = value.ablation
+        blocks.append(
+            f"Showing a lesson changed the share of sessions that went well by {one.difference:+.0%}\n"
+            f"  95 % interval {one.low:+.0%} to {one.high:+.0%}, from {one.shown:,} sessions with and "
+            f"{one.left_out:,} without"
+        )
+    if value.damaged_events:
+        blocks.append(f"{count(value.damaged_events, 'line')} of event logs cannot be read and count for nothing")
+    return blocks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ai_lessons.doors import render_usage
+from ai_lessons.doors import render
 from ai_lessons.doors.terminal import clean, count, line, size, table
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def stats(value: reports.Stats, view: View) -> str:
     ]
     if value.clusters:
         rows.append(("related topics", f"{len(value.clusters):,} (the largest of {count(value.clusters[0], 'entry')})"))
-    return "\n\n".join([pairs(dict(rows), view), *render_usage.learned(value, view)])
+    return "\n\n".join([pairs(dict(rows), view), *render.learned(value, view)])
 
 
 def indexed(value: reports.Indexed, _view: View) -> str:

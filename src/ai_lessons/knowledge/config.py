@@ -20,19 +20,13 @@ from ai_lessons.knowledge.texts import BOM
 from ai_lessons.knowledge.yaml_edit import REMOVE, edit_mapping
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     Files = Mapping[str, bytes]
-    """Files of entries by path, scripts and side files included."""
-    Changes = Mapping[str, bytes | None]
-    """New contents by path; None takes a file away."""
+    Changes = Mapping[str, bytes | None]  # new contents by path; None takes a file away
 
-FORMAT = 1
-"""The version of the file format that this program reads and writes."""
-
-FIRST_FORMAT = 1
-"""The version of a repository that states none."""
-
+FORMAT = 1  # of the files, which this program reads and writes
+FIRST_FORMAT = 1  # of a repository that states none
 DEFAULT_MODEL = "bge-small-en-v1.5"
 
 
@@ -112,15 +106,11 @@ def _aliases(value: Any) -> dict[str, str]:
     """Each alias with the tag that it leads to in the end."""
     if not isinstance(value, dict) or not all(isinstance(x, str) and x.strip() for x in value.values()):
         raise Nonsense("lines of `alias: tag`")
-    ends = {}
-    for alias in value:
-        seen, end = {alias}, value[alias]
-        while end in value:
-            if end in seen:
-                raise Nonsense("aliases that do not lead round in a circle")
-            seen.add(end)
-            end = value[end]
-        ends[alias] = end
+    ends: dict[str, str] = dict(value)
+    for _ in range(len(value).bit_length()):  # each time as far again
+        ends = {alias: ends.get(end, end) for alias, end in ends.items()}
+    if any(end in value for end in ends.values()):
+        raise Nonsense("aliases that do not lead round in a circle")
     return ends
 
 
@@ -144,9 +134,7 @@ KEYS: Mapping[str, Key] = {
     },
     "events": _words("events", _FLAG),
     "search.model": _text("model", _MODEL, "the name of a model"),
-    "search.chunking.target": _number("chunking.target", *_TOKENS),
-    "search.chunking.limit": _number("chunking.limit", *_TOKENS),
-    "search.chunking.minimum": _number("chunking.minimum", *_TOKENS),
+    **{f"search.chunking.{size}": _number(f"chunking.{size}", *_TOKENS) for size in ("target", "limit", "minimum")},
     "search.chunking.code_whole": _words("chunking.code_whole", _FLAG),
     "search.index": _text("index_uri", _ADDRESS, "empty, or an address that starts with s3://, gs:// or az://"),
     "tag_aliases": Key("tag_aliases", _aliases, dict),
@@ -233,18 +221,17 @@ def values_of(config: RepositoryConfig) -> dict[str, object]:
 def unknown_keys(text: str) -> list[Problem]:
     """Keys of a config file that this program does not know: typing errors, or settings of a newer one."""
     groups = {name.rpartition(".")[0] for name in KEYS} | {"search"}
-    problems = []
 
-    def look(fields: Mapping[str, Any], above: str) -> None:
+    def unknown(fields: Mapping[str, Any], above: str) -> Iterator[str]:
         for key, value in fields.items():
             name = f"{above}{key}"
             if name in groups and isinstance(value, dict):
-                look(value, f"{name}.")
+                yield from unknown(value, f"{name}.")
             elif name not in KEYS and name not in groups:
-                problems.append(_problem(text, name, f"unknown setting {name!r}{_meant(name)}"))
+                yield name
 
-    look(fields_of(text), "")
-    return problems
+    names = unknown(fields_of(text), "")
+    return [_problem(text, name, f"unknown setting {name!r}{_meant(name)}") for name in names]
 
 
 def _meant(name: str) -> str:

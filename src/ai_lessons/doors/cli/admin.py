@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from ai_lessons import library
-from ai_lessons.doors import mcp_server, render_jobs
-from ai_lessons.doors.cli import agents, content, machinery, rules, transfer
+from ai_lessons.doors import mcp_server, render_jobs, render_transfer
+from ai_lessons.doors.cli import content, machinery, rules, transfer
 from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Group, Tool
 from ai_lessons.doors.cli.options import id_argument
+from ai_lessons.doors.terminal import is_terminal
+from ai_lessons.errors import UsageError
 
 if TYPE_CHECKING:
     from ai_lessons.library.setup import Job
 
-EXIT_PROBLEMS = 4
-"""`validate` found problems: the code of an invalid entry."""
+EXIT_REFUSED = 8  # what a policy refuses
+EXIT_PROBLEMS = 4  # `validate` found some
 
 
 @click.group("admin", cls=Group)
@@ -169,8 +173,48 @@ hooks_command("uninstall", "Take ours away again.")
 hooks_command("status", "Say which are installed.")
 machinery.register(admin)
 transfer.register(admin)
-for other in (mcp_server.mcp, agents.hosts, agents.agent_hook, agents.check_push):
-    admin.add_command(other)
+admin.add_command(mcp_server.mcp)
+
+
+@admin.command("hosts", examples=["ai-lessons admin hosts", "ai-lessons admin hosts --json"])
+@pass_call
+def hosts(call: Call) -> None:
+    """Show the agent hosts on this machine, their hooks, and what of ours reaches their agents."""
+    jobs = library.setup
+    folders = {name: os.environ[name] for name in jobs.FOLDERS if os.environ.get(name)}
+    home = Path(os.path.expanduser("~"))
+    found = jobs.hosts(home, os.environ.get("PATH", ""), folders, call.settings.cwd)
+    call.answer(found, render_transfer.hosts)
+
+
+# hidden, because only an agent host calls it
+@admin.command("agent-hook", hidden=True, examples=["ai-lessons admin agent-hook < event.json   # by an agent host"])
+@click.option("--project", metavar="P", help="Project of the session, instead of the one named as the folder is.")
+@pass_call
+def agent_hook(call: Call, project: str | None) -> None:
+    """Answer one event of an agent host, from standard input. Silent and successful whatever goes wrong."""
+    from ai_lessons.doors import agent_hook as hook
+
+    if is_terminal(sys.stdin):
+        raise UsageError("an agent host calls this and gives an event as JSON", hint="ai-lessons admin hosts")
+    said = hook.run(call.repo, call.tier, project)
+    if said:
+        click.echo(said)
+
+
+# hidden, because only a hook calls it
+@admin.command("check-push", hidden=True, examples=["ai-lessons admin check-push < updates   # in a pre-receive hook"])
+@pass_call
+def check_push(call: Call) -> int:
+    """Decide about a push inside a pre-receive hook, from its standard input. Exit code 8 if it is refused."""
+    done = library.setup.check_push(Path(os.environ.get("GIT_DIR") or "."), sys.stdin.read().splitlines())
+    if done.refused or call.json:
+        more = [f"refused: and {done.more} more"] if done.more else []
+        told = (*(f"refused: {reason}" for reason in done.refused), *more)
+        call.answer(done, lambda _, view: render_jobs.lines(told, view))
+    return EXIT_REFUSED if done.refused else 0
+
+
 rules.register_admin(admin)
 admin.add_command(machinery.params)
 content.register(admin)

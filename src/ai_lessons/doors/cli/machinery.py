@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ai_lessons import library
-from ai_lessons.doors import render_jobs, render_usage
+from ai_lessons.doors import render, render_jobs
 from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Command, Group, Tool
 from ai_lessons.doors.cli.options import id_argument, ids_argument
@@ -122,7 +122,7 @@ OUTCOMES = ("helpful", "ignored", "contradicted")
 @pass_call
 def feedback(call: Call, ref: str, outcome: str, note: str) -> None:
     """Say how an entry did: helpful, ignored or contradicted. Its confidence moves by that."""
-    call.answer(library.editing.feedback(call.library, ref, outcome, note), render_usage.feedback)
+    call.answer(library.editing.feedback(call.library, ref, outcome, note), render.feedback)
 
 
 @click.command(
@@ -157,7 +157,7 @@ def params(
         found = health.params_set(opened, name, value)
     else:
         found = health.params_bounds(opened, name, low, high) if name and bounds else health.params(opened, name)
-    call.answer(found, render_usage.params)
+    call.answer(found, render.params)
 
 
 @click.group("index", cls=Group)

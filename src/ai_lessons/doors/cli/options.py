@@ -47,21 +47,16 @@ def changes(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Words(click.ParamType[tuple[str, ...]]):
-    """A list with commas."""
+    """A list with commas, of words unless `split` says otherwise; an empty one is allowed (it clears)."""
 
     name = "list"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:  # noqa: ARG002  # click's signature
-        """Split; an empty list is allowed (it clears)."""
-        return value if isinstance(value, tuple) else words(value)
-
-
-class VersionList(Words):
-    """A list of versions; a comma inside a range like `>=1.4,<2` parts nothing."""
+    def __init__(self, split: Callable[[str], tuple[str, ...]] = words) -> None:
+        self.split = split
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:  # noqa: ARG002  # click's signature
         """Split."""
-        return value if isinstance(value, tuple) else listed(value)
+        return value if isinstance(value, tuple) else self.split(value)
 
 
 class FileName(click.Path):
@@ -180,13 +175,9 @@ def _reasons(ctx: click.Context, _option: click.Parameter, given: tuple[str, ...
     return [(mark, reason) for mark, _, reason in (one.partition("=") for one in given)]
 
 
+SECRET = "Keep what looks like a secret; the refusal tells the mark."  # noqa: S105  # none
 allow_secret_option = click.option(
-    "--allow-secret",
-    "allow_secrets",
-    metavar="MARK=REASON",
-    multiple=True,
-    callback=_reasons,
-    help="Keep what looks like a secret; the refusal tells the mark.",
+    "--allow-secret", "allow_secrets", metavar="MARK=REASON", multiple=True, callback=_reasons, help=SECRET
 )
 
 
@@ -209,7 +200,7 @@ def _version_option(text: str) -> Option:
         return tuple(dict.fromkeys(one for value in given for one in value))
 
     more = {"metavar": "V", "callback": flat, "shell_complete": offer("version", listed=True)}
-    return several("--version", "versions", text=text, type=VersionList(), **more)
+    return several("--version", "versions", text=text, type=Words(listed), **more)
 
 
 def _kinds(_ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) -> frozenset[Kind]:
@@ -240,14 +231,10 @@ context_tags_option = click.option(
     "--context-tags", type=ContextTags(), metavar="T,T=W", default="", help=SITUATION, shell_complete=TAGS
 )
 explain_option = click.option("--explain", is_flag=True, help="Show every factor of a score.")
-
-
 content_options = (
     click.option("--content", metavar="C", help="The text; - reads standard input."),
     click.option("--file", "file", metavar="F", type=click.Path(), help="The text is in this file; - as above."),
 )
-
-
 CONFIDENCE = OneOf(Confidence, "level")
 SOURCE = OneOf(Source, "source")
 CATEGORY = OneOf(Category, "category")

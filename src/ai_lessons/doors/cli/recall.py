@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ai_lessons import library
-from ai_lessons.doors import encode, render, render_rules, render_usage
+from ai_lessons.doors import encode, render, render_rules
 from ai_lessons.doors.cli import history, options
 from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Group, Tool
@@ -255,7 +255,7 @@ def context(call: Call, /, explain: bool, **given: Any) -> None:
     found = library.contexts.context(call.library, ContextQuery(**given, approvals=call.tool))
 
     def explained(shown: str, view: View) -> str:
-        return f"{shown}\n\n{render_usage.left_out(found.left_out, view)}" if explain else shown
+        return f"{shown}\n\n{render.left_out(found.left_out, view)}" if explain else shown
 
     call.answer(
         found,

@@ -1,6 +1,5 @@
-"""Streamable HTTP: on this machine only, or with a token; who may ask is checked before anything is read.
+"""Streamable HTTP: on this machine only, or with a token. Host and Origin have to be names of this server.
 
-Host and Origin have to be names of this server, since a page in a browser can send requests here (DNS rebinding).
 How often a caller may ask, and how slowly, is for a web server before it.
 """
 
@@ -12,7 +11,7 @@ import os
 import socket
 import stat
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
@@ -61,29 +60,25 @@ class ListenAddress(NamedTuple):
 
 def place(text: str) -> ListenAddress:
     """`HOST:PORT`, `[IPv6]:PORT` or `:PORT`, which is on this machine only; UsageError for anything else."""
-    host, colon, port = text.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
-    if not colon or not (port.isascii() and port.isdecimal()) or int(port) > 65_535:
-        raise UsageError(
-            f"{text!r} is no place to listen", hint="for example --http :8765 (this machine only), or port 0 for any"
-        )
-    return ListenAddress(host, int(port))
+    host, _, port = text.rpartition(":")
+    if ":" not in text or not (port.isascii() and port.isdecimal()) or int(port) > 65_535:
+        hint = "for example --http :8765 (this machine only), or port 0 for any"
+        raise UsageError(f"{text!r} is no place to listen", hint=hint)
+    return ListenAddress(host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port))
 
 
 def token_of(file: Path | None, where: ListenAddress) -> str | None:
     """The token that callers must have; None where none is needed.
 
-    Raises:
-        UsageError: others could reach the server without one, or the file holds none. StorageFailed: it cannot be
-            read. Refused: others can read it.
+    Raises UsageError: one is needed, or the file holds none. StorageFailed: no text. Refused: others can read it.
     """
-    if file is None:
-        if not where.here_only:
-            raise UsageError(
-                f"{where.host} can be reached from other machines, so callers need a token",
-                hint="--token-file FILE, or listen on this machine only: --http :PORT",
-            )
+    if file is None and where.here_only:
         return None
+    if file is None:
+        raise UsageError(
+            f"{where.host} can be reached from other machines, so callers need a token",
+            hint="--token-file FILE, or listen on this machine only: --http :PORT",
+        )
     try:
         mode, text = file.stat().st_mode, file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
@@ -100,10 +95,8 @@ def token_of(file: Path | None, where: ListenAddress) -> str | None:
 
 def limits(root: Path | None, token_file: Path | None, token: str | None) -> Limits:
     """Which files callers may name: those below `root`, and never the token, in its own file or copied elsewhere."""
-    if token_file is None or token is None:
-        return Limits(root)
-    status = token_file.stat()
-    return Limits(root, token.encode(), (status.st_dev, status.st_ino))
+    status = token_file.stat() if token_file else None
+    return Limits(root, token.encode(), (status.st_dev, status.st_ino)) if token and status else Limits(root)
 
 
 def refuse_shared(token_file: Path, pool: SessionPool) -> None:
@@ -132,15 +125,13 @@ class Gate:
 
 def guard(names: Sequence[str]) -> TransportSecuritySettings:
     """What Host and Origin may say; any port, because a tunnel may have another one."""
-    origins = [f"{scheme}://{name}" for name in names for scheme in ("http", "https")]
-    hosts, origins = ([*some, *(f"{one}:*" for one in some)] for some in (names, origins))
+    hosts = [*names, *(f"{name}:*" for name in names)]
+    origins = [f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
     return TransportSecuritySettings(enable_dns_rebinding_protection=True, allowed_hosts=hosts, allowed_origins=origins)
 
 
 class _Quiet(uvicorn.Server):
-    def capture_signals(self) -> AbstractContextManager[None]:  # type: ignore[override]
-        """None of its own: signals are ours."""
-        return nullcontext()
+    capture_signals = nullcontext  # type: ignore[assignment]  # signals are ours
 
 
 def serve(

@@ -173,10 +173,7 @@ def stdio(server: MCPServer[Any], pool: SessionPool) -> None:
 
 
 async def until_told(serve: Callable[[], Awaitable[None]], pool: SessionPool) -> None:
-    """Serve; on a signal let what is being written end, stop what runs, and leave.
-
-    Leaves without waiting for the thread that reads standard input: nothing can wake it.
-    """
+    """Serve; on a signal let what is being written end, stop what runs, and leave, whatever waits for input."""
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
         async with anyio.create_task_group() as tasks:
 

@@ -88,7 +88,7 @@ class SessionPool:
 
     def run(self, job: Callable[[Library], T], *, agent: str) -> T:
         """Do a job that may take long and shares nothing with others: running a script."""
-        with self._at_work(), self._fresh(agent) as library:
+        with self._at_work(), self._fresh(agent, silent) as library:
             return job(library)
 
     def still(self) -> None:
@@ -130,12 +130,9 @@ class SessionPool:
         given = options(self.settings)
         return given._replace(session=given.session or self._session, limits=self._limits)
 
-    @contextmanager
-    def _fresh(self, agent: str, progress: Progress = silent) -> Iterator[Library]:
+    def _fresh(self, agent: str, progress: Progress) -> Library:
         given = self._options()
-        given = given._replace(agent=given.agent or agent, progress=progress)
-        with Library(self.settings.repo, given) as library:
-            yield library
+        return Library(self.settings.repo, given._replace(agent=given.agent or agent, progress=progress))
 
     @contextmanager
     def _turn(self, lock: threading.Lock) -> Iterator[None]:
