@@ -1,8 +1,6 @@
 r"""Text on a terminal: what may reach it, how wide it is, how columns line up. Knows nothing of entries.
 
-Content comes from files that anybody may have written: every character that could move the cursor, change colours,
-set the title or turn the direction of writing is shown as an escape (`\x1b`, `\u202e`) instead of being obeyed.
-Nothing is dropped, so that a reader sees what is really there.
+What a terminal would obey (cursor, colours, title, direction) is shown as an escape (`\x1b`, `\u202e`), never dropped.
 """
 
 from __future__ import annotations
@@ -116,14 +114,19 @@ def table(
     On a terminal the `flexible` columns are cut so that a line fits; never the first, which people copy.
     """
     columns = [_harmless(column) for column in zip(*rows, strict=True)] or [[] for _ in header]
-    widths = [max(cells(name), _widest(column)) for name, column in zip(header, columns, strict=True)]
+    fast = ["".join(column).isascii() for column in columns]
+    wide = [max(map(len if plain else cells, column), default=0) for column, plain in zip(columns, fast, strict=True)]
+    widths = [max(pair) for pair in zip(map(cells, header), wide, strict=True)]
     if view.width is not None:
         fitted = squeeze(widths, flexible, view.width)
         for n in flexible:
             if fitted[n] < widths[n]:
-                columns[n] = [clip(cell, fitted[n]) for cell in columns[n]]
+                columns[n], fast[n] = [clip(cell, fitted[n]) for cell in columns[n]], False
         widths = fitted
-    padded = [_padded(column, width) for column, width in zip(columns[:-1], widths, strict=False)]
+    padded = [
+        [cell.ljust(width) if plain else pad(cell, width) for cell in column]
+        for column, width, plain in zip(columns[:-1], widths, fast, strict=False)
+    ]
     first, *others = [*padded, columns[-1]]
     if view.colour:
         first = [view.paint(cell, "handle") for cell in first]
@@ -137,16 +140,6 @@ def _harmless(column: Sequence[str]) -> list[str]:
     if text.isascii() and text.isprintable() and "  " not in text:
         return [cell or "-" for cell in column]
     return [line(cell) or "-" for cell in column]
-
-
-def _widest(column: Sequence[str]) -> int:
-    return max(map(len if "".join(column).isascii() else cells, column), default=0)
-
-
-def _padded(column: Sequence[str], width: int) -> list[str]:
-    if "".join(column).isascii():
-        return [cell.ljust(width) for cell in column]
-    return [pad(cell, width) for cell in column]
 
 
 def size(number: int) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import frontmatter
 from frontmatter.default_handlers import YAMLHandler
@@ -18,8 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(NamedTuple):
     """A text taken apart. `body` is exactly what stands below the frontmatter, first blank line and all."""
 
     fields: dict[str, Any]

@@ -58,8 +58,7 @@ class SessionPool:
         self._kept: Library | None = None
         self._reading, self._writing = threading.Lock(), threading.Lock()
         self._stopping = threading.Event()
-        self._busy = 0
-        self._idle = threading.Condition()
+        self._calls: set[object] = set()
 
     @cached_property
     def settings(self) -> Settings:
@@ -101,9 +100,8 @@ class SessionPool:
         """Ask all that runs to end, and wait for it `patience` seconds."""
         self._stopping.set()
         deadline = time.monotonic() + patience
-        with self._idle:
-            while self._busy and (left := deadline - time.monotonic()) > 0:
-                self._idle.wait(left)
+        while self._calls and time.monotonic() < deadline:
+            time.sleep(PAUSE / 10)
 
     def close(self) -> None:
         """Let go of what is kept open."""
@@ -112,14 +110,12 @@ class SessionPool:
 
     @contextmanager
     def _at_work(self) -> Iterator[None]:
-        with self._idle:
-            self._busy += 1
+        call = object()
+        self._calls.add(call)
         try:
             yield
         finally:
-            with self._idle:
-                self._busy -= 1
-                self._idle.notify_all()
+            self._calls.discard(call)
 
     def _forget(self) -> None:
         kept, self._kept = self._kept, None
