@@ -30,8 +30,7 @@ MOST_INPUT = 64 << 20  # bytes of an event: the whole text of a file that is wri
 ENVIRONMENT_FILE = "CLAUDE_ENV_FILE"
 AGENT = "claude-code"
 SECONDS = 2.0
-SECONDS_TO_BEGIN = 10.0
-"""The first look at a repository may have to read every file of it; a session begins once."""
+SECONDS_TO_BEGIN = 10.0  # the first look at a repository may have to read every file of it; a session begins once
 
 
 def run(repo: str | None, tier: str | None, project: str | None, data: bytes | None = None) -> str:
@@ -70,7 +69,7 @@ def _sign_in(file: str, session: str) -> None:
 
 
 def _deadline(seconds: float) -> Timer:
-    """Ends the process, as if there had been nothing to say, whatever it is waiting for."""
+    """End the process then, as if there had been nothing to say, whatever it is waiting for."""
 
     def end() -> None:
         log(f"no answer within {seconds:.0f} s; a first look at a big repository: ai-lessons admin reindex")
@@ -83,7 +82,7 @@ def _deadline(seconds: float) -> Timer:
 
 
 def log(text: str) -> None:
-    """Add a line for people who wonder why a hook is silent. Where that is not possible, nothing happens."""
+    """Add a line for people who wonder why a hook is silent, where that is possible."""
     with suppress(OSError, AiLessonsError, ValueError):
         file = settings.folders(os.environ).state / LOG
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -94,14 +93,9 @@ def log(text: str) -> None:
 
 
 MOMENTS = {
-    "SessionStart": Moment.BEGIN,
-    "PreToolUse": Moment.BEFORE_TOOL,
-    "PostToolUse": Moment.TOOL_DONE,
-    "PostToolUseFailure": Moment.TOOL_FAILED,
-    "Stop": Moment.STOP,
-}
-"""The host's name of an event: when it is. Other events are of no interest."""
-
+    "SessionStart": Moment.BEGIN, "PreToolUse": Moment.BEFORE_TOOL, "PostToolUse": Moment.TOOL_DONE,
+    "PostToolUseFailure": Moment.TOOL_FAILED, "Stop": Moment.STOP,
+}  # fmt: skip
 NAMES = {moment: name for name, moment in MOMENTS.items()}
 
 FORGETFUL = frozenset({"startup", "clear", "compact"})

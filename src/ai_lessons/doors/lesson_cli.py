@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Pattern
 
-LOADED = 200
-"""Lessons that a session begins with unless told otherwise: more would crowd out the work itself."""
-
+LOADED = 200  # lessons that a session begins with unless told otherwise: more would crowd out the work itself
 ORIGINS = click.Choice(["ai", "user"])
 
 

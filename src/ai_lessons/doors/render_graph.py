@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.relations import Line
     from ai_lessons.library.relating import Graph
 
-WIDEST = 60
-"""Cells of a title in a drawing."""
-
+WIDEST = 60  # cells of a title in a drawing
 GONE = "not found"
 
 

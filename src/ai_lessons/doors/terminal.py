@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from typing import IO
 
 STYLES = {"heading": "1", "handle": "36", "dim": "2", "good": "32", "warn": "33", "bad": "31"}
-NARROWEST = 12
-"""A column is never squeezed below this many cells."""
+NARROWEST = 12  # A column is never squeezed below this many cells
 
 
 class View(NamedTuple):

@@ -128,9 +128,7 @@ def description(code: bytes) -> str:
 
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(\S[^\n]*)$|^(\S[^\r\n]*)\r?\n=+[ \t]*\r?$", re.MULTILINE)
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[^\n]*\n.*?(?:^ {0,3}\1[`~]*[ \t]*\r?$|\Z)", re.MULTILINE | re.DOTALL)
-LINK_WEIGHT = "weight"
-"""The one key of a link that names no relation."""
-
+LINK_WEIGHT = "weight"  # the one key of a link that names no relation
 _KINDS = {kind.value: kind for kind in Kind}
 _RELEVANT = 4000  # characters of a body in which its title is looked for
 

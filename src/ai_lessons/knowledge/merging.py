@@ -42,8 +42,7 @@ class Merged(NamedTuple):
     conflicts: tuple[str, ...] = ()
 
 
-_MISSING: Final[Any] = object()
-"""The value of a key that is not there."""
+_MISSING: Final[Any] = object()  # the value of a key that is not there
 
 
 class _Clash(Exception):

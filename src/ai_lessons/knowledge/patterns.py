@@ -12,9 +12,7 @@ from ai_lessons.errors import UsageError
 from ai_lessons.knowledge.entries import Pattern
 
 GRAMMAR = "WHEN … -> DO … -> BECAUSE …, or DO NOT in place of DO"
-TITLE_LENGTH = 100
-"""Characters of the title that a pattern gives."""
-
+TITLE_LENGTH = 100  # characters of the title that a pattern gives
 _END = r"(?=\s|\[|->|→|$)"
 _ARROW = r"(?:->|→)\s*"
 _NOT = re.compile(rf"NOT{_END}", re.IGNORECASE)

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
 
-REMOVE: Final[Any] = object()
-"""As a value in the changes of `edit_mapping`: take the key away."""
+REMOVE: Final[Any] = object()  # as a value in the changes of `edit_mapping`: take the key away
 
 Splice = tuple[int, int, str]
 """Replace text[start:end] by a string."""

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from ai_lessons.settings import Settings, Tier
 
 T = TypeVar("T")
-PATIENCE = 0.4
-"""Seconds a job may take before it gets a bar: a bar that flashes up and goes tells nothing."""
+PATIENCE = 0.4  # seconds a job may take before it gets a bar: a bar that flashes up and goes tells nothing
 
 
 class Call:

@@ -27,9 +27,7 @@ if TYPE_CHECKING:
     from ai_lessons.doors.terminal import View
 
 SORTS = ("newest", "title", "path", "created")
-LISTED = 100
-"""Entries that a list shows unless told otherwise: neither a person nor an agent reads ten thousand."""
-
+LISTED = 100  # entries that a list shows unless told otherwise: neither a person nor an agent reads ten thousand
 STATUSES = (*(status.value for status in Status), "all")
 
 
