@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from ai_lessons.errors import InvalidEntry
 from ai_lessons.knowledge.entries import Kind
@@ -32,6 +32,7 @@ FRONTMATTER: Final = "the frontmatter"
 WHOLE: Final = "the file"
 RULE: Final = "a rule, which is never merged"
 
+Text = TypeVar("Text", str, bytes)
 _COMMENT = re.compile(r"(?:^|(?<=[ \t]))#[^\r\n]*", re.MULTILINE)
 
 
@@ -49,12 +50,15 @@ class _Clash(Exception):
     """Both sides changed the same value, each in its own way."""
 
 
+def _one_side(base: Text | None, ours: Text, theirs: Text) -> Text | None:
+    """What both have, or what the one side has that alone changed something; None if both did."""
+    return ours if theirs in (ours, base) else theirs if ours == base else None
+
+
 def merge_file(path: str, base: bytes | None, ours: bytes, theirs: bytes) -> Merged:
     """One file of the repository as both sides left it; `base` is what both began with, None if neither had it."""
-    if ours == theirs or theirs == base:
-        return Merged(ours)
-    if ours == base:
-        return Merged(theirs)
+    if (only := _one_side(base, ours, theirs)) is not None:
+        return Merged(only)
     if path.startswith(EVENTS):  # a line that is in both is the same event, because each has its ULID
         mine, known = ours.splitlines(), set(ours.splitlines())
         lines = (*mine, *(line for line in theirs.splitlines() if line not in known))
@@ -89,10 +93,8 @@ def _is_rule(path: str, text: str) -> bool:
 
 def merge_entry(base: str, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
     """The text of one entry and what is in conflict; with conflicts the text means nothing. An empty base is none."""
-    if ours == theirs or theirs == base:
-        return ours, ()
-    if ours == base:
-        return theirs, ()
+    if (only := _one_side(base, ours, theirs)) is not None:
+        return only, ()
     before, mine, other = cut(base), cut(ours), cut(theirs)
     matter, faults = _merge_matter(before.matter or "", mine.matter or "", other.matter or "")
     body = merge_lines(before.body, mine.body, other.body)
@@ -108,10 +110,8 @@ def merge_entry(base: str, ours: str, theirs: str) -> tuple[str, tuple[str, ...]
 
 
 def _merge_matter(base: str, ours: str, theirs: str) -> tuple[str, tuple[str, ...]]:
-    if ours == theirs or theirs == base:
-        return ours, ()
-    if ours == base:
-        return theirs, ()
+    if (only := _one_side(base, ours, theirs)) is not None:
+        return only, ()
     try:
         before, mine, other = _Matter(base), _Matter(ours), _Matter(theirs)
     except InvalidEntry:
@@ -244,10 +244,8 @@ lines_of = re.compile(r"[^\n]*\n|[^\n]+").findall
 
 def merge_lines(base: str, ours: str, theirs: str) -> str | None:
     """The text with the changes of both; None where they change the same lines, or lines next to each other."""
-    if ours == theirs or theirs == base:
-        return ours
-    if ours == base:
-        return theirs
+    if (only := _one_side(base, ours, theirs)) is not None:
+        return only
     before, mine, other = lines_of(base), lines_of(ours), lines_of(theirs)
     to_mine, to_other = _kept(before, mine), _kept(before, other)
     shared = [(at, to_mine[at], to_other[at]) for at in range(len(before)) if at in to_mine and at in to_other]

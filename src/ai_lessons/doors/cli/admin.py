@@ -1,4 +1,4 @@
-"""`ai-lessons admin`: make, check and care for the repository. The index and the model are in `machinery`."""
+"""`ai-lessons admin`: make, check and care for the repository."""
 
 from __future__ import annotations
 
@@ -10,17 +10,22 @@ from typing import TYPE_CHECKING
 import click
 
 from ai_lessons import library
-from ai_lessons.doors import mcp_server, render_jobs, render_transfer
-from ai_lessons.doors.cli import content, machinery, rules, transfer
+from ai_lessons.doors import mcp_server, render, render_jobs, render_transfer
+from ai_lessons.doors.cli import content, rules, transfer
 from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Group, Tool
-from ai_lessons.doors.cli.options import id_argument
+from ai_lessons.doors.cli.options import id_argument, ids_argument
 from ai_lessons.doors.terminal import is_terminal
 from ai_lessons.errors import UsageError
+from ai_lessons.knowledge.entries import Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ai_lessons.library.setup import Job
 
+RESOURCES = frozenset(kind for kind in Kind if kind.is_resource)
+SHELLS = ("bash", "zsh", "fish")
 EXIT_REFUSED = 8  # what a policy refuses
 EXIT_PROBLEMS = 4  # `validate` found some
 
@@ -171,7 +176,114 @@ def hooks_command(job: Job, text: str) -> None:
 hooks_command("install", "Install them, beside the hooks that are there.")
 hooks_command("uninstall", "Take ours away again.")
 hooks_command("status", "Say which are installed.")
-machinery.register(admin)
+
+
+@admin.command("reindex", examples=["ai-lessons admin reindex", "ai-lessons admin reindex --full"])
+@click.option("--full", is_flag=True, help="Throw catalog and index away first; vectors are kept.")
+@pass_call
+def reindex(call: Call, full: bool) -> None:
+    """Bring catalog and index up to date now. Every search does it by itself."""
+    call.answer(library.indexing.reindex(call.library, full=full), render_jobs.indexed)
+
+
+@admin.command("reindex-resources", examples=["ai-lessons admin reindex-resources"])
+@pass_call
+def reindex_resources(call: Call) -> None:
+    """Read all docs and scripts again, those outside the repository too."""
+    call.answer(library.indexing.reindex(call.library, kinds=RESOURCES), render_jobs.indexed)
+
+
+@admin.command("reindex-resource", examples=["ai-lessons admin reindex-resource S-9XW2RB"])
+@ids_argument
+@pass_call
+def reindex_resource(call: Call, refs: tuple[str, ...]) -> None:
+    """Read these entries again."""
+    call.answer(library.indexing.reindex(call.library, refs), render_jobs.indexed)
+
+
+@admin.command("list-stale", examples=["ai-lessons admin list-stale"])
+@pass_call
+def list_stale(call: Call) -> None:
+    """List scripts whose file outside the repository is newer than what was indexed, or gone."""
+    call.answer(library.health.stale(call.library), render_jobs.stale)
+
+
+@admin.group("model")
+def model() -> None:
+    """The embedding model that search by meaning needs."""
+
+
+@model.command("status", examples=["ai-lessons admin model status"])
+@pass_call
+def model_status(call: Call) -> None:
+    """Say where the model is, or where it was looked for."""
+    call.answer(library.model.model_status(call.library), render_jobs.model)
+
+
+@model.command("pull", examples=["ai-lessons admin model pull"])
+@pass_call
+def model_pull(call: Call) -> None:
+    """Fetch the model now; it is checked against its pinned hash."""
+    call.answer(library.model.model_pull(call.library), render_jobs.model)
+
+
+@admin.command(
+    "completion",
+    examples=["ai-lessons admin completion bash >> ~/.bashrc", "ai-lessons admin completion fish"],
+)
+@click.argument("shell", type=click.Choice(SHELLS), required=False)
+@pass_call
+def completion(call: Call, shell: str | None) -> None:
+    """Print the script that teaches your shell our commands, ids, projects and tags."""
+    from click.shell_completion import get_completion_class
+
+    from ai_lessons.doors.cli import root
+
+    name = shell or os.path.basename(os.environ.get("SHELL", ""))
+    kind = get_completion_class(name) if name in SHELLS else None
+    if kind is None:
+        raise UsageError(f"no completion for the shell {name!r}", hint="name one of: " + ", ".join(SHELLS))
+    script = kind(root, {}, "ai-lessons", "_AI_LESSONS_COMPLETE").source()
+    call.answer(script, lambda text, _view: text.rstrip("\n"), lambda text: {"shell": name, "script": text})
+
+
+@admin.group("index")
+def index() -> None:
+    """The search index: its state, and a shared one that saves others the embedding.
+
+    URI is a folder, or what LanceDB takes: s3://bucket/path, gs://…, az://…, set up by the environment (AWS_REGION, …).
+    """
+
+
+def uri_argument(required: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The address of a shared index; `~` is the home folder."""
+    return click.argument("uri", required=required, callback=lambda _ctx, _param, uri: uri and os.path.expanduser(uri))
+
+
+@index.command("status", examples=["ai-lessons admin index status"])
+@uri_argument(required=False)
+@pass_call
+def index_status(call: Call, uri: str | None) -> None:
+    """Say what is in the index; with URI also what a shared one holds, and how much of it is of use here."""
+    call.answer(library.shared_index.index_status(call.library, uri), render_jobs.index_state)
+
+
+@index.command("push", examples=["ai-lessons admin index push /srv/git/knowledge-index"])
+@uri_argument(required=True)
+@pass_call
+def push(call: Call, uri: str) -> None:
+    """Complete the index and make the shared one at URI equal to it: for the machine that builds it for all."""
+    call.answer(library.shared_index.index_push(call.library, uri), render_jobs.pushed)
+
+
+@index.command("pull", examples=["ai-lessons admin index pull /srv/git/knowledge-index"])
+@uri_argument(required=True)
+@pass_call
+def pull(call: Call, uri: str) -> None:
+    """Take over the vectors of the shared index at URI. Texts are never taken: those are your own files."""
+    call.answer(library.shared_index.index_pull(call.library, uri), render_jobs.pulled)
+
+
 transfer.register(admin)
 admin.add_command(mcp_server.mcp)
 
@@ -216,5 +328,40 @@ def check_push(call: Call) -> int:
 
 
 rules.register_admin(admin)
-admin.add_command(machinery.params)
+
+
+@admin.command(
+    "params",
+    examples=[
+        "ai-lessons admin params",
+        "ai-lessons admin params injection_budget --min 3 --max 12",
+        "ai-lessons admin params confidence_threshold --set 0.4",
+        "ai-lessons admin params --reset",
+    ],
+)
+@click.argument("name", required=False)
+@click.option("--set", "value", type=float, metavar="V", help="Start anew from this value.")
+@click.option("--min", "low", type=float, metavar="V", help="Never below this.")
+@click.option("--max", "high", type=float, metavar="V", help="Never above this.")
+@click.option("--reset", is_flag=True, help="Forget what was learned, and the bounds; of all without a NAME.")
+@pass_call
+def params(
+    call: Call, name: str | None, value: float | None, low: float | None, high: float | None, reset: bool
+) -> None:
+    """Show the parameters that learn from outcomes, or change one."""
+    bounds = low is not None or high is not None
+    if (value is not None) + bounds + reset > 1:
+        raise UsageError("--set, --min and --max, and --reset are three different things", hint="give one of them")
+    if name is None and (bounds or value is not None):
+        raise UsageError("which parameter?", hint="ai-lessons admin params lists them")
+    health, opened = library.health, call.library
+    if reset:
+        found = health.params_reset(opened, name)
+    elif name is not None and value is not None:
+        found = health.params_set(opened, name, value)
+    else:
+        found = health.params_bounds(opened, name, low, high) if name and bounds else health.params(opened, name)
+    call.answer(found, render.params)
+
+
 content.register(admin)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ai_lessons import library
-from ai_lessons.doors import render_jobs
-from ai_lessons.doors.cli import asking, machinery, options, rules
+from ai_lessons.doors import render, render_jobs
+from ai_lessons.doors.cli import asking, options, rules
 from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Group, Tool
 from ai_lessons.doors.terminal import is_terminal
@@ -296,5 +296,31 @@ def delete_resource(call: Call, refs: tuple[str, ...], yes: bool) -> None:
 
 
 rules.register_contribute(contribute)
-contribute.add_command(machinery.feedback)
+
+
+OUTCOMES = ("helpful", "ignored", "contradicted")
+
+
+@contribute.command(
+    "feedback",
+    examples=[
+        "ai-lessons contribute feedback L-8F3K2A helpful",
+        'ai-lessons contribute feedback L-8F3K2A contradicted --note "PATCH works since v4"',
+    ],
+    tool=Tool(
+        "record_outcome",
+        "id=ref outcome note",
+        "id handle outcome usage",
+        "Say how an entry did: its confidence learns from it.",
+    ),
+)
+@options.id_argument
+@click.argument("outcome", type=click.Choice(OUTCOMES))
+@click.option("--note", metavar="TEXT", default="", help="Why; kept with the event.")
+@pass_call
+def feedback(call: Call, ref: str, outcome: str, note: str) -> None:
+    """Say how an entry did: helpful, ignored or contradicted. Its confidence moves by that."""
+    call.answer(library.editing.feedback(call.library, ref, outcome, note), render.feedback)
+
+
 rules.register(contribute)
