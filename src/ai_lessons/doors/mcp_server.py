@@ -60,8 +60,8 @@ def mcp(
         if is_terminal(sys.stdin):
             print(f"waiting for an MCP client on standard input; {PROGRAM} --help says more", file=sys.stderr)
         serve = partial(server.stdio)
-    server.log_to(log)
-    serve(server.build(pool, log, **which), pool)
+    with server.logging_to(log):
+        serve(server.build(pool, log, **which), pool)
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import sys
+from contextlib import contextmanager
 from logging.handlers import RotatingFileHandler
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from ai_lessons.doors.mcp.tools import bug, error_for_agents, tools
 from ai_lessons.errors import AiLessonsError, NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator
     from io import TextIOWrapper
     from pathlib import Path
 
@@ -95,8 +96,9 @@ class _Private(RotatingFileHandler):
         return open(fd, "a", encoding="utf-8", errors="backslashreplace")  # the handler closes it
 
 
-def log_to(file: Path) -> None:
-    """Let all that is logged go to the file, with the process it comes from; to stderr if it cannot be written."""
+@contextmanager
+def logging_to(file: Path) -> Iterator[None]:
+    """Everything that is logged goes to the file, with the process it comes from; to stderr if it cannot be written."""
     handler: logging.Handler
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -104,9 +106,19 @@ def log_to(file: Path) -> None:
     except OSError as error:
         handler = logging.StreamHandler(sys.stderr)
         print(f"warning: {file} cannot be written ({error.strerror}): the log goes here", file=sys.stderr)
-    form = "%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"
-    logging.basicConfig(handlers=[handler], format=form, level=logging.INFO)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"))
+    root = logging.getLogger()
+    before = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
     logging.captureWarnings(capture=True)
+    try:
+        yield
+    finally:
+        logging.captureWarnings(capture=False)
+        root.removeHandler(handler)
+        root.setLevel(before)
+        handler.close()
 
 
 def build(pool: SessionPool, log: Path, chosen: str = "default", *, read_only: bool = False) -> MCPServer[Any]:
