@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 HOME = "/home/you"
 REMOTES = "https://git.example.com/"
-OURS = {"ai-lessons": cli.run, "lesson": lesson_cli.run}
+OURS: dict[str, Callable[[list[str]], int]] = {"ai-lessons": cli.run, "lesson": lesson_cli.run}
 """Our programs, which run in this process where the command is plain."""
 SAID = ("note: ", "error: ", "hint: ", "warning: ")
 """How lines begin that our program prints on stderr."""

@@ -269,7 +269,7 @@ def test_a_project_file_that_makes_no_sense_is_an_error_that_names_it(
     ("text", "what"),
     [
         ("[enterprise.acme]\nsync_url = 'x'", "enterprise.acme has no path"),
-        ("[enterprise.acme]\npath = 'x'\nurl = 'y'", "unknown key enterprise.acme.url"),
+        ("[enterprise.acme]\npath = 'x'\nurl = 'y'", "unknown key 'enterprise.acme.url'"),
         ("[enterprise.acme]\npath = 3", "enterprise.acme.path must be a text"),
         ("[enterprise]\nacme = 3", "acme must be a text"),
     ],

@@ -1,8 +1,4 @@
-"""Every error a caller may meet: what happened to which thing, the next command, and an exit code.
-
-Imports nothing of ours. Doors print `message` and `hint` and leave with `exit_code`; the library raises,
-rooms translate third-party exceptions where the package is imported.
-"""
+"""Every error a caller may meet: what happened to which thing, the next command, and an exit code."""
 
 from __future__ import annotations
 
@@ -39,9 +35,8 @@ class NotFound(AiLessonsError):
 
     def __init__(self, what: str, name: str, *, suggestions: Sequence[str] = (), hint: str = "") -> None:
         self.what, self.name, self.suggestions = what, name, tuple(suggestions)
-        if suggestions and not hint:
-            hint = "did you mean " + ", ".join(suggestions) + "?"
-        super().__init__(f"no {what} {name!r}", hint=hint)
+        near = f"did you mean {', '.join(suggestions)}?" if suggestions else ""
+        super().__init__(f"no {what} {name!r}", hint=hint or near)
 
 
 class AmbiguousName(NotFound):

@@ -1,7 +1,6 @@
 """What the user chose: the one place that reads the environment and the user's configuration file.
 
-Nothing here opens a repository or creates a folder. The order for every setting: the command line, the environment,
-`config.toml`, the default. A wrong value is a `UsageError` that names the file (or variable) and the key.
+The order for every setting: the command line, the environment, `config.toml`, the default. Opens and makes nothing.
 """
 
 from __future__ import annotations
@@ -19,22 +18,12 @@ if TYPE_CHECKING:
 PROGRAM = "ai-lessons"
 USER, PROJECT, ENTERPRISE = "user", "project", "enterprise"
 PROJECT_REPOSITORY = Path(".ai") / "reference"
-"""The project tier, below the top folder of the code repository that one stands in."""
-
 TRUE, FALSE = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off", ""})
 KEYS = ("repo", "index_dir", "model_dir", "reranker", "skills_dir", "tools_dir", "agent", "offline", "enterprise")
 """Keys of `config.toml`; all but `enterprise` (a table of NAME = "path", or of tables) are plain values."""
 
-ENTERPRISE_KEYS = ("path", "sync_url")
-
-CODE_FILE = ".ai-lessons.toml"
-"""In the top folder of a code project: which enterprise it belongs to."""
-
-CODE_KEYS = ("enterprise",)
-
+CODE_FILE = ".ai-lessons.toml"  # in the top folder of a code project: which enterprise it belongs to
 AGENT_NAMES = ("AI_LESSONS_AGENT", "AI_AGENT", "AGENT")
-"""Variables that hold the name of the agent that calls."""
-
 AGENT_HOSTS = {
     "CLAUDECODE": "claude-code", "CLAUDE_CODE": "claude-code", "CURSOR_AGENT": "cursor", "CURSOR_TRACE_ID": "cursor",
     "GEMINI_CLI": "gemini-cli", "CODEX_SANDBOX": "codex", "CODEX_CI": "codex", "CODEX_THREAD_ID": "codex",
@@ -54,10 +43,7 @@ class Folders(NamedTuple):
 
 
 class Tier(NamedTuple):
-    """A knowledge repository with a part of its own: `user`, `project` or `enterprise:NAME`.
-
-    `url` is where an enterprise shares its repository; `why` says in a few words what names it. It need not exist.
-    """
+    """A repository of the tier `user`, `project` or `enterprise:NAME`: what names it, and where it is shared."""
 
     name: str
     path: Path
@@ -68,13 +54,11 @@ class Tier(NamedTuple):
 class Settings(NamedTuple):
     """Everything a door needs to open a library. Paths are absolute; none need exist.
 
-    `repo` is the repository that is written to, `tier` its name; `reads` are the tiers that are read from where we
-    stand, nearest first and that one among them; `known` are all. `belongs_to` is the tier of the enterprise that the
-    code project around `cwd` belongs to (empty: to none; the name may be one that nothing here knows). `named`: the
-    repository was named by path or tier, so that no other applies.
-    `skills_dir` and `tools_dir` are what lessons are promoted into; `lesson_log` is where another tool kept lessons.
-    `agent` is who calls if that is no person, `agent_by` the variable or file that says so.
-    `file` is where the user writes all this.
+    `repo` is written to and has the name `tier`; `reads` are the tiers that are read here, nearest first, and `known`
+    are all. `belongs_to` is the enterprise tier of the code project around `cwd`, empty for none. `named`: a path or
+    tier was named, so that no other applies. `skills_dir` and `tools_dir` are what lessons are promoted into,
+    `lesson_log` is where another tool kept them. `agent` calls, if no person does, as the variable or file `agent_by`
+    says. The user writes all this in `file`.
     """
 
     repo: Path
@@ -105,11 +89,10 @@ def folders(environ: Mapping[str, str]) -> Folders:
 
         return Folders(*(Path(getattr(platformdirs, f"user_{w}_dir")(PROGRAM)) for w in ("config", "state", "cache")))
     home = _home(environ)
-    return Folders(
-        _xdg(environ, "XDG_CONFIG_HOME", home / ".config"),
-        _xdg(environ, "XDG_STATE_HOME", home / ".local" / "state"),
-        _xdg(environ, "XDG_CACHE_HOME", home / ".cache"),
-    )
+    places = {"XDG_CONFIG_HOME": ".config", "XDG_STATE_HOME": ".local/state", "XDG_CACHE_HOME": ".cache"}
+    # a relative value is to be ignored, as the base directory specification says
+    stated = {name: Path(environ.get(name, "")) for name in places}
+    return Folders(*((p if p.is_absolute() else home / places[name]) / PROGRAM for name, p in stated.items()))
 
 
 def load(
@@ -117,9 +100,7 @@ def load(
 ) -> Settings:
     """Settings from the environment, `config.toml` and the two global options `--repo` and `--tier`.
 
-    Raises UsageError: a value that makes no sense, with the file or variable and the key. NotFound: `tier` names an
-    enterprise repository that the configuration does not know. StorageFailed: the configuration exists and cannot be
-    read.
+    Raises UsageError: a value makes no sense. NotFound: no such tier. StorageFailed: the configuration cannot be read.
     """
     here = cwd or current_folder()
     places = folders(environ)
@@ -129,7 +110,6 @@ def load(
     belongs_to = _belongs_to(here)
     chosen = _path(repo, here, environ) or (None if tier else _path(environ.get("AI_LESSONS_REPO"), here, environ))
     reads = _reads(chosen, tier, known, belongs_to)
-    writes = reads[0]
 
     def folder(key: str) -> Path | None:
         named = _path(environ.get(f"AI_LESSONS_{key.upper()}"), here, environ)
@@ -138,8 +118,8 @@ def load(
     agent, agent_by = _agent(environ, _text(table, "agent", file), file)
     claude = _path(environ.get("CLAUDE_CONFIG_DIR"), here, environ) or _home(environ) / ".claude"
     return Settings(
-        repo=writes.path,
-        tier=writes.name,
+        repo=reads[0].path,
+        tier=reads[0].name,
         folders=places,
         cwd=here,
         skills_dir=folder("skills_dir") or claude / "skills",
@@ -151,7 +131,7 @@ def load(
         agent=agent,
         agent_by=agent_by,
         session=environ.get("AI_LESSONS_SESSION") or None,
-        offline=_flag(environ, "AI_LESSONS_OFFLINE", table, "offline", file),
+        offline=_offline(environ, table, file),
         reads=reads,
         known=known,
         belongs_to=belongs_to,
@@ -162,16 +142,14 @@ def load(
 
 def _agent(environ: Mapping[str, str], configured: str | None, file: Path) -> tuple[str | None, str]:
     """The agent that calls, and the variable or file that says so; (None, "") for a person."""
-    for name in AGENT_NAMES:
-        said = environ.get(name, "").strip()
-        if said and said.lower() not in FALSE:
-            return said, name
-    if configured:
-        return configured, str(file)
-    for name, agent in AGENT_HOSTS.items():
-        if environ.get(name, "").strip().lower() not in FALSE:
-            return agent, name
-    return None, ""
+
+    def said(name: str) -> str:
+        text = environ.get(name, "").strip()
+        return "" if text.lower() in FALSE else text
+
+    named = next(((said(name), name) for name in AGENT_NAMES if said(name)), None)
+    host = next(((agent, name) for name, agent in AGENT_HOSTS.items() if said(name)), (None, ""))
+    return named or ((configured, str(file)) if configured else host)
 
 
 def current_folder() -> Path:
@@ -189,19 +167,12 @@ def _home(environ: Mapping[str, str]) -> Path:
     return home
 
 
-def _xdg(environ: Mapping[str, str], name: str, default: Path) -> Path:
-    """The base directory specification says that relative values are to be ignored."""
-    value = environ.get(name, "")
-    return (Path(value) if Path(value).is_absolute() else default) / PROGRAM
-
-
 def _path(value: str | None, base: Path, environ: Mapping[str, str]) -> Path | None:
     """`value` made absolute from `base`, with `~` resolved; None for an empty one."""
     if not value:
         return None
-    if value == "~" or value.startswith("~/"):
-        return _home(environ) / value[2:]
-    return Path(os.path.normpath(base / value))
+    home = value == "~" or value.startswith("~/")
+    return _home(environ) / value[2:] if home else Path(os.path.normpath(base / value))
 
 
 def _read(file: Path, known: Sequence[str] = KEYS) -> dict[str, Any]:
@@ -221,16 +192,18 @@ def _read(file: Path, known: Sequence[str] = KEYS) -> dict[str, Any]:
         table = tomllib.loads(data.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{file}: not valid TOML: {error}", hint=f"mend or remove {file}") from error
+    _refuse_unknown(table, known, file)
+    return table
+
+
+def _refuse_unknown(table: Mapping[str, Any], known: Sequence[str], file: Path, above: str = "") -> None:
     for key in table:
         if key not in known:
             from difflib import get_close_matches  # noqa: PLC0415  # only for those who have mistyped
 
             near = get_close_matches(key, known, 1)
-            raise UsageError(
-                f"{file}: unknown key {key!r}",
-                hint=f"did you mean {near[0]}?" if near else "known keys: " + ", ".join(known),
-            )
-    return table
+            hint = f"did you mean {near[0]}?" if near else "known keys: " + ", ".join(known)
+            raise UsageError(f"{file}: unknown key {(above + key)!r}", hint=hint)
 
 
 def _text(table: Mapping[str, Any], key: str, file: Path) -> str | None:
@@ -240,16 +213,14 @@ def _text(table: Mapping[str, Any], key: str, file: Path) -> str | None:
     raise UsageError(f"{file}: {key} must be a text in quotes, not {value!r}")
 
 
-def _flag(environ: Mapping[str, str], variable: str, table: Mapping[str, Any], key: str, file: Path) -> bool:
-    if variable in environ:
-        value = environ[variable].strip().lower()
-        if value not in TRUE | FALSE:
-            raise UsageError(f"{variable} must be 1 or 0, not {environ[variable]!r}")
-        return value in TRUE
-    value = table.get(key, False)
-    if not isinstance(value, bool):
-        raise UsageError(f"{file}: {key} must be true or false, not {value!r}")
-    return value
+def _offline(environ: Mapping[str, str], table: Mapping[str, Any], file: Path) -> bool:
+    said = environ.get("AI_LESSONS_OFFLINE")
+    value = table.get("offline", False)
+    if said is not None and said.strip().lower() not in TRUE | FALSE:
+        raise UsageError(f"AI_LESSONS_OFFLINE must be 1 or 0, not {said!r}")
+    if said is None and not isinstance(value, bool):
+        raise UsageError(f"{file}: offline must be true or false, not {value!r}")
+    return bool(value) if said is None else said.strip().lower() in TRUE
 
 
 def _known(table: Mapping[str, Any], file: Path, environ: Mapping[str, str], cwd: Path) -> tuple[Tier, ...]:
@@ -262,16 +233,13 @@ def _known(table: Mapping[str, Any], file: Path, environ: Mapping[str, str], cwd
     if not isinstance(named, dict):
         raise UsageError(f"{file}: enterprise must be a table", hint='for example: [enterprise]\nacme = "~/acme"')
     found = (_enterprise(name, value, file, environ) for name, value in named.items())
-    return (project, user, *(one for one in found if one is not None))
+    return (project, user, *filter(None, found))
 
 
 def _enterprise(name: str, value: Any, file: Path, environ: Mapping[str, str]) -> Tier | None:
     """One enterprise of `config.toml`: a path, or a table of `path` and `sync_url`. None for one without a path."""
     table, key = (value, f"enterprise.{name}.path") if isinstance(value, dict) else ({"path": value}, name)
-    for unknown in table.keys() - set(ENTERPRISE_KEYS):
-        raise UsageError(
-            f"{file}: unknown key enterprise.{name}.{unknown}", hint="known keys: " + ", ".join(ENTERPRISE_KEYS)
-        )
+    _refuse_unknown(table, ("path", "sync_url"), file, f"enterprise.{name}.")
     path = _path(_text({key: table.get("path")}, key, file), file.parent, environ)
     if path is None and isinstance(value, dict):
         raise UsageError(f"{file}: enterprise.{name} has no path", hint='path = "~/acme-knowledge"')
@@ -287,7 +255,10 @@ def _reads(chosen: Path | None, tier: str | None, known: Sequence[Tier], belongs
     if tier:
         return (_named(tier, known)._replace(why="--tier names it"),)
     user = next(one.path for one in known if one.name == USER)
-    return tuple(one for one in known if _applies(one, user, belongs_to))
+    here = {USER, belongs_to}
+    return tuple(
+        one for one in known if one.name in here or (one.name == PROJECT and user != one.path and one.path.is_dir())
+    )
 
 
 def _named(name: str, known: Sequence[Tier]) -> Tier:
@@ -297,28 +268,16 @@ def _named(name: str, known: Sequence[Tier]) -> Tier:
     if word != ENTERPRISE or not rest:
         raise UsageError(f"{name!r} is not a tier", hint="project, user or enterprise:NAME")
     names = sorted(one.name.partition(":")[2] for one in known if one.name.startswith(f"{ENTERPRISE}:"))
-    raise NotFound(
-        "enterprise tier", rest, suggestions=names, hint="" if names else "name it in config.toml below [enterprise]"
-    )
-
-
-def _applies(tier: Tier, user: Path, belongs_to: str) -> bool:
-    """Whether a tier is read here: the user's always, the project's where there is one, the project's enterprise."""
-    if tier.name == PROJECT:
-        return tier.path != user and tier.path.is_dir()
-    return tier.name in {USER, belongs_to}
+    hint = "" if names else "name it in config.toml below [enterprise]"
+    raise NotFound("enterprise tier", rest, suggestions=names, hint=hint)
 
 
 def _belongs_to(cwd: Path) -> str:
-    """The enterprise tier that the nearest `.ai-lessons.toml` upward names, no higher than the top of the code.
-
-    Raises UsageError: the file says nothing that makes sense. StorageFailed: it cannot be read.
-    """
+    """The enterprise tier that the nearest `.ai-lessons.toml` upward names, no higher than the top of the code."""
     for folder in (cwd, *cwd.parents):
         file = folder / CODE_FILE
         if file.is_file():
-            table = _read(file, CODE_KEYS)
-            name = _text(table, "enterprise", file)
+            name = _text(_read(file, ("enterprise",)), "enterprise", file)
             return f"{ENTERPRISE}:{name}" if name else ""
         if (folder / ".git").exists():
             break
@@ -329,8 +288,6 @@ def project_repository(cwd: Path, user: Path) -> Path:
     """The nearest `.ai/reference` upward, or where it would be: below the top of the code repository, else `cwd`."""
     for folder in (cwd, *cwd.parents):
         candidate = folder / PROJECT_REPOSITORY
-        if candidate != user and candidate.is_dir():
-            return candidate
-        if (folder / ".git").exists():
+        if (candidate != user and candidate.is_dir()) or (folder / ".git").exists():
             return candidate
     return cwd / PROJECT_REPOSITORY

@@ -5,6 +5,7 @@ import threading
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
+import anyio.from_thread
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -99,7 +100,7 @@ def test_the_prompts_carry_the_protocol() -> None:
 def test_after_a_bug_the_next_read_begins_with_what_is_opened_anew(
     knowledge: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk, seen = SessionPool(lambda: settings.load(os.environ), still_wanted=lambda: None), []
+    desk, seen = SessionPool(lambda: settings.load(os.environ)), []
 
     def job(library: Library) -> None:
         seen.append(library)
@@ -115,14 +116,17 @@ def test_after_a_bug_the_next_read_begins_with_what_is_opened_anew(
     assert [seen.index(one) for one in seen] == [0, 0, 2, 2, 2]
 
 
-def test_a_call_that_waits_for_its_turn_gives_up_when_it_is_cancelled(knowledge: Path) -> None:
+def test_a_call_that_waits_for_its_turn_gives_up_when_it_is_cancelled(
+    knowledge: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     looks = iter([None, None, TimeoutError()])
 
     def wanted() -> None:
         if (what := next(looks)) is not None:
             raise what
 
-    desk = SessionPool(lambda: pytest.fail("opened"), still_wanted=wanted)
+    monkeypatch.setattr(anyio.from_thread, "check_cancelled", wanted)
+    desk = SessionPool(lambda: pytest.fail("opened"))
     held, release = threading.Event(), threading.Event()
 
     def hold() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.doors import render_jobs, render_usage
+from ai_lessons.doors import render, render_jobs
 from ai_lessons.doors.terminal import View
 from ai_lessons.library.reports import Ablation, Judged, Stats
 from doors.world import LESSON
@@ -95,7 +95,7 @@ STATS = Stats(
 
 
 def test_stats_of_a_repository_without_feedback_say_nothing_of_use() -> None:
-    assert render_usage.learned(STATS, PLAIN) == []
+    assert render.learned(STATS, PLAIN) == []
     assert "useful" not in render_jobs.stats(STATS, PLAIN)
 
 
@@ -107,7 +107,7 @@ def test_stats_name_the_useful_and_the_effect_with_its_interval() -> None:
         damaged_events=2,
         ablation=Ablation(120, 10, 0.083, -0.12, 0.25),
     )
-    text = "\n\n".join(render_usage.learned(told, PLAIN))
+    text = "\n\n".join(render.learned(told, PLAIN))
     assert "\x1b" not in text
     assert "Most useful:\n  [L-1] Good" in text
     assert "helpful 3, ignored 1, contradicted 0, confidence 0.80" in text

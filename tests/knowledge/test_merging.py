@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.knowledge.markdown import parse
-from ai_lessons.knowledge.merging import lines_of, merge_entry, merge_events, merge_file, merge_lines
+from ai_lessons.knowledge.merging import lines_of, merge_entry, merge_file, merge_lines
 
 LESSON = "p/lessons/2026-11/x-8f3k2a.md"
 BASE = """---
@@ -221,7 +221,7 @@ def test_two_that_were_added_under_one_name_merge_only_if_they_say_the_same() ->
 
 def test_event_logs_are_the_union_of_their_lines() -> None:
     ours, theirs = b'{"id":"1"}\n{"id":"2"}\n', b'{"id":"1"}\n{"id":"3"}'
-    assert merge_events(ours, theirs) == b'{"id":"1"}\n{"id":"2"}\n{"id":"3"}\n'
+    assert merge_file(".ai-lessons/events/one.jsonl", b"", ours, theirs).data == b'{"id":"1"}\n{"id":"2"}\n{"id":"3"}\n'
     assert merge_file(".ai-lessons/events/c/2026-11.jsonl", b'{"id":"1"}\n', ours, theirs).data == (
         b'{"id":"1"}\n{"id":"2"}\n{"id":"3"}\n'
     )

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ai_lessons.repository.snapshots import data_of
-
 from ai_lessons.repository import branch_update, proposal_commits, proposal_records, proposals
 from ai_lessons.repository.approval import approval_history, rule_edits
 from ai_lessons.repository.commit import Committer
-from ai_lessons.repository.objects import opened
+from ai_lessons.repository.objects import data_of, opened
 from ai_lessons.repository.proposal_records import Rejection
 from ai_lessons.repository.store import Actor, Store
 from repository.approval_world import PATH, RULE, text

@@ -1,7 +1,6 @@
 """`ai-lessons admin agent-hook`: one event of an agent host in, at most one answer out, and never an error.
 
-A hook that fails must not stop the host, so everything that goes wrong ends with exit code 0 and nothing on stdout, and
-with a line in `agent-hooks.log` in the user's state folder. That holds for too much time as well.
+All that goes wrong, too much time as well, ends with exit code 0, nothing on stdout and a line in `agent-hooks.log`.
 """
 
 from __future__ import annotations
@@ -25,21 +24,13 @@ from ai_lessons.library.agent_hooks import AgentEvent, Moment, hear
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ai_lessons.settings import Settings
-
 LOG = "agent-hooks.log"
-LOG_LIMIT = 100_000
-"""Bytes; a longer log begins anew."""
-
-MOST_INPUT = 64 << 20
-"""Bytes of an event: the whole text of a file that is written may be in it."""
-
+LOG_LIMIT = 100_000  # bytes; a longer log begins anew
+MOST_INPUT = 64 << 20  # bytes of an event: the whole text of a file that is written may be in it
 ENVIRONMENT_FILE = "CLAUDE_ENV_FILE"
 AGENT = "claude-code"
-
 SECONDS = 2.0
-SECONDS_TO_BEGIN = 10.0
-"""The first look at a repository may have to read every file of it; a session begins once."""
+SECONDS_TO_BEGIN = 10.0  # the first look at a repository may have to read every file of it; a session begins once
 
 
 def run(repo: str | None, tier: str | None, project: str | None, data: bytes | None = None) -> str:
@@ -56,9 +47,13 @@ def run(repo: str | None, tier: str | None, project: str | None, data: bytes | N
             watch.cancel()
             watch = _deadline(SECONDS)
         chosen = settings.load(os.environ, event.cwd, repo=repo, tier=tier)
-        if event.moment is Moment.BEGIN:
-            _sign_in(os.environ.get(ENVIRONMENT_FILE), event.session)
-        return _answer(chosen, event, project)
+        file = os.environ.get(ENVIRONMENT_FILE)
+        if event.moment is Moment.BEGIN and file:
+            _sign_in(file, event.session)
+        told = hear(chosen.repo, options(chosen), event, project=project)
+        draw = render_agents.begin if event.moment is Moment.BEGIN else render_agents.told
+        text = draw(told, whereabouts(chosen))
+        return answer(event.moment, text) if text else ""
     except Exception as error:  # noqa: BLE001  # whatever it is, the host goes on
         log(f"{name}: {type(error).__name__}: {error}")
         return ""
@@ -66,27 +61,15 @@ def run(repo: str | None, tier: str | None, project: str | None, data: bytes | N
         watch.cancel()
 
 
-def _sign_in(file: str | None, session: str) -> None:
-    """Let the commands of this session say who calls: what an agent writes is marked, and it decides about no rule.
-
-    The host runs the lines of `file` before every command of the agent.
-    """
-    if not file:
-        return
+def _sign_in(file: str, session: str) -> None:
+    """Let the commands of this session say who calls: the host runs the lines of `file` before each of them."""
     with open(file, "a", encoding="utf-8") as out:
         out.write(f'export AI_LESSONS_AGENT="${{AI_LESSONS_AGENT:-{AGENT}}}"\n')
         out.write(f"export AI_LESSONS_SESSION={shlex.quote(session)}\n")
 
 
-def _answer(chosen: Settings, event: AgentEvent, project: str | None) -> str:
-    told = hear(chosen.repo, options(chosen), event, project=project)
-    draw = render_agents.begin if event.moment is Moment.BEGIN else render_agents.told
-    text = draw(told, whereabouts(chosen))
-    return answer(event.moment, text) if text else ""
-
-
 def _deadline(seconds: float) -> Timer:
-    """Ends the process, as if there had been nothing to say, whatever it is waiting for."""
+    """End the process then, as if there had been nothing to say, whatever it is waiting for."""
 
     def end() -> None:
         log(f"no answer within {seconds:.0f} s; a first look at a big repository: ai-lessons admin reindex")
@@ -99,45 +82,30 @@ def _deadline(seconds: float) -> Timer:
 
 
 def log(text: str) -> None:
-    """Add a line for people who wonder why a hook is silent. Where that is not possible, nothing happens."""
+    """Add a line for people who wonder why a hook is silent, where that is possible."""
     with suppress(OSError, AiLessonsError, ValueError):
-        _append(
-            settings.folders(os.environ).state / LOG, f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {text!r}\n"
-        )
-
-
-def _append(file: Path, row: str) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    full = file.exists() and file.stat().st_size > LOG_LIMIT
-    mode = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if full else os.O_APPEND)
-    with open(os.open(file, mode, 0o600), "w", encoding="utf-8", errors="backslashreplace") as out:
-        out.write(row[:1000].rstrip("\n") + "\n")
+        file = settings.folders(os.environ).state / LOG
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        full = file.exists() and file.stat().st_size > LOG_LIMIT
+        mode = os.O_WRONLY | os.O_CREAT | (os.O_TRUNC if full else os.O_APPEND)
+        with open(os.open(file, mode, 0o600), "w", encoding="utf-8", errors="backslashreplace") as out:
+            out.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {text!r}"[:1000] + "\n")
 
 
 MOMENTS = {
-    "SessionStart": Moment.BEGIN,
-    "PreToolUse": Moment.BEFORE_TOOL,
-    "PostToolUse": Moment.TOOL_DONE,
-    "PostToolUseFailure": Moment.TOOL_FAILED,
-    "Stop": Moment.STOP,
-}
-"""The host's name of an event: when it is. Other events are of no interest."""
-
+    "SessionStart": Moment.BEGIN, "PreToolUse": Moment.BEFORE_TOOL, "PostToolUse": Moment.TOOL_DONE,
+    "PostToolUseFailure": Moment.TOOL_FAILED, "Stop": Moment.STOP,
+}  # fmt: skip
 NAMES = {moment: name for name, moment in MOMENTS.items()}
 
 FORGETFUL = frozenset({"startup", "clear", "compact"})
 """Ways in which a session starts with nothing in mind; after `resume` and `fork` the agent still has the transcript."""
 
-LONGEST_COMMAND = 20_000
-"""Characters of a command line that are looked at."""
+LONGEST_COMMAND = 20_000  # characters of a command line that are looked at
 
 
 def parse(data: bytes, here: Path) -> AgentEvent | None:
-    """The event; None if it is one that we have nothing to say about. `here` stands in for a missing folder.
-
-    Raises:
-        UsageError: it is no event of a host.
-    """
+    """The event, None where we have nothing to say; UsageError: no event. `here` stands in for a missing folder."""
     try:
         raw = json.loads(data)
     except (ValueError, RecursionError) as error:

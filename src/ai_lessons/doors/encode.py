@@ -1,8 +1,7 @@
 """One encoder for all answers: plain data in the shapes of the JSON reference, for `--json` and for MCP. Pure.
 
-A record (a dataclass or a named tuple) becomes an object of its fields; `KEYS` and `SHAPES` name the types whose
-documented shape is another one. Non-ASCII is escaped by `dump`, so no control sequence, override or lone surrogate
-reaches a terminal through JSON.
+A record becomes an object of its fields; `KEYS` and `SHAPES` name the types whose documented shape is another one.
+`dump` escapes what is not ASCII, so that nothing a terminal obeys comes through JSON.
 """
 
 from __future__ import annotations
@@ -18,11 +17,9 @@ if TYPE_CHECKING:
 
     from ai_lessons.errors import AiLessonsError
     from ai_lessons.knowledge.entries import Light, Pattern
-    from ai_lessons.library.answers import Related, Shown, Why
+    from ai_lessons.library.answers import Shown
     from ai_lessons.library.exporting import Exported
     from ai_lessons.library.lessons import LessonShown
-    from ai_lessons.library.rule_answers import Promoted
-    from ai_lessons.library.running import Ran
 
     Data = dict[str, Any]
 
@@ -41,20 +38,17 @@ KEYS: Mapping[str, str] = {
     "opened.TierState": "tier=name state path why hint url",
     "reports.Written": "id handle path commit notes?",
 }
-"""By type (its module and name) the keys of its object, where they are not all of its fields.
+"""By type (its name, so that no answer loads the modules of others) the keys of its object, where not all fields.
 
-`key=field` renames, and a key with `?` comes only where it holds something. Names stand in the place of types, so that
-no answer loads the modules of the others.
+`key=field` renames, and a key with `?` comes only where it holds something.
 """
-
-ROW = json.JSONEncoder()
 
 
 def dump(value: object) -> str:
     """An answer as JSON text: an array has one element a line (10,000 entries stay fast and greppable)."""
     data = encode(value)
     if isinstance(data, list):
-        return "[\n" + ",\n".join(map(ROW.encode, data)) + "\n]" if data else "[]"
+        return "[\n" + ",\n".join(map(json.dumps, data)) + "\n]" if data else "[]"
     return json.dumps(data, indent=2)
 
 
@@ -90,22 +84,11 @@ def keyed(value: object, keys: str) -> Data:
 def light(entry: Light, *, scored: bool = False) -> Data:
     """A light entry; only a result of a search is `scored`."""
     data: Data = {
-        "id": entry.id,
-        "handle": entry.handle,
-        "kind": entry.kind.value,
-        "title": entry.title,
-        "project": entry.project,
-        "tier": entry.tier,
-        "tags": list(entry.tags),
-        "versions": list(entry.versions),
-        "path": entry.path,
-        "snippet": entry.snippet,
-    }
-    if scored:
-        data["score"] = entry.score
-    for key in KINDS[entry.kind].light:
-        data[key] = encode(entry.details.get(key))
-    return data
+        "id": entry.id, "handle": entry.handle, "kind": entry.kind.value, "title": entry.title,
+        "project": entry.project, "tier": entry.tier, "tags": list(entry.tags), "versions": list(entry.versions),
+        "path": entry.path, "snippet": entry.snippet, **({"score": entry.score} if scored else {}),
+    }  # fmt: skip
+    return data | {key: encode(entry.details.get(key)) for key in KINDS[entry.kind].light}
 
 
 def lesson(entry: Light, *, scored: bool = False) -> Data:
@@ -123,9 +106,7 @@ def pattern(value: Pattern) -> dict[str, str]:
 
 def error(value: AiLessonsError) -> Data:
     """An error, for stderr; an invalid entry also brings its problems."""
-    data: Data = {"error": type(value).__name__, "message": value.message, "hint": value.hint}
-    problems = getattr(value, "problems", ())
-    return data | {"problems": encode(problems)} if problems else data
+    return {"error": type(value).__name__} | keyed(value, "message hint" + " problems?" * hasattr(value, "problems"))
 
 
 def _about(keys: str, *, scored: bool = False) -> Callable[[Any], Data]:
@@ -139,16 +120,6 @@ def _shown(value: Shown) -> Data:
     return data | keyed(value, more.get(value.entry.kind.value, "usage?"))
 
 
-def _related(value: Related) -> Data:
-    way = {"relation": value.relation, "direction": "out" if value.outgoing else "in"}
-    return way | keyed(value, "target weight depth entry")
-
-
-def _why(value: Why) -> Data:
-    data = light(value.entry) | keyed(value, "said_by said_at") | {"stated": dict(value.source)}
-    return data | keyed(value, "derived_from evidence approval lines")
-
-
 def _exported(value: Exported) -> Any:
     if value.document is not None:
         return encode(value.document)
@@ -156,21 +127,9 @@ def _exported(value: Exported) -> Any:
     return counts | {"files": _pairs("path done", value.files), "skipped": _pairs("path reason", value.skipped)}
 
 
-def _promoted(value: Promoted) -> Data:
-    return keyed(value.entry, "id handle title") | keyed(
-        value,
-        "from=source to=target outcome dry_run copy=written proposal=suggested evaluation=report policy decided_in"
-        " dropped_links=dropped notes",
-    )
-
-
 def _lesson_shown(value: LessonShown) -> Data:
     more = {key: encode(value.fields[key]) for key in ("reason", "promoted_to") if value.fields.get(key)}
     return lesson(value.entry) | more | keyed(value, "parsed=pattern text=body")
-
-
-def _ran(value: Ran) -> Data:
-    return {"handle": value.entry.handle} | keyed(value, "exit_code=code timed_out stdout stderr omitted_bytes=omitted")
 
 
 def _pairs(keys: str, rows: Iterable[tuple[object, ...]]) -> list[Data]:
@@ -186,9 +145,18 @@ SHAPES: Mapping[str, Callable[[Any], Any]] = {
     "answers.Hit": _about("heading factors?", scored=True),
     "answers.Left": _about("reason detail"),
     "answers.Listing": lambda value: [light(entry) for entry in value.entries],
-    "answers.Related": _related,
+    "answers.Related": lambda value: (
+        keyed(value, "relation")
+        | {"direction": "out" if value.outgoing else "in"}
+        | keyed(value, "target weight depth entry")
+    ),
     "answers.Shown": _shown,
-    "answers.Why": _why,
+    "answers.Why": lambda value: (
+        light(value.entry)
+        | keyed(value, "said_by said_at")
+        | {"stated": dict(value.source)}
+        | keyed(value, "derived_from evidence approval lines")
+    ),
     "entries.Light": light,
     "entries.Pattern": pattern,
     "history.FileRevision": lambda value: (
@@ -205,9 +173,15 @@ SHAPES: Mapping[str, Callable[[Any], Any]] = {
         "notes": list(value.notes),
     },
     "exporting.Exported": _exported,
-    "rule_answers.Promoted": _promoted,
+    "rule_answers.Promoted": lambda value: (
+        keyed(value.entry, "id handle title")
+        | keyed(value, "from=source to=target outcome dry_run copy=written proposal=suggested evaluation=report")
+        | keyed(value, "policy decided_in dropped_links=dropped notes")
+    ),
     "reports.Outdated": _about("reason detail"),
-    "running.Ran": _ran,
+    "running.Ran": lambda value: (
+        keyed(value.entry, "handle") | keyed(value, "exit_code=code timed_out stdout stderr omitted_bytes=omitted")
+    ),
     "syncing.Conflicts": lambda value: encode(value.entries),
     "syncing.Resolved": lambda value: (
         keyed(value, "id path take left commit") | {"left": [one.id for one in value.left]}

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ai_lessons import library
-from ai_lessons.doors import encode, render_lessons, render_transfer
-from ai_lessons.doors.cli import error_handler, global_options, prepare
+from ai_lessons.doors import cli, encode, render_lessons, render_transfer
 from ai_lessons.doors.cli.asking import read_input
 from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Group, Tool
@@ -24,28 +23,18 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Pattern
 
-    Function = TypeVar("Function", bound=Callable[..., Any])
-
-PROGRAM = "lesson"
-COMPLETE_VARIABLE = "_LESSON_COMPLETE"
-LOADED = 200
-"""Lessons that a session begins with unless told otherwise: more would crowd out the work itself."""
-
+LOADED = 200  # lessons that a session begins with unless told otherwise: more would crowd out the work itself
 ORIGINS = click.Choice(["ai", "user"])
 
 
-def scope_option(text: str) -> Callable[[Function], Function]:
+def scope_option(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """`--scope`, which is the project of the lesson."""
     complete = offer("project")
     return click.option("-s", "--scope", metavar="S", callback=project_named, help=text, shell_complete=complete)
 
 
-@click.group(PROGRAM, cls=Group)
-@global_options
-@click.pass_context
-def lesson(ctx: click.Context, /, **given: object) -> None:
-    """Behavioural lessons of agents and people: WHEN … -> DO … -> BECAUSE …, kept as Markdown files in git."""
-    ctx.obj = Call(**given)  # type: ignore[arg-type]  # click has checked what it parsed
+ABOUT = "Behavioural lessons of agents and people: WHEN … -> DO … -> BECAUSE …, kept as Markdown files in git."
+lesson = Group("lesson", help=ABOUT, **cli.PROGRAM)
 
 
 @lesson.command(
@@ -78,11 +67,7 @@ def add(
 
 
 def pattern_of(words: tuple[str, ...], parts: dict[str, str | None]) -> Pattern:
-    """The pattern that was given as one text, through standard input for `-`, or in parts.
-
-    Raises:
-        UsageError: none, both, or no pattern.
-    """
+    """The pattern that was given as one text, through standard input for `-`, or in parts; UsageError for any other."""
     if len(words) > 1:
         hint = 'put it in quotes, the shell takes > for itself: lesson add "WHEN … -> DO … -> BECAUSE …"'
         raise UsageError(f"the pattern is {len(words)} words instead of one text", hint=hint)
@@ -92,9 +77,7 @@ def pattern_of(words: tuple[str, ...], parts: dict[str, str | None]) -> Pattern:
         return patterns.build(parts["when"], parts["do"], parts["dont"], parts["because"])
     if not words:
         raise UsageError("there is no pattern", hint='lesson add "WHEN … -> DO … -> BECAUSE …"')
-    if words == ("-",):
-        return patterns.parse(read_input())
-    return patterns.parse(words[0])
+    return patterns.parse(read_input() if words == ("-",) else words[0])
 
 
 @lesson.command("list", examples=["lesson list", "lesson list --scope=tmux --from=ai", "lesson list --all"])
@@ -143,8 +126,7 @@ def wrong(call: Call, ref: str, reason: str, origin: str | None) -> None:
 
 
 @lesson.command(
-    "promote",
-    examples=["lesson promote L-8F3K2A --to=skill/config-edit", "lesson promote L-8F3K2A --to=tool/tmux"],
+    "promote", examples=["lesson promote L-8F3K2A --to=skill/config-edit", "lesson promote L-8F3K2A --to=tool/tmux"]
 )
 @id_argument
 @click.option("--to", required=True, metavar="TARGET", help="skill/NAME or tool/NAME.")
@@ -170,6 +152,9 @@ def search(call: Call, words: tuple[str, ...], scope: str | None, limit: int) ->
     )
 
 
+FIRST = "Most lessons, firm and newest first; 0 for all."
+
+
 @lesson.command(
     "load",
     examples=["lesson load", "lesson load --scope=tmux"],
@@ -183,14 +168,7 @@ def search(call: Call, words: tuple[str, ...], scope: str | None, limit: int) ->
     ),
 )
 @scope_option("The lessons of this scope, too.")
-@click.option(
-    "--limit",
-    type=click.IntRange(0),
-    default=LOADED,
-    show_default=True,
-    metavar="N",
-    help="Most lessons, firm and newest first; 0 for all.",
-)
+@click.option("--limit", type=click.IntRange(0), default=LOADED, show_default=True, metavar="N", help=FIRST)
 @pass_call
 def load(call: Call, scope: str | None, limit: int) -> None:
     """Print the lessons that a session begins with, as Markdown: the global ones, then those of the scope."""
@@ -207,16 +185,4 @@ def import_lessons(call: Call, file: str | None) -> None:
     call.answer(library.import_bundle.import_file(call.library, place, "lessons-jsonl"), render_transfer.ported)
 
 
-def main() -> None:
-    """Run the program and leave with its exit code."""
-    prepare()
-    sys.exit(run(sys.argv[1:]))
-
-
-def run(args: list[str]) -> int:
-    """Run the program on these arguments and return its exit code."""
-
-    def program() -> object:
-        return lesson.main(args, PROGRAM, COMPLETE_VARIABLE, standalone_mode=False)
-
-    return error_handler.run(program, args)
+main, run = partial(cli.main, lesson), partial(cli.run, group=lesson)

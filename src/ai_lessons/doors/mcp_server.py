@@ -6,6 +6,7 @@ import os
 import sys
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -25,18 +26,14 @@ SETS = ("default", "all")
 @click.option("--http", metavar="HOST:PORT", help="Serve over HTTP there; port 0 takes any. Default: standard streams.")
 @click.option("--token-file", metavar="F", type=click.Path(), help="Callers over HTTP need the token in this file.")
 @click.option("--allow-host", metavar="NAME", multiple=True, help="Another name of this server; may be given again.")
-@click.option("--tools", type=click.Choice(SETS), default=SETS[0], show_default=True, help="Which tools are offered.")
+@click.option(
+    "--tools", "chosen", type=click.Choice(SETS), default=SETS[0], show_default=True, help="Which tools are offered."
+)
 @click.option("--root", metavar="DIR", type=click.Path(), help="Callers may add files from below this folder only.")
 @click.option("--read-only", is_flag=True, help="Offer only tools that read.")
 @pass_call
 def mcp(
-    call: Call,
-    http: str | None,
-    token_file: str | None,
-    allow_host: tuple[str, ...],
-    tools: str,
-    root: str | None,
-    read_only: bool,
+    call: Call, /, http: str | None, token_file: str | None, allow_host: tuple[str, ...], root: str | None, **which: Any
 ) -> None:
     """Serve agents over MCP (also: the program ai-lessons-mcp). What happens is logged to a file."""
     from ai_lessons.doors.mcp import server, session_pool
@@ -56,16 +53,15 @@ def mcp(
         pool = session_pool.SessionPool(load, limits=door.limits(below, file, token))
         if file is not None:
             door.refuse_shared(file, pool)
-        with server.logging_to(log):
-            built = server.build(pool, log, tools, read_only=read_only)
-            door.serve(built, pool, where, token=token, names=allow_host)
-        return
-    # over standard streams a process is one session of one agent; over HTTP many share it
-    pool = session_pool.SessionPool(load, session=f"mcp-{os.urandom(4).hex()}", limits=Limits(below))
-    if is_terminal(sys.stdin):
-        print(f"waiting for an MCP client on standard input; {PROGRAM} --help says more", file=sys.stderr)
+        serve = partial(door.serve, where=where, token=token, names=allow_host)
+    else:
+        # over standard streams a process is one session of one agent; over HTTP many share it
+        pool = session_pool.SessionPool(load, session=f"mcp-{os.urandom(4).hex()}", limits=Limits(below))
+        if is_terminal(sys.stdin):
+            print(f"waiting for an MCP client on standard input; {PROGRAM} --help says more", file=sys.stderr)
+        serve = partial(server.stdio)
     with server.logging_to(log):
-        server.stdio(server.build(pool, log, tools, read_only=read_only), pool)
+        serve(server.build(pool, log, **which), pool)
 
 
 def main() -> None:

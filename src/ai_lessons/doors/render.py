@@ -1,23 +1,20 @@
-"""What was found, as text for people: searches, entries, lists, history. Pure: takes answers, returns text.
-
-The groups of a search and their order are fixed (rules, scripts, lessons, docs, then the contribution prompt).
-Everything that comes from files goes through `clean` or `line` on its way out.
-"""
+"""What was found, as text for people: searches, entries, lists, history. Pure: takes answers, returns text."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ai_lessons.doors import render_usage
-from ai_lessons.doors.terminal import View, clean, line, table
+from ai_lessons.doors.terminal import View, clean, count, line, table
 from ai_lessons.knowledge.entries import KINDS, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.answers import Answer, Approval, Count, Hit, Listing, Related, Revision, Section, Shown
+    from ai_lessons.library import answers
+    from ai_lessons.library.answers import Answer, Approval, Hit, Shown
+    from ai_lessons.library.reports import Feedback, Parameter, Stats
 
     More = Callable[[Hit], Sequence[str]]
     Frame = Callable[[str], str]
@@ -29,76 +26,54 @@ HEADER_KEYS = frozenset(
 """Frontmatter that the header of `show` already says in its own lines."""
 
 
-def nothing_more(_hit: Hit) -> tuple[str, ...]:
-    """No further lines for a result."""
-    return ()
-
-
-def answer(found: Answer, view: View, more: More = nothing_more) -> str:
+def answer(found: Answer, view: View, more: More = lambda _hit: ()) -> str:
     """A search in groups by kind; a group without results is left out. `more` adds lines to each result."""
-    bodies = {Kind.RULE: _rule, Kind.SCRIPT: _script, Kind.LESSON: _lesson}
     blocks = []
     for kind, hits in found.groups.items():
-        if hits:
-            lines = [view.paint(KINDS[kind].heading, "heading")]
-            for hit in hits:
-                told = (*bodies.get(kind, _doc)(hit, view), *more(hit))
-                lines += [f"  {_headline(hit, view)}", *(f"    {text}" for text in told), *_factors(hit)]
-            blocks.append("\n".join(lines))
-    blocks = blocks or [f'Nothing found for "{line(found.query)}".']
-    return "\n\n".join(blocks) + _prompt(found.prompt)
+        lines = [view.paint(KINDS[kind].heading, "heading")]
+        for hit in hits:
+            told = filter(None, (*_body(hit, view), *more(hit)))
+            score = "" if hit.entry.score is None or kind is Kind.RULE else f"({hit.entry.score:.2f}) "
+            lines.append(f"  {_label(hit.entry, view)} {score}{line(hit.entry.title)}")
+            lines += [*(f"    {text}" for text in told), *_factors(hit)]
+        blocks += ["\n".join(lines)] if hits else []
+    return _told(blocks, found)
 
 
-def resources(found: Answer, view: View, more: More = nothing_more) -> str:
+def resources(found: Answer, view: View, more: More = lambda _hit: ()) -> str:
     """A search of docs and scripts: one list, best first, in the long form of a result. `more` adds lines to each."""
-    hits = sorted((*found.scripts, *found.docs), key=lambda hit: -(hit.entry.score or 0.0))
     blocks = []
-    for hit in hits:
+    for hit in sorted((*found.scripts, *found.docs), key=lambda hit: -(hit.entry.score or 0.0)):
         entry = hit.entry
         score = "" if entry.score is None else f"(score: {entry.score:.3f}) "
-        lines = [
-            f"{_label(entry, view)} {score}{line(entry.title)}",
-            f"  {_joined(('type', entry.kind), _versions(entry))}",
-        ]
-        if entry.kind is Kind.SCRIPT:
-            lines.append(f"  path: {view.place(entry.path, entry.tier)}")
-        blocks.append("\n".join([*lines, *(f"  {text}" for text in (*_snippet(hit), *more(hit))), *_factors(hit)]))
-    blocks = blocks or [f'Nothing found for "{line(found.query)}".']
-    return "\n\n".join(blocks) + _prompt(found.prompt)
+        told = [_joined(("type", entry.kind), _versions(entry))]
+        told += [f"path: {view.place(entry.path, entry.tier)}"] if entry.kind is Kind.SCRIPT else []
+        lines = [f"  {text}" for text in (*told, *_snippet(hit), *more(hit))]
+        blocks.append("\n".join([f"{_label(entry, view)} {score}{line(entry.title)}", *lines, *_factors(hit)]))
+    return _told(blocks, found)
 
 
-def _prompt(text: str) -> str:
-    return f"\n\n---\n{PROMPT_MARK} {clean(text)}" if text else ""
-
-
-def _headline(hit: Hit, view: View) -> str:
-    score = "" if hit.entry.score is None or hit.entry.kind is Kind.RULE else f"({hit.entry.score:.2f}) "
-    return f"{_label(hit.entry, view)} {score}{line(hit.entry.title)}"
+def _told(blocks: Sequence[str], found: Answer) -> str:
+    prompt = f"\n\n---\n{PROMPT_MARK} {clean(found.prompt)}" if found.prompt else ""
+    return ("\n\n".join(blocks) or f'Nothing found for "{line(found.query)}".') + prompt
 
 
 def _label(entry: Light, view: View) -> str:
     return view.paint(f"[{line(entry.handle)}]", "handle") + ("" if entry.tier == "user" else f" {line(entry.tier)}")
 
 
-def _rule(hit: Hit, _view: View) -> list[str]:
-    details = hit.entry.details
-    applies = _joined(("applies to", ", ".join((*hit.entry.tags, *_texts(details.get("applies_to"))))))
-    rationale = line(str(details.get("rationale") or ""))
-    return [text for text in (applies, f'rationale: "{rationale}"' if rationale else "") if text]
-
-
-def _script(hit: Hit, view: View) -> list[str]:
-    return [_joined(_versions(hit.entry)) + f" | path: {view.place(hit.entry.path, hit.entry.tier)}", *_snippet(hit)]
-
-
-def _lesson(hit: Hit, _view: View) -> list[str]:
-    details = hit.entry.details
-    known = _joined(*((key, details.get(key)) for key in ("confidence", "source")))
-    return [text for text in (known, *_snippet(hit)) if text]
-
-
-def _doc(hit: Hit, _view: View) -> list[str]:
-    return [_joined(_versions(hit.entry), ("section", hit.heading)), *_snippet(hit)]
+def _body(hit: Hit, view: View) -> list[str]:
+    """What a search says of a result below its title."""
+    entry, details = hit.entry, hit.entry.details
+    if entry.kind is Kind.RULE:
+        rationale = line(str(details.get("rationale") or ""))
+        applies = _joined(("applies to", ", ".join((*entry.tags, *_texts(details.get("applies_to"))))))
+        return [applies, f'rationale: "{rationale}"' if rationale else ""]
+    if entry.kind is Kind.LESSON:
+        return [_joined(*((key, details.get(key)) for key in ("confidence", "source"))), *_snippet(hit)]
+    if entry.kind is Kind.SCRIPT:
+        return [f"{_joined(_versions(entry))} | path: {view.place(entry.path, entry.tier)}", *_snippet(hit)]
+    return [_joined(_versions(entry), ("section", hit.heading)), *_snippet(hit)]
 
 
 def _versions(entry: Light) -> tuple[str, str]:
@@ -111,9 +86,8 @@ def _snippet(hit: Hit) -> list[str]:
 
 
 def _factors(hit: Hit) -> list[str]:
-    if not hit.factors:
-        return []
-    return ["    score: " + ", ".join(f"{line(name)} {value:.3g}" for name, value in hit.factors.items())]
+    factors = ", ".join(f"{line(name)} {value:.3g}" for name, value in (hit.factors or {}).items())
+    return [f"    score: {factors}"] if factors else []
 
 
 def _joined(*pairs: tuple[str, object]) -> str:
@@ -130,25 +104,27 @@ def _texts(value: object) -> list[str]:
 def shown(value: Shown, view: View, *, command: str = "show", call: str = "", frame: Frame = str) -> str:
     """One entry in full: header, approval, text, code, related entries, sections and how to go on.
 
-    `call` is what shows one section, but for its number, with `{}` for the handle, where it is not the `command` of
-    the command line. `frame` goes round each text.
+    `call` shows one section, with `{}` for the handle and without its number, in place of `command`. `frame` goes round
+    each text.
     """
     call = (call or f"ai-lessons recall {command} {{}} --section ").format(line(value.entry.handle))
     blocks = ["\n".join(_header(value, view))]
-    if value.approval and value.section is None:
+    whole = value.section is None
+    if value.approval and whole:
         blocks.append("\n".join(_approval(value.approval, view)))
-    if value.usage and (value.usage.last_used or value.usage.standing != 1.0) and value.section is None:
-        blocks.append("\n".join(render_usage.usage(value.usage)))
-    if value.section is not None:
-        blocks.append(_position(value))
-    blocks += [frame(clean(text).strip("\n")) for text in _texts_of(value) if text.strip()]
-    if value.approval and value.approval.unapproved_change and value.section is None:
+    if value.usage and (value.usage.last_used or value.usage.standing != 1.0) and whole:
+        blocks.append("\n".join(usage(value.usage)))
+    if not whole:
+        heading = next((one.heading for one in value.sections if one.number == value.section), "")
+        blocks.append(f"Section {value.section} of {len(value.sections)}: {line(heading)}".rstrip(": "))
+    texts = (value.body, value.code if whole and value.code != value.body else "")
+    blocks += [frame(clean(text).strip("\n")) for text in texts if text.strip()]
+    if value.approval and value.approval.unapproved_change and whole:
         warning = "An unapproved change exists; what is in force stands above. It would change this:"
         blocks.append(f"{view.paint(warning, 'warn')}\n{diff(value.approval.unapproved_change, view)}")
-    if value.related and value.section is None:
-        blocks.append(
-            "\n".join([view.paint("Related:", "heading"), *(f"  {_edge(one, view)}" for one in value.related)])
-        )
+    if value.related and whole:
+        edges = [f"  {_edge(one, view)}" for one in value.related]
+        blocks.append("\n".join([view.paint("Related:", "heading"), *edges]))
     if len(value.sections) > 1:
         blocks.append(_navigation(value, view, call))
     return "\n\n".join(blocks)
@@ -167,11 +143,6 @@ def _approval(given: Approval, view: View) -> list[str]:
     return [view.paint(since, "good" if given.in_force else "bad"), *(f"  {row}" for row in rows if row)]
 
 
-def _texts_of(value: Shown) -> tuple[str, ...]:
-    """The text, and the code of a script unless it is the text already."""
-    return (value.body,) if value.code in {"", value.body} or value.section is not None else (value.body, value.code)
-
-
 def harmless(text: str) -> str:
     """A file as it stands, but for what a terminal would obey."""
     return clean(text).rstrip("\n")
@@ -179,6 +150,10 @@ def harmless(text: str) -> str:
 
 def _header(value: Shown, view: View) -> list[str]:
     entry, details = value.entry, value.entry.details
+    others = {key: one for key, one in value.frontmatter.items() if key not in HEADER_KEYS}
+    pattern = value.frontmatter.get("pattern")
+    parts = pattern if isinstance(pattern, dict) else {}
+    words = {"when": "WHEN", "do": "DO", "dont": "DO NOT", "because": "BECAUSE"}
     rows = [
         _joined(("kind", entry.kind), ("project", entry.project), ("tier", entry.tier)),
         _joined(*((key, details.get(key)) for key in ("confidence", "source", "status"))),
@@ -186,14 +161,10 @@ def _header(value: Shown, view: View) -> list[str]:
         _joined(("tags", ", ".join(entry.tags))),
         f"id: {entry.id}",
         f"path: {view.place(entry.path, entry.tier)}",
-        *(f"{line(str(key))}: {line(_plain(value.frontmatter[key]))}" for key in _other_keys(value.frontmatter)),
-        *_pattern(value.frontmatter.get("pattern")),
+        *(f"{line(str(key))}: {line(_plain(one))}" for key, one in others.items()),
+        *(f"{word} {line(str(parts[key]))}" for key, word in words.items() if parts.get(key)),
     ]
     return [f"{_label(entry, view)} {line(entry.title)}", *(f"  {row}" for row in rows if row)]
-
-
-def _other_keys(frontmatter: Mapping[str, Any]) -> list[str]:
-    return [key for key in frontmatter if key not in HEADER_KEYS]
 
 
 def _plain(value: object) -> str:
@@ -202,29 +173,16 @@ def _plain(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
 
 
-def _pattern(pattern: object) -> list[str]:
-    if not isinstance(pattern, dict):
-        return []
-    words = {"when": "WHEN", "do": "DO", "dont": "DO NOT", "because": "BECAUSE"}
-    return [f"{words[key]} {line(str(pattern[key]))}" for key in words if pattern.get(key)]
-
-
-def _edge(edge: Related, view: View) -> str:
+def _edge(edge: answers.Related, view: View) -> str:
     arrow = "->" if edge.outgoing else "<-"
     weight = "" if edge.weight is None else f" ({edge.weight:g})"
-    if edge.entry is None:
-        return f"{line(edge.relation)} {arrow} {line(edge.target)} (not found){weight}"
-    return f"{line(edge.relation)} {arrow} {_label(edge.entry, view)} {line(edge.entry.title)}{weight}"
-
-
-def _position(value: Shown) -> str:
-    heading = next((one.heading for one in value.sections if one.number == value.section), "")
-    return f"Section {value.section} of {len(value.sections)}: {line(heading)}".rstrip(": ")
+    found = f"{_label(edge.entry, view)} {line(edge.entry.title)}" if edge.entry else f"{line(edge.target)} (not found)"
+    return f"{line(edge.relation)} {arrow} {found}{weight}"
 
 
 def _navigation(value: Shown, view: View, call: str) -> str:
     if value.section is None:
-        rows = [_section(one) for one in value.sections]
+        rows = [f"  {one.number:>3}  {'  ' * max(one.level - 1, 0)}{line(one.heading)}" for one in value.sections]
         return "\n".join([view.paint("Sections:", "heading"), *rows, f"One of them: {call}{value.sections[0].number}"])
     numbers = [one.number for one in value.sections]
     at = numbers.index(value.section) if value.section in numbers else 0
@@ -233,46 +191,39 @@ def _navigation(value: Shown, view: View, call: str) -> str:
     return "\n".join(f"{name}: {call}{number}" for name, number in steps)
 
 
-def _section(one: Section) -> str:
-    return f"  {one.number:>3}  {'  ' * max(one.level - 1, 0)}{line(one.heading)}"
-
-
-def listing(value: Listing, view: View) -> str:
+def listing(value: answers.Listing, view: View) -> str:
     """Entries as a table, and how many there are beyond a limit."""
     if not value.entries:
         return "No entries."
     header = ("ID", "KIND", "PROJECT", "VERSIONS", "TITLE", "TAGS")
-    rows = [
-        (e.handle, e.kind.value, e.project, ", ".join(e.versions), e.title, ", ".join(e.tags)) for e in value.entries
-    ]
+    found = value.entries
+    rows = [(e.handle, e.kind.value, e.project, ", ".join(e.versions), e.title, ", ".join(e.tags)) for e in found]
     lines = table(header, rows, view, flexible=(5, 3, 4, 2))
-    hidden = value.total - len(value.entries)
+    hidden = value.total - len(found)
     return "\n".join([*lines, f"… and {hidden:,} more (--limit 0 shows all)"] if hidden > 0 else lines)
 
 
-def counts(values: Sequence[Count], view: View, *, what: str) -> str:
+def counts(values: Sequence[answers.Count], view: View, *, what: str) -> str:
     """Tags, versions or projects with the number of entries of each kind."""
     if not values:
         return f"No {what}s."
-    kinds = tuple(Kind)
-    header = (what.upper(), "ENTRIES", *(kind.folder.upper() for kind in kinds))
-    rows = [(one.name, str(one.total), *(str(one.by_kind.get(kind, 0)) for kind in kinds)) for one in values]
+    header = (what.upper(), "ENTRIES", *(kind.folder.upper() for kind in Kind))
+    rows = [(one.name, str(one.total), *(str(one.by_kind.get(kind, 0)) for kind in Kind)) for one in values]
     return "\n".join(table(header, rows, view, flexible=(0,)))
 
 
-def related(values: Iterable[Related], view: View) -> str:
+def related(values: Iterable[answers.Related], view: View) -> str:
     """Entries reached over the graph, indented by how far away they are."""
     lines = ["  " * (edge.depth - 1) + _edge(edge, view) for edge in values]
     return "\n".join(lines) or "No related entries."
 
 
-def log(values: Iterable[Revision], view: View) -> str:
+def log(values: Iterable[answers.Revision], view: View) -> str:
     """Commits that touched an entry, as given (newest first)."""
     lines = []
     for one in values:
-        lines.append(
-            f"{view.paint(line(one.commit)[:10], 'handle')} {line(one.when)} {line(one.author)}  {line(one.subject)}"
-        )
+        commit = view.paint(line(one.commit)[:10], "handle")
+        lines.append(f"{commit} {line(one.when)} {line(one.author)}  {line(one.subject)}")
         said = _joined(*one.trailers)
         lines += [f"    {said}"] if said else []
     return "\n".join(lines) or "No commits yet."
@@ -285,3 +236,61 @@ def diff(text: str, view: View) -> str:
     colours = {"+": "good", "-": "bad", "@": "handle"}
     rows = (clean(row) for row in text.rstrip("\n").split("\n"))
     return "\n".join(view.paint(row, colours[row[0]]) if row[:1] in colours else row for row in rows)
+
+
+def feedback(value: Feedback, view: View) -> str:
+    """What was said of which entry, and how it stands with that."""
+    head = f"{view.named(value.entry.handle, value.entry.title)}: {line(value.outcome)}"
+    return "\n".join([head, *(f"  {row}" for row in usage(value.usage))])
+
+
+def usage(value: answers.Usage) -> list[str]:
+    """Two lines: how sure it is by now, and what happened to it."""
+    counts = (
+        ("injected", value.times_injected), ("helpful", value.times_helpful), ("ignored", value.times_ignored),
+        ("contradicted", value.times_contradicted), ("runs", value.script_ok), ("failed runs", value.script_failed),
+    )  # fmt: skip
+    said = ", ".join(f"{name} {number:,}" for name, number in counts if number or name == "helpful")
+    last = f" | last used: {line(value.last_used)}" if value.last_used else ""
+    return [f"learned confidence: {value.confidence:.2f} (alpha {value.alpha:g}, beta {value.beta:g})", said + last]
+
+
+def left_out(values: Sequence[answers.Left], view: View) -> str:
+    """Lessons that fitted and did not come, each with the reason."""
+    rows = [f"  {view.named(one.entry.handle, one.entry.title)}: {line(one.detail)}" for one in values]
+    return "\n".join([view.paint("Left out:", "heading"), *rows]) if rows else "No lesson was left out."
+
+
+def params(values: Sequence[Parameter], view: View) -> str:
+    """Parameters that learn: where each stands, within which bounds, and how sure that is."""
+    header = ("PARAMETER", "VALUE", "BOUNDS", "UNCERTAINTY", "SEEN", "WHAT IT IS")
+    rows = [
+        (
+            one.name, f"{one.value:.3g}", f"{one.low:g} to {one.high:g}", f"{one.uncertainty:.2f}",
+            f"{one.observations:,}", one.help,
+        )
+        for one in values
+    ]  # fmt: skip
+    return "\n".join(table(header, rows, view, flexible=(5,)))
+
+
+def learned(value: Stats, view: View) -> list[str]:
+    """What `stats` says of use: blocks, only those that have something to say."""
+    blocks = []
+    for title, some in (("Most useful:", value.most_useful), ("Least useful:", value.least_useful)):
+        rows = [
+            f"  {view.named(one.handle, one.title)}: helpful {one.helpful:,}, ignored {one.ignored:,}, "
+            f"contradicted {one.contradicted:,}, confidence {one.confidence:.2f}"
+            for one in some
+        ]
+        blocks += ["\n".join([view.paint(title, "heading"), *rows])] if rows else []
+    if value.ablation:
+        one = value.ablation
+        blocks.append(
+            f"Showing a lesson changed the share of sessions that went well by {one.difference:+.0%}\n"
+            f"  95 % interval {one.low:+.0%} to {one.high:+.0%}, from {one.shown:,} sessions with and "
+            f"{one.left_out:,} without"
+        )
+    if value.damaged_events:
+        blocks.append(f"{count(value.damaged_events, 'line')} of event logs cannot be read and count for nothing")
+    return blocks

@@ -1,11 +1,8 @@
-"""What agents are told, as text: knowledge framed as data with its origin, and reminders. Pure: values in, text out.
-
-The entries come from files that strangers may have written, so each stands on one line of its own, made harmless, below
-a sentence that says what it is; no text of an entry can look like ours.
-"""
+"""What agents are told, as text: entries framed as data, each on one line made harmless, and reminders. Pure."""
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from ai_lessons.doors.terminal import clip, count, line
@@ -17,11 +14,8 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.agent_hooks import Told
 
-LONGEST = 6000
-"""Characters of one answer; the host cuts at 10,000 and hands on a file instead."""
-
+LONGEST = 6000  # characters of one answer; the host cuts at 10,000 and hands on a file instead
 LONGEST_ENTRY = 400
-"""Characters of one entry."""
 
 SEARCH = (
     'Before you change code, search it: ai-lessons recall search "what you are about to do" '
@@ -63,7 +57,10 @@ MOST_ATTEMPTS = 5
 def told(value: Told, root: str) -> str:
     """The text for the agent; empty if there is nothing to say. `root` is the folder of the repository."""
     if value.reminder:
-        return _reminder(value, value.reminder)
+        attempts = [clip(line(attempt), 60) for attempt in value.attempts[:MOST_ATTEMPTS]]
+        more = len(value.attempts) - len(attempts)
+        named = ", ".join([*attempts, *([f"{more} more"] if more else [])])
+        return REMINDERS[value.reminder].format(failures=count(value.failures, "command"), attempts=named)
     entries = _entries(value)
     return "\n".join([f"From the knowledge base {line(root)} (ai-lessons). {DATA}", *entries]) if entries else ""
 
@@ -81,44 +78,26 @@ def begin(value: Told, root: str) -> str:
     return "\n".join([*rows, *(f"Note: {line(note)}" for note in value.notes)])
 
 
-def _reminder(value: Told, reminder: Reminder) -> str:
-    shown = [clip(line(attempt), 60) for attempt in value.attempts[:MOST_ATTEMPTS]]
-    more = len(value.attempts) - len(shown)
-    attempts = ", ".join([*shown, *([f"{more} more"] if more > 0 else [])])
-    return REMINDERS[reminder].format(failures=count(value.failures, "command"), attempts=attempts)
-
-
 def _entries(value: Told) -> list[str]:
-    rows: list[str] = []
-    for title, lights, draw in (("Rules in force:", value.rules, _rule), ("Lessons:", value.lessons, _lesson)):
-        if lights:
-            rows += [title, *(draw(light) for light in lights)]
-    return _within(rows)
-
-
-def _within(rows: Sequence[str]) -> list[str]:
     """As many lines as there is room for."""
-    left, kept = LONGEST, []
-    for row in rows:
-        left -= len(row) + 1
-        if left < 0:
-            kept.append("(more than there is room for: ai-lessons recall context)")
-            break
-        kept.append(row)
-    return kept
+    rows = ["Rules in force:", *(_row(one, "rationale", ["rule, approved"]) for one in value.rules)]
+    rows = rows if value.rules else []
+    if value.lessons:
+        rows.append("Lessons:")
+    for one in value.lessons:
+        known = [str(one.details.get(key)) for key in ("confidence", "source") if one.details.get(key)]
+        rows.append(_row(one, "pattern", ["lesson, not approved", *known]))
+    ends = accumulate(len(row) + 1 for row in rows)
+    kept = [row for row, end in zip(rows, ends, strict=True) if end <= LONGEST]
+    return kept if len(kept) == len(rows) else [*kept, "(more than there is room for: ai-lessons recall context)"]
 
 
-def _rule(light: Light) -> str:
-    return _row(light, light.details.get("rationale") or light.snippet, "rule, approved")
-
-
-def _lesson(light: Light) -> str:
-    known = [str(light.details.get(key)) for key in ("confidence", "source") if light.details.get(key)]
-    return _row(light, light.details.get("pattern") or light.snippet, ", ".join(["lesson, not approved", *known]))
-
-
-def _row(light: Light, why: object, state: str) -> str:
-    title, reason = line(light.title), line(str(why or ""))
+def _row(light: Light, why: str, states: Sequence[str]) -> str:
+    title, reason, state = (
+        line(light.title),
+        line(str(light.details.get(why) or light.snippet or "")),
+        ", ".join(states),
+    )
     said = f"{title} | {reason}" if reason and reason != title else title
     tier = "" if light.tier == "user" else f"{line(light.tier)}: "
     return f"- [{line(light.handle)}] {clip(said, LONGEST_ENTRY)} ({line(state)}; {tier}{line(light.path)})"

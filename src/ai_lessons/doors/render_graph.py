@@ -1,7 +1,4 @@
-"""The graph as text, for Graphviz (dot) and for Mermaid. Pure: takes answers, returns text.
-
-Titles and ids come from files that anybody may have written: each format has its own way to keep them what they are.
-"""
+"""The graph as text, for Graphviz (dot) and for Mermaid. Pure: takes answers, returns text."""
 
 from __future__ import annotations
 
@@ -12,16 +9,13 @@ from ai_lessons.doors.terminal import clip, line
 from ai_lessons.knowledge.entries import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from ai_lessons.doors.terminal import View
-    from ai_lessons.knowledge.entries import Light
     from ai_lessons.knowledge.relations import Line
     from ai_lessons.library.relating import Graph
 
-WIDEST = 60
-"""Cells of a title in a drawing."""
-
+WIDEST = 60  # cells of a title in a drawing
 GONE = "not found"
 
 
@@ -29,7 +23,7 @@ def text(value: Graph, view: View) -> str:
     """Every entry with the links that it writes; those that hold both ways stand at one of both."""
     if not value.entries:
         return "Nothing is linked yet: ai-lessons contribute link A B --relation R"
-    names = {entry.id: _named(entry, view) for entry in value.entries}
+    names = {entry.id: view.named(entry.handle, entry.title) for entry in value.entries}
     names |= {name: f"{line(name)} ({GONE})" for name in value.missing}
     ends = {end for one in value.lines for end in (one.source, one.target)}
     rows: list[str] = []
@@ -40,25 +34,15 @@ def text(value: Graph, view: View) -> str:
             rows += [f"  {_relation(one)} {'<->' if one.both_ways else '->'} {names[one.target]}" for one in own]
     # a link that holds both ways may stand at an id that no entry has
     for name in value.missing:
-        own = [one for one in value.lines if one.source == name]
-        if own:
-            rows += [names[name], *(f"  {_relation(one)} <-> {names[one.target]}" for one in own)]
+        both = [f"  {_relation(one)} <-> {names[one.target]}" for one in value.lines if one.source == name]
+        rows += [names[name], *both] if both else []
     handles = {entry.id: line(entry.handle) for entry in value.entries}
-    topics = [", ".join(handles[one] for one in cluster) for cluster in value.clusters]
-    return "\n".join([*rows, *(["", view.paint("Related topics:", "heading")] if topics else []), *_indented(topics)])
-
-
-def _indented(rows: Sequence[str]) -> list[str]:
-    return [f"  {row}" for row in rows]
-
-
-def _named(entry: Light, view: View) -> str:
-    return f"{view.paint(f'[{line(entry.handle)}]', 'handle')} {line(entry.title)}"
+    topics = ["  " + ", ".join(handles[one] for one in cluster) for cluster in value.clusters]
+    return "\n".join([*rows, *(["", view.paint("Related topics:", "heading")] if topics else []), *topics])
 
 
 def _relation(one: Line) -> str:
-    weight = "" if one.weight is None else f" ({one.weight:g})"
-    return f"{line(one.relation)}{weight}"
+    return line(one.relation) + ("" if one.weight is None else f" ({one.weight:g})")
 
 
 def dot(value: Graph, _view: View) -> str:

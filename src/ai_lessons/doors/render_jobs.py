@@ -4,52 +4,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ai_lessons.doors import render_usage
-from ai_lessons.doors.terminal import View, clean, count, line, size, table
+from ai_lessons.doors import render
+from ai_lessons.doors.terminal import clean, count, line, size, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ai_lessons.doors.terminal import View
+    from ai_lessons.library import reports
     from ai_lessons.library.opened import TierState
-    from ai_lessons.library.reports import (
-        Check,
-        Imported,
-        Indexed,
-        Initialised,
-        ModelState,
-        Outdated,
-        PassagePreview,
-        Refreshed,
-        Report,
-        Stale,
-        Stats,
-        Written,
-    )
+    from ai_lessons.library.reports import Written
     from ai_lessons.library.shared_index import IndexState, Pulled, Pushed, Shared
 
-STATES = {"ok": ("ok", "good"), "warning": ("warning", "warn"), "error": ("error", "bad")}
-FEW = 10
-"""So many entries of an import are named one by one."""
-WAITING = "waiting: "
-"""Library notes with this beginning say why a write has no commit yet."""
-PROPOSED = "proposed on "
-"""Library notes with this beginning say that nothing was written but a proposal, and on which branch."""
+STYLES = {"ok": "good", "warning": "warn", "error": "bad"}
+FEW = 10  # entries of an import are named one by one
+WAITING = "waiting: "  # begins a note why a write has no commit yet
+PROPOSED = "proposed on "  # begins a note that nothing was written but a proposal, and on which branch
 
 
 def written(value: Written, view: View) -> str:
     """Handle, title, path, and what the write waits for if it is not committed yet; of a rule, where it is proposed."""
     proposed = _beginning(PROPOSED, value.notes)
-    rows = proposed or [f"path: {view.place(value.path, value.tier)}", *_beginning(WAITING, value.notes)]
-    return "\n".join([f"{view.paint(f'[{line(value.handle)}]', 'handle')} {line(value.title)}", *_indented(rows)])
+    rows = proposed or [f"  path: {view.place(value.path, value.tier)}", *_beginning(WAITING, value.notes)]
+    return "\n".join([view.named(value.handle, value.title), *rows])
 
 
 def _beginning(start: str, notes: Iterable[str]) -> list[str]:
-    return [line(note) for note in notes if note.startswith(start)]
-
-
-def _indented(rows: Iterable[str]) -> list[str]:
-    return [f"  {row}" for row in rows]
+    return [f"  {line(note)}" for note in notes if note.startswith(start)]
 
 
 def writes(values: Sequence[Written], view: View) -> str:
@@ -59,28 +40,26 @@ def writes(values: Sequence[Written], view: View) -> str:
 
 def deleted(values: Sequence[Written], view: View) -> str:
     """What is gone from the folder (git keeps its history); the removal of a rule is only proposed."""
-    return "\n".join(f"{_gone(one)} {written(one, view)}" for one in values) or "Nothing to do."
+    words = ["Removal of" if _beginning(PROPOSED, one.notes) else "Deleted" for one in values]
+    return (
+        "\n".join(f"{word} {written(one, view)}" for word, one in zip(words, values, strict=True)) or "Nothing to do."
+    )
 
 
-def _gone(value: Written) -> str:
-    return "Removal of" if _beginning(PROPOSED, value.notes) else "Deleted"
-
-
-def imported(value: Imported, view: View) -> str:
+def imported(value: reports.Imported, view: View) -> str:
     """An import: each entry where there are few, the sum where there are many, then what was left out."""
     few = 0 < len(value.written) <= FEW
+    added = count(len(value.written), "entry")
     lines = [writes(value.written, view)] if few else []
-    lines.append(
-        f"{count(len(value.written), 'entry')} added, {value.unchanged:,} unchanged, {len(value.skipped):,} skipped"
-    )
-    lines += [] if few else _indented(_beginning(WAITING, value.notes))
+    lines.append(f"{added} added, {value.unchanged:,} unchanged, {len(value.skipped):,} skipped")
+    lines += [] if few else _beginning(WAITING, value.notes)
     lines += [f"  skipped {line(path)}: {line(reason)}" for path, reason in value.skipped[:FEW]]
     if len(value.skipped) > FEW:
         lines.append(f"  … and {len(value.skipped) - FEW:,} more (--json names them all)")
     return "\n".join(lines)
 
 
-def previews(values: Sequence[PassagePreview], view: View) -> str:
+def previews(values: Sequence[reports.PassagePreview], view: View) -> str:
     """How files would be split: one line a passage."""
     header = ("#", "TOKENS", "HEADING", "BEGINS")
     blocks = []
@@ -92,12 +71,12 @@ def previews(values: Sequence[PassagePreview], view: View) -> str:
     return "\n\n".join(blocks) or "Nothing to split."
 
 
-def refreshed(values: Sequence[Refreshed], view: View) -> str:
+def refreshed(values: Sequence[reports.Refreshed], view: View) -> str:
     """Docs looked at again: what changed in each, and where its source stands now."""
     lines = []
     for one in values:
         state = f"changed, +{one.added} -{one.removed} lines" if one.changed else "unchanged"
-        lines.append(f"{view.paint(f'[{line(one.handle)}]', 'handle')} {line(one.title)}: {state}")
+        lines.append(f"{view.named(one.handle, one.title)}: {state}")
         if one.old_ref != one.new_ref:
             lines.append(f"  source: {_short(one.old_ref)} -> {_short(one.new_ref)}")
         if one.warning:
@@ -112,19 +91,17 @@ def _short(ref: str | None) -> str:
     return commit[:10] + dash + dirty
 
 
-def initialised(value: Initialised, _view: View) -> str:
+def initialised(value: reports.Initialised, _view: View) -> str:
     """What `init` did and what to do next."""
     made = "Made a knowledge repository" if value.created else "The knowledge repository is complete"
+    there = count(value.adopted, "file")
     lines = [f"{made}: {line(value.path)}"]
-    if value.adopted:
-        lines.append(f"  {count(value.adopted, 'file')} that lay there already, committed as they are")
+    lines += [f"  {there} that lay there already, committed as they are"] if value.adopted else []
     lines += [f"  {line(text)}" for text in value.hooks]
-    if value.created:
-        lines.append('Next: ai-lessons recall search "undo a commit"')
-    return "\n".join(lines)
+    return "\n".join([*lines, *(['Next: ai-lessons recall search "undo a commit"'] if value.created else [])])
 
 
-def report(value: Report, _view: View) -> str:
+def report(value: reports.Report, _view: View) -> str:
     """Problems as `path:line: message`, then one line that sums up."""
     lines = [f"fixed {line(text)}" for text in value.fixed]
     lines += [f"{line(one.path)}:{one.line}: {line(one.message)}" for one in value.problems]
@@ -133,19 +110,19 @@ def report(value: Report, _view: View) -> str:
     return "\n".join([*lines, f"{count(value.files, 'file')} read, {count(len(value.problems), 'problem')}{tail}"])
 
 
-def checks(values: Sequence[Check], view: View) -> str:
+def checks(values: Sequence[reports.Check], view: View) -> str:
     """One line a check, and below what is not well what to do about it."""
     lines = []
     wide = max((len(one.name) for one in values), default=0)
     for one in values:
-        word, style = STATES.get(one.state, (line(one.state), "warn"))
-        lines.append(f"{view.paint(word.ljust(7), style)}  {line(one.name).ljust(wide)}  {line(one.detail)}".rstrip())
+        state = view.paint(line(one.state).ljust(7), STYLES.get(one.state, "warn"))
+        lines.append(f"{state}  {line(one.name).ljust(wide)}  {line(one.detail)}".rstrip())
         if one.remedy and one.state != "ok":
             lines.append(f"{'':7}  {'':{wide}}  -> {line(one.remedy)}")
     return "\n".join(lines)
 
 
-def stats(value: Stats, view: View) -> str:
+def stats(value: reports.Stats, view: View) -> str:
     """Counts and sizes."""
     rows = [(f"{kind}s", f"{number:,}") for kind, number in value.entries.items()]
     rows += [
@@ -164,10 +141,10 @@ def stats(value: Stats, view: View) -> str:
     ]
     if value.clusters:
         rows.append(("related topics", f"{len(value.clusters):,} (the largest of {count(value.clusters[0], 'entry')})"))
-    return "\n\n".join([pairs(dict(rows), view), *render_usage.learned(value, view)])
+    return "\n\n".join([pairs(dict(rows), view), *render.learned(value, view)])
 
 
-def indexed(value: Indexed, _view: View) -> str:
+def indexed(value: reports.Indexed, _view: View) -> str:
     """What a refresh of the index did."""
     lines = [f"{count(value.entries, 'entry')}, {count(value.passages, 'passage')}, {value.embedded:,} embedded"]
     lines += [f"rebuilt: {line(value.rebuilt)}"] if value.rebuilt else []
@@ -176,7 +153,7 @@ def indexed(value: Indexed, _view: View) -> str:
     return "\n".join(lines)
 
 
-def stale(values: Sequence[Stale], view: View) -> str:
+def stale(values: Sequence[reports.Stale], view: View) -> str:
     """Scripts whose file outside the repository moved on."""
     if not values:
         return "No script is stale."
@@ -184,7 +161,7 @@ def stale(values: Sequence[Stale], view: View) -> str:
     return "\n".join(table(("ID", "TITLE", "PATH", "REASON"), rows, view, flexible=(2, 1)))
 
 
-def outdated(values: Sequence[Outdated], view: View) -> str:
+def outdated(values: Sequence[reports.Outdated], view: View) -> str:
     """What a person should look at again, a line for each reason."""
     if not values:
         return "Nothing is to be reviewed."
@@ -205,11 +182,9 @@ def setting(value: Mapping[str, str], _view: View) -> str:
 
 
 def _value(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value))
-    return "" if value is None else line(str(value))
+    return str(value).lower() if isinstance(value, bool) else line("" if value is None else str(value))
 
 
 def pairs(values: Mapping[str, str], _view: View) -> str:
@@ -227,15 +202,13 @@ def saved(value: tuple[Sequence[str], Sequence[str]], _view: View) -> str:
 
 def lines(values: Iterable[str], _view: View) -> str:
     """Lines as the library says them."""
-    return "\n".join(clean(text) for text in values) or "Nothing to do."
+    return "\n".join(map(clean, values)) or "Nothing to do."
 
 
-def model(value: ModelState, _view: View) -> str:
+def model(value: reports.ModelState, _view: View) -> str:
     """Where the model is."""
-    state = (
-        f"present, {value.path} (from {value.source})" if value.present else "not here: searches use full text alone"
-    )
-    return f"{line(value.name)}: {line(state)}"
+    there = f"present, {value.path} (from {value.source})"
+    return f"{line(value.name)}: {line(there if value.present else 'not here: searches use full text alone')}"
 
 
 def index_state(value: IndexState, view: View) -> str:
@@ -248,10 +221,7 @@ def index_state(value: IndexState, view: View) -> str:
         "vectors": "every one is compared" if value.indexed is None else f"{value.indexed:,} in an index (IVF_SQ)",
         "outside the indices": f"{count(value.unindexed, 'passage')}, searched by reading",
     }
-    shown = [pairs(rows, view)]
-    if value.shared:
-        shown.append(pairs(_shared(value.shared), view))
-    return "\n\n".join(shown)
+    return "\n\n".join([pairs(rows, view), *([pairs(_shared(value.shared), view)] if value.shared else [])])
 
 
 def pushed(value: Pushed, view: View) -> str:
@@ -262,18 +232,16 @@ def pushed(value: Pushed, view: View) -> str:
 
 def pulled(value: Pulled, _view: View) -> str:
     """What came, and what was computed here."""
-    lines = [f"{count(value.came, 'vector')} came from {line(value.uri)}, {value.embedded:,} filled in here"]
-    if value.missing:
-        lines.append(f"{value.missing:,} of {count(value.passages, 'passage')} are without a vector")
-    return "\n".join([*lines, *map(line, value.notes)])
+    came = f"{count(value.came, 'vector')} came from {line(value.uri)}, {value.embedded:,} filled in here"
+    missing = f"{value.missing:,} of {count(value.passages, 'passage')} are without a vector"
+    return "\n".join([came, *([missing] if value.missing else []), *map(line, value.notes)])
 
 
 def _shared(value: Shared) -> dict[str, str]:
     if not value.model:
         return {"shared": f"nothing at {line(value.uri)}"}
-    use = (
-        f"covers {count(value.covers, 'passage')} of this clone" if value.usable else "of another model: of no use here"
-    )
+    covers = f"covers {count(value.covers, 'passage')} of this clone"
+    use = covers if value.usable else "of another model: of no use here"
     return {
         "shared": line(value.uri),
         "its model": f"{line(value.model)}, {use}",

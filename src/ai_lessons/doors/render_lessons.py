@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ai_lessons.doors import encode
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from ai_lessons.library.lessons import LessonChange, LessonShown, Loaded
 
 FIRM = "[firm]"
-HEADER = ("ID", "SCOPE", "FROM", "PATTERN")
-HEADER_OF_ALL = ("ID", "SCOPE", "FROM", "STATUS", "PATTERN")
 
 
 def says(entry: Light) -> str:
@@ -33,17 +32,9 @@ def rows(entries: Sequence[Light], view: View, *, every: bool = False) -> str:
     """One line a lesson; with `every` its status, too."""
     if not entries:
         return "No lessons."
-    cells = [
-        (
-            one.handle,
-            one.project,
-            str(one.details.get("from") or ""),
-            *((str(one.details.get("status") or ""),) if every else ()),
-            says(one),
-        )
-        for one in entries
-    ]
-    return "\n".join(table(HEADER_OF_ALL if every else HEADER, cells, view))
+    keys = ("from", "status") if every else ("from",)
+    cells = [(one.handle, one.project, *(str(one.details.get(k) or "") for k in keys), says(one)) for one in entries]
+    return "\n".join(table(("ID", "SCOPE", *map(str.upper, keys), "PATTERN"), cells, view))
 
 
 def found(answer: Answer, view: View) -> str:
@@ -58,16 +49,13 @@ def loaded(value: Loaded, _view: View) -> str:
     blocks = [f"## Lessons ({value.total} active)"]
     for scope, entries in value.groups:
         name = "Global" if scope == GLOBAL_PROJECT else line(scope)
-        blocks.append("\n".join([f"### {name}", *map(_item, entries)]))
+        # no text gives itself the mark
+        items = [f"- {line(says(one)).replace(FIRM, '(firm)')}{_standing(one)}" for one in entries]
+        blocks.append("\n".join([f"### {name}", *items]))
     left_out = value.total - sum(len(entries) for _, entries in value.groups)
     if left_out:
         blocks.append(f"{left_out} more are left out: `lesson load --limit 0` has all, `lesson search` finds one")
     return "\n\n".join(blocks)
-
-
-def _item(entry: Light) -> str:
-    said = line(says(entry)).replace(FIRM, "(firm)")  # no text gives itself the mark
-    return f"- {said}{_standing(entry)}"
 
 
 def _standing(entry: Light) -> str:
@@ -87,21 +75,14 @@ def shown(value: LessonShown, _view: View) -> str:
     for key in ("reason", "promoted_to"):
         yaml += entry_lines(key, value.fields[key]) if value.fields.get(key) else []
     if value.pattern:
-        yaml.append(f"pattern: {_quoted(' '.join(str(value.pattern).split()))}")
-        yaml.append("parsed:")
-        yaml += [
-            f"  {key}: {text if key == 'action' else _quoted(text)}"
-            for key, text in encode.pattern(value.pattern).items()
-        ]
+        quoted = partial(json.dumps, ensure_ascii=False)  # in double quotes, which YAML and JSON read alike
+        parts = encode.pattern(value.pattern).items()
+        yaml += [f"pattern: {quoted(' '.join(str(value.pattern).split()))}", "parsed:"]
+        yaml += [f"  {key}: {text if key == 'action' else quoted(text)}" for key, text in parts]
     if not value.pattern or entry.title != title_of(value.pattern):
         yaml += entry_lines("title", entry.title)
     yaml += entry_lines("text", value.body) if value.body.strip() else []
     return clean("\n".join(yaml))
-
-
-def _quoted(text: str) -> str:
-    """In double quotes, which YAML and JSON read alike."""
-    return json.dumps(text, ensure_ascii=False)
 
 
 def added(value: LessonChange, view: View) -> str:

@@ -1,8 +1,6 @@
 r"""Text on a terminal: what may reach it, how wide it is, how columns line up. Knows nothing of entries.
 
-Content comes from files that anybody may have written: every character that could move the cursor, change colours,
-set the title or turn the direction of writing is shown as an escape (`\x1b`, `\u202e`) instead of being obeyed.
-Nothing is dropped, so that a reader sees what is really there.
+What a terminal would obey (cursor, colours, title, direction) is shown as an escape (`\x1b`, `\u202e`), never dropped.
 """
 
 from __future__ import annotations
@@ -19,15 +17,11 @@ if TYPE_CHECKING:
     from typing import IO
 
 STYLES = {"heading": "1", "handle": "36", "dim": "2", "good": "32", "warn": "33", "bad": "31"}
-NARROWEST = 12
-"""A column is never squeezed below this many cells."""
+NARROWEST = 12  # A column is never squeezed below this many cells
 
 
 class View(NamedTuple):
-    """How to draw: `width` in cells (None: no terminal, cut nothing), and what paths are relative to.
-
-    `roots` are the folders of other tiers by name.
-    """
+    """How to draw: `width` in cells (None: cut nothing); paths are below `root`, in other tiers below their `roots`."""
 
     width: int | None = None
     colour: bool = False
@@ -38,6 +32,10 @@ class View(NamedTuple):
     def paint(self, text: str, style: str) -> str:
         """`text` in a style, where there is colour."""
         return f"\x1b[{STYLES[style]}m{text}\x1b[0m" if self.colour and text else text
+
+    def named(self, handle: str, title: str) -> str:
+        """`[HANDLE] title`."""
+        return f"{self.paint(f'[{line(handle)}]', 'handle')} {line(title)}"
 
     def place(self, path: str, tier: str = "") -> str:
         """A path of the repository (of a tier) as a person would type it, with `~` for the home folder."""
@@ -112,18 +110,22 @@ def table(
 ) -> list[str]:
     """Aligned lines, two spaces between columns, the header first. Cells are made harmless here.
 
-    On a terminal the `flexible` columns are cut so that a line fits; elsewhere nothing is. The first column is the
-    one that people copy, so it is never cut.
+    On a terminal the `flexible` columns are cut so that a line fits; never the first, which people copy.
     """
     columns = [_harmless(column) for column in zip(*rows, strict=True)] or [[] for _ in header]
-    widths = [max(cells(name), _widest(column)) for name, column in zip(header, columns, strict=True)]
+    fast = ["".join(column).isascii() for column in columns]
+    wide = [max(map(len if plain else cells, column), default=0) for column, plain in zip(columns, fast, strict=True)]
+    widths = [max(pair) for pair in zip(map(cells, header), wide, strict=True)]
     if view.width is not None:
         fitted = squeeze(widths, flexible, view.width)
         for n in flexible:
             if fitted[n] < widths[n]:
-                columns[n] = [clip(cell, fitted[n]) for cell in columns[n]]
+                columns[n], fast[n] = [clip(cell, fitted[n]) for cell in columns[n]], False
         widths = fitted
-    padded = [_padded(column, width) for column, width in zip(columns[:-1], widths, strict=False)]
+    padded = [
+        [cell.ljust(width) if plain else pad(cell, width) for cell in column]
+        for column, width, plain in zip(columns[:-1], widths, fast, strict=False)
+    ]
     first, *others = [*padded, columns[-1]]
     if view.colour:
         first = [view.paint(cell, "handle") for cell in first]
@@ -139,24 +141,12 @@ def _harmless(column: Sequence[str]) -> list[str]:
     return [line(cell) or "-" for cell in column]
 
 
-def _widest(column: Sequence[str]) -> int:
-    return max(map(len if "".join(column).isascii() else cells, column), default=0)
-
-
-def _padded(column: Sequence[str], width: int) -> list[str]:
-    if "".join(column).isascii():
-        return [cell.ljust(width) for cell in column]
-    return [pad(cell, width) for cell in column]
-
-
 def size(number: int) -> str:
     """Bytes for people: `1.2 MiB`."""
-    value = float(number)
-    for unit in ("B", "KiB", "MiB"):
-        if value < 1024:
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1024
-    return f"{value:.1f} GiB"
+    value, unit = float(number), 0
+    while value >= 1024 and unit < 3:
+        value, unit = value / 1024, unit + 1
+    return f"{value:.1f} {('B', 'KiB', 'MiB', 'GiB')[unit]}" if unit else f"{number} B"
 
 
 def count(number: int, noun: str) -> str:

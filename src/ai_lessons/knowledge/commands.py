@@ -1,7 +1,4 @@
-"""What a command line of a shell runs, as far as one can tell by looking: its programs, and what a failure means.
-
-Reads words, starts nothing, and never fails: a line that no shell would take gives what was understood of it.
-"""
+"""What a command line of a shell runs, as far as one can tell by looking: its programs, and what a failure means."""
 
 from __future__ import annotations
 
@@ -38,13 +35,9 @@ _CONTRIBUTES = re.compile(
 
 def simple_commands(command: str) -> list[list[str]]:
     """The words of every simple command of the line, its program first; quoted texts count as no word."""
-    found = []
     text = _STRINGS.sub(" '' ", command.replace("\\\n", " "))
-    for part in _ENDS.split(_REDIRECTION.sub(" ", text)):
-        words = _from_program(part.split())
-        if words:
-            found.append(words)
-    return found
+    parts = _ENDS.split(_REDIRECTION.sub(" ", text))
+    return [words for part in parts if (words := _from_program(part.split()))]
 
 
 def _from_program(words: list[str]) -> list[str]:
@@ -70,9 +63,6 @@ def programs(command: str) -> tuple[str, ...]:
 
 def attempts(command: str) -> tuple[str, ...]:
     """What of the line may succeed or fail in earnest, each in a form in which a second try looks the same.
-
-    That is the program and its first word that is no option (`npm test`, `git push`); of an interpreter only the
-    program, because the next try may be another script.
 
     >>> attempts("cd app; ls; npm test -- --watch; python3 try_2.py")
     ('npm test', 'python3')

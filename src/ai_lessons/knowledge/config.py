@@ -1,7 +1,6 @@
 """The repository's own settings, `.ai-lessons/config.yaml`, as a value. A pulled file: everything is checked.
 
-Holds what a team shares. Settings of one person or machine are not here, and nothing in this file names a program to
-run or a folder to read outside the repository.
+It holds what a team shares, and names no program to run and no folder outside the repository.
 """
 
 from __future__ import annotations
@@ -14,36 +13,26 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import InvalidEntry, Problem, UnsupportedRepository, UsageError
-from ai_lessons.knowledge.governance import VALUES, Policies, Policy
+from ai_lessons.knowledge.governance import VALUES, Policies
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.knowledge.markdown import parse_mapping
 from ai_lessons.knowledge.texts import BOM
 from ai_lessons.knowledge.yaml_edit import REMOVE, edit_mapping
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     Files = Mapping[str, bytes]
-    """Files of entries by path, scripts and side files included."""
-    Changes = Mapping[str, bytes | None]
-    """New contents by path; None takes a file away."""
+    Changes = Mapping[str, bytes | None]  # new contents by path; None takes a file away
 
-FORMAT = 1
-"""The version of the file format that this program reads and writes."""
-
-FIRST_FORMAT = 1
-"""The version of a repository that states none: all others write it down."""
-
+FORMAT = 1  # of the files, which this program reads and writes
+FIRST_FORMAT = 1  # of a repository that states none
 DEFAULT_MODEL = "bge-small-en-v1.5"
 
 
 @dataclass(frozen=True, slots=True)
 class Chunking:
-    """How long texts are cut, in estimated tokens.
-
-    Passages aim at `target` and stay below `limit`; neighbours below `minimum` are joined. With `code_whole` a code
-    block or table is cut only if it alone is over the limit. The defaults are the measured ones.
-    """
+    """How long texts are cut, in estimated tokens; with `code_whole`, code and tables only if alone over the limit."""
 
     target: int = 256
     limit: int = 400
@@ -53,10 +42,7 @@ class Chunking:
 
 @dataclass(frozen=True, slots=True)
 class RepositoryConfig:
-    """The settings in force. `autocommit` None: yes, unless the folder is part of a bigger repository.
-
-    `events_shared` None: where we commit.
-    """
+    """The settings in force. `autocommit` None: not inside a bigger repository; `events_shared` None: if we commit."""
 
     format: int = FIRST_FORMAT
     autocommit: bool | None = None
@@ -78,10 +64,7 @@ class Nonsense(ValueError):
 
 
 class Key(NamedTuple):
-    """One setting: its attribute in `RepositoryConfig`, how its value is read, and how it is shown.
-
-    `read` raises `Nonsense` where a value of the file means nothing.
-    """
+    """One setting: its attribute in `RepositoryConfig`, how its value is read (raises Nonsense), how it is shown."""
 
     attribute: str
     read: Callable[[Any], Any]
@@ -99,15 +82,6 @@ def _words(attribute: str, words: Mapping[str | bool, Any]) -> Key:
 
     shown = {value: word for word, value in words.items()}
     return Key(attribute, read, lambda value: shown[value])
-
-
-def _flag(attribute: str) -> Key:
-    return _words(attribute, {True: True, False: False})
-
-
-def _policy(policy: Policy) -> Key:
-    place = list(VALUES).index(policy)
-    return _words(f"governance.{Policies._fields[place]}", {str(word): word for word in VALUES[policy]})
 
 
 def _number(attribute: str, high: int, what: str) -> Key:
@@ -132,15 +106,11 @@ def _aliases(value: Any) -> dict[str, str]:
     """Each alias with the tag that it leads to in the end."""
     if not isinstance(value, dict) or not all(isinstance(x, str) and x.strip() for x in value.values()):
         raise Nonsense("lines of `alias: tag`")
-    ends = {}
-    for alias in value:
-        seen, end = {alias}, value[alias]
-        while end in value:
-            if end in seen:
-                raise Nonsense("aliases that do not lead round in a circle")
-            seen.add(end)
-            end = value[end]
-        ends[alias] = end
+    ends: dict[str, str] = dict(value)
+    for _ in range(len(value).bit_length()):  # each time as far again
+        ends = {alias: ends.get(end, end) for alias, end in ends.items()}
+    if any(end in value for end in ends.values()):
+        raise Nonsense("aliases that do not lead round in a circle")
     return ends
 
 
@@ -148,6 +118,7 @@ _MODEL = r"(?!.*\.\.)[\w][\w./-]{0,199}"
 _BRANCH = r"(?!refs/)(?!.*(?:\.\.|@\{|//|/\.|\.lock(?:/|$)))[\w][^\x00-\x20\x7f~^:?*\[\\]*(?<![./])"
 _ADDRESS = r"(?:(?:s3|gs|az|abfss?)://[^\s\x00-\x1f]{1,1000})?"
 _TOKENS = 100_000, "of tokens from 1"
+_FLAG: Mapping[str | bool, bool] = {True: True, False: False}
 
 KEYS: Mapping[str, Key] = {
     "format": Key("format", lambda value: _number("format", FORMAT, "up").read(value)),
@@ -155,17 +126,16 @@ KEYS: Mapping[str, Key] = {
     "git.events": _words("events_shared", {"auto": None, "local": False, "shared": True}),
     "approval.branch": _text("approval_branch", _BRANCH, "the name of a branch"),
     "approval.require": _words("approval_require", {word: word for word in ("merge", "forge", "signed")}),
-    "approval.distinct": _flag("approval_distinct"),
+    "approval.distinct": _words("approval_distinct", _FLAG),
     "approval.threshold": _number("approval_threshold", 20, "of people from 1"),
-    Policy.OUTBOUND.key: _policy(Policy.OUTBOUND),
-    Policy.FROM_CONTEXT.key: _policy(Policy.FROM_CONTEXT),
-    Policy.PERSONAL.key: _policy(Policy.PERSONAL),
-    "events": _flag("events"),
+    **{
+        policy.key: _words(f"governance.{name}", {str(word): word for word in VALUES[policy]})
+        for policy, name in zip(VALUES, Policies._fields, strict=True)
+    },
+    "events": _words("events", _FLAG),
     "search.model": _text("model", _MODEL, "the name of a model"),
-    "search.chunking.target": _number("chunking.target", *_TOKENS),
-    "search.chunking.limit": _number("chunking.limit", *_TOKENS),
-    "search.chunking.minimum": _number("chunking.minimum", *_TOKENS),
-    "search.chunking.code_whole": _flag("chunking.code_whole"),
+    **{f"search.chunking.{size}": _number(f"chunking.{size}", *_TOKENS) for size in ("target", "limit", "minimum")},
+    "search.chunking.code_whole": _words("chunking.code_whole", _FLAG),
     "search.index": _text("index_uri", _ADDRESS, "empty, or an address that starts with s3://, gs:// or az://"),
     "tag_aliases": Key("tag_aliases", _aliases, dict),
 }
@@ -173,10 +143,9 @@ KEYS: Mapping[str, Key] = {
 
 
 def parse_config(text: str) -> RepositoryConfig:
-    """The settings that a config file states, the rest as default. Keys that we do not know are left to newer programs.
+    """The settings that a config file states, the rest as default; unknown keys are left to newer programs.
 
-    Raises InvalidEntry: no YAML, or values that mean nothing; every one is named. UnsupportedRepository: the repository
-    is in a newer format.
+    Raises InvalidEntry: no YAML, or values that mean nothing. UnsupportedRepository: a newer format.
     """
     fields = fields_of(text)
     stated = fields.get("format", FIRST_FORMAT)
@@ -185,28 +154,28 @@ def parse_config(text: str) -> RepositoryConfig:
             f"the knowledge repository has format {stated}, this program knows {FORMAT}",
             hint="update ai-lessons: pipx upgrade ai-lessons",
         )
-    values: dict[str, Any] = {}
+    groups: dict[str, dict[str, Any]] = {"": {}, "chunking": {}, "governance": {}}
     problems = []
     for name, key in KEYS.items():
         found = _find(fields, name)
+        group, _, attribute = key.attribute.rpartition(".")
         try:
             if found is not None:
-                values[name] = key.read(found)
+                groups[group][attribute] = key.read(found)
         except Nonsense as expected:
             shown = repr(found[0] if isinstance(found, tuple) else found)[:80]
             problems.append(_problem(text, name, f"{name} must be {expected}, not {shown}"))
-    made = _made(values)
-    cut = made.chunking
+    cut, policies = Chunking(**groups["chunking"]), Policies(**groups["governance"])
     if not problems and not cut.minimum <= cut.target <= cut.limit:
         message = f"minimum <= target <= limit, not {cut.minimum}, {cut.target}, {cut.limit}"
         problems = [_problem(text, "search.chunking", f"search.chunking must have {message}")]
     if problems:
         raise InvalidEntry(problems)
-    return made
+    return RepositoryConfig(**groups[""], chunking=cut, governance=policies)
 
 
 def refuse_older(config: RepositoryConfig) -> None:
-    """Only files in the newest format are changed. Raises UnsupportedRepository: the repository is of an older one."""
+    """Raise UnsupportedRepository for a repository of an older format: only files in the newest one are changed."""
     if config.format < FORMAT:
         raise UnsupportedRepository(
             f"the knowledge repository has format {config.format}, this program writes {FORMAT}",
@@ -227,10 +196,7 @@ def _lead(text: str) -> str:
 
 
 def _find(fields: Mapping[str, Any], name: str) -> Any:
-    """The value behind a dotted name; None where it, or what leads to it, is missing or empty.
-
-    A value that stands where a group of settings belongs comes in a tuple, which no reader takes.
-    """
+    """The value behind a dotted name, None for none; one in the place of a group comes in a tuple, which none reads."""
     head, _, rest = name.partition(".")
     value = fields.get(head)
     if not rest or value is None:
@@ -247,17 +213,6 @@ def _problem(text: str, name: str, message: str) -> Problem:
     return Problem(CONFIG_PATH, message, text.count("\n", 0, position) + 1)
 
 
-def _made(values: Mapping[str, Any]) -> RepositoryConfig:
-    """The configuration of the values that a file states, by their dotted names."""
-    groups: dict[str, dict[str, Any]] = {"": {}, "chunking": {}, "governance": {}}
-    for name, value in values.items():
-        group, _, attribute = KEYS[name].attribute.rpartition(".")
-        groups[group][attribute] = value
-    return RepositoryConfig(
-        **groups[""], chunking=Chunking(**groups["chunking"]), governance=Policies(**groups["governance"])
-    )
-
-
 def values_of(config: RepositoryConfig) -> dict[str, object]:
     """Every setting in force by its dotted name, in the order of the file."""
     return {name: key.show(attrgetter(key.attribute)(config)) for name, key in KEYS.items()}
@@ -266,18 +221,17 @@ def values_of(config: RepositoryConfig) -> dict[str, object]:
 def unknown_keys(text: str) -> list[Problem]:
     """Keys of a config file that this program does not know: typing errors, or settings of a newer one."""
     groups = {name.rpartition(".")[0] for name in KEYS} | {"search"}
-    problems = []
 
-    def look(fields: Mapping[str, Any], above: str) -> None:
+    def unknown(fields: Mapping[str, Any], above: str) -> Iterator[str]:
         for key, value in fields.items():
             name = f"{above}{key}"
             if name in groups and isinstance(value, dict):
-                look(value, f"{name}.")
+                yield from unknown(value, f"{name}.")
             elif name not in KEYS and name not in groups:
-                problems.append(_problem(text, name, f"unknown setting {name!r}{_meant(name)}"))
+                yield name
 
-    look(fields_of(text), "")
-    return problems
+    names = unknown(fields_of(text), "")
+    return [_problem(text, name, f"unknown setting {name!r}{_meant(name)}") for name in names]
 
 
 def _meant(name: str) -> str:
@@ -286,21 +240,20 @@ def _meant(name: str) -> str:
 
 
 def set_value(text: str, key: str, value: Any) -> str:
-    """The file with one setting changed and everything else, comments too, as it was.
+    """The file with one setting changed and everything else, comments too, as it was; empty text restores the default.
 
-    `value` may be text as typed on a command line (`true`, `300`, `auto`); empty text takes the key away, which
-    restores the default. `tag_aliases.k8s` names one alias. Raises UsageError: no such setting, or it cannot have that
-    value. InvalidEntry: the file itself is invalid.
+    `value` may be text as typed (`true`, `300`, `auto`); `tag_aliases.k8s` names one alias. Raises UsageError: no such
+    setting, or it cannot have that value. InvalidEntry: the file itself is invalid.
     """
     alias = key.startswith("tag_aliases.") and len(key) > len("tag_aliases.")
     if not alias and key not in KEYS:
         raise UsageError(f"no setting {key!r}{_meant(key)}", hint="see them all: ai-lessons admin config get")
-    typed = value if alias else _typed(value)
-    if not alias and typed not in ("", None):
-        try:
+    typed = value if alias or not isinstance(value, str) else _typed(value)
+    try:
+        if not alias and typed not in ("", None):
             KEYS[key].read(typed)
-        except Nonsense as expected:
-            raise UsageError(f"{key} must be {expected}, not {value!r}") from expected
+    except Nonsense as expected:
+        raise UsageError(f"{key} must be {expected}, not {value!r}") from expected
     lead = _lead(text)
     rest = text[len(lead) :]
     newline = "\r\n" if "\r\n" in text else "\n"
@@ -315,14 +268,11 @@ def set_value(text: str, key: str, value: Any) -> str:
     return result
 
 
-def _typed(value: Any) -> Any:
+def _typed(value: str) -> Any:
     """What was typed, as the file would read it."""
-    if not isinstance(value, str):
-        return value
-    fields = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
     word = value.strip().lower()
-    if word in fields:
-        return fields[word]
+    if word in {"true", "yes", "on", "false", "no", "off"}:
+        return word in {"true", "yes", "on"}
     return int(word) if re.fullmatch(r"-?[0-9]{1,9}", word) else value.strip()
 
 
@@ -334,19 +284,14 @@ class Migration(NamedTuple):
 
 
 STEPS: Mapping[int, Migration] = MappingProxyType({})
-"""The step *from* each version. Version 1 is the first and the newest, so there is none yet."""
+"""The step *from* each version; version 1 is the first and the newest."""
 
 
 def migrated_files(
     files: Files, stated: int, target: int = FORMAT, steps: Mapping[int, Migration] = STEPS
 ) -> dict[str, bytes | None]:
     """What all steps from the stated version to the target change together."""
-    now: dict[str, bytes] = dict(files)
+    now: dict[str, bytes | None] = dict(files)
     for version in range(stated, target):
-        for path, data in steps[version].change(now).items():
-            if data is None:
-                now.pop(path, None)
-            else:
-                now[path] = data
-    gone: dict[str, bytes | None] = {path: None for path in files if path not in now}
-    return gone | {path: data for path, data in now.items() if files.get(path) != data}
+        now |= steps[version].change({path: data for path, data in now.items() if data is not None})
+    return {path: data for path, data in now.items() if files.get(path) != data}

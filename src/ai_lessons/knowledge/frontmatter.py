@@ -1,7 +1,6 @@
 """Frontmatter and entries: from the bytes of a file to an entry, and from what was said to the fields of a new one.
 
-Reading is lenient where a file is not ours, exact where it says that it is. Values that mean nothing (`confidence:
-perhaps`, an id that is no ULID) are kept in the fields and named by `checks`. Touches no disk, checks nothing.
+Values that mean nothing (`confidence: perhaps`, an id that is no ULID) are kept in the fields and named by `checks`.
 """
 
 from __future__ import annotations
@@ -58,8 +57,8 @@ def body_of(content: str) -> str:
 def new_fields(kind: Kind, entry_id: str, created: str, *, title: str, **stated: Any) -> dict[str, Any]:
     """Frontmatter of a new entry: what `KINDS` says of the kind, with what is stated; what is empty is left out.
 
-    `origin` is the key `from`; `when`, `do`, `dont` and `because` are those of the pattern, kept as far as they were
-    said; `links` are (relation, id). Raises TypeError for a key that the kind does not have.
+    `origin` is the key `from`; `when`, `do`, `dont` and `because` are those of the pattern; `links` are (relation, id).
+    Raises TypeError for a key that the kind does not have.
     """
     facts = KINDS[kind]
     if "origin" in stated:
@@ -93,15 +92,10 @@ def _kept(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def identity(entry: Entry) -> dict[str, Any]:
-    """What a file that states no id must say to keep its identity when it is moved.
-
-    The derived id is written down, so that nothing that names it breaks, and two clones that do it agree.
-    """
-    fields: dict[str, Any] = {"id": entry.id, "kind": entry.kind.value, "title": entry.title}
+    """What a file that states no id must say to keep its identity when it is moved: the derived id, above all."""
+    fields = {"id": entry.id, "kind": entry.kind.value, "title": entry.title}
     versions = versions_of_place(entry.path)
-    if versions and not entry.versions:
-        fields["versions"] = list(versions)
-    return fields
+    return fields | ({"versions": list(versions)} if versions and not entry.versions else {})
 
 
 def versions_of_place(path: str) -> tuple[str, ...]:
@@ -114,9 +108,7 @@ def versions_of_place(path: str) -> tuple[str, ...]:
 def link_items(links: Iterable[Link], add: tuple[str, str, float | None] | None = None) -> list[dict[str, Any]]:
     """Links as they are written: one mapping each, a weight only where there is one; a new one last."""
     every = [*links, *([Link(*add)] if add else [])]
-    return [
-        {link.relation: link.target} | ({"weight": link.weight} if link.weight is not None else {}) for link in every
-    ]
+    return [{one.relation: one.target} | ({} if one.weight is None else {"weight": one.weight}) for one in every]
 
 
 def description(code: bytes) -> str:
@@ -136,21 +128,16 @@ def description(code: bytes) -> str:
 
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(\S[^\n]*)$|^(\S[^\r\n]*)\r?\n=+[ \t]*\r?$", re.MULTILINE)
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})[^\n]*\n.*?(?:^ {0,3}\1[`~]*[ \t]*\r?$|\Z)", re.MULTILINE | re.DOTALL)
-LINK_WEIGHT = "weight"
-"""The one key of a link that names no relation."""
-
+LINK_WEIGHT = "weight"  # the one key of a link that names no relation
 _KINDS = {kind.value: kind for kind in Kind}
-_RELEVANT = 4000
-"""Characters of a body in which its title is looked for."""
+_RELEVANT = 4000  # characters of a body in which its title is looked for
 
 
 def read_entry(path: str, data: bytes, side: bytes | None = None) -> Entry:
-    """The entry that a file holds.
+    """The entry that a file holds; `side` are the bytes of the Markdown file beside a script, if there is one.
 
-    `data` are the bytes of `path`; for a script also give `side`, those of the Markdown file beside it, if there is
-    one. A side file alone is read as the script it describes, provided that it says with `path:` where that lies.
-    Raises InvalidEntry: not text, frontmatter that cannot be read, a path that is no entry's, or a side file without
-    its script.
+    A side file alone is read as the script that it describes, if it says with `path:` where that lies. Raises
+    InvalidEntry: not text, frontmatter that cannot be read, a path that is no entry's, or a side file without script.
     """
     where = place(path)
     if where is None:
@@ -162,21 +149,15 @@ def read_entry(path: str, data: bytes, side: bytes | None = None) -> Entry:
         side_path = texts.file if side is not None else None
         return _entry(Kind.SCRIPT, path, where, fields, body=texts.body, code=texts.code, side_path=side_path)
     kind = _kind(fields, where)
-    if kind is Kind.SCRIPT:
-        return _read_script_elsewhere(path, where, fields, texts.body)
-    return _entry(kind, path, where, fields, body=texts.body, title=_first_heading(texts.body))
-
-
-def _read_script_elsewhere(side_path: str, where: Place, fields: dict[str, Any], body: str) -> Entry:
-    """A side file whose script lies outside the repository."""
-    outside = fields.get("path")
-    path = side_path.rpartition(".")[0]
+    if kind is not Kind.SCRIPT:
+        return _entry(kind, path, where, fields, body=texts.body, title=_first_heading(texts.body))
+    outside, beside = fields.get("path"), path.rpartition(".")[0]
     if not isinstance(outside, str) or not outside.strip():
         raise InvalidEntry(
-            [Problem(side_path, f"describes a script, but there is no {path!r} beside it", 1)],
+            [Problem(path, f"describes a script, but there is no {beside!r} beside it", 1)],
             hint="put the script there, or say with `path:` where it lies",
         )
-    return _entry(Kind.SCRIPT, path, where, fields, body=body, side_path=side_path)
+    return _entry(Kind.SCRIPT, beside, where, fields, body=texts.body, side_path=path)
 
 
 def _kind(fields: dict[str, Any], where: Place) -> Kind:
@@ -192,38 +173,23 @@ def _kind(fields: dict[str, Any], where: Place) -> Kind:
     return where.kind or Kind.DOC
 
 
-def _entry(
-    kind: Kind,
-    path: str,
-    where: Place,
-    fields: dict[str, Any],
-    *,
-    title: str = "",
-    body: str = "",
-    code: str = "",
-    side_path: str | None = None,
-) -> Entry:
-    stated = stated_id(fields.get("id"))
+def _entry(kind: Kind, path: str, where: Place, fields: dict[str, Any], *, title: str = "", **texts: Any) -> Entry:
+    stated, said = stated_id(fields.get("id")), fields.get("title")
+    name = path.rpartition("/")[2]
+    own_title = " ".join(str(said).split()) if _is_word(said) else ""
     return Entry(
         id=stated or derived_id(path),
         kind=kind,
-        title=_title(fields) or title or _file_title(path, kind),
+        title=own_title or title or (name if kind is Kind.SCRIPT else name.rpartition(".")[0]),
         path=path,
         project=where.project,
         tags=_words(fields.get("tags")),
         versions=_words(fields.get("versions")),
         links=_links(fields),
         fields=fields,
-        body=body,
-        code=code,
-        side_path=side_path,
         derived=stated is None,
+        **texts,
     )
-
-
-def _title(fields: dict[str, Any]) -> str:
-    value = fields.get("title")
-    return " ".join(str(value).split()) if isinstance(value, str | int) and not isinstance(value, bool) else ""
 
 
 def _first_heading(body: str) -> str:
@@ -236,11 +202,6 @@ def _first_heading(body: str) -> str:
         return ""
     words = (found[1] or found[2]).split()
     return " ".join(words[:-1] if len(words) > 1 and not words[-1].strip("#") else words)
-
-
-def _file_title(path: str, kind: Kind) -> str:
-    name = path.rpartition("/")[2]
-    return name if kind is Kind.SCRIPT else name.rpartition(".")[0]
 
 
 def _words(value: object) -> tuple[str, ...]:
@@ -264,11 +225,10 @@ def _links(fields: dict[str, Any]) -> tuple[Link, ...]:
         if isinstance(item, dict):
             weight = item.get(LINK_WEIGHT)
             number = float(weight) if isinstance(weight, int | float) and not isinstance(weight, bool) else None
-            links += [
-                Link(relation, _target(target), number)
-                for relation, target in item.items()
-                if relation != LINK_WEIGHT and isinstance(target, str) and target.strip()
-            ]
+            ends = {
+                key: end for key, end in item.items() if key != LINK_WEIGHT and isinstance(end, str) and end.strip()
+            }
+            links += [Link(relation, _target(end), number) for relation, end in ends.items()]
     return tuple(dict.fromkeys(links))
 
 

@@ -1,13 +1,8 @@
-"""Markdown with frontmatter: text to fields and body, and changes that leave the rest alone.
-
-Where the frontmatter ends is decided in `texts`, what may stand in it in `yaml_tree`, how it is written in
-`yaml_text`, how it is changed in `yaml_edit`.
-"""
+"""Markdown with frontmatter: text to fields and body, and changes that leave the rest alone."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import frontmatter
 from frontmatter.default_handlers import YAMLHandler
@@ -22,8 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(NamedTuple):
     """A text taken apart. `body` is exactly what stands below the frontmatter, first blank line and all."""
 
     fields: dict[str, Any]
@@ -32,11 +26,7 @@ class Document:
 
 
 def parse(text: str, path: str = "") -> Document:
-    """Take a text apart.
-
-    Raises InvalidEntry: the frontmatter is no plain mapping, too big or too deep, uses anchors, aliases, tags or a key
-    twice, or is no YAML at all. Lines count from the start of the file.
-    """
+    """Take a text apart. Raises InvalidEntry as `yaml_tree.compose`; lines count from the start of the file."""
     matter, body = split(text)
     if matter is None:
         return Document({}, body, has_frontmatter=False)
@@ -53,19 +43,19 @@ def parse_mapping(matter: str, path: str = "", *, first_line: int = 1) -> dict[s
 def key_lines(text: str) -> dict[str, int]:
     """The line of the file (from 1) on which each top-level key stands; empty where there is no valid frontmatter."""
     matter, _ = split(text)
+    matter = matter or ""
     try:
-        root = compose(matter, "") if matter is not None else None
+        root = compose(matter)
     except InvalidEntry:
         return {}
-    keys = root.keys or [] if root is not None and matter is not None else []
-    return {key.value: (matter or "").count("\n", 0, key.start) + 2 for key in keys}
+    return {key.value: matter.count("\n", 0, key.start) + 2 for key in (root.keys if root else None) or ()}
 
 
 class _Handler(YAMLHandler):
     """python-frontmatter with our way to write: fixed order, and a body that is not trimmed."""
 
     def format(self, post: frontmatter.Post, **_kwargs: object) -> str:
-        return "---\n" + "".join(f"{line}\n" for line in mapping_lines(post.metadata)) + f"---\n{post.content}"
+        return "".join(f"{line}\n" for line in ("---", *mapping_lines(post.metadata), "---")) + post.content
 
 
 def render(fields: Mapping[str, Any], body: str) -> str:
@@ -78,11 +68,9 @@ def render(fields: Mapping[str, Any], body: str) -> str:
 def edit(text: str, changes: Mapping[str, Any], body: str | None = None) -> str:
     """The same text with some keys changed, and nothing else: comments, order, quotes, line ends all stay.
 
-    A key may be dotted to reach below a mapping (`pattern.do`); `REMOVE` takes it away; a mapping as the value replaces
-    a mapping key by key. `tags`, `versions` and `contexts` are sets: what stays keeps its place, additions are sorted
-    in. A key that has the value already is not touched. `body` replaces the body exactly as given. A file without
-    frontmatter gets one in front. Raises InvalidEntry: the frontmatter is invalid, or written so that a key cannot be
-    changed without touching others.
+    A key may be dotted to reach below a mapping (`pattern.do`); `REMOVE` takes it away; a mapping is replaced key by
+    key; into `tags`, `versions` and `contexts` additions are sorted. `body` replaces the body exactly as given. Raises
+    InvalidEntry: the frontmatter is invalid, or a key cannot be changed without touching others.
     """
     opening, matter, closing, old_body = cut(text)
     newline = "\r\n" if text.partition("\n")[0].endswith("\r") else "\n"

@@ -1,20 +1,18 @@
 """The pattern of a lesson as people and agents type it: `WHEN … -> DO … -> BECAUSE …`. No other form is guessed.
 
-Words count in any case, `→` is `->`, `DON'T` is `DO NOT`, white space says nothing, and a part may stand in square
-brackets, which are not part of it. `parse(str(pattern))` is `pattern` again for everything that comes out of here.
+Words count in any case, `→` is `->`, `DON'T` is `DO NOT`, and a part may stand in square brackets.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import accumulate
 
 from ai_lessons.errors import UsageError
 from ai_lessons.knowledge.entries import Pattern
 
 GRAMMAR = "WHEN … -> DO … -> BECAUSE …, or DO NOT in place of DO"
-TITLE_LENGTH = 100
-"""Characters of the title that a pattern gives."""
-
+TITLE_LENGTH = 100  # characters of the title that a pattern gives
 _END = r"(?=\s|\[|->|→|$)"
 _ARROW = r"(?:->|→)\s*"
 _NOT = re.compile(rf"NOT{_END}", re.IGNORECASE)
@@ -28,10 +26,7 @@ _WITHOUT_ARROW = {
 
 
 def parse(text: str) -> Pattern:
-    """The pattern that a text states.
-
-    Raises UsageError: a part is missing or empty; names the part and its line and column, both from 1.
-    """
+    """The pattern that a text states. Raises UsageError: a part is missing or empty, with its line and column."""
     when = _WHEN.match(text)
     if when is None:
         fault = "the pattern does not begin with WHEN" if text.strip() else "the pattern is empty"
@@ -43,9 +38,11 @@ def parse(text: str) -> Pattern:
     because = _BECAUSE.search(text, do.end())
     if because is None:
         raise _missing(text, do.end(), None, None, "BECAUSE")
-    _demand(text, "WHEN", when.end(), do.start())
-    _demand(text, "DO NOT" if do["not"] else "DO", do.end(), because.start())
-    _demand(text, "BECAUSE", because.end(), len(text))
+    verb = "DO NOT" if do["not"] else "DO"
+    spans = {"WHEN": (when.end(), do.start()), verb: (do.end(), because.start()), "BECAUSE": (because.end(), len(text))}
+    for name, (start, end) in spans.items():
+        if not part(text[start:end]):
+            raise _fault(text, start, f"{name} is empty")
     action, negative = _action(text[do.end() : because.start()], negative=bool(do["not"]))
     if not action:
         raise _fault(text, do.end(), "DO NOT is empty")
@@ -53,10 +50,7 @@ def parse(text: str) -> Pattern:
 
 
 def build(when: str | None, do: str | None, dont: str | None, because: str | None) -> Pattern:
-    """The pattern whose parts are given one by one.
-
-    Raises UsageError: a part is missing, empty or holds the next arrow and word; do and dont are both given.
-    """
+    """The pattern whose parts are given one by one. Raises UsageError: they make none, or another one."""
     if do is not None and dont is not None:
         raise UsageError("a pattern has DO or DO NOT, not both", hint="give one of --do and --dont")
     given = {"WHEN": when, "DO": do if dont is None else dont, "BECAUSE": because}
@@ -69,9 +63,8 @@ def build(when: str | None, do: str | None, dont: str | None, because: str | Non
         raise UsageError("DO NOT is empty", hint="give --when, --do or --dont, and --because")
     pattern = Pattern(part(when or ""), action, part(because or ""), negative)
     if parse(str(pattern)) != pattern:
-        raise UsageError(
-            "a part of the pattern holds the arrow and word of the next part", hint=f"one of each: {GRAMMAR}"
-        )
+        fault = "a part of the pattern holds the arrow and word of the next part"
+        raise UsageError(fault, hint=f"one of each: {GRAMMAR}")
     return pattern
 
 
@@ -102,20 +95,8 @@ def _action(text: str, *, negative: bool) -> tuple[str, bool]:
 
 def _bracketed(text: str) -> bool:
     """Whether the bracket at the beginning is closed by the one at the end: not so in `[a] or [b]`."""
-    if not (text.startswith("[") and text.endswith("]")):
-        return False
-    depth = 0
-    for position, character in enumerate(text):
-        depth += (character == "[") - (character == "]")
-        if depth == 0:
-            return position == len(text) - 1
-    return False
-
-
-def _demand(text: str, name: str, start: int, end: int) -> None:
-    """Raises UsageError where there is nothing but white space and brackets."""
-    if not part(text[start:end]):
-        raise _fault(text, start, f"{name} is empty")
+    depths = list(accumulate((character == "[") - (character == "]") for character in text))
+    return text.startswith("[") and text.endswith("]") and 0 in depths and depths.index(0) == len(text) - 1
 
 
 def _missing(text: str, start: int, because: re.Match[str] | None, do: re.Match[str] | None, name: str) -> UsageError:

@@ -23,10 +23,7 @@ _CLOSING = re.compile(r"^---[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 
 
 class Texts(NamedTuple):
-    """What the file or files of an entry hold. `matter` is the frontmatter as written in `file`, None if it has none.
-
-    `body` is exactly what stands below the frontmatter, first blank line and all; `code` the text of a script.
-    """
+    """An entry's frontmatter as written in `file` (None: none), exactly what stands below it, and a script's code."""
 
     file: str
     matter: str | None
@@ -46,7 +43,7 @@ class Cut(NamedTuple):
 def texts_of(path: str, data: bytes, side: bytes | None = None, *, script: bool) -> Texts:
     """The texts of an entry; for a `script` give `side`, the bytes of the Markdown beside it, if there is one.
 
-    Raises InvalidEntry: not text. The file of a script that is described need not be: its code is empty then.
+    Raises InvalidEntry: not text, which only the file of a script with a `side` may be: its code is empty then.
     """
     if side is not None:
         file = side_of(path)
@@ -59,10 +56,7 @@ def texts_of(path: str, data: bytes, side: bytes | None = None, *, script: bool)
 
 
 def decode(data: bytes, path: str) -> str:
-    """Bytes of a file as text, line ends and byte order mark kept.
-
-    Raises InvalidEntry: not UTF-8, or a NUL byte (a binary file); names the line.
-    """
+    """Bytes of a file as text, line ends and byte order mark kept. Raises InvalidEntry: not UTF-8, or a NUL byte."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -72,24 +66,19 @@ def decode(data: bytes, path: str) -> str:
             hint="save it as UTF-8, or move it out of the knowledge folders",
         ) from error
     if "\0" in text:
-        raise InvalidEntry(
-            [Problem(path, "holds a NUL byte, so it is not text", data.count(b"\n", 0, data.index(0)) + 1)]
-        )
+        line = data.count(b"\n", 0, data.index(0)) + 1
+        raise InvalidEntry([Problem(path, "holds a NUL byte, so it is not text", line)])
     return text
 
 
 def split(text: str) -> tuple[str | None, str]:
-    """The text of the frontmatter (None if there is none) and the body, exactly as it stands.
-
-    Frontmatter opens with a `---` line at the very start and ends before the next one. A byte order mark belongs to
-    neither part.
-    """
+    """The text of the frontmatter (None if there is none) and the body, exactly as it stands."""
     parts = cut(text)
     return parts.matter, parts.body
 
 
 def cut(text: str) -> Cut:
-    """The text in its four parts."""
+    """The text in its four parts: a `---` line at the very start opens frontmatter, the next one closes it."""
     opening = _OPENING.match(text)
     closing = _CLOSING.search(text, opening.end()) if opening else None
     if not opening or not closing:

@@ -1,7 +1,6 @@
 """Changes of YAML text that touch only the lines of the keys that they mean to change: comments and order stay.
 
-Each change is planned as splices on the positions of a tree, and counts only if the result reads back as meant. A
-value in `[]` or `{}` is written anew as a whole; one with a comment inside is for an editor.
+A change is planned as splices on the positions of a tree, and counts only if the result reads back as meant.
 """
 
 from __future__ import annotations
@@ -26,21 +25,13 @@ from ai_lessons.knowledge.yaml_text import (
 from ai_lessons.knowledge.yaml_tree import BLOCK_SCALARS, Node, compose
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 
-REMOVE: Final[Any] = object()
-"""As a value in the changes of `edit_mapping`: take the key away."""
+REMOVE: Final[Any] = object()  # as a value in the changes of `edit_mapping`: take the key away
 
 Splice = tuple[int, int, str]
 """Replace text[start:end] by a string."""
-
-
-def _apply(text: str, splices: Sequence[Splice]) -> str:
-    """The text after splices that do not overlap; of two at the same place the first stands first."""
-    for start, end, new in sorted(splices, key=lambda splice: splice[:2])[::-1]:
-        text = text[:start] + new + text[end:]
-    return text
 
 
 def line_start(text: str, position: int) -> int:
@@ -55,14 +46,12 @@ def line_end(text: str, position: int) -> int:
 
 def _merged(old: Sequence[Any], new: Sequence[Any]) -> list[Any]:
     """The items of `new` in the order of `old`; additions stand before the first greater item."""
-    wanted = {_identity(item) for item in new}
+    wanted = {_identity(item): item for item in reversed(new)}
     result = [item for item in old if _identity(item) in wanted]
-    present = {_identity(item) for item in result}
-    for item in sorted(new, key=_identity):
-        if _identity(item) not in present:
-            present.add(_identity(item))
-            place = next((n for n, other in enumerate(result) if _identity(other) > _identity(item)), len(result))
-            result.insert(place, item)
+    for item in result:
+        wanted.pop(_identity(item), None)
+    for name, item in sorted(wanted.items()):
+        result.insert(next((n for n, other in enumerate(result) if _identity(other) > name), len(result)), item)
     return result
 
 
@@ -75,19 +64,15 @@ def edit_mapping(
 ) -> str:
     """The same YAML text with some keys changed, see `markdown.edit`. Its last line must have its line end.
 
-    `nesting`: how many dots of a key may lead below mappings. Raises InvalidEntry as `edit` does.
+    `nesting`: how many dots of a key may lead below mappings; a key that has dots of its own is meant itself.
     """
     root = compose(matter, "", first_line)
     for name, value in changes.items():
-        for keys, target in _steps(root, _keys(root, name, nesting), value):
+        way = [name] if root is not None and root.find(name) >= 0 else name.split(".", nesting)
+        for keys, target in _steps(root, way, value):
             matter = _change(matter, root, keys, target, newline, first_line)
             root = compose(matter, "", first_line)
     return matter
-
-
-def _keys(root: Node | None, name: str, nesting: int) -> list[str]:
-    """A dotted name as the way to its value; a key that has dots of its own is meant itself."""
-    return [name] if root is not None and root.find(name) >= 0 else name.split(".", nesting)
 
 
 def _steps(node: Node | None, keys: list[str], value: Any) -> list[tuple[list[str], Any]]:
@@ -99,25 +84,16 @@ def _steps(node: Node | None, keys: list[str], value: Any) -> list[tuple[list[st
     if keys[-1] in SORTED_KEYS and isinstance(value, list):
         before = old.plain() if old is not None else []
         value = _merged(before if isinstance(before, list) else [], value)
-    if old is None:
-        return [_shortest(node, keys, value)]
+    if old is None:  # set the first key that is missing, or is no mapping, to a mapping of the rest
+        while len(keys) > 1 and not ((above := _at(node, keys[:-1])) and above.is_mapping):
+            keys, value = keys[:-1], {keys[-1]: value}
+        return [(keys, value)]
     if same(old.plain(), value):
         return []
     if isinstance(value, dict) and value and old.is_mapping and old.items:
         gone: dict[str, Any] = {key.value: REMOVE for key in old.keys or () if key.value not in value}
         return [step for key, item in {**value, **gone}.items() for step in _steps(node, [*keys, key], item)]
     return [(keys, value)]
-
-
-def _shortest(node: Node | None, keys: list[str], value: Any) -> tuple[list[str], Any]:
-    """Set the first key that is missing, or is no mapping, to a mapping of the rest."""
-    for count in range(1, len(keys)):
-        found = _at(node, keys[:count])
-        if found is None or not found.is_mapping:
-            for key in reversed(keys[count:]):
-                value = {key: value}
-            return keys[:count], value
-    return keys, value
 
 
 def _at(node: Node | None, keys: list[str]) -> Node | None:
@@ -135,8 +111,10 @@ def _change(matter: str, root: Node | None, keys: list[str], value: Any, newline
         keys = keys[:-1]  # a mapping that lost its last key would read as null
     expected = _expected(root.plain() if root else {}, keys, value)
     for splices in _cuts(matter, root, keys, value, newline):
-        result = _apply(matter, splices)
-        if _reads_as(result, expected):
+        result = matter
+        for start, end, new in sorted(splices, key=lambda splice: splice[:2])[::-1]:
+            result = result[:start] + new + result[end:]
+        if reads_as(result, expected):
             return result
     line = matter.count("\n", 0, found.start) + first_line if (found := _at(root, keys)) else first_line
     message = f"key {'.'.join(keys)!r} is written so that it cannot be changed alone"
@@ -178,20 +156,20 @@ def _expected(fields: dict[str, Any], keys: list[str], value: Any) -> dict[str, 
     return {**fields, head: value}
 
 
-def _reads_as(matter: str, expected: dict[str, Any]) -> bool:
+def reads_as(matter: str, expected: Mapping[str, Any], shown: Callable[[Any], Any] = dict) -> bool:
+    """Whether the text reads as these fields, both as they are `shown`."""
     try:
         root = compose(matter)
     except InvalidEntry:
         return False
-    return same(root.plain() if root else {}, expected)
+    return same(shown(root.plain() if root else {}), shown(expected))
 
 
 class _Cutter:
     """Plans the splices for one text whose lines end with `newline`, in mappings that are written line by line."""
 
     def __init__(self, text: str, newline: str) -> None:
-        self._text = text
-        self._newline = newline
+        self._text, self._newline = text, newline
 
     def insert(self, mapping: Node, key: str, value: Any) -> list[Splice]:
         """A new key behind the nearest earlier known key; unknown ones at the end, the earliest at the top."""
@@ -225,7 +203,10 @@ class _Cutter:
         """Give a key another value with the smallest change that keeps comments and style."""
         key, old = (mapping.keys or [])[at], (mapping.items or [])[at]
         if isinstance(value, list) and value and old.items and old.is_block and not old.is_mapping:
-            return self._change_list(key, old, value)
+            before = [_identity(item.plain()) for item in old.items]
+            matcher = SequenceMatcher(None, before, [*map(_identity, value)], autojunk=False)
+            changed = [code for code in matcher.get_opcodes() if code[0] != "equal"]
+            return [s for _, i1, i2, j1, j2 in changed for s in self._change_items(key, old, (i1, i2), value[j1:j2])]
         head, lines = head_and_lines(key.value, value, self._column(key.start))
         if old.is_flow and isinstance(value, list | dict):
             head, lines = flow(value), []
@@ -239,16 +220,6 @@ class _Cutter:
         if not lines:
             return [(old.start, old.end, self._after_colon(old) + head + comment)]
         return [(self._colon(key), old.end, (f" {head}" if head else "") + comment), (end, end, below)]
-
-    def _change_list(self, key: Node, old: Node, new: list[Any]) -> list[Splice]:
-        before = [item.plain() for item in old.items or ()]
-        matcher = SequenceMatcher(None, [*map(_identity, before)], [*map(_identity, new)], autojunk=False)
-        splices: list[Splice] = []
-        for tag, i1, i2, j1, j2 in matcher.get_opcodes():
-            if tag == "equal":
-                continue
-            splices += self._change_items(key, old, (i1, i2), new[j1:j2])
-        return splices
 
     def _change_items(self, key: Node, old: Node, span: tuple[int, int], new: list[Any]) -> list[Splice]:
         items, (i1, i2) = old.items or [], span
@@ -286,11 +257,9 @@ class _Cutter:
 
     def _block_comment(self, old: Node) -> str:
         """The comment behind the `|` or `>` of a block scalar, with the space before it."""
-        if old.style not in BLOCK_SCALARS:
-            return ""
         header = self._text[old.start : line_end(self._text, old.start)].rstrip("\r\n")
-        found = header.find(" #")
-        return header[found:] if found >= 0 else ""
+        _, sign, comment = header.partition(" #")
+        return sign + comment if old.style in BLOCK_SCALARS else ""
 
     def _column(self, position: int) -> int:
         return position - line_start(self._text, position)

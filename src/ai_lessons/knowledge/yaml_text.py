@@ -1,7 +1,6 @@
 """How a value is written in frontmatter: block style, two-space indent, quotes only where YAML asks for them.
 
-Writes text and never reads any, so it needs no YAML package. "Plain" follows the strictest of the readers we know:
-what YAML 1.1 or 1.2 would take for a boolean, number, date or null is quoted, so that every tool sees a string.
+What YAML 1.1 or 1.2 would take for a boolean, number, date or null is quoted, so that every tool sees a string.
 """
 
 from __future__ import annotations
@@ -43,8 +42,7 @@ def normal(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): normal(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        items = sorted(value) if isinstance(value, set | frozenset) else value
-        return [normal(item) for item in items]
+        return list(map(normal, sorted(value) if isinstance(value, set | frozenset) else value))
     return value
 
 
@@ -71,26 +69,11 @@ def scalar(value: Any, *, flow: bool = False, timestamp: bool = False) -> str:
         return repr(value)
     if timestamp and _TIMESTAMP.fullmatch(value):
         return value
-    return value if _is_plain(value, flow=flow) else _quoted(value)
-
-
-def _is_plain(text: str, *, flow: bool) -> bool:
-    return (
-        _PLAIN.fullmatch(text) is not None
-        and text.isprintable()
-        and text[-1] not in " :"
-        and not (_WORDS.fullmatch(text) or _NUMBER.fullmatch(text) or _DATE.fullmatch(text))
-        and not (flow and _FLOW_INDICATOR.search(text))
-    )
-
-
-def _quoted(text: str) -> str:
-    return '"' + _ESCAPED.sub(_escape, text) + '"'
-
-
-def _escape(match: re.Match[str]) -> str:
-    character = match[0]
-    return _SHORT_ESCAPES.get(character) or f"\\u{ord(character):04x}"
+    plain = _PLAIN.fullmatch(value) and value.isprintable() and value[-1] not in " :"
+    read = _WORDS.fullmatch(value) or _NUMBER.fullmatch(value) or _DATE.fullmatch(value)
+    if plain and not read and not (flow and _FLOW_INDICATOR.search(value)):
+        return value
+    return '"' + _ESCAPED.sub(lambda one: _SHORT_ESCAPES.get(one[0]) or f"\\u{ord(one[0]):04x}", value) + '"'
 
 
 def flow(value: Any) -> str:
@@ -109,10 +92,8 @@ def head_and_lines(key: str, value: Any, indent: int) -> tuple[str, list[str]]:
     if isinstance(value, list) and value:
         return "", [line for item in value for line in item_lines(item, indent + 2)]
     if isinstance(value, str) and _is_literal(value):
-        pad = " " * (indent + 2)
-        return ("|" if value.endswith("\n") else "|-"), [
-            pad + line if line else "" for line in value.removesuffix("\n").split("\n")
-        ]
+        lines = value.removesuffix("\n").split("\n")
+        return ("|" if value.endswith("\n") else "|-"), [" " * (indent + 2) + line if line else "" for line in lines]
     if isinstance(value, dict | list):
         return flow(value), []
     return scalar(value, timestamp=key in TIMES), []

@@ -1,8 +1,7 @@
 """YAML text as a tree of values that know their place. The only home of the YAML package.
 
-The tree is built from the event stream of the parser, counted as it comes: composing 30,000 nested brackets kills the
-interpreter inside the C loader. Scalars stay strings (`1.10`, dates, `no`), but for `true`, `false`, `null`, plain
-decimal integers and a `weight`.
+It is built from counted events: composing 30,000 nested brackets kills the interpreter inside the C loader. Scalars
+stay strings (`1.10`, dates, `no`), but for `true`, `false`, `null`, plain decimal integers and a `weight`.
 """
 
 from __future__ import annotations
@@ -36,10 +35,9 @@ _WORDS: Mapping[str, bool | None] = {
 
 @dataclass(slots=True)
 class Node:
-    """One value with the characters it covers: `start` to `end` of the text it was read from.
+    """One value with the characters it covers, `start` to `end` of the text; a block ends with its last child.
 
-    `value` holds a scalar; `items` the children of a list; `keys` and `items` in step those of a mapping. The end
-    of a block collection is the end of its last child, comments and blank lines behind it are nobody's.
+    `value` holds a scalar; `items` the children of a list; `keys` and `items` in step those of a mapping.
     """
 
     start: int
@@ -74,11 +72,10 @@ class Node:
 
 
 def compose(matter: str, path: str = "", first_line: int = 1) -> Node | None:
-    """The positioned nodes of a mapping; None where there are only comments or nothing.
+    """The positioned nodes of a mapping, which begins on `first_line` of its file; None for comments or nothing.
 
     Raises InvalidEntry: no plain mapping, larger than `MAX_BYTES`, deeper than `MAX_DEPTH`, more values than
-    `MAX_NODES`, with anchors, aliases, tags, several documents or a key twice, or no YAML at all. `first_line` is the
-    line of the file on which the text begins.
+    `MAX_NODES`, with anchors, aliases, tags, several documents or a key twice, or no YAML at all.
     """
     reader = _Reader(matter, path, first_line)
     if len(matter) > MAX_BYTES or len(matter.encode("utf-8", "replace")) > MAX_BYTES:
@@ -97,9 +94,8 @@ class _Reader:
     """Builds nodes from parser events and refuses what we do not read, before any of it is composed."""
 
     def __init__(self, matter: str, path: str, first_line: int) -> None:
-        self._matter, self._path, self._first_line = matter, path, first_line
+        self._matter, self._path, self._first_line, self._last_key = matter, path, first_line, ""
         self._stack: list[Node] = []
-        self._last_key = ""
         self._problems: list[Problem] = []
 
     def read(self) -> Node | None:
@@ -126,10 +122,7 @@ class _Reader:
             if stack:
                 self._place(stack[-1], node, plain=kind is yaml.ScalarEvent and event.implicit[0])
             elif node.keys is None:
-                self.refuse(
-                    "the frontmatter is not `key: value` (for a horizontal rule write `***`)",
-                    node.start,
-                )
+                self.refuse("the frontmatter is not `key: value` (for a horizontal rule write `***`)", node.start)
             else:
                 root = node
             if node.items is not None:
@@ -161,12 +154,9 @@ class _Reader:
     def _close(self, node: Node, end: int) -> None:
         node.end = end if node.is_flow or not node.items else node.items[-1].end
         keys = node.keys
-        if keys and len({key.value for key in keys}) != len(keys):
-            seen: set[str] = set()
-            for key in keys:
-                if key.value in seen:
-                    self._problems.append(self._problem(f"key {key.value!r} appears twice", key.start))
-                seen.add(key.value)
+        if keys and len(first := {key.value: key for key in reversed(keys)}) != len(keys):
+            again = (key for key in keys if first[key.value] is not key)
+            self._problems += [self._problem(f"key {key.value!r} appears twice", key.start) for key in again]
 
     def _end_of_block(self, node: Node) -> int:
         """The end of a literal or folded text: before its last line end, blank lines included only if they count."""
@@ -184,12 +174,10 @@ class _Reader:
             self.refuse("more than one YAML document", event.start_mark.index)
 
     def _refuse_event(self, event: Any) -> NoReturn:
-        place = event.start_mark.index
-        if event.anchor is not None:
-            self.refuse(f"anchors (&name) are not read{self.near()}", place)
-        if getattr(event, "tag", None) is not None:
-            self.refuse(f"tags (!name) are not read{self.near()}", place)
-        self.refuse(f"the frontmatter has more than {MAX_NODES} values", place)
+        why = f"the frontmatter has more than {MAX_NODES} values"
+        if event.anchor is not None or event.tag is not None:
+            why = f"{'tags (!name)' if event.anchor is None else 'anchors (&name)'} are not read{self.near()}"
+        self.refuse(why, event.start_mark.index)
 
     def near(self) -> str:
         """Names the last top-level key that was seen, for messages."""

@@ -22,9 +22,9 @@ from ai_lessons.repository import proposal_commits, proposal_records
 from ai_lessons.repository.approval.approval_types import moment
 from ai_lessons.repository.approval.rule_files import AGENT_TRAILER, ENTRY_TRAILER, REJECTED, RULE_TRAILER
 from ai_lessons.repository.history import unified
+from ai_lessons.repository.objects import data_of
 from ai_lessons.repository.proposal_commits import ProposalRequest
 from ai_lessons.repository.proposal_records import Rejection
-from ai_lessons.repository.snapshots import data_of
 from ai_lessons.repository.store import Change
 
 if TYPE_CHECKING:

@@ -122,6 +122,12 @@ def opened(worktree: Worktree) -> Iterator[Repo]:
         ) from error
 
 
+def data_of(repo: Repo, blob: str) -> bytes:
+    """The bytes of a blob."""
+    found = repo.object_store[ObjectID(blob.encode())]
+    return found.data if isinstance(found, Blob) else b""
+
+
 def contains(worktree: Worktree, repo: Repo, tip: str, commit: str) -> bool:
     """True if `commit` is `tip` or one of its ancestors; False also where it is not there at all."""
     name = ObjectID(commit.encode())

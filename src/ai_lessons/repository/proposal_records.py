@@ -20,9 +20,8 @@ from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.repository.approval import rule_files
 from ai_lessons.repository.approval.rule_history import person, read_blobs
-from ai_lessons.repository.objects import Draft, StoredCommit, opened, read_commit
+from ai_lessons.repository.objects import Draft, StoredCommit, data_of, opened, read_commit
 from ai_lessons.repository.proposal_files import blob_at
-from ai_lessons.repository.snapshots import data_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -1,14 +1,10 @@
-"""The program `ai-lessons`: a command is parse, one library call, render.
-
-Nothing here imports the library; the groups are imported when they are called, and the library inside a command.
-"""
+"""The program `ai-lessons`: a command is parse, one library call, render. A group is imported when it is called."""
 
 from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -16,18 +12,11 @@ from ai_lessons.doors.cli import error_handler
 from ai_lessons.doors.cli.command_context import Call, version
 from ai_lessons.doors.cli.commands import LazyGroup
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-PROGRAM = "ai-lessons"
-COMPLETE_VARIABLE = "_AI_LESSONS_COMPLETE"
-
+HERE = "ai_lessons.doors.cli"
 GROUPS = {
-    "contribute": (
-        "ai_lessons.doors.cli.contribute:contribute",
-        "Write down what was learned: lessons, docs, scripts, links.",
-    ),
-    "recall": ("ai_lessons.doors.cli.recall:recall", "Find, read and run what is known."),
-    "admin": ("ai_lessons.doors.cli.admin:admin", "Make, check and care for the repository."),
+    "contribute": (f"{HERE}.contribute:contribute", "Write down what was learned: lessons, docs, scripts, links."),
+    "recall": (f"{HERE}.recall:recall", "Find, read and run what is known."),
+    "admin": (f"{HERE}.admin:admin", "Make, check and care for the repository."),
 }
 
 EVERYDAY = (
@@ -39,64 +28,49 @@ EVERYDAY = (
 )
 
 
-def show_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
-    """Print the version and end."""
+def _show_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
         click.echo(f"{ctx.info_name} {version()}")
         ctx.exit()
 
 
-GLOBAL_OPTIONS = (
-    click.option("--repo", metavar="PATH", help="Knowledge repository (or AI_LESSONS_REPO; default ~/.ai/reference)."),
-    click.option("--tier", metavar="TIER", help="Repository by tier: project, user or enterprise:NAME."),
-    click.option("--json", is_flag=True, help="Print data instead of text; errors too."),
-    click.option("-q", "--quiet", is_flag=True, help="No notes, no progress."),
-    click.option("-v", "--verbose", is_flag=True, help="Show where an error comes from."),
-    click.option(
-        "--version", is_flag=True, is_eager=True, expose_value=False, callback=show_version, help="Print the version."
-    ),
-)
-
-
-def global_options(command: Command) -> Command:
-    """The options of every program, in their order; they make its `Call`."""
-    for option in reversed(GLOBAL_OPTIONS):
-        command = option(command)
-    return command
-
-
-@click.group(PROGRAM, cls=LazyGroup, lazy=GROUPS, everyday=EVERYDAY)
-@global_options
 @click.pass_context
-def root(ctx: click.Context, /, **given: object) -> None:
-    """Lessons, rules, docs and scripts for coding agents and people: Markdown files in git, searched by meaning."""
-    ctx.obj = Call(**given)  # type: ignore[arg-type]  # click has checked what it parsed
+def _begin(ctx: click.Context, /, **given: Any) -> None:
+    ctx.obj = Call(**given)
 
+
+REPO = "Knowledge repository (or AI_LESSONS_REPO; default ~/.ai/reference)."
+SHOW_VERSION: dict[str, Any] = {"is_eager": True, "expose_value": False, "callback": _show_version}
+PROGRAM: dict[str, Any] = {
+    "callback": _begin,
+    "params": [
+        click.Option(["--repo"], metavar="PATH", help=REPO),
+        click.Option(["--tier"], metavar="TIER", help="Repository by tier: project, user or enterprise:NAME."),
+        click.Option(["--json"], is_flag=True, help="Print data instead of text; errors too."),
+        click.Option(["-q", "--quiet"], is_flag=True, help="No notes, no progress."),
+        click.Option(["-v", "--verbose"], is_flag=True, help="Show where an error comes from."),
+        click.Option(["--version"], is_flag=True, help="Print the version.", **SHOW_VERSION),
+    ],
+}
+"""What every program of ours begins with."""
+
+ABOUT = "Lessons, rules, docs and scripts for coding agents and people: Markdown files in git, searched by meaning."
+root = LazyGroup("ai-lessons", help=ABOUT, lazy=GROUPS, everyday=EVERYDAY, **PROGRAM)
 
 FEW_COLLECTIONS = 100_000
-"""New objects between two runs of the garbage collector. A command lives for moments and makes its values at once:
-at Python's own 700, a list of 10,000 entries spends a tenth of its time looking for cycles that are not there."""
+"""New objects between two garbage collections: at Python's own 700, a list of 10,000 entries takes a tenth longer."""
 
 
-def main() -> None:
+def main(group: click.Group = root) -> None:
     """Run the program and leave with its exit code."""
-    prepare()
-    sys.exit(run(sys.argv[1:]))
-
-
-def prepare() -> None:
-    """What every program of ours does before it looks at its arguments."""
     gc.set_threshold(FEW_COLLECTIONS)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             # A file name need not be UTF-8, and a terminal need not be able to show every letter.
             stream.reconfigure(errors="backslashreplace")
+    sys.exit(run(sys.argv[1:], group))
 
 
-def run(args: list[str]) -> int:
+def run(args: list[str], group: click.Group = root) -> int:
     """Run the program on these arguments and return its exit code."""
-
-    def program() -> object:
-        return root.main(args, PROGRAM, COMPLETE_VARIABLE, standalone_mode=False)
-
-    return error_handler.run(program, args)
+    return error_handler.run(lambda: group.main(args, group.name, standalone_mode=False), args)

@@ -1,24 +1,33 @@
-"""`ai-lessons admin`: make, check and care for the repository. The index and the model are in `machinery`."""
+"""`ai-lessons admin`: make, check and care for the repository."""
 
 from __future__ import annotations
 
+import os
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from ai_lessons import library
-from ai_lessons.doors import mcp_server, render_jobs
-from ai_lessons.doors.cli import agents, content, machinery, rules, transfer
+from ai_lessons.doors import mcp_server, render, render_jobs, render_transfer
+from ai_lessons.doors.cli import content, rules, transfer
 from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Group, Tool
-from ai_lessons.doors.cli.options import id_argument
+from ai_lessons.doors.cli.options import id_argument, ids_argument
+from ai_lessons.doors.terminal import is_terminal
+from ai_lessons.errors import UsageError
+from ai_lessons.knowledge.entries import Kind
 
 if TYPE_CHECKING:
-    from ai_lessons.doors.terminal import View
+    from collections.abc import Callable
+
     from ai_lessons.library.setup import Job
 
-EXIT_PROBLEMS = 4
-"""`validate` found problems: the code of an invalid entry."""
+RESOURCES = frozenset(kind for kind in Kind if kind.is_resource)
+SHELLS = ("bash", "zsh", "fish")
+EXIT_REFUSED = 8  # what a policy refuses
+EXIT_PROBLEMS = 4  # `validate` found some
 
 
 @click.group("admin", cls=Group)
@@ -36,9 +45,8 @@ def admin() -> None:
 def init(call: Call, path: str | None, from_url: str | None, no_hooks: bool, team: bool, starters: bool) -> None:
     """Make a knowledge repository, or complete one. A folder that is full already is taken as it is."""
     place = call.settings.cwd / path if path else call.root
-    done = library.setup.init_repository(
-        place, call.options(), from_url=from_url, hooks=not no_hooks, team=team, starters=starters
-    )
+    more = {"hooks": not no_hooks, "team": team, "starters": starters}
+    done = library.setup.init_repository(place, call.options(), from_url=from_url, **more)
     call.answer(done, render_jobs.initialised)
 
 
@@ -88,9 +96,8 @@ def stats(call: Call) -> None:
 @pass_call
 def save(call: Call) -> None:
     """Commit the writes that wait for a commit."""
-    call.answer(
-        library.syncing.save(call.library), render_jobs.saved, lambda value: {"commits": value[0], "notes": value[1]}
-    )
+    done = library.syncing.save(call.library)
+    call.answer(done, render_jobs.saved, lambda value: {"commits": value[0], "notes": value[1]})
 
 
 @admin.command("adopt", examples=["ai-lessons admin adopt jira-api/notes.md"])
@@ -106,12 +113,10 @@ def adopt(call: Call, paths: tuple[str, ...]) -> None:
 @pass_call
 def trust_script(call: Call, ref: str) -> None:
     """Trust a script, and files beside it that it names, as they stand now on this machine; any change asks again."""
-
-    def text(paths: tuple[str, ...], view: View) -> str:
-        return "\n".join(f"Trusted as it stands: {view.place(path)}" for path in paths)
-
     call.answer(
-        library.running.trust_script(call.library, ref), text, lambda paths: {"path": paths[0], "beside": paths[1:]}
+        library.running.trust_script(call.library, ref),
+        lambda paths, view: "\n".join(f"Trusted as it stands: {view.place(path)}" for path in paths),
+        lambda paths: {"path": paths[0], "beside": paths[1:]},
     )
 
 
@@ -143,39 +148,220 @@ def hooks() -> None:
     """Git hooks of this clone or of a hub, and what tells agents of the knowledge base."""
 
 
-def hooks_command(name: Job, text: str) -> None:
-    """Define one of the three hooks commands."""
-    examples = [
-        f"ai-lessons admin hooks {name}",
-        f"ai-lessons admin hooks {name} --server /srv/git/knowledge.git",
-        f"ai-lessons admin hooks {name} --agents",
-        f"ai-lessons admin hooks {name} --host claude-code",
-    ]
+def hooks_command(job: Job, text: str) -> None:
+    """Define one of the three commands about hooks."""
+    name = f"ai-lessons admin hooks {job}"
+    examples = [name, f"{name} --server /srv/git/knowledge.git", f"{name} --agents", f"{name} --host claude-code"]
 
-    @hooks.command(name, help=text, examples=examples)
+    @hooks.command(job, help=text, examples=examples)
     @click.option("--server", metavar="HUB", help="Those of this hub, which people push to, instead of this clone's.")
     @click.option("--agents", "paragraph", is_flag=True, help="Instead: our paragraph in AGENTS.md or CLAUDE.md here.")
     @click.option("--file", "files", metavar="F", multiple=True, help="Our paragraph in this file; may be given again.")
     @click.option("--host", type=click.Choice(["claude-code"]), help="Instead: this agent host's hooks here.")
     @pass_call
     def command(call: Call, server: str | None, paragraph: bool, files: tuple[str, ...], host: str | None) -> None:
+        jobs, cwd = library.setup, call.settings.cwd
         if server:
-            agents.answer_for_hub(call, name, server)
-            return
-        if paragraph or files or host:
-            agents.answer_for_agents(call, name, paragraph=paragraph, files=files, host=host)
-            return
-        call.answer(library.setup.hooks(call.library, name), render_jobs.lines)
+            at_hub = {"install": jobs.hook_install, "uninstall": jobs.hook_uninstall, "status": jobs.hook_status}
+            done = at_hub[job](cwd / server)
+        elif paragraph or files or host:
+            done = jobs.instruct(job, cwd) if paragraph else ()
+            done += jobs.instruct(job, cwd, [cwd / Path(file).expanduser() for file in files]) if files else ()
+            done += jobs.register(job, cwd) if host else ()
+        else:
+            done = jobs.hooks(call.library, job)
+        call.answer(done, render_jobs.lines)
 
 
 hooks_command("install", "Install them, beside the hooks that are there.")
 hooks_command("uninstall", "Take ours away again.")
 hooks_command("status", "Say which are installed.")
-machinery.register(admin)
+
+
+@admin.command("reindex", examples=["ai-lessons admin reindex", "ai-lessons admin reindex --full"])
+@click.option("--full", is_flag=True, help="Throw catalog and index away first; vectors are kept.")
+@pass_call
+def reindex(call: Call, full: bool) -> None:
+    """Bring catalog and index up to date now. Every search does it by itself."""
+    call.answer(library.indexing.reindex(call.library, full=full), render_jobs.indexed)
+
+
+@admin.command("reindex-resources", examples=["ai-lessons admin reindex-resources"])
+@pass_call
+def reindex_resources(call: Call) -> None:
+    """Read all docs and scripts again, those outside the repository too."""
+    call.answer(library.indexing.reindex(call.library, kinds=RESOURCES), render_jobs.indexed)
+
+
+@admin.command("reindex-resource", examples=["ai-lessons admin reindex-resource S-9XW2RB"])
+@ids_argument
+@pass_call
+def reindex_resource(call: Call, refs: tuple[str, ...]) -> None:
+    """Read these entries again."""
+    call.answer(library.indexing.reindex(call.library, refs), render_jobs.indexed)
+
+
+@admin.command("list-stale", examples=["ai-lessons admin list-stale"])
+@pass_call
+def list_stale(call: Call) -> None:
+    """List scripts whose file outside the repository is newer than what was indexed, or gone."""
+    call.answer(library.health.stale(call.library), render_jobs.stale)
+
+
+@admin.group("model")
+def model() -> None:
+    """The embedding model that search by meaning needs."""
+
+
+@model.command("status", examples=["ai-lessons admin model status"])
+@pass_call
+def model_status(call: Call) -> None:
+    """Say where the model is, or where it was looked for."""
+    call.answer(library.model.model_status(call.library), render_jobs.model)
+
+
+@model.command("pull", examples=["ai-lessons admin model pull"])
+@pass_call
+def model_pull(call: Call) -> None:
+    """Fetch the model now; it is checked against its pinned hash."""
+    call.answer(library.model.model_pull(call.library), render_jobs.model)
+
+
+@admin.command(
+    "completion",
+    examples=["ai-lessons admin completion bash >> ~/.bashrc", "ai-lessons admin completion fish"],
+)
+@click.argument("shell", type=click.Choice(SHELLS), required=False)
+@pass_call
+def completion(call: Call, shell: str | None) -> None:
+    """Print the script that teaches your shell our commands, ids, projects and tags."""
+    from click.shell_completion import get_completion_class
+
+    from ai_lessons.doors.cli import root
+
+    name = shell or os.path.basename(os.environ.get("SHELL", ""))
+    kind = get_completion_class(name) if name in SHELLS else None
+    if kind is None:
+        raise UsageError(f"no completion for the shell {name!r}", hint="name one of: " + ", ".join(SHELLS))
+    script = kind(root, {}, "ai-lessons", "_AI_LESSONS_COMPLETE").source()
+    call.answer(script, lambda text, _view: text.rstrip("\n"), lambda text: {"shell": name, "script": text})
+
+
+@admin.group("index")
+def index() -> None:
+    """The search index: its state, and a shared one that saves others the embedding.
+
+    URI is a folder, or what LanceDB takes: s3://bucket/path, gs://…, az://…, set up by the environment (AWS_REGION, …).
+    """
+
+
+def uri_argument(required: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The address of a shared index; `~` is the home folder."""
+    return click.argument("uri", required=required, callback=lambda _ctx, _param, uri: uri and os.path.expanduser(uri))
+
+
+@index.command("status", examples=["ai-lessons admin index status"])
+@uri_argument(required=False)
+@pass_call
+def index_status(call: Call, uri: str | None) -> None:
+    """Say what is in the index; with URI also what a shared one holds, and how much of it is of use here."""
+    call.answer(library.shared_index.index_status(call.library, uri), render_jobs.index_state)
+
+
+@index.command("push", examples=["ai-lessons admin index push /srv/git/knowledge-index"])
+@uri_argument(required=True)
+@pass_call
+def push(call: Call, uri: str) -> None:
+    """Complete the index and make the shared one at URI equal to it: for the machine that builds it for all."""
+    call.answer(library.shared_index.index_push(call.library, uri), render_jobs.pushed)
+
+
+@index.command("pull", examples=["ai-lessons admin index pull /srv/git/knowledge-index"])
+@uri_argument(required=True)
+@pass_call
+def pull(call: Call, uri: str) -> None:
+    """Take over the vectors of the shared index at URI. Texts are never taken: those are your own files."""
+    call.answer(library.shared_index.index_pull(call.library, uri), render_jobs.pulled)
+
+
 transfer.register(admin)
 admin.add_command(mcp_server.mcp)
-agents.register(admin)
+
+
+@admin.command("hosts", examples=["ai-lessons admin hosts", "ai-lessons admin hosts --json"])
+@pass_call
+def hosts(call: Call) -> None:
+    """Show the agent hosts on this machine, their hooks, and what of ours reaches their agents."""
+    jobs = library.setup
+    folders = {name: os.environ[name] for name in jobs.FOLDERS if os.environ.get(name)}
+    home = Path(os.path.expanduser("~"))
+    found = jobs.hosts(home, os.environ.get("PATH", ""), folders, call.settings.cwd)
+    call.answer(found, render_transfer.hosts)
+
+
+# hidden, because only an agent host calls it
+@admin.command("agent-hook", hidden=True, examples=["ai-lessons admin agent-hook < event.json   # by an agent host"])
+@click.option("--project", metavar="P", help="Project of the session, instead of the one named as the folder is.")
+@pass_call
+def agent_hook(call: Call, project: str | None) -> None:
+    """Answer one event of an agent host, from standard input. Silent and successful whatever goes wrong."""
+    from ai_lessons.doors import agent_hook as hook
+
+    if is_terminal(sys.stdin):
+        raise UsageError("an agent host calls this and gives an event as JSON", hint="ai-lessons admin hosts")
+    said = hook.run(call.repo, call.tier, project)
+    if said:
+        click.echo(said)
+
+
+# hidden, because only a hook calls it
+@admin.command("check-push", hidden=True, examples=["ai-lessons admin check-push < updates   # in a pre-receive hook"])
+@pass_call
+def check_push(call: Call) -> int:
+    """Decide about a push inside a pre-receive hook, from its standard input. Exit code 8 if it is refused."""
+    done = library.setup.check_push(Path(os.environ.get("GIT_DIR") or "."), sys.stdin.read().splitlines())
+    if done.refused or call.json:
+        more = [f"refused: and {done.more} more"] if done.more else []
+        told = (*(f"refused: {reason}" for reason in done.refused), *more)
+        call.answer(done, lambda _, view: render_jobs.lines(told, view))
+    return EXIT_REFUSED if done.refused else 0
+
+
 rules.register_admin(admin)
-admin.add_command(machinery.params)
+
+
+@admin.command(
+    "params",
+    examples=[
+        "ai-lessons admin params",
+        "ai-lessons admin params injection_budget --min 3 --max 12",
+        "ai-lessons admin params confidence_threshold --set 0.4",
+        "ai-lessons admin params --reset",
+    ],
+)
+@click.argument("name", required=False)
+@click.option("--set", "value", type=float, metavar="V", help="Start anew from this value.")
+@click.option("--min", "low", type=float, metavar="V", help="Never below this.")
+@click.option("--max", "high", type=float, metavar="V", help="Never above this.")
+@click.option("--reset", is_flag=True, help="Forget what was learned, and the bounds; of all without a NAME.")
+@pass_call
+def params(
+    call: Call, name: str | None, value: float | None, low: float | None, high: float | None, reset: bool
+) -> None:
+    """Show the parameters that learn from outcomes, or change one."""
+    bounds = low is not None or high is not None
+    if (value is not None) + bounds + reset > 1:
+        raise UsageError("--set, --min and --max, and --reset are three different things", hint="give one of them")
+    if name is None and (bounds or value is not None):
+        raise UsageError("which parameter?", hint="ai-lessons admin params lists them")
+    health, opened = library.health, call.library
+    if reset:
+        found = health.params_reset(opened, name)
+    elif name is not None and value is not None:
+        found = health.params_set(opened, name, value)
+    else:
+        found = health.params_bounds(opened, name, low, high) if name and bounds else health.params(opened, name)
+    call.answer(found, render.params)
+
+
 content.register(admin)
-transfer.register(admin)

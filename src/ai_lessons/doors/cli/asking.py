@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import select
@@ -62,15 +63,10 @@ def confirm(question: str) -> bool:
 
 
 def open_editor(text: str, suffix: str) -> str | None:
-    """The text as the user's editor leaves it, byte for byte; None if it was not saved or is the same.
-
-    Raises:
-        UsageError: there is no terminal, and no editor is named; AiLessonsError: the editor failed.
-    """
+    """The text as the user's editor leaves it, byte for byte; None if it was not saved or is the same."""
     if not (is_terminal(sys.stdin) or os.environ.get("VISUAL") or os.environ.get("EDITOR")):
-        raise UsageError(
-            "there is no terminal to edit on", hint="set EDITOR, or give the text with --content or --file"
-        )
+        hint = "set EDITOR, or give the text with --content or --file"
+        raise UsageError("there is no terminal to edit on", hint=hint)
     # Given text, click adds a final newline and turns CRLF into LF; given bytes, it leaves the file alone.
     edited = click.edit(text.encode("utf-8", "surrogateescape"), extension=suffix)
     if edited is None:
@@ -90,12 +86,10 @@ def read_text(file: str) -> str:
     if file == "-":
         return read_input()
     try:
-        data = Path(file).expanduser().read_bytes()
+        return decode(Path(file).expanduser().read_bytes(), file)
     except OSError as error:
-        raise UsageError(
-            f"{file}: {error.strerror}", hint="--file takes a text file, or - for standard input"
-        ) from error
-    return decode(data, file)
+        hint = "--file takes a text file, or - for standard input"
+        raise UsageError(f"{file}: {error.strerror}", hint=hint) from error
 
 
 def new_text(content: str | None, file: str | None) -> str | None:
@@ -109,18 +103,12 @@ def read_input() -> str:
     """All of standard input, which agents' tools have none of. Says so when nothing comes for a while."""
     if sys.stdin is None or threading.current_thread() is not threading.main_thread():  # closed by the caller: `<&-`
         return ""
-    if os.name == "posix" and not is_terminal(sys.stdin):
-        _mention_silence()
+    # what cannot be waited for (a test's own stream) will not keep us waiting
+    with contextlib.suppress(OSError, ValueError):
+        waits = os.name == "posix" and not is_terminal(sys.stdin)
+        if waits and not select.select([sys.stdin.buffer], [], [], SILENCE)[0]:
+            click.echo("reading the content from standard input (give --content TEXT to avoid it) …", err=True)
     return decode(sys.stdin.buffer.read(), "standard input")
-
-
-def _mention_silence() -> None:
-    try:
-        ready, _, _ = select.select([sys.stdin.buffer], [], [], SILENCE)
-    except (OSError, ValueError):  # what cannot be waited for (a test's own stream) will not keep us waiting
-        return
-    if not ready:
-        click.echo("reading the content from standard input (give --content TEXT to avoid it) …", err=True)
 
 
 def decode(data: bytes, name: str) -> str:
@@ -128,9 +116,8 @@ def decode(data: bytes, name: str) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise UsageError(
-            f"{name} is not UTF-8 text (byte {error.start})", hint="convert it, e.g. with iconv"
-        ) from error
+        hint = "convert it, e.g. with iconv"
+        raise UsageError(f"{name} is not UTF-8 text (byte {error.start})", hint=hint) from error
 
 
 class Edits:
@@ -143,8 +130,7 @@ class Edits:
         """Edit `text`, or go on with the text that was refused last time."""
         self.suffix = suffix
         edited = open_editor(text if self.text is None else self.text, suffix)
-        if edited is not None:
-            self.text = edited
+        self.text = self.text if edited is None else edited
         return self.text
 
     def keep(self, folder: Path) -> Path:

@@ -26,15 +26,11 @@ if TYPE_CHECKING:
     from ai_lessons.settings import Settings, Tier
 
 T = TypeVar("T")
-PATIENCE = 0.4
-"""Seconds a job may take before it gets a bar: a bar that flashes up and goes tells nothing."""
+PATIENCE = 0.4  # seconds a job may take before it gets a bar: a bar that flashes up and goes tells nothing
 
 
 class Call:
-    """Global options, and everything a command needs beyond its own arguments.
-
-    `tool` says that an agent calls it over MCP, where nothing is asked and nothing read from standard input.
-    """
+    """Global options, and all a command needs beyond its own arguments; `tool`: an agent calls it over MCP."""
 
     tool = False
 
@@ -84,10 +80,7 @@ class Call:
 
     @property
     def caller(self) -> str:
-        """Who writes: `ai` if the settings name an agent, else `user` at a terminal, else `ai`.
-
-        Both ends must be a terminal: agents capture what we print, and what a person stated is not questioned.
-        """
+        """Who writes: `user` if both ends are a terminal and the settings name no agent, else `ai`."""
         person = not self.tool and not self.settings.agent and is_terminal(sys.stdin) and is_terminal(sys.stdout)
         return "user" if person else "ai"
 
@@ -110,10 +103,9 @@ class Call:
         paged: bool = False,
         framed: Callable[[T, str], str] | None = None,
     ) -> None:
-        """Print a value as text or, with `--json`, as data; what the user should know besides goes to stderr.
+        """Print a value as text or, with `--json`, as data; its notes go to stderr.
 
-        `data` is for answers whose types alone do not say their shape; the encoder knows the others.
-        An agent gets it `framed`: as text that tells what is data, and from which repository it comes.
+        `data` is for answers whose types alone do not say their shape. An agent gets the text that `framed` makes.
         """
         if self.bars:
             self.bars.finish()
@@ -159,9 +151,8 @@ def _size() -> tuple[int, int]:
         columns, lines = os.get_terminal_size()
     except OSError:  # stdout is no terminal
         columns = lines = 0
-    stated = (os.environ.get("COLUMNS", ""), os.environ.get("LINES", ""))
-    stated_columns, stated_lines = (int(text) if text.isdecimal() else 0 for text in stated)
-    return stated_columns or columns or 80, stated_lines or lines or 24
+    wide, high = (int(text) if text.isdecimal() else 0 for text in map(os.environ.get, ("COLUMNS", "LINES"), ("", "")))
+    return wide or columns or 80, high or lines or 24
 
 
 def notes_of(value: object) -> list[str]:
@@ -176,8 +167,7 @@ class ProgressDisplay:
     """One bar at a time, as a `Progress` callable. For one thread; only where stderr is a terminal."""
 
     def __init__(self) -> None:
-        self._what = ""
-        self._since = 0.0
+        self._what, self._since = "", 0.0
         self._bar: ProgressBar[int] | None = None
 
     def show(self, what: str, done: int, total: int) -> None:
@@ -216,26 +206,22 @@ def whereabouts(given: Settings) -> str:
     return ", ".join(f"{tier.path} ({tier.name})" for tier in given.reads)
 
 
+SAME = ("cwd", "model_dir", "reranker", "index_dir", "agent", "agent_by", "session", "tier", "offline")
+"""What settings and options call by the same name."""
+
+
 def options(given: Settings) -> Options:
     """What the library needs of the settings; who calls adds how progress is shown and questions are asked."""
 
     def places(tiers: Iterable[Tier]) -> tuple[TierPlace, ...]:
-        return tuple(TierPlace(one.name, one.path, one.why, one.url) for one in tiers)
+        return tuple(TierPlace(*one) for one in tiers)
 
     return Options(
         cache_dir=given.folders.cache,
         state_dir=given.folders.state,
         config_dir=given.folders.config,
-        cwd=given.cwd,
-        model_dir=given.model_dir,
-        reranker=given.reranker,
-        index_dir=given.index_dir,
-        agent=given.agent,
-        agent_by=given.agent_by,
-        session=given.session,
-        tier=given.tier,
-        offline=given.offline,
         places=Places(
             places(given.reads), places(given.known), given.belongs_to, named=given.named, file=str(given.file)
         ),
+        **{name: getattr(given, name) for name in SAME},
     )

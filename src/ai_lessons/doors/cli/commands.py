@@ -1,7 +1,6 @@
 """Commands and groups of ours: help with examples, `--json` after the command as well, groups loaded when called.
 
-A command is the one declaration of a job: its options, completion, help, the reference page and, where it names a
-`Tool`, what agents call over MCP are made from it.
+From a command come its options, completion, help, reference page and, if it names a `Tool`, what agents call over MCP.
 """
 
 from __future__ import annotations
@@ -16,17 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-COLUMN = 36
-"""Widest left column of a help page."""
 
 
 class Tool(NamedTuple):
-    """How agents call a command over MCP. What is not named here, agents are not offered.
+    """How agents call a command over MCP.
 
-    `takes` names the parameters in the order in which an agent sees them, as `name` or `agreed_name=name`, with a `!`
-    behind those of which an agent gives one value where people may give many. `gives` names the keys of the answer's
-    data that matter most. `tell` says what it does, where the first sentence of the help would not do. `notes` and
-    `defaults` are by agreed name.
+    `takes` names the parameters in the order that an agent sees, as `name` or `agreed_name=name`, with `!` behind those
+    of which an agent gives one value where people may give many. `gives` names the keys of the answer that matter most.
+    `tell` stands in the place of the help's first sentence. `notes` and `defaults` are by agreed name.
     """
 
     name: str
@@ -47,7 +43,7 @@ def write_options(command: click.Command, ctx: click.Context, formatter: click.H
     """The options of a command; click's own way breaks the alignment where an option is longer than 30 letters."""
     records = [param.get_help_record(ctx) for param in command.get_params(ctx) if isinstance(param, click.Option)]
     with formatter.section("Options"):
-        formatter.write_dl([record for record in records if record], col_max=COLUMN)
+        formatter.write_dl([record for record in records if record], col_max=36)
 
 
 class FirstSentence(click.Command):
@@ -62,11 +58,11 @@ class FirstSentence(click.Command):
 class Command(FirstSentence):
     """A command whose help ends with examples, and that takes the global options too; a `tool` for agents, perhaps."""
 
-    def __init__(self, *args: Any, examples: Sequence[str] = (), tool: Tool | None = None, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, examples: Sequence[str], tool: Tool | None = None, **kwargs: Any) -> None:
         self.examples, self.tool = tuple(examples), tool
-        kwargs["context_settings"] = CONTEXT | (kwargs.get("context_settings") or {})
-        kwargs["params"] = [*(kwargs.get("params") or ()), *_global_options()]
-        super().__init__(*args, **kwargs)
+        super().__init__(
+            *args, **kwargs | {"params": kwargs["params"] + _global_options(), "context_settings": CONTEXT}
+        )
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Options in one aligned column."""
@@ -102,8 +98,7 @@ class Group(FirstSentence, click.Group):
     command_class = Command
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        kwargs["context_settings"] = CONTEXT | (kwargs.get("context_settings") or {})
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, context_settings=CONTEXT, **kwargs)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
         """In the order of definition, everyday ones first; a second name of a command is not listed."""
@@ -114,10 +109,7 @@ Group.group_class = Group
 
 
 class LazyGroup(Group):
-    """The root: a group below it is imported only when it is called; its help line stands here.
-
-    `lazy` maps a name to `module:attribute` and the help line.
-    """
+    """The root: a group below it is imported only when called; `lazy` maps its name to `module:attribute` and help."""
 
     def __init__(
         self, *args: Any, lazy: Mapping[str, tuple[str, str]], everyday: Sequence[tuple[str, str]], **kwargs: Any
@@ -131,11 +123,9 @@ class LazyGroup(Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # click's signature
         """Import the group now."""
-        if cmd_name not in self.lazy:
-            return None
-        module, _, attribute = self.lazy[cmd_name][0].partition(":")
-        found = getattr(import_module(module), attribute)
-        return found if isinstance(found, click.Command) else None
+        module, _, attribute = self.lazy.get(cmd_name, ("", ""))[0].partition(":")
+        found: click.Command | None = getattr(import_module(module), attribute) if module else None
+        return found
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Everyday commands, groups, options: in the order in which people need them."""

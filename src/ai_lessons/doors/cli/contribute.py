@@ -3,35 +3,16 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ai_lessons import library
-from ai_lessons.doors import render_jobs
-from ai_lessons.doors.cli import asking, machinery, rules
+from ai_lessons.doors import render, render_jobs
+from ai_lessons.doors.cli import asking, options, rules
 from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Group, Tool
-from ai_lessons.doors.cli.options import (
-    CATEGORY,
-    CONFIDENCE,
-    FILE_NAME,
-    RESOURCES,
-    SOURCE,
-    STATUS,
-    WORDS,
-    NewLink,
-    OneOf,
-    allow_secret_option,
-    changes,
-    content_options,
-    id_argument,
-    ids_argument,
-    offer,
-    project_option,
-    tags_option,
-    version_option,
-)
 from ai_lessons.doors.terminal import is_terminal
 from ai_lessons.errors import Refused, UsageError
 from ai_lessons.knowledge.entries import Kind, Relation
@@ -40,12 +21,12 @@ from ai_lessons.library.reports import LessonDraft, ResourceDraft
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ai_lessons.library.reports import Imported, Written
 
-RELATION = OneOf(Relation, "relation")
-HOW_SURE = f"How sure it is: {CONFIDENCE.listed}."
-HOW_KNOWN = f"How it came to be known: {SOURCE.listed}."
-WHAT_SORT = f"What it teaches: {CATEGORY.listed}."
+IDS = options.offer("id")
+RELATION = options.OneOf(Relation, "relation")
+HOW_SURE = f"How sure it is: {options.CONFIDENCE.listed}."
+HOW_KNOWN = f"How it came to be known: {options.SOURCE.listed}."
+WHAT_SORT = f"What it teaches: {options.CATEGORY.listed}."
 EXPLAIN_LESSON = "Write what was observed below this comment, as Markdown. Leave it empty to stop."
 NO_TEXT = "give --content TEXT, --file FILE, or - to read standard input"
 
@@ -56,11 +37,7 @@ def contribute() -> None:
 
 
 def text_from(content: str | None, file: str | None, dash: str | None, *, optional: bool) -> str:
-    """The text of a new lesson, from the one source that was given; `optional` if a pattern says it already.
-
-    Raises:
-        UsageError: two sources, or none and nobody to ask.
-    """
+    """The text of a new lesson, from the one source that was given; `optional` if a pattern says it already."""
     given = [source for source in (content, file, dash) if source is not None]
     if len(given) > 1:
         raise UsageError("the text is given twice", hint="use one of --content, --file and -")
@@ -94,31 +71,29 @@ def text_from(content: str | None, file: str | None, dash: str | None, *, option
 )
 @click.argument("dash", metavar="[-]", required=False, type=click.Choice(["-"]))
 @click.option("--title", required=True, metavar="T", help="One sentence that says what was observed.")
-@content_options[0]
-@content_options[1]
-@tags_option
-@project_option
-@click.option("--confidence", type=CONFIDENCE, default="medium", show_default=True, help=HOW_SURE)
-@click.option("--source", type=SOURCE, default="observed", show_default=True, help=HOW_KNOWN)
-@click.option("--category", type=CATEGORY, help=WHAT_SORT)
-@click.option("--context", "contexts", metavar="X", multiple=True, help="Where it holds; may be given again.")
-@click.option(
-    "--applies-to", metavar="GLOB", type=FILE_NAME, multiple=True, help="Files it is about; may be given again."
-)
+@options.content_options[0]
+@options.content_options[1]
+@options.tags_option
+@options.project_option
+@click.option("--confidence", type=options.CONFIDENCE, default="medium", show_default=True, help=HOW_SURE)
+@click.option("--source", type=options.SOURCE, default="observed", show_default=True, help=HOW_KNOWN)
+@click.option("--category", type=options.CATEGORY, help=WHAT_SORT)
+@options.several("--context", "contexts", metavar="X", text="Where it holds;")
+@options.several("--applies-to", metavar="GLOB", type=options.FILE_NAME, text="Files it is about;")
 @click.option(
     "--link",
     "links",
-    type=NewLink(),
+    type=options.NewLink(),
     metavar="[R=]ID",
     multiple=True,
     help="Entry it belongs to.",
-    shell_complete=offer("id"),
+    shell_complete=IDS,
 )
 @click.option("--when", metavar="W", help="Pattern: in which situation,")
 @click.option("--do", metavar="D", help="what to do,")
 @click.option("--dont", metavar="D", help="or what not to do,")
 @click.option("--because", metavar="B", help="and why.")
-@allow_secret_option
+@options.allow_secret_option
 @pass_call
 def add_lesson(call: Call, /, dash: str | None, content: str | None, file: str | None, **given: Any) -> None:
     """Add a lesson (also: add). Without a text your editor opens; piped text is read."""
@@ -132,53 +107,67 @@ contribute.add_command(add_lesson, "add")
 
 
 @contribute.command("update", examples=["ai-lessons contribute update L-8F3K2A --confidence high --add-tags review"])
-@id_argument
+@options.id_argument
 @click.option("--title", metavar="T", help="New title.")
-@click.option("--tags", type=WORDS, metavar="A,B", help="All tags anew.", shell_complete=offer("tag", listed=True))
-@click.option("--add-tags", type=WORDS, metavar="A,B", default="", help="Tags to add.")
-@click.option("--remove-tags", type=WORDS, metavar="A,B", default="", help="Tags to take away.")
-@version_option
-@project_option
-@click.option("--confidence", type=CONFIDENCE, help=HOW_SURE)
-@click.option("--source", type=SOURCE, help=HOW_KNOWN)
-@click.option("--category", type=CATEGORY, help=WHAT_SORT)
-@click.option("--status", type=STATUS, help=f"{STATUS.listed}; all but active leave the results.")
+@options.new_tags_options
+@options.version_option
+@options.project_option
+@click.option("--confidence", type=options.CONFIDENCE, help=HOW_SURE)
+@click.option("--source", type=options.SOURCE, help=HOW_KNOWN)
+@click.option("--category", type=options.CATEGORY, help=WHAT_SORT)
+@click.option("--status", type=options.STATUS, help=f"{options.STATUS.listed}; all but active leave the results.")
 @click.option("--context", "contexts", metavar="X", multiple=True, help="All contexts anew; may be given again.")
 @click.option("--applies-to", metavar="GLOB", multiple=True, help="All globs anew; may be given again.")
-@content_options[0]
-@content_options[1]
-@allow_secret_option
+@options.content_options[0]
+@options.content_options[1]
+@options.allow_secret_option
 @pass_call
 def update(call: Call, /, ref: str, content: str | None, file: str | None, **given: Any) -> None:
     """Change what is stated about an entry, or its text. Only the lines that change are touched."""
     given["content"] = asking.new_text(content, file)
-    call.answer(library.editing.update(call.library, ref, **changes(given)), render_jobs.written)
+    call.answer(library.editing.update(call.library, ref, **options.changes(given)), render_jobs.written)
 
 
 @contribute.command("edit", examples=["EDITOR=nano ai-lessons contribute edit L-8F3K2A"])
-@id_argument
+@options.id_argument
 @pass_call
 def edit(call: Call, ref: str) -> None:
     """Open an entry in your editor; it is checked before it is written."""
     folder = call.settings.folders.state / "edits"
-
-    def job(edits: asking.Edits) -> Written | None:
-        return library.editing.edit(call.library, ref, edits)
-
-    done = asking.until_valid(job, folder, can_ask=call.can_ask)
+    done = asking.until_valid(partial(library.editing.edit, call.library, ref), folder, can_ask=call.can_ask)
     if done is None:
         call.note(["nothing was changed"])
-        return
-    call.answer(done, render_jobs.written)
+    else:
+        call.answer(done, render_jobs.written)
+
+
+delete_options = options.stack(
+    options.ids_argument,
+    click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal."),
+)
+
+
+def remove(call: Call, refs: Sequence[str], *, yes: bool, only_resources: bool = False) -> None:
+    """Delete entries, after asking on the terminal; Refused if there is none, and `yes` was not said."""
+    if not yes and not call.can_ask:
+        raise Refused("a delete is confirmed on a terminal; nothing was deleted", hint="or say --yes")
+    if not yes and not asking.confirm(f"Delete {', '.join(refs)}? (git keeps the history)"):
+        raise click.Abort
+    gone = library.editing.delete(call.library, refs, only_resources=only_resources)
+    call.answer(gone, render_jobs.deleted, (lambda value: value[0]) if len(refs) == len(gone) == 1 else None)
 
 
 @contribute.command("delete", examples=["ai-lessons contribute delete L-8F3K2A --yes"])
-@ids_argument
-@click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal.")
+@delete_options
 @pass_call
 def delete(call: Call, refs: tuple[str, ...], yes: bool) -> None:
     """Delete entries. Git keeps their history."""
     remove(call, refs, yes=yes)
+
+
+two_ids = options.stack(
+    click.argument("a", metavar="A", shell_complete=IDS), click.argument("b", metavar="B", shell_complete=IDS)
+)
 
 
 @contribute.command(
@@ -186,8 +175,7 @@ def delete(call: Call, refs: tuple[str, ...], yes: bool) -> None:
     examples=["ai-lessons contribute link L-8F3K2A S-9XW2RB --relation has_script"],
     tool=Tool("link", "from_id=a to_id=b relation weight", "id handle path commit", repeatable=True),
 )
-@click.argument("a", metavar="A", shell_complete=offer("id"))
-@click.argument("b", metavar="B", shell_complete=offer("id"))
+@two_ids
 @click.option("--relation", type=RELATION, default="related_to", show_default=True, help="How A stands to B.")
 @click.option("--weight", type=click.FloatRange(0, 1), help="How strong, from 0 to 1.")
 @pass_call
@@ -210,8 +198,7 @@ def link(call: Call, a: str, b: str, relation: str, weight: float | None) -> Non
         destroys=True,
     ),
 )
-@click.argument("a", metavar="A", shell_complete=offer("id"))
-@click.argument("b", metavar="B", shell_complete=offer("id"))
+@two_ids
 @click.option("--relation", type=RELATION, help="Only this relation; without it, all between the two.")
 @pass_call
 def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
@@ -235,24 +222,16 @@ def unlink(call: Call, a: str, b: str, relation: str | None) -> None:
         repeatable=True,
     ),
 )
-@click.option("--type", "kind", type=RESOURCES, required=True, help="A doc is copied, a script can be run.")
-@click.option(
-    "--path",
-    "paths",
-    metavar="P",
-    type=FILE_NAME,
-    multiple=True,
-    required=True,
-    help="File, folder or glob; may be given again.",
-)
+@click.option("--type", "kind", type=options.RESOURCES, required=True, help="A doc is copied, a script can be run.")
+@options.several("--path", "paths", metavar="P", type=options.FILE_NAME, required=True, text="File, folder or glob;")
 @click.option("--title", metavar="T", help="Default: the first heading, else the file name.")
-@version_option
-@project_option
-@tags_option
+@options.version_option
+@options.project_option
+@options.tags_option
 @click.option("--recursive", is_flag=True, help="Everything below a folder, in one commit.")
 @click.option("--in-place", is_flag=True, help="Leave a script where it is and remember the place.")
 @click.option("--preview", is_flag=True, help="Only show how the text would be split.")
-@allow_secret_option
+@options.allow_secret_option
 @pass_call
 def add_resource(call: Call, /, kind: str, preview: bool, **given: Any) -> None:
     """Add docs or scripts: a snapshot with the commit that it was taken from."""
@@ -260,20 +239,12 @@ def add_resource(call: Call, /, kind: str, preview: bool, **given: Any) -> None:
     if preview:
         call.answer(library.importing.preview(call.library, draft), render_jobs.previews)
     else:
-        show_import(call, library.importing.add_resources(call.library, draft), one=is_one_file(draft))
-
-
-def is_one_file(draft: ResourceDraft) -> bool:
-    """Whether exactly one file was named, so that the answer is one write."""
-    return len(draft.paths) == 1 and not draft.recursive and not set(draft.paths[0]) & set("*?[")
-
-
-def show_import(call: Call, done: Imported, *, one: bool) -> None:
-    """One file answers as a write, anything else as an import."""
-    if one and len(done.written) == 1 and not call.tool:
-        call.answer(done.written[0], render_jobs.written)
-    else:
-        call.answer(done, render_jobs.imported)
+        done = library.importing.add_resources(call.library, draft)
+        one_file = len(draft.paths) == 1 and not draft.recursive and not set(draft.paths[0]) & set("*?[")
+        if one_file and len(done.written) == 1 and not call.tool:
+            call.answer(done.written[0], render_jobs.written)
+        else:
+            call.answer(done, render_jobs.imported)
 
 
 @contribute.command(
@@ -287,9 +258,9 @@ def show_import(call: Call, done: Imported, *, one: bool) -> None:
         repeatable=True,
     ),
 )
-@click.argument("refs", metavar="[ID]...", nargs=-1, shell_complete=offer("id"))
+@click.argument("refs", metavar="[ID]...", nargs=-1, shell_complete=IDS)
 @click.option("--all", "every", is_flag=True, help="Every doc that has a source.")
-@allow_secret_option
+@options.allow_secret_option
 @pass_call
 def refresh_resource(call: Call, refs: tuple[str, ...], every: bool, allow_secrets: Sequence[tuple[str, str]]) -> None:
     """Read docs again from where they came; says when that place has moved on."""
@@ -303,41 +274,21 @@ def refresh_resource(call: Call, refs: tuple[str, ...], every: bool, allow_secre
     "update-resource",
     examples=['ai-lessons contribute update-resource D-4T7QZM --title "Workflows API" --version v2 --version v3'],
 )
-@id_argument
+@options.id_argument
 @click.option("--title", metavar="T", help="New title.")
-@version_option
-@project_option
-@click.option("--tags", type=WORDS, metavar="A,B", help="All tags anew.", shell_complete=offer("tag", listed=True))
-@click.option("--add-tags", type=WORDS, metavar="A,B", default="", help="Tags to add.")
-@click.option("--remove-tags", type=WORDS, metavar="A,B", default="", help="Tags to take away.")
-@allow_secret_option
+@options.version_option
+@options.project_option
+@options.new_tags_options
+@options.allow_secret_option
 @pass_call
 def update_resource(call: Call, /, ref: str, **given: Any) -> None:
     """Change what is stated about a doc or a script."""
-    done = library.editing.update(call.library, ref, **changes(given), only_resources=True)
+    done = library.editing.update(call.library, ref, **options.changes(given), only_resources=True)
     call.answer(done, render_jobs.written)
 
 
-def remove(call: Call, refs: Sequence[str], *, yes: bool, only_resources: bool = False) -> None:
-    """Delete entries, after asking on the terminal.
-
-    Raises:
-        Refused: there is no terminal to ask on, and `yes` was not said.
-    """
-    if not yes and not call.can_ask:
-        raise Refused("a delete is confirmed on a terminal; nothing was deleted", hint="or say --yes")
-    if not yes and not asking.confirm(f"Delete {', '.join(refs)}? (git keeps the history)"):
-        raise click.Abort
-    gone = library.editing.delete(call.library, refs, only_resources=only_resources)
-    if len(refs) == 1 and len(gone) == 1:
-        call.answer(gone[0], lambda one, view: render_jobs.deleted([one], view))
-    else:
-        call.answer(gone, render_jobs.deleted)
-
-
 @contribute.command("delete-resource", examples=["ai-lessons contribute delete-resource D-4T7QZM --yes"])
-@ids_argument
-@click.option("--yes", is_flag=True, help="Do not ask; needed where there is no terminal.")
+@delete_options
 @pass_call
 def delete_resource(call: Call, refs: tuple[str, ...], yes: bool) -> None:
     """Delete docs or scripts. Git keeps their history."""
@@ -345,5 +296,31 @@ def delete_resource(call: Call, refs: tuple[str, ...], yes: bool) -> None:
 
 
 rules.register_contribute(contribute)
-machinery.register_contribute(contribute)
+
+
+OUTCOMES = ("helpful", "ignored", "contradicted")
+
+
+@contribute.command(
+    "feedback",
+    examples=[
+        "ai-lessons contribute feedback L-8F3K2A helpful",
+        'ai-lessons contribute feedback L-8F3K2A contradicted --note "PATCH works since v4"',
+    ],
+    tool=Tool(
+        "record_outcome",
+        "id=ref outcome note",
+        "id handle outcome usage",
+        "Say how an entry did: its confidence learns from it.",
+    ),
+)
+@options.id_argument
+@click.argument("outcome", type=click.Choice(OUTCOMES))
+@click.option("--note", metavar="TEXT", default="", help="Why; kept with the event.")
+@pass_call
+def feedback(call: Call, ref: str, outcome: str, note: str) -> None:
+    """Say how an entry did: helpful, ignored or contradicted. Its confidence moves by that."""
+    call.answer(library.editing.feedback(call.library, ref, outcome, note), render.feedback)
+
+
 rules.register(contribute)

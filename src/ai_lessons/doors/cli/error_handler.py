@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import click
@@ -28,10 +29,9 @@ def in_words(error: AiLessonsError, hint: str = "") -> str:
 
 
 def run(program: Callable[[], object], args: Sequence[str]) -> int:
-    """Call the program and turn whatever comes out of it into an exit code, with words on stderr.
+    """Call the program and turn all that comes out of it into an exit code, with words on stderr.
 
-    Commands return their own exit code or None for 0. `args` are looked at for `--json` and `-v`, because an error
-    in the arguments themselves has to be told in the right form too.
+    `args` are looked at for `--json` and `-v`: an error in the arguments has to be told in the right form, too.
     """
     try:
         code = program()
@@ -58,14 +58,13 @@ def run(program: Callable[[], object], args: Sequence[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
-def asked(args: Sequence[str], *names: str) -> bool:
+def _asked(args: Sequence[str], *names: str) -> bool:
     """Whether one of the flags stands among the arguments before `--`."""
-    ours = args[: args.index("--")] if "--" in args else args
-    return any(name in ours for name in names)
+    return any(name in names for name in takewhile(lambda one: one != "--", args))
 
 
 def _tell(error: AiLessonsError, args: Sequence[str], code: int) -> int:
-    if asked(args, "--json"):
+    if _asked(args, "--json"):
         click.echo(encode.dump(encode.error(error)), err=True)
         return code
     click.echo(f"error: {in_words(error)}", err=True)
@@ -90,21 +89,21 @@ def _near(name: str, ctx: click.Context) -> str:
     known: dict[str, str] = {}
     program = ctx.find_root()
     for path, _ in walk(program.command) if isinstance(program.command, click.Group) else ():
-        for n in range(len(path)):
-            known.setdefault(path[n], " ".join((program.command_path, *path[: n + 1])))
+        for n, word in enumerate(path, 1):
+            known.setdefault(word, " ".join((program.command_path, *path[:n])))
     near = get_close_matches(name, known, 1)
     return f"did you mean: {known[near[0]]}?" if near else ""
 
 
 def _trace(args: Sequence[str]) -> None:
-    if asked(args, "-v", "--verbose"):
+    if _asked(args, "-v", "--verbose"):
         from traceback import format_exc
 
         click.echo(clean(format_exc()), err=True)
 
 
 def _forget_output() -> int:
-    """Nobody takes our output any more (`| head`, full disk): let Python's own flush at exit find nothing to write."""
+    """Our output is not taken any more (`| head`, full disk): let Python's flush at exit find nothing to write."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
@@ -122,14 +121,13 @@ def _bug(args: Sequence[str]) -> int:
 
     _trace(args)
     report = format_exc()
-    last = report.strip().rsplit("\n", 1)[-1]
     try:
         kept = f"the report is in {_keep(report, args)}"
     except (OSError, AiLessonsError):
         click.echo(clean(report), err=True)
         kept = "the report is above"
-    hint = "please send it to the people who maintain ai-lessons"
-    return _tell(AiLessonsError(f"a bug in ai-lessons ({last}); {kept}", hint=hint), args, EXIT_BUG)
+    told = f"a bug in ai-lessons ({report.strip().splitlines()[-1]}); {kept}"
+    return _tell(AiLessonsError(told, hint="please send it to the people who maintain ai-lessons"), args, EXIT_BUG)
 
 
 def _keep(report: str, args: Sequence[str]) -> str:

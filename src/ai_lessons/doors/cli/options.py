@@ -1,8 +1,6 @@
 """Options and arguments that several commands share: their types, and what the shell offers after TAB.
 
-Every complaint about a value names the part that is wrong and ends with code 2. A completion never complains: whatever
-goes wrong, the shell gets nothing. Values that a shell would take apart or obey (blanks, quotes, `$(…)`) are never
-offered, since they come from files that others may have written.
+A completion never complains, and never offers what a shell would take apart or obey (blanks, quotes, `$(…)`).
 """
 
 from __future__ import annotations
@@ -11,6 +9,7 @@ import contextlib
 import io
 import os
 import re
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]
+    Function = Callable[..., Any]
+    Option = Callable[[Function], Function]
 
 
 def words(text: str) -> tuple[str, ...]:
@@ -38,11 +39,7 @@ def words(text: str) -> tuple[str, ...]:
 
 
 def changes(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What was given of the options of an update. An empty list of tags, or an empty text in a list, clears it.
-
-    Raises:
-        UsageError: nothing was given.
-    """
+    """What was given of the options of an update (UsageError: nothing); an empty text in a list clears it."""
     found = {name: value for name, value in given.items() if value is not None and (value != () or name == "tags")}
     if not found:
         raise UsageError("nothing to change was given", hint="see the same command with --help")
@@ -50,21 +47,16 @@ def changes(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Words(click.ParamType[tuple[str, ...]]):
-    """A list with commas."""
+    """A list with commas, of words unless `split` says otherwise; an empty one is allowed (it clears)."""
 
     name = "list"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:  # noqa: ARG002  # click's signature
-        """Split; an empty list is allowed (it clears)."""
-        return value if isinstance(value, tuple) else words(value)
-
-
-class VersionList(Words):
-    """A list of versions; a comma inside a range like `>=1.4,<2` parts nothing."""
+    def __init__(self, split: Callable[[str], tuple[str, ...]] = words) -> None:
+        self.split = split
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:  # noqa: ARG002  # click's signature
         """Split."""
-        return value if isinstance(value, tuple) else listed(value)
+        return value if isinstance(value, tuple) else self.split(value)
 
 
 class FileName(click.Path):
@@ -97,21 +89,18 @@ class ContextTags(click.ParamType[dict[str, float | None]]):
         return found
 
 
-def _folded(text: str) -> str:
-    return text.strip().lower().replace("-", "_")
-
-
 class OneOf(click.Choice[str]):
     """One value of an enumeration, in any case and with `-` or `_`, as it is written in files."""
 
     def __init__(self, values: type[StrEnum], name: str) -> None:
         super().__init__([value.value for value in values])
         self.metavar, self.listed = name.upper(), ", ".join(self.choices)
-        self.spelled = {_folded(choice): choice for choice in self.choices}
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The value as it is written in files."""
-        return super().convert(self.spelled.get(_folded(str(value)), value), param, ctx)
+        folded = str(value).strip().lower()
+        spelled = (choice for choice in self.choices if choice.replace("-", "_") == folded.replace("-", "_"))
+        return super().convert(next(spelled, value), param, ctx)
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str | None:  # noqa: ARG002  # click's signature
         """One word; the values stand in the help text, where they can be wrapped."""
@@ -145,21 +134,18 @@ def offer(what: str, *, listed: bool = False) -> Completer:
         from click.shell_completion import CompletionItem
 
         before, comma, last = incomplete.rpartition(",") if listed else ("", "", incomplete)
-        found = [(value, help_) for value, help_ in _known(ctx, what, last) if HARMLESS.fullmatch(value)]
-        return [CompletionItem(before + comma + value, help=line(help_) or None) for value, help_ in found]
+        given = ctx.find_root().params
+        try:
+            with contextlib.redirect_stderr(io.StringIO()):
+                chosen = settings.load(os.environ, repo=given.get("repo"), tier=given.get("tier"))
+                with library.opened.Library(chosen.repo, options(chosen)) as opened:
+                    known = list(library.browsing.complete(opened, last, what))
+        except Exception:  # noqa: BLE001  # a word on stderr would land in the middle of the line that is being typed
+            return []
+        known = [(value, about) for value, about in known if HARMLESS.fullmatch(value)]
+        return [CompletionItem(before + comma + value, help=line(about) or None) for value, about in known]
 
     return complete
-
-
-def _known(ctx: click.Context, what: str, prefix: str) -> list[tuple[str, str]]:
-    given = ctx.find_root().params
-    try:
-        with contextlib.redirect_stderr(io.StringIO()):
-            chosen = settings.load(os.environ, repo=given.get("repo"), tier=given.get("tier"))
-            with library.opened.Library(chosen.repo, options(chosen)) as opened:
-                return list(library.browsing.complete(opened, prefix, what))
-    except Exception:  # noqa: BLE001  # a word on stderr would land in the middle of the line that is being typed
-        return []
 
 
 KINDS = click.Choice([kind.value for kind in Kind])
@@ -177,11 +163,7 @@ def project_named(_ctx: click.Context, _option: click.Parameter, given: str | No
 
 
 project_option = click.option(
-    "--project",
-    metavar="P",
-    callback=project_named,
-    help="Project: the first folder.",
-    shell_complete=offer("project"),
+    "--project", metavar="P", callback=project_named, help="Project: the first folder.", shell_complete=offer("project")
 )
 
 
@@ -193,19 +175,32 @@ def _reasons(ctx: click.Context, _option: click.Parameter, given: tuple[str, ...
     return [(mark, reason) for mark, _, reason in (one.partition("=") for one in given)]
 
 
+SECRET = "Keep what looks like a secret; the refusal tells the mark."  # noqa: S105  # none
 allow_secret_option = click.option(
-    "--allow-secret",
-    "allow_secrets",
-    metavar="MARK=REASON",
-    multiple=True,
-    callback=_reasons,
-    help="Keep what looks like a secret; the refusal tells the mark.",
+    "--allow-secret", "allow_secrets", metavar="MARK=REASON", multiple=True, callback=_reasons, help=SECRET
 )
 
 
-def _flat(_ctx: click.Context, _option: click.Parameter, given: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
-    """What an option that may be repeated and may hold commas says in all."""
-    return tuple(dict.fromkeys(one for value in given for one in value))
+def stack(*given: Option) -> Option:
+    """Several options as one, in their order."""
+
+    def decorate(command: Function) -> Function:
+        return reduce(lambda made, option: option(made), reversed(given), command)
+
+    return decorate
+
+
+def several(*names: str, text: str, **more: Any) -> Option:
+    """An option of texts that may be given again."""
+    return click.option(*names, multiple=True, help=f"{text} may be given again.", **more)
+
+
+def _version_option(text: str) -> Option:
+    def flat(_ctx: click.Context, _option: click.Parameter, given: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(one for value in given for one in value))
+
+    more = {"metavar": "V", "callback": flat, "shell_complete": offer("version", listed=True)}
+    return several("--version", "versions", text=text, type=Words(listed), **more)
 
 
 def _kinds(_ctx: click.Context, option: click.Parameter, given: tuple[str, ...]) -> frozenset[Kind]:
@@ -213,45 +208,27 @@ def _kinds(_ctx: click.Context, option: click.Parameter, given: tuple[str, ...])
     return frozenset(map(Kind, given or (RESOURCES.choices if option.type is RESOURCES else ())))
 
 
+TAGS = offer("tag", listed=True)
 tags_option = click.option(
-    "--tags", type=WORDS, metavar="A,B", default="", help="Tags, with commas.", shell_complete=offer("tag", listed=True)
+    "--tags", type=WORDS, metavar="A,B", default="", help="Tags, with commas.", shell_complete=TAGS
 )
-version_option = click.option(
-    "--version",
-    "versions",
-    type=VersionList(),
-    metavar="V",
-    multiple=True,
-    callback=_flat,
-    help="Version; may be given again.",
-    shell_complete=offer("version", listed=True),
+new_tags_options = stack(
+    click.option("--tags", type=WORDS, metavar="A,B", help="All tags anew.", shell_complete=TAGS),
+    click.option("--add-tags", type=WORDS, metavar="A,B", default="", help="Tags to add."),
+    click.option("--remove-tags", type=WORDS, metavar="A,B", default="", help="Tags to take away."),
 )
-asked_version_option = click.option(
-    "--version",
-    "versions",
-    type=VersionList(),
-    metavar="V",
-    multiple=True,
-    callback=_flat,
-    help="Version or range (v3, 3.x, '>=1.4 <2'), or auto: those that your code uses; may be given again.",
-    shell_complete=offer("version", listed=True),
-)
-type_option = click.option(
-    "--type", "kinds", type=KINDS, multiple=True, callback=_kinds, help="Only this kind; may be given again."
-)
+version_option = _version_option("Version;")
+asked_version_option = _version_option("Version or range (v3, 3.x, '>=1.4 <2'), or auto: those that your code uses;")
+type_option = several("--type", "kinds", text="Only this kind;", type=KINDS, callback=_kinds)
 resource_type_option = click.option(
     "--type", "kinds", type=RESOURCES, multiple=True, callback=_kinds, help="Only docs or only scripts."
 )
 limit_option = click.option(
     "--limit", type=click.IntRange(1, 1000), default=10, show_default=True, help="Most results."
 )
+SITUATION = "Tags of what you are doing, e.g. reviewer,jira-api=1.5: entries with them rank higher."
 context_tags_option = click.option(
-    "--context-tags",
-    type=ContextTags(),
-    metavar="T,T=W",
-    default="",
-    help="Tags of what you are doing, e.g. reviewer,jira-api=1.5: entries with them rank higher.",
-    shell_complete=offer("tag", listed=True),
+    "--context-tags", type=ContextTags(), metavar="T,T=W", default="", help=SITUATION, shell_complete=TAGS
 )
 explain_option = click.option("--explain", is_flag=True, help="Show every factor of a score.")
 content_options = (

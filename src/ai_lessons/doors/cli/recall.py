@@ -10,24 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from ai_lessons import library
-from ai_lessons.doors import encode, render, render_rules, render_usage
-from ai_lessons.doors.cli import history
+from ai_lessons.doors import encode, render, render_rules
+from ai_lessons.doors.cli import history, options
 from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Group, Tool
-from ai_lessons.doors.cli.options import (
-    FILE_NAME,
-    asked_version_option,
-    context_tags_option,
-    explain_option,
-    id_argument,
-    limit_option,
-    offer,
-    project_option,
-    resource_type_option,
-    tags_option,
-    type_option,
-    version_option,
-)
 from ai_lessons.doors.mcp import framing
 from ai_lessons.doors.terminal import is_terminal
 from ai_lessons.errors import UsageError
@@ -35,18 +21,13 @@ from ai_lessons.knowledge.entries import Status
 from ai_lessons.library.answers import ContextQuery, Query
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from typing import Any
 
     from ai_lessons.doors.terminal import View
-    from ai_lessons.library.answers import Answer, Context
-
-    Framed = Callable[[Answer, str], str]
 
 SORTS = ("newest", "title", "path", "created")
-LISTED = 100
-"""Entries that a list shows unless told otherwise: neither a person nor an agent reads ten thousand."""
-
+LISTED = 100  # entries that a list shows unless told otherwise: neither a person nor an agent reads ten thousand
 STATUSES = (*(status.value for status in Status), "all")
 
 
@@ -55,15 +36,25 @@ def recall() -> None:
     """Find, read and run what is known."""
 
 
-def find(
-    call: Call, words: tuple[str, ...], text: Callable[[Answer, View], str], given: Mapping[str, Any], framed: Framed
-) -> None:
-    """Search, and answer in the given form of text."""
+query_argument = click.argument("words", metavar="QUERY...", nargs=-1, required=True)
+search_options = options.stack(
+    options.asked_version_option,
+    options.project_option,
+    options.tags_option,
+    options.context_tags_option,
+    options.limit_option,
+    options.explain_option,
+)
+
+
+def find(call: Call, words: tuple[str, ...], given: Mapping[str, Any], *, only_resources: bool = False) -> None:
+    """Search, and answer with everything or with docs and scripts alone."""
     query = Query(text=" ".join(words), approvals=call.tool, **given)
     if not query.text.strip():
         raise UsageError("the search has no words", hint='for example: ai-lessons recall search "undo a commit"')
     found = library.searching.search(call.library, query)
-    call.answer(found, text, framed=framed)
+    text = render.resources if only_resources else render.answer
+    call.answer(found, text, framed=partial(framing.search, only_resources=only_resources))
 
 
 @recall.command(
@@ -83,14 +74,9 @@ def find(
         reads=True,
     ),
 )
-@click.argument("words", metavar="QUERY...", nargs=-1, required=True)
-@type_option
-@asked_version_option
-@project_option
-@tags_option
-@context_tags_option
-@limit_option
-@explain_option
+@query_argument
+@options.type_option
+@search_options
 @click.option("--all", "every", is_flag=True, help="Also what something newer supersedes, with less score.")
 @click.option("--rerank", is_flag=True, help="Let a cross-encoder put the best results into order: slower.")
 @pass_call
@@ -99,7 +85,7 @@ def search(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
 
     In the query, "quotes" ask for a phrase, and tag:T, project:P, kind:K and version:V filter.
     """
-    find(call, words, render.answer, given, framing.search)
+    find(call, words, given)
 
 
 @recall.command(
@@ -116,40 +102,32 @@ def search(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
         reads=True,
     ),
 )
-@click.argument("words", metavar="QUERY...", nargs=-1, required=True)
-@resource_type_option
-@asked_version_option
-@project_option
-@tags_option
-@context_tags_option
-@limit_option
-@explain_option
+@query_argument
+@options.resource_type_option
+@search_options
 @pass_call
 def search_resources(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
     """Search docs and scripts only."""
-    find(call, words, render.resources, given, partial(framing.search, only_resources=True))
+    find(call, words, given, only_resources=True)
 
 
-section_option = click.option(
-    "--section", type=click.IntRange(1), metavar="N", help="Only this section of a long text."
+read_options = options.stack(
+    options.id_argument,
+    click.option("--section", type=click.IntRange(1), metavar="N", help="Only this section of a long text."),
+    click.option("--heading", metavar="H", help="Only the section with this heading."),
+    click.option("--raw", is_flag=True, help="The file as it stands."),
 )
-heading_option = click.option("--heading", metavar="H", help="Only the section with this heading.")
-raw_option = click.option("--raw", is_flag=True, help="The file as it stands.")
 
 
-def read(call: Call, ref: str, section: int | None, heading: str | None, raw: bool, *, command: str) -> None:
+def read(call: Call, ref: str, section: int | None, heading: str | None, raw: bool, command: str = "show") -> None:
     """Show one entry; raw text goes to a pipe byte for byte, to a terminal made harmless."""
     how = framing.SECTION_CALL if call.tool else f"ai-lessons recall {command} {{}} --section "
     if section and heading:
         raise UsageError("--section and --heading exclude each other", hint="give one of them")
     shown = library.browsing.show(call.library, ref, section=section, heading=heading)
     if not raw or call.json:
-        call.answer(
-            shown,
-            lambda value, view: render.shown(value, view, command=command),
-            paged=True,
-            framed=lambda value, root: framing.shown(value, root, call=how),
-        )
+        text, framed = partial(render.shown, command=command), partial(framing.shown, call=how)
+        call.answer(shown, text, paged=True, framed=framed)
     elif is_terminal(sys.stdout):
         call.say(render.harmless(shown.raw), paged=True)
     else:
@@ -164,14 +142,11 @@ SHOWN = "notice id handle kind title tags path snippet body code frontmatter rel
     examples=["ai-lessons recall show L-8F3K2A", "ai-lessons recall show D-4T7QZM --section 2"],
     tool=Tool("get", "id=ref section", SHOWN, "Read one entry in full, or one numbered section of it.", reads=True),
 )
-@id_argument
-@section_option
-@heading_option
-@raw_option
+@read_options
 @pass_call
-def show(call: Call, ref: str, section: int | None, heading: str | None, raw: bool) -> None:
+def show(call: Call, /, **given: Any) -> None:
     """Show one entry in full, with what is related to it."""
-    read(call, ref, section, heading, raw, command="show")
+    read(call, **given)
 
 
 @recall.command(
@@ -185,14 +160,11 @@ def show(call: Call, ref: str, section: int | None, heading: str | None, raw: bo
         reads=True,
     ),
 )
-@id_argument
-@section_option
-@heading_option
-@raw_option
+@read_options
 @pass_call
-def show_resource(call: Call, ref: str, section: int | None, heading: str | None, raw: bool) -> None:
+def show_resource(call: Call, /, **given: Any) -> None:
     """Show a doc or a script in full, with its sections."""
-    read(call, ref, section, heading, raw, command="show-resource")
+    read(call, **given, command="show-resource")
 
 
 @recall.command(
@@ -212,7 +184,7 @@ def show_resource(call: Call, ref: str, section: int | None, heading: str | None
         alone=True,
     ),
 )
-@id_argument
+@options.id_argument
 @click.option("--cwd", metavar="D", type=click.Path(), help="Run it in this folder.")
 @click.option("--timeout", metavar="S", type=click.FloatRange(0, min_open=True), help="Stop it after so many seconds.")
 @click.argument("args", metavar="[-- ARGS...]", nargs=-1, type=click.UNPROCESSED)
@@ -234,14 +206,14 @@ def run_resource(call: Call, ref: str, cwd: str | None, timeout: float | None, a
     "list",
     examples=["ai-lessons recall list --type lesson", "ai-lessons recall list --project jira-api --sort title --json"],
 )
-@type_option
-@project_option
-@click.option("--tag", metavar="T", help="Only entries with this tag.", shell_complete=offer("tag"))
+@options.type_option
+@options.project_option
+@click.option("--tag", metavar="T", help="Only entries with this tag.", shell_complete=options.offer("tag"))
 @click.option(
     "--status", type=click.Choice(STATUSES), default="active", show_default=True, help="Lessons that stand so."
 )
 @click.option("--all", "every", is_flag=True, help="Whatever its status, and also what something newer supersedes.")
-@version_option
+@options.version_option
 @click.option("--sort", type=click.Choice(SORTS), default="newest", show_default=True, help="Order.")
 @click.option("--limit", type=click.IntRange(0), default=LISTED, show_default=True, help="At most so many; 0 for all.")
 @pass_call
@@ -267,16 +239,9 @@ def list_(call: Call, /, every: bool, **given: Any) -> None:
         reads=True,
     ),
 )
-@project_option
-@context_tags_option
-@click.option(
-    "--path",
-    "paths",
-    metavar="FILE",
-    type=FILE_NAME,
-    multiple=True,
-    help="File about to be edited; may be given again.",
-)
+@options.project_option
+@options.context_tags_option
+@options.several("--path", "paths", metavar="FILE", type=options.FILE_NAME, text="File about to be edited;")
 @click.option("--query", metavar="Q", default="", help="What is to be done, in words.")
 @click.option(
     "--budget", metavar="N", type=click.IntRange(1, 100), help="Most entries; without it, as many as proved best."
@@ -285,33 +250,29 @@ def list_(call: Call, /, every: bool, **given: Any) -> None:
 @pass_call
 def context(call: Call, /, explain: bool, **given: Any) -> None:
     """Show the rules and lessons for what one is about to do."""
-
-    def text(found: Context, view: View) -> str:
-        return explained(render_rules.context(found, view), view)
+    found = library.contexts.context(call.library, ContextQuery(**given, approvals=call.tool))
 
     def explained(shown: str, view: View) -> str:
-        return f"{shown}\n\n{render_usage.left_out(found.left_out, view)}" if explain else shown
+        return f"{shown}\n\n{render.left_out(found.left_out, view)}" if explain else shown
 
-    found = library.contexts.context(call.library, ContextQuery(**given, approvals=call.tool))
     call.answer(
         found,
-        text,
+        lambda value, view: explained(render_rules.context(value, view), view),
         lambda value: encode.encode(value) | ({"left_out": encode.encode(value.left_out)} if explain else {}),
         framed=lambda value, root: explained(framing.context(value, root), framing.BARE),
     )
 
 
-def counting(name: str, what: str, text: str) -> None:
+def counting(name: str) -> None:
     """Define one of the three commands that count entries by something."""
+    text = f"{name.capitalize()}, with the number of entries of each kind."
 
     @recall.command(name, help=text, examples=[f"ai-lessons recall {name}"])
     @pass_call
     def command(call: Call) -> None:
-        values = getattr(library.browsing, name)(call.library)
-        call.answer(values, lambda counts, view: render.counts(counts, view, what=what))
+        call.answer(getattr(library.browsing, name)(call.library), partial(render.counts, what=name[:-1]))
 
 
-counting("tags", "tag", "Tags, with the number of entries of each kind.")
-counting("versions", "version", "Versions, with the number of entries of each kind.")
-counting("projects", "project", "Projects, with the number of entries of each kind.")
+for counted in ("tags", "versions", "projects"):
+    counting(counted)
 history.register(recall)

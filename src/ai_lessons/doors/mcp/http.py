@@ -1,7 +1,5 @@
-"""Streamable HTTP: on this machine only, or with a token; who may ask is checked before anything is read.
+"""Streamable HTTP: on this machine only, or with a token. Host and Origin have to be names of this server.
 
-A web page in the user's browser can send requests to this machine, and a name of its own can be made to point here
-(DNS rebinding). So Host and Origin have to be names of this server; the SDK checks them, and the size of a request.
 How often a caller may ask, and how slowly, is for a web server before it.
 """
 
@@ -13,7 +11,7 @@ import os
 import socket
 import stat
 import sys
-from contextlib import contextmanager
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
@@ -26,7 +24,7 @@ from ai_lessons.errors import AiLessonsError, Refused, StorageFailed, UsageError
 from ai_lessons.library.options import Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from mcp.server.mcpserver import MCPServer
@@ -35,16 +33,9 @@ if TYPE_CHECKING:
     from ai_lessons.doors.mcp.session_pool import SessionPool
 
 PATH = "/mcp"
-BODY_BYTES = 1_000_000
-"""Largest request: a lesson is a few kilobytes, and files are named, not sent."""
-
-SESSIONS = 200
-"""Clients that may be connected; more are asked to come again."""
-
+BODY_BYTES = 1_000_000  # of a request: a lesson is a few kilobytes, and files are named, not sent
+SESSIONS = 200  # clients that may be connected; more are asked to come again
 TOKEN_LENGTH = 16
-"""Fewest characters of a token: all may try."""
-
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 class ListenAddress(NamedTuple):
@@ -61,43 +52,33 @@ class ListenAddress(NamedTuple):
     @property
     def here_only(self) -> bool:
         """Whether only programs of this machine can reach it."""
-        if self.host == "localhost":
-            return True
         try:
-            return ipaddress.ip_address(self.host).is_loopback
+            return self.host == "localhost" or ipaddress.ip_address(self.host).is_loopback
         except ValueError:
             return False
 
 
 def place(text: str) -> ListenAddress:
-    """`HOST:PORT`, `[IPv6]:PORT` or `:PORT`, which is on this machine only.
-
-    Raises:
-        UsageError: it is none of these.
-    """
-    host, colon, port = text.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]") or "127.0.0.1"
-    if not colon or not (port.isascii() and port.isdecimal()) or int(port) > 65_535:
-        raise UsageError(
-            f"{text!r} is no place to listen", hint="for example --http :8765 (this machine only), or port 0 for any"
-        )
-    return ListenAddress(host, int(port))
+    """`HOST:PORT`, `[IPv6]:PORT` or `:PORT`, which is on this machine only; UsageError for anything else."""
+    host, _, port = text.rpartition(":")
+    if ":" not in text or not (port.isascii() and port.isdecimal()) or int(port) > 65_535:
+        hint = "for example --http :8765 (this machine only), or port 0 for any"
+        raise UsageError(f"{text!r} is no place to listen", hint=hint)
+    return ListenAddress(host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port))
 
 
 def token_of(file: Path | None, where: ListenAddress) -> str | None:
     """The token that callers must have; None where none is needed.
 
-    Raises:
-        UsageError: others could reach the server without one, or the file holds none. StorageFailed: it cannot be
-            read. Refused: others can read it.
+    Raises UsageError: one is needed, or the file holds none. StorageFailed: no text. Refused: others can read it.
     """
-    if file is None:
-        if not where.here_only:
-            raise UsageError(
-                f"{where.host} can be reached from other machines, so callers need a token",
-                hint="--token-file FILE, or listen on this machine only: --http :PORT",
-            )
+    if file is None and where.here_only:
         return None
+    if file is None:
+        raise UsageError(
+            f"{where.host} can be reached from other machines, so callers need a token",
+            hint="--token-file FILE, or listen on this machine only: --http :PORT",
+        )
     try:
         mode, text = file.stat().st_mode, file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
@@ -114,18 +95,12 @@ def token_of(file: Path | None, where: ListenAddress) -> str | None:
 
 def limits(root: Path | None, token_file: Path | None, token: str | None) -> Limits:
     """Which files callers may name: those below `root`, and never the token, in its own file or copied elsewhere."""
-    if token_file is None or token is None:
-        return Limits(root)
-    status = token_file.stat()
-    return Limits(root, token.encode(), (status.st_dev, status.st_ino))
+    status = token_file.stat() if token_file else None
+    return Limits(root, token.encode(), (status.st_dev, status.st_ino)) if token and status else Limits(root)
 
 
 def refuse_shared(token_file: Path, pool: SessionPool) -> None:
-    """Refuse a token that lies where callers may read everything.
-
-    Raises:
-        Refused: it lies in a repository that is served.
-    """
+    """Refuse a token that lies in a repository that is served."""
     file = os.path.realpath(token_file)
     for tier in pool.settings.reads:
         if os.path.commonpath([file, os.path.realpath(tier.path)]) == os.path.realpath(tier.path):
@@ -137,85 +112,50 @@ class Gate:
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app, self._token = app, token.encode()
+        self._refused = PlainTextResponse("a token is needed\n", 401, {"WWW-Authenticate": "Bearer"})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer 401 to all others."""
-        allowed = scope["type"] != "http" or self._known(scope["headers"])
-        await (self._app if allowed else _refused)(scope, receive, send)
-
-    def _known(self, headers: Sequence[tuple[bytes, bytes]]) -> bool:
-        said = [value for name, value in headers if name == b"authorization"]
+        said = [value for name, value in scope.get("headers", ()) if name == b"authorization"]
         scheme, _, token = (said[0] if len(said) == 1 else b"").partition(b" ")
         # in constant time: how long a comparison takes must not tell how much of a guess is right
-        return hmac.compare_digest(token.strip(), self._token) and scheme.lower() == b"bearer"
-
-
-async def _refused(scope: Scope, receive: Receive, send: Send) -> None:
-    refused = PlainTextResponse("a token is needed\n", 401, {"WWW-Authenticate": "Bearer"})
-    await refused(scope, receive, send)
+        known = hmac.compare_digest(token.strip(), self._token) and scheme.lower() == b"bearer"
+        await (self._app if known or scope["type"] != "http" else self._refused)(scope, receive, send)
 
 
 def guard(names: Sequence[str]) -> TransportSecuritySettings:
     """What Host and Origin may say; any port, because a tunnel may have another one."""
-    origins = [f"{scheme}://{name}" for name in names for scheme in ("http", "https")]
-    return TransportSecuritySettings(
-        enable_dns_rebinding_protection=True,
-        allowed_hosts=[*names, *(f"{name}:*" for name in names)],
-        allowed_origins=[*origins, *(f"{origin}:*" for origin in origins)],
-    )
+    hosts = [*names, *(f"{name}:*" for name in names)]
+    origins = [f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
+    return TransportSecuritySettings(enable_dns_rebinding_protection=True, allowed_hosts=hosts, allowed_origins=origins)
+
+
+class _Quiet(uvicorn.Server):
+    capture_signals = nullcontext  # type: ignore[assignment]  # signals are ours
 
 
 def serve(
     server: MCPServer[Any], pool: SessionPool, where: ListenAddress, *, token: str | None, names: Sequence[str] = ()
 ) -> None:
-    """Serve over HTTP until a signal comes; the address is told on stderr.
-
-    Raises:
-        AiLessonsError: nothing can listen there.
-    """
+    """Serve over HTTP until a signal comes, with the address on stderr; AiLessonsError: nothing can listen there."""
     app: ASGIApp = server.streamable_http_app(
         streamable_http_path=PATH,
         host=where.host,
         max_request_body_size=BODY_BYTES,
         max_sessions=SESSIONS,
-        transport_security=guard([*LOOPBACK, where.written, *names]),
+        transport_security=guard(["127.0.0.1", "localhost", "[::1]", where.written, *names]),
     )
-    if token is not None:
-        app = Gate(app, token)
-    listening = _listen(where)
-    port = listening.getsockname()[1]
-    with listening:
-        print(f"listening on http://{where.written}:{port}{PATH}", file=sys.stderr, flush=True)
-        anyio.run(_serve, app, pool, listening)
-
-
-def _listen(where: ListenAddress) -> socket.socket:
     family = socket.AF_INET6 if ":" in where.host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind((where.host, where.port))
-        made.listen()
+        listening = socket.create_server(where, family=family)
     except OSError as error:
-        made.close()
-        why = error.strerror or os.strerror(error.errno or 0)
+        why = (error.strerror or "it is no address").partition(" (while")[0]
         raise AiLessonsError(f"cannot listen on {where.written}:{where.port}: {why}", hint="try port 0") from error
-    return made
-
-
-class _Quiet(uvicorn.Server):
-    """Leaves signals to us."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """None of its own."""
-        yield
-
-
-async def _serve(app: ASGIApp, pool: SessionPool, listening: socket.socket) -> None:
     # `proxy_headers` would believe every caller on this machine about the address that it comes from
     config = uvicorn.Config(
-        app, log_config=None, access_log=False, timeout_graceful_shutdown=1, lifespan="on", proxy_headers=False,
-        server_header=False, ws="none",
+        Gate(app, token) if token is not None else app, log_config=None, access_log=False, timeout_graceful_shutdown=1,
+        lifespan="on", proxy_headers=False, server_header=False, ws="none",
     )  # fmt: skip
-    await until_told(lambda: _Quiet(config).serve(sockets=[listening]), pool)
+    with listening:
+        print(f"listening on http://{where.written}:{listening.getsockname()[1]}{PATH}", file=sys.stderr, flush=True)
+        anyio.run(until_told, lambda: _Quiet(config).serve(sockets=[listening]), pool)

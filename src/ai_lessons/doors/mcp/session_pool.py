@@ -1,7 +1,6 @@
 """Where the tools get their library: opened when a call first needs it, and again when the repository was replaced.
 
-Reads share one library, because a search keeps the index and the model in memory. A write opens one of its own, which
-costs milliseconds: so it carries its own agent and progress, and a long import keeps no reader waiting.
+Reads share one, with index and model in memory. A write opens its own, so that a long import keeps no reader waiting.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio.from_thread
@@ -30,29 +30,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 NO_LIMITS = Limits()
-
-WAITING = 0.1
-"""Seconds between two looks whether a call that waits for its turn is still wanted."""
-
-UNNAMED = "mcp"
-"""The agent's name for a client that gives none."""
-
-EVERY = 0.1
-"""Seconds between two notes of progress: a client draws a bar, it does not read them."""
+PAUSE = 0.1
+"""Seconds between two notes of progress, and two looks whether a call that waits for its turn is still wanted."""
 
 LAST_CHANCE = "writing"
 """The work of this name is the commit: a call that was cancelled before it leaves nothing, after it everything."""
 
 
-def wanted() -> None:
-    """Raise if the client has cancelled the call that this thread works for."""
-    anyio.from_thread.check_cancelled()
-
-
 def client_name(ctx: Context[Any, Any]) -> str:
-    """The name that the client gave itself."""
+    """The name that the client gave itself, or `mcp`."""
     params = ctx.session.client_params
-    return (params.client_info.name.strip() if params else "") or UNNAMED
+    return (params.client_info.name.strip() if params else "") or "mcp"
 
 
 class Stopping(BaseException):
@@ -60,45 +48,32 @@ class Stopping(BaseException):
 
 
 class SessionPool:
-    """Libraries on the repository that the settings name. Safe for use from many threads.
+    """Libraries on the repository that the settings name, for use from many threads.
 
-    `session` names the agent's session where the settings do not: what was told and how it did belong together.
-    `limits` says which files of this machine callers may name. `still_wanted` raises if a call was cancelled.
+    `session` names the agent's session where the settings do not. `limits` says which files callers may name.
     """
 
-    def __init__(
-        self,
-        load: Callable[[], Settings],
-        *,
-        session: str | None = None,
-        limits: Limits = NO_LIMITS,
-        still_wanted: Callable[[], None] = wanted,
-    ) -> None:
+    def __init__(self, load: Callable[[], Settings], *, session: str | None = None, limits: Limits = NO_LIMITS) -> None:
         self._load, self._session, self._limits = load, session, limits
-        self._wanted = still_wanted
-        self._settings: Settings | None = None
         self._kept: Library | None = None
         self._reading, self._writing = threading.Lock(), threading.Lock()
         self._stopping = threading.Event()
-        self._busy = 0
-        self._idle = threading.Condition()
+        self._calls: set[object] = set()
 
-    @property
+    @cached_property
     def settings(self) -> Settings:
-        """The user's settings; while they cannot be read, every call tries again.
-
-        Raises:
-            UsageError, NotFound, StorageFailed: as `settings.load`.
-        """
-        if self._settings is None:
-            self._settings = self._load()
-        return self._settings
+        """The user's settings; while they cannot be read, every call tries again."""
+        return self._load()
 
     def read(self, job: Callable[[Library], T]) -> T:
         """Do a job that reads; others that read wait."""
         with self._at_work(), self._turn(self._reading):
+            if self._kept is not None and self._kept.replaced:
+                self._forget()
             try:
-                return job(self._open())
+                if self._kept is None:
+                    self._kept = Library(self.settings.repo, self._options())
+                return job(self._kept)
             except BaseException as error:
                 # what is kept open may be what is broken: the next call begins afresh
                 if not isinstance(error, AiLessonsError) or isinstance(error, StorageFailed):
@@ -112,22 +87,21 @@ class SessionPool:
 
     def run(self, job: Callable[[Library], T], *, agent: str) -> T:
         """Do a job that may take long and shares nothing with others: running a script."""
-        with self._at_work(), self._fresh(agent) as library:
+        with self._at_work(), self._fresh(agent, silent) as library:
             return job(library)
 
     def still(self) -> None:
         """Raise if the call of this thread is not to go on: the server ends, or its client has cancelled it."""
         if self._stopping.is_set():
             raise Stopping
-        self._wanted()
+        anyio.from_thread.check_cancelled()
 
     def stop(self, patience: float) -> None:
         """Ask all that runs to end, and wait for it `patience` seconds."""
         self._stopping.set()
         deadline = time.monotonic() + patience
-        with self._idle:
-            while self._busy and (left := deadline - time.monotonic()) > 0:
-                self._idle.wait(left)
+        while self._calls and time.monotonic() < deadline:
+            time.sleep(PAUSE / 10)
 
     def close(self) -> None:
         """Let go of what is kept open."""
@@ -136,21 +110,12 @@ class SessionPool:
 
     @contextmanager
     def _at_work(self) -> Iterator[None]:
-        with self._idle:
-            self._busy += 1
+        call = object()
+        self._calls.add(call)
         try:
             yield
         finally:
-            with self._idle:
-                self._busy -= 1
-                self._idle.notify_all()
-
-    def _open(self) -> Library:
-        if self._kept is not None and self._kept.replaced:
-            self._forget()
-        if self._kept is None:
-            self._kept = Library(self.settings.repo, self._options())
-        return self._kept
+            self._calls.discard(call)
 
     def _forget(self) -> None:
         kept, self._kept = self._kept, None
@@ -161,16 +126,13 @@ class SessionPool:
         given = options(self.settings)
         return given._replace(session=given.session or self._session, limits=self._limits)
 
-    @contextmanager
-    def _fresh(self, agent: str, progress: Progress = silent) -> Iterator[Library]:
+    def _fresh(self, agent: str, progress: Progress) -> Library:
         given = self._options()
-        given = given._replace(agent=given.agent or agent, progress=progress)
-        with Library(self.settings.repo, given) as library:
-            yield library
+        return Library(self.settings.repo, given._replace(agent=given.agent or agent, progress=progress))
 
     @contextmanager
     def _turn(self, lock: threading.Lock) -> Iterator[None]:
-        while not lock.acquire(timeout=WAITING):
+        while not lock.acquire(timeout=PAUSE):
             self.still()
         try:
             yield
@@ -183,20 +145,19 @@ class Reported:
 
     def __init__(self, ctx: Context[Any, Any]) -> None:
         self._ctx = ctx
-        self._phase, self._before, self._done = ("", 0), 0, 0
-        self._last = 0.0
+        self._phase, self._before, self._done, self._last = ("", 0), 0, 0, 0.0
         self._committing = False
 
     def show(self, what: str, done: int, total: int) -> None:
         """`done` of `total` steps of `what`. Raises if the call was cancelled, and nothing is written yet."""
         if self._committing:
             return
-        wanted()
+        anyio.from_thread.check_cancelled()
         self._committing = what == LAST_CHANCE
         if (what, total) != self._phase:
             self._phase, self._before = (what, total), self._before + self._done
         self._done = done
-        if total and (done == total or time.monotonic() - self._last >= EVERY):
+        if total and (done == total or time.monotonic() - self._last >= PAUSE):
             self._last = time.monotonic()
             so_far, whole = self._before + done, self._before + total
             anyio.from_thread.run(self._ctx.report_progress, so_far, whole, f"{what} {done}/{total}")

@@ -1,8 +1,7 @@
 """The commands that agents may call, as tools of MCP: schemas, the reading of arguments, answers as text and data.
 
-A tool is what its command declares (`doors.cli.commands.Tool`). What an agent sends is read into the words of a command
-line, so that types, ranges, defaults and checks are those of the command; then the command's own function runs, on a
-library of the session pool, and what it would print is the answer.
+What an agent sends is read into the words of a command line, so that types, ranges, defaults and checks are those of
+the command; then the command's own function runs, on a library of the session pool.
 """
 
 from __future__ import annotations
@@ -31,7 +30,6 @@ from ai_lessons.doors.mcp import framing
 from ai_lessons.doors.mcp.session_pool import Reported, SessionPool, client_name
 from ai_lessons.doors.terminal import View, line
 from ai_lessons.errors import AiLessonsError, NotFound
-from ai_lessons.library.opened import Library
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -74,17 +72,11 @@ OUTPUT: Mapping[str, Data] = {
 """The schema of each key of an answer that is no text; one key means the same in all answers."""
 
 
-def declared() -> dict[str, tuple[Command, Tool]]:
-    """Every command that agents may call, by the name of its tool; those of every session first."""
-    commands = (command for group in (root, lesson) for _, command in walk(group) if isinstance(command, Command))
-    found = {command.tool.name: (command, command.tool) for command in commands if command.tool}
-    return {name: found[name] for name in (*DEFAULT, *found)}
-
-
 def tools(pool: SessionPool, log: Path, chosen: str = "default", *, read_only: bool = False) -> list[ServedTool]:
     """The tools of a set, or those of them that only read, ready to be served; `log` is where reports of bugs are."""
-    found = declared()
-    names = DEFAULT if chosen == "default" else found
+    commands = (command for group in (root, lesson) for _, command in walk(group) if isinstance(command, Command))
+    found = {command.tool.name: (command, command.tool) for command in commands if command.tool}
+    names = DEFAULT if chosen == "default" else dict.fromkeys((*DEFAULT, *found))
     return [CommandTool.of(*found[name], pool, log) for name in names if found[name][1].reads or not read_only]
 
 
@@ -97,14 +89,17 @@ class Taken(NamedTuple):
     needed: bool
 
     def texts(self, value: object) -> list[str]:
-        """A value from JSON as the command line has it; a list, number or object may be written as text.
-
-        Raises:
-            ValueError: it is of another type.
-        """
+        """A value from JSON, or as text, as the command line has it; ValueError if it is of another type."""
         kind = self.schema["type"]
         if isinstance(value, str) and kind != "string":
-            value = self._read(kind, value)
+            read = None
+            with suppress(ValueError):
+                read = json.loads(value)
+            if isinstance(read, PYTHON[kind]):
+                value = read
+            elif kind in {"array", "object"}:
+                whole = isinstance(self.of.type, FileName) or self.of.type is click.UNPROCESSED
+                value = [value] if whole else list(filter(None, map(str.strip, value.split(","))))
         if isinstance(value, dict) and kind == "object":
             value = [tag if weight is None else f"{tag}={weight!r}" for tag, weight in value.items()]
         elif not isinstance(value, PYTHON[kind]) or (isinstance(value, bool) and kind != "boolean"):
@@ -115,15 +110,6 @@ class Taken(NamedTuple):
             raise ValueError(f"{self.name}: not a list of strings")
         # a list that the command takes as one text with commas, or as several options
         return value if getattr(self.of, "multiple", False) or self.of.nargs == -1 else [",".join(value)]
-
-    def _read(self, kind: str, text: str) -> object:
-        with suppress(ValueError):
-            if isinstance(read := json.loads(text), PYTHON[kind]):
-                return read
-        if kind not in {"array", "object"}:
-            return text
-        whole = isinstance(self.of.type, FileName) or self.of.type is click.UNPROCESSED
-        return [text] if whole else [part.strip() for part in text.split(",") if part.strip()]
 
 
 def taken(command: Command, tool: Tool) -> list[Taken]:
@@ -163,11 +149,6 @@ def schema_of(param: click.Parameter, *, single: bool) -> Data:
     return {key: value for key, value in schema.items() if value is not None}
 
 
-def output_of(gives: str) -> Data:
-    """The schema of an answer's data: the keys that matter most, not all that come."""
-    return {"type": "object", "properties": {key: OUTPUT.get(key, TEXT) for key in gives.split()}}
-
-
 class ToolCall(Call):
     """What a command is given when an agent calls it: the library of the pool, and an answer that is kept."""
 
@@ -192,11 +173,8 @@ class ToolCall(Call):
         framed: Callable[[Any, str], str] | None = None,
     ) -> None:
         """Keep what the agent reads, and the same as data."""
-        if framed:
-            told = framed(value, whereabouts(self.settings))
-        else:
-            notes = (f"note: {line(note)}" for note in dict.fromkeys(notes_of(value)))
-            told = "\n".join([text(value, self.view), *notes])
+        notes = [f"note: {line(note)}" for note in dict.fromkeys(notes_of(value))]
+        told = framed(value, whereabouts(self.settings)) if framed else "\n".join([text(value, self.view), *notes])
         found = framing.data(value, encode(data(value) if data else value), self.served.gives)
         self.result = CallToolResult(content=[TextContent(type="text", text=told)], structured_content=found)
 
@@ -211,13 +189,14 @@ class CommandTool(ServedTool):
         """A command as its declaration says, with the first paragraph of its help where that says nothing else."""
         params = taken(command, tool)
         required = [one.name for one in params if one.needed]
+        output = {"type": "object", "properties": {key: OUTPUT.get(key, TEXT) for key in tool.gives.split()}}
         return cls(
             fn=partial(_called, command, tool, params, pool),
             name=tool.name,
             description=tool.tell or " ".join((command.help or "").partition("\n\n")[0].split()),
             parameters={"type": "object", "properties": {one.name: one.schema for one in params}}
             | ({"required": required} if required else {}),
-            fn_metadata=FuncMetadata(arg_model=ArgModelBase, output_schema=output_of(tool.gives)),
+            fn_metadata=FuncMetadata(arg_model=ArgModelBase, output_schema=output),
             is_async=False,
             title=None,
             context_kwarg=None,
@@ -230,11 +209,7 @@ class CommandTool(ServedTool):
         )
 
     async def run(self, arguments: Data, context: Context[Any, Any], convert_result: bool = False) -> Any:  # noqa: ARG002  # the SDK's signature
-        """Call the command in a thread.
-
-        Raises:
-            ToolError: whatever went wrong, in words.
-        """
+        """Call the command in a thread; ToolError says in words what went wrong."""
         try:
             return await anyio.to_thread.run_sync(self.fn, arguments, context)
         except AiLessonsError as error:
@@ -250,11 +225,9 @@ def _called(
     """Run the command on what the agent sent."""
     call = ToolCall(pool, tool)
     try:
-        words = command_line(command, tool, params, arguments)
+        context = command.make_context(tool.name, command_line(command, tool, params, arguments), obj=call)
     except ValueError as error:
         raise AiLessonsError(f"wrong arguments for {tool.name}: {error}") from error
-    try:
-        context = command.make_context(tool.name, words, obj=call)
     except click.BadParameter as error:
         name = next((one.name for one in params if one.of is error.param), "")
         raise AiLessonsError(f"wrong arguments for {tool.name}: {name}: {error.message}") from error
@@ -274,11 +247,7 @@ def _called(
 
 
 def command_line(command: Command, tool: Tool, params: list[Taken], arguments: Data) -> list[str]:
-    """The words that a person would have typed.
-
-    Raises:
-        AiLessonsError: an argument that the tool has not. ValueError: one is missing, or of another type.
-    """
+    """The words that a person would have typed; ValueError: an argument is missing, or of another type."""
     names = [one.name for one in params]
     if unknown := [name for name in arguments if name not in names]:
         raise AiLessonsError(f"{tool.name} has no argument {unknown[0]!r}", hint="it takes " + ", ".join(names))
@@ -301,12 +270,10 @@ def command_line(command: Command, tool: Tool, params: list[Taken], arguments: D
     return [*options, "--", *(text for param in command.params for text in rest.get(param.name, ()))]
 
 
-FIND = "ids stand in square brackets in the results of search"
-
-
 def error_for_agents(error: AiLessonsError) -> str:
     """What happened, and what to do next."""
-    return error_handler.in_words(error, FIND if isinstance(error, NotFound) else "")
+    find = "ids stand in square brackets in the results of search"
+    return error_handler.in_words(error, find if isinstance(error, NotFound) else "")
 
 
 def bug(error: BaseException, log: Path) -> str:
