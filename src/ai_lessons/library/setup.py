@@ -42,10 +42,8 @@ def init_repository(
     """Make a repository at `path` from the template, or clone `from_url` there. Doing it twice changes nothing.
 
     `starters` brings the starter set, of which the rules wait as proposals.
-
-    Raises:
-        UsageError: starters for a clone. Refused: starters for a folder of a bigger repository.
-        StorageFailed: the place cannot be written; Unreachable: the URL does not answer.
+    Raises UsageError: starters for a clone. Refused: starters for a folder of a bigger repository. StorageFailed: the
+    place cannot be written; Unreachable: the URL does not answer.
     """
     if from_url and starters:
         raise UsageError("a clone brings its own entries, and no starter set", hint="leave --from or --starters out")
@@ -65,11 +63,7 @@ def init_repository(
 
 
 def config_get(library: Library, key: str | None = None) -> dict[str, object]:
-    """The repository's settings in force, defaults included, by dotted key.
-
-    Raises:
-        NotFound: no such key.
-    """
+    """The repository's settings in force, defaults included, by dotted key. Raises NotFound: no such key."""
     values = values_of(library.primary.config)
     if key is None:
         return values
@@ -81,9 +75,8 @@ def config_get(library: Library, key: str | None = None) -> dict[str, object]:
 def config_set(library: Library, key: str, value: str) -> str | None:
     """Change one setting in `.ai-lessons/config.yaml`, keeping its comments; the commit, or None if it waits.
 
-    Raises:
-        UsageError: no such key, or not a value for it. Refused: an agent would change a policy, or it
-        would count for nothing here.
+    Raises UsageError: no such key, or not a value for it. Refused: an agent would change a policy, or it would count
+    for nothing here.
     """
     parts = library.primary
     refuse_agents(parts.options, key)
@@ -126,8 +119,7 @@ class PushChecked:
 def check_push(hub: Path, lines: Iterable[str]) -> PushChecked:
     """Decide about a push inside the `pre-receive` hook of `hub`; `lines` is what git gives that hook to read.
 
-    Raises:
-        Refused: not such lines. NoRepository, NotFound, UnsupportedRepository: it cannot be decided, so refuse it.
+    Raises Refused: not such lines. NoRepository, NotFound, UnsupportedRepository: it cannot be decided, so refuse it.
     """
     from ai_lessons.repository import push_check
 
@@ -138,8 +130,7 @@ def check_push(hub: Path, lines: Iterable[str]) -> PushChecked:
 def hook_install(hub: Path) -> tuple[str, ...]:
     """Put our part into the hub's `pre-receive` hook; a line about it.
 
-    Raises:
-        NoRepository: no hub there. StorageFailed: it cannot be written.
+    Raises NoRepository: no hub there. StorageFailed: it cannot be written.
     """
     from ai_lessons.repository import git_hooks, push_check, scaffold
 
@@ -180,8 +171,7 @@ def hosts(home: Path, path: str, folders: Mapping[str, str], cwd: Path) -> tuple
 def instruct(job: Job, cwd: Path, files: Sequence[Path] = ()) -> tuple[str, ...]:
     """Our paragraph in the instruction files of the code repository around `cwd`, or in `files`; a line for each.
 
-    Raises:
-        UsageError: no code repository there, and no file named. StorageFailed: a file cannot be written.
+    Raises UsageError: no code repository there, and no file named. StorageFailed: a file cannot be written.
     """
     text = (scaffold.hooks_dir() / TEXT).read_text(encoding="utf-8")
     if files:
@@ -194,8 +184,7 @@ def instruct(job: Job, cwd: Path, files: Sequence[Path] = ()) -> tuple[str, ...]
 def register(job: Job, cwd: Path) -> tuple[str, ...]:
     """Our hooks and our server in the settings of Claude Code in the code repository around `cwd`; a line for each.
 
-    Raises:
-        UsageError: no code repository there. StorageFailed: a file cannot be written.
+    Raises UsageError: no code repository there. StorageFailed: a file cannot be written.
     """
     top = _top(cwd, "for all your projects: " + _by_plugin())
     lines = agent_hosts.carry_out(top, scaffold.hooks_dir() / PLUGIN, job)

@@ -75,13 +75,10 @@ class Undone:
 def sync(library: Library, remote: str | None = None, *, ask: bool = False) -> Synced:
     """Fetch, merge and push the checked-out branch, and send proposals. What waits is committed first.
 
-    `ask`: somebody is at the terminal to type a password. Where a file needs a person nothing is merged: the answer
-    names it, and our side is kept on a branch.
-
-    Raises:
-        NotFound: no such remote. Conflict: no branch is checked out, somebody is in the middle
-        of git, or others were faster too often. UnsavedEdits: an edit that is in no commit is in the way. Refused:
-        the remote does not take pushes, or the histories have nothing in common. Unreachable: no answer.
+    `ask`: somebody is at the terminal to type a password.
+    Raises NotFound: no such remote. Conflict: no branch is checked out, somebody is in the middle of git, or others
+    were faster too often. UnsavedEdits: an edit that is in no commit is in the way. Refused: the remote does not take
+    pushes, or the histories have nothing in common. Unreachable: no answer.
     """
     parts = library.primary
     parts.refuse_other_formats()
@@ -119,8 +116,7 @@ def _own_proposals(parts: RepositorySession) -> dict[str, str]:
 def conflicts(library: Library, ref: str | None = None, *, remote: str | None = None) -> Conflicts:
     """The files that both sides changed and that have no merge, or one of them, as of the last fetch.
 
-    Raises:
-        NotFound, Conflict, Refused: as `sync`, and NotFound: no such conflict.
+    Raises NotFound, Conflict, Refused: as `sync`, and NotFound: no such conflict.
     """
     parts = library.primary
     here = sync_bring.where(parts.store, remote)
@@ -139,10 +135,8 @@ def resolve(
     """Choose what becomes of one file in conflict: `ours`, `theirs`, or `edit`, what `editor` makes of both.
 
     With the last of them decided the merge is made, here; the next sync shares it.
-
-    Raises:
-        as `conflicts`; NotFound: no such conflict. UsageError: that cannot be chosen here. InvalidEntry: the edited
-        text breaks the format. Refused: an agent would choose between two versions of a rule.
+    Raises as `conflicts`; NotFound: no such conflict. UsageError: that cannot be chosen here. InvalidEntry: the edited
+    text breaks the format. Refused: an agent would choose between two versions of a rule.
     """
     parts = library.primary
     parts.refuse_other_formats()
@@ -195,9 +189,8 @@ def _edited(parts: RepositorySession, entry: TornEntry, editor: Callable[[str, s
 def undo(library: Library, count: int = 1) -> tuple[Undone, ...]:
     """Take back the last `count` jobs of ours, newest first, each by a commit of its own; all or none.
 
-    Raises:
-        NotFound: there are not so many. Conflict: a file was changed again since. UnsavedEdits: a file has edits in
-        no commit. Refused: the last thing was a decision about a rule, or changed a rule, or waits for its commit.
+    Raises NotFound: there are not so many. Conflict: a file was changed again since. UnsavedEdits: a file has edits in
+    no commit. Refused: the last thing was a decision about a rule, or changed a rule, or waits for its commit.
     """
     parts = library.primary
     parts.refuse_other_formats()
@@ -255,10 +248,8 @@ def recover(library: Library, refs: Sequence[str] = (), *, only_list: bool = Fal
     """Bring back files that a git command took away before their commit: all, or those of these ids or paths.
 
     Their bytes are kept for 30 days. `only_list`: bring back nothing.
-
-    Raises:
-        NotFound: nothing like that is kept. Conflict: another text is at its place now. StorageFailed: the disk
-        said no.
+    Raises NotFound: nothing like that is kept. Conflict: another text is at its place now. StorageFailed: the disk said
+    no.
     """
     parts = library.primary
     if not only_list:

@@ -115,8 +115,7 @@ def files_in(top: Path, *, every: bool = False) -> tuple[Path, ...]:
 def carry_out(file: Path, job: str, text: str, ours: Marks = _OURS) -> str:
     """Install, uninstall or look at (`status`) a part of ours in one file; what was done, in a few words.
 
-    Raises:
-        StorageFailed: it cannot be read or written.
+    Raises StorageFailed: it cannot be read or written.
     """
     with translated(str(file), writing=True):
         if file.is_symlink():

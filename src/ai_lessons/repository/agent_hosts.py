@@ -1,8 +1,6 @@
 """Agent hosts as one table: which there are, where a text reaches their agents, and our entries in their settings.
 
-Everything is looked up anew at every call. A look only reads; a file that cannot be read is named and changes nothing
-else. Of settings only entries of ours are added and removed. Places and names after the documentation of the hosts as
-of November 2026.
+Everything is looked up anew at every call.
 """
 
 from __future__ import annotations
@@ -253,9 +251,7 @@ def carry_out(top: Path, plugin: Path, job: str) -> tuple[str, ...]:
     """Install, uninstall or look at (`status`) our entries in the code repository at `top`; a line for each file.
 
     A file that we write keeps its indentation, one that held nothing but ours goes.
-
-    Raises:
-        StorageFailed: a file cannot be read or written.
+    Raises StorageFailed: a file cannot be read or written.
     """
     lines = []
     for name, (source, key) in FILES.items():

@@ -1,8 +1,7 @@
 """Puts a commit on the approval branch, whether it is checked out or not, under the rules that commits of ours follow.
 
 Where the branch is checked out, the files of the commit and their entries in git's index come along; what the user has
-staged or left unstaged stays as it is, also in those very files. The branch and the index move first, and a note says
-which files shall follow: what a dead process left undone is done by the next command.
+staged or left unstaged stays as it is, also in those very files.
 """
 
 from __future__ import annotations
@@ -63,8 +62,7 @@ class Landing:
 def committing(store: Store) -> Iterator[None]:
     """Hold our commit lock, with what a dead process left cleared away.
 
-    Raises:
-        StorageFailed: another process keeps it.
+    Raises StorageFailed: another process keeps it.
     """
     with (
         translated(str(store.git_dir), writing=True),
@@ -79,8 +77,7 @@ def committing(store: Store) -> Iterator[None]:
 def recover(worktree: Worktree) -> None:
     """Finish or undo what a dead process of ours left. Under our commit lock.
 
-    Files follow the branch if it has moved. A file that was changed since stays, and so does everything while another
-    process writes files.
+    Files follow the branch if it has moved.
     """
     ref_update.recover(worktree)
     try:
@@ -122,10 +119,8 @@ def land(store: Store, repo: Repo, ref: str, build: Callable[[Draft, str], Landi
     """Make the branch `ref` point to what `build(draft, tip)` makes, and say what the user should know.
 
     `build` is asked again whenever the branch moved meanwhile, and raises if its commit makes no sense there any more.
-
-    Raises:
-        Conflict: a merge or the like is under way, the branch is checked out elsewhere, or it keeps moving.
-        StorageFailed: the disk said no. And whatever `build` raises. Nothing has changed then.
+    Raises Conflict: a merge or the like is under way, the branch is checked out elsewhere, or it keeps moving.
+    StorageFailed: the disk said no. And whatever `build` raises. Nothing has changed then.
     """
 
     def attempt() -> tuple[Landing, tuple[str, ...]] | None:
@@ -150,9 +145,7 @@ def put_back(store: Store, repo: Repo, paths: Mapping[str, tuple[str | None, str
     """Bring files and their index entries from what is there to what is checked out; what the user should know.
 
     `paths` gives the blobs of both, None for no file. A file that is not what it is said to be any more stays.
-
-    Raises:
-        Conflict: a merge or the like is under way. StorageFailed: the disk said no.
+    Raises Conflict: a merge or the like is under way. StorageFailed: the disk said no.
     """
 
     def attempt() -> tuple[str, ...] | None:

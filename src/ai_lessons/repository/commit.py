@@ -1,10 +1,6 @@
 """Group commit: the process that gets our commit lock commits every job that waits, one commit a job.
 
 Everything slow (reading files, making objects, a new index beside git's) happens before git's index lock is taken.
-The result is that of `git commit --only`: what the user has staged or left unstaged stays exactly as it was, and the
-committed paths are current in the index, without which the next `git commit` would delete them. Where anything is in
-the way (git's index is locked, a merge is under way, the branch moved, git has no name for us) the jobs stay noted
-and the reason is handed back.
 """
 
 from __future__ import annotations

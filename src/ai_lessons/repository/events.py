@@ -1,9 +1,7 @@
 """Event logs: what this clone records, and what all clones recorded, as files of whole lines.
 
 What happens here is appended to a log below the state folder, inside the git directory: reading knowledge never makes
-the working tree dirty. Where logs are shared, the lines are carried over into this clone's own folder of the
-repository, some at a time, by a job like any other. Only this clone writes there, so clones never conflict. A log that
-has grown is continued in a second part, so that a commit stores little again. Knows lines, not what they say.
+the working tree dirty.
 """
 
 from __future__ import annotations
@@ -63,8 +61,7 @@ class EventLog:
     def clone(self) -> str:
         """The name of this clone: made once, by whoever comes first.
 
-        Raises:
-            StorageFailed, Conflict: the state folder cannot be written.
+        Raises StorageFailed, Conflict: the state folder cannot be written.
         """
         file = self._own / "clone"
         for _ in range(2):
@@ -84,8 +81,7 @@ class EventLog:
     def append(self, lines: Sequence[bytes], month: str) -> None:
         """Add whole lines to the log of a month (`yyyy-mm`), one process at a time.
 
-        Raises:
-            StorageFailed, Conflict: the state folder cannot be written, or is full.
+        Raises StorageFailed, Conflict: the state folder cannot be written, or is full.
         """
         if not lines or not _MONTH.fullmatch(month):
             return

@@ -1,8 +1,7 @@
 """Files below one folder, never outside it: walk, read, write, remove.
 
 Every folder on the way is opened without following links, so a pulled symbolic link cannot lead a read or a write
-elsewhere. Paths are relative to the root, with `/`. Knows nothing of git, entries or encodings; decides nothing about
-which names are good (see `knowledge.layout.check_path`), only that none leads out or into git's own folder.
+elsewhere.
 """
 
 from __future__ import annotations
@@ -66,9 +65,8 @@ _HINTS = {
 def walk(root: Path, skipped: list[str] | None = None) -> Iterator[tuple[str, list[Row]]]:
     """Yield every folder below `root` (its path, "" for the root) with the rows of its plain files, in any order.
 
-    Leaves out names with a leading dot, symbolic links, sockets and the like, and whole folders that hold a `.git`
-    of their own. Folders that cannot be read and names that are no UTF-8 are left out too, and named in `skipped`.
-    About 3 microseconds a file.
+    Leaves out names with a leading dot, symbolic links, sockets and the like, and whole folders that hold a `.git` of
+    their own.
     """
     stack = [("", os.fspath(root))]
     while stack:
@@ -137,8 +135,7 @@ def _is_utf8(name: str) -> bool:
 def inside(path: str) -> list[str]:
     """The parts of a path that stays inside and out of git's folder.
 
-    Raises:
-        Refused: empty, absolute, `.` or `..` or an empty part, a NUL, or a part that is `.git` in any case.
+    Raises Refused: empty, absolute, `.` or `..` or an empty part, a NUL, or a part that is `.git` in any case.
     """
     parts = path.split("/")
     if any(part in {"", ".", ".."} or part.lower() == ".git" for part in parts) or "\0" in path:
@@ -149,9 +146,8 @@ def inside(path: str) -> list[str]:
 def read_file(root: Path, path: str, limit: int = READ_LIMIT) -> tuple[bytes, os.stat_result]:
     """The bytes of a plain file and its stat as it was while they were read.
 
-    Raises:
-        NotFound: no such file. Refused: a link is in the way, or the path leads out.
-        InvalidEntry: larger than `limit` bytes, or not a plain file. StorageFailed: the system said no.
+    Raises NotFound: no such file. Refused: a link is in the way, or the path leads out. InvalidEntry: larger than
+    `limit` bytes, or not a plain file. StorageFailed: the system said no.
     """
     *folders, name = inside(path)
     try:
@@ -182,8 +178,7 @@ def _read_all(fd: int, size: int) -> bytes:
 def status_of(root: Path, path: str) -> os.stat_result | None:
     """The file's own stat (links not followed), None where there is nothing.
 
-    Raises:
-        Refused: a link is in the way, or the path leads out.
+    Raises Refused: a link is in the way, or the path leads out.
     """
     with OpenFolders(root) as folders:
         return status_in(folders, path)
@@ -269,9 +264,8 @@ class Staging:
     def add(self, path: str, data: bytes, *, executable: bool | None = None) -> None:
         """Write `data` beside its place. `executable` None keeps the bit of the file that is there.
 
-        Raises:
-            Refused: the path leads out or through a link, or is one. Conflict: a folder has that name, or a file
-                has the name of a folder on the way. StorageFailed: no space, no permission, and so on.
+        Raises Refused: the path leads out or through a link, or is one. Conflict: a folder has that name, or a file has
+        the name of a folder on the way. StorageFailed: no space, no permission, and so on.
         """
         *folders, name = inside(path)
         with translated(path, writing=True):

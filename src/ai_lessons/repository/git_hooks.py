@@ -1,8 +1,7 @@
 """Git's hooks, beside those that are there: our part stands between two markers and comes out byte for byte.
 
 Never sets `core.hooksPath`, never writes to a tracked file, to a folder that other repositories use too, or to a hook
-that another tool makes; says instead what to add there. Client hooks are advice, not a wall; the server hook of a hub
-is one, for everybody who cannot write the hub's files.
+that another tool makes; says instead what to add there.
 """
 
 from __future__ import annotations
@@ -51,9 +50,7 @@ def install_hooks(root: Path, scripts: Path) -> tuple[str, ...]:
     """Put our part into the repository's hooks (`scripts` holds them, see `scaffold.hooks_dir`); a line for each.
 
     Doing it twice changes nothing; a part of an older version is replaced.
-
-    Raises:
-        NoRepository and its like: see `worktree.locate`. StorageFailed: the folder cannot be written.
+    Raises NoRepository and its like: see `worktree.locate`. StorageFailed: the folder cannot be written.
     """
     return _each(_client(root), scripts, _installed)
 

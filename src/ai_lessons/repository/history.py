@@ -79,11 +79,7 @@ class History:
         return () if done.code else tuple(self._revisions(done.out))
 
     def resolve(self, rev: str) -> str:
-        """The full id of a commit.
-
-        Raises:
-            NotFound: nothing, or nothing unambiguous, of that name.
-        """
+        """The full id of a commit. Raises NotFound: nothing, or nothing unambiguous, of that name."""
         done = git.run(self._worktree, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}")
         if done.code:
             raise NotFound("revision", rev)
@@ -92,8 +88,7 @@ class History:
     def text_at(self, rev: str, path: str) -> bytes:
         """The file as it was in a commit, as git stores it (line endings and filters not applied).
 
-        Raises:
-            NotFound: no such revision, or no such file in it.
+        Raises NotFound: no such revision, or no such file in it.
         """
         files.inside(path)
         commit = self.resolve(rev)
@@ -121,7 +116,6 @@ class History:
         """Every commit that can be reached here and changed one of these files (none named: any), children first.
 
         Each with all that it changed. Branches of others count, and what is being merged: they are how texts come in.
-        What the edge of a shallow clone brings is nobody's: its commits are left out.
         """
         asked = [f":(top,literal){self._worktree.prefix}{path}" for path in paths] or [f":(top){self._worktree.prefix}"]
         # no setting of the user's decides what counts, nor a branch of the repository that is called like an option

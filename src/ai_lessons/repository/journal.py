@@ -1,9 +1,6 @@
 """The journal: which files were written and wait for a commit, which commit each job got, and what was swept away.
 
-One file a job in the state folder: a line of JSON, then the bytes that the job wrote. A job is noted before its files
-are written (`begin`, on the disk when it returns) and made committable when they are in place (`ready`). A process that
-dies in between leaves a note that the next command takes up (`orphans`). A file that a git command of the user's took
-from the disk before its commit gets a note of its own (`sweep`), which is kept for `KEPT` seconds.
+One file a job in the state folder: a line of JSON, then the bytes that the job wrote.
 """
 
 from __future__ import annotations

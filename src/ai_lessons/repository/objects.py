@@ -1,8 +1,7 @@
 """Git objects by way of dulwich: look up, build trees and commits, bring them to the disk.
 
-The engine only: no porcelain, no refs, no index, because dulwich's own ways of committing lose commits and staged
-edits under load (see docs). Objects are written as git does, each under a temporary name and then renamed, so that
-two processes may write the same one.
+The engine only: no porcelain, no refs, no index, because dulwich's own ways of committing lose commits and staged edits
+under load (see docs).
 """
 
 from __future__ import annotations
@@ -59,8 +58,7 @@ _MADE: Final = re.compile(rb"^(author|committer) ([^\n]*?>) (\d{1,12}) [+-]\d{4}
 def read_commit(store: BaseObjectStore, name: ObjectID) -> StoredCommit:
     """A commit by its own lines: dulwich refuses whole commits over a time zone that git passes over.
 
-    Raises:
-        KeyError: there is no such commit.
+    Raises KeyError: there is no such commit.
     """
     hexed = name.decode()
     try:
@@ -106,8 +104,7 @@ _SYNC_THREADS = 32  # the file system brings files to the disk together: 30 at o
 def opened(worktree: Worktree) -> Iterator[Repo]:
     """The accepted repository as dulwich sees it, wherever dulwich itself would look for one.
 
-    Raises:
-        UnsupportedRepository: dulwich cannot read it, or an object is missing or damaged.
+    Raises UnsupportedRepository: dulwich cannot read it, or an object is missing or damaged.
     """
     tree = None if worktree.top == worktree.git_dir else os.fspath(worktree.top)
     try:
@@ -166,8 +163,7 @@ class Draft:
     def edit(self, tree: ObjectID | None, changes: Mapping[bytes, tuple[int, ObjectID] | None]) -> ObjectID:
         """The tree with these paths set or (None) removed; only trees on the changed paths are read and made.
 
-        Raises:
-            Conflict: a path leads into a submodule.
+        Raises Conflict: a path leads into a submodule.
         """
         return self._edit(tree, changes) or self._add(Tree())
 
@@ -215,11 +211,9 @@ class Draft:
     def save(self) -> None:
         """Bring every new object to the disk, surely there when this returns.
 
-        A branch that survives a power cut while its objects do not is a broken repository, so nothing may point to
-        them before this is done.
-
-        Raises:
-            StorageFailed: no space, no permission, and so on; what was written is never half an object.
+        A branch that survives a power cut while its objects do not is a broken repository, so nothing may point to them
+        before this is done.
+        Raises StorageFailed: no space, no permission, and so on; what was written is never half an object.
         """
         new = list(self._new.values())
         with translated(self._folder, writing=True):

@@ -1,7 +1,6 @@
 """Programs that we start. What we wait for does not outlive its time, and neither does anything that it started.
 
 Each gets a session of its own: no terminal on which anything could ask, and a process group that can be ended whole.
-A daemon that left the group, such as the user's own gpg-agent, is not ours to end.
 """
 
 from __future__ import annotations
@@ -34,9 +33,8 @@ def run(
 ) -> subprocess.CompletedProcess[bytes]:
     """Exit code and output of a program; `timeout` in seconds. `terminal`: it stays in our session, and may ask there.
 
-    Raises:
-        subprocess.TimeoutExpired: it did not end in time, or something that it started kept its output open. All of
-            it is ended. OSError: it could not be started.
+    Raises subprocess.TimeoutExpired: it did not end in time, or something that it started kept its output open. All of
+    it is ended. OSError: it could not be started.
     """
     pipe = subprocess.PIPE
     with subprocess.Popen(
@@ -58,8 +56,7 @@ def run(
 def leave_running(argv: Sequence[str], *, env: Mapping[str, str], cwd: Path) -> None:
     """Start a program that goes on by itself, without input and output, also after we have ended.
 
-    Raises:
-        OSError: it could not be started.
+    Raises OSError: it could not be started.
     """
     nothing = subprocess.DEVNULL
     process = subprocess.Popen(
@@ -96,8 +93,7 @@ def start(
 ) -> subprocess.Popen[bytes]:
     """Start a command in a process group of its own.
 
-    Raises:
-        NotFound: no such folder or program. StorageFailed: the system could not start it.
+    Raises NotFound: no such folder or program. StorageFailed: the system could not start it.
     """
     if cwd is not None and not cwd.is_dir():
         raise NotFound("folder", str(cwd))
@@ -160,13 +156,7 @@ def run_captured(
     """Run a command in a process group of its own; its exit code (128 + n where signal n ended it) and output.
 
     It reads the end of its input at once.
-
-    After `timeout` seconds the whole group is ended and the code is 124, as with `run`. `interrupted` is
-    called again and again and may raise: then the group is ended, too. Waits for the command itself, not for what it
-    left behind.
-
-    Raises:
-        NotFound: no such folder or program. StorageFailed: the system could not start it.
+    Raises NotFound: no such folder or program. StorageFailed: the system could not start it.
     """
     pipe = subprocess.PIPE
     child = start(argv, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe)

@@ -1,8 +1,7 @@
 """Writes that a git command of the user's took from the disk, or off the branch: found, named, and brought back.
 
 `git stash -u`, `git clean` and `git reset --hard` remove what they find, and no lock keeps them from a file that we
-wrote a moment ago. Nothing tells that from a user's `rm`. So nothing is put back by itself: the journal keeps the
-bytes, the answer of the next command names the file, and `admin recover` writes it again.
+wrote a moment ago.
 """
 
 from __future__ import annotations
@@ -169,8 +168,7 @@ def returned(worktree: Worktree, journal: Journal) -> None:
 def bring_back(store: Store, job: Intent) -> None:
     """Write the files of a job that was swept away again (or that misses some), so that it waits for its commit.
 
-    Raises:
-        Conflict: another text is there now. StorageFailed: the disk said no.
+    Raises Conflict: another text is there now. StorageFailed: the disk said no.
     """
     with store.writing():
         wanted = {one: store.journal.content(job, one.path) or b"" for one in job.paths}

@@ -29,8 +29,7 @@ def noted(worktree: Worktree, ref: str) -> str:
 def find(worktree: Worktree, ref: str, tip: str) -> str:
     """The name of the repository whose approval branch `ref` is at `tip`.
 
-    Raises:
-        Refused: a shallow clone does not have that commit. UnsupportedRepository: the history cannot be read.
+    Raises Refused: a shallow clone does not have that commit. UnsupportedRepository: the history cannot be read.
     """
     known = _all(worktree)
     if known.get(ref, ("", ""))[0] == tip:

@@ -1,8 +1,6 @@
 """Make a knowledge repository from the template: in an empty folder, in a full one, in a part of a bigger repository.
 
-Never overwrites, rewrites, moves or deletes a file that is there. What lies in the folder is committed as it is, by git
-itself, with the hooks and the signature of the user. The entries of the template come only if they are asked for, and
-its rules then as proposals, because a rule counts only once a person has read and approved it.
+Never overwrites, rewrites, moves or deletes a file that is there.
 """
 
 from __future__ import annotations
@@ -48,11 +46,7 @@ class FirstCommit:
 
 
 def make_repository(root: Path) -> None:
-    """Make a git repository of a folder, on the branch `BRANCH`.
-
-    Raises:
-        StorageFailed: git could not.
-    """
+    """Make a git repository of a folder, on the branch `BRANCH`. Raises StorageFailed: git could not."""
     _demand(git.run_outside("init", "--quiet", "--", os.path.abspath(root)), f"made no repository at {root}")
     _demand(git.run(locate(root), "symbolic-ref", "HEAD", f"refs/heads/{BRANCH}"), f"made no branch at {root}")
 
@@ -60,10 +54,7 @@ def make_repository(root: Path) -> None:
 def take(root: Path, names: Iterable[str], *, only: Sequence[str] | None, unwanted: Unwanted | None) -> FirstCommit:
     """Commit these files that git does not ignore: `only` those, or with all that the user has staged.
 
-    A text file of which `unwanted` says why stays as it is, outside of git.
-
-    Raises:
-        StorageFailed: git took them not.
+    A text file of which `unwanted` says why stays as it is, outside of git. Raises StorageFailed: git took them not.
     """
     wanted = _not_ignored(root, names)
     left = _left_out(root, wanted, unwanted) if unwanted else {}
@@ -201,15 +192,10 @@ def init(
     """Make `path` a knowledge repository, whatever is there; doing it twice changes nothing.
 
     An empty folder gets all of the template but its entries; a folder with content, and one of a bigger repository,
-    gets only the settings that it lacks. `with_starters` brings the entries, too, but the rules, which are proposed.
-    What is in no git repository becomes one, with everything in it in one commit. A folder of a bigger repository gets
-    files and no commit. `team` asks for an approver other than the proposer of a rule. A file of which `unwanted` says
-    why is left out of the commit, as it is, and told.
-
-    Raises:
-        Conflict: `path` is a file. StorageFailed: the place cannot be written. Refused: git's own folder, or somebody
-        else's; starters for a folder of a bigger repository. UnsupportedRepository: a bare repository, or an unknown
-        format.
+    gets only the settings that it lacks.
+    Raises Conflict: `path` is a file. StorageFailed: the place cannot be written. Refused: git's own folder, or
+    somebody else's; starters for a folder of a bigger repository. UnsupportedRepository: a bare repository, or an
+    unknown format.
     """
     root = _make_folder(path)
     around = _repository_around(root)
@@ -300,9 +286,7 @@ def clone(url: str, path: Path) -> Scaffolded:
     """Clone `url` to `path` with the git program; a clone of it that is there already is left alone.
 
     Asks nothing: for an address that needs a password to be typed, clone it by hand first.
-
-    Raises:
-        Conflict: something else is at `path`. Unreachable: git could not fetch it.
+    Raises Conflict: something else is at `path`. Unreachable: git could not fetch it.
     """
     target = Path(os.path.abspath(path.expanduser()))
     if Path(url).exists():

@@ -1,8 +1,6 @@
 """The store: one knowledge repository's files, and jobs that change them.
 
-A job is checked whole, then its files are put in place, then it is noted in the journal; only then is a commit
-tried. Committing is the other half (`commit.py`), handed in by whoever wires the parts, because it needs slow
-imports that reading does not. The store holds no copy of anything: every call looks at the disk.
+A job is checked whole, then its files are put in place, then it is noted in the journal; only then is a commit tried.
 """
 
 from __future__ import annotations
@@ -146,11 +144,8 @@ class Store:
     ) -> Self:
         """The repository whose folder is exactly `path` (a git worktree, or any folder of one).
 
-        `autocommit` None: commit, unless the folder belongs to a bigger repository. `committing` makes the half that
-        commits when it is first needed; without it jobs are noted and wait.
-
-        Raises:
-            NoRepository, Refused, UnsupportedRepository: see `worktree.locate`.
+        `autocommit` None: commit, unless the folder belongs to a bigger repository.
+        Raises NoRepository, Refused, UnsupportedRepository: see `worktree.locate`.
         """
         return cls(locate(path), autocommit=autocommit, committing=committing, clock=clock)
 
@@ -182,8 +177,7 @@ class Store:
     def commits(self, stated: bool | None) -> bool:
         """Whether every job is committed, where the repository's own settings say `stated` (None: nothing).
 
-        They count for nothing in a folder of a bigger repository, because they come with the code of others. There the
-        user says so in git's settings, which no pull writes: `AUTOCOMMIT`.
+        They count for nothing in a folder of a bigger repository, because they come with the code of others.
         """
         if self.is_folder_of_bigger_repo:
             return read_settings(self.worktree.common_dir / "config").get(AUTOCOMMIT, "").lower() in TRUE
@@ -217,11 +211,9 @@ class Store:
         """Put the job's files in place, note it, and try to commit it together with all others that wait.
 
         All or nothing up to the last step: if a check or the disk says no, no file has changed.
-
-        Raises:
-            Conflict: a file is not what the job expects, or its place is taken. Refused: a path leads out, through
-                a link, or has a name that we do not create. StorageFailed: no space, no permission, and so on.
-            NotFound: a file to be committed as it is is not there. UsageError: the job names a path twice.
+        Raises Conflict: a file is not what the job expects, or its place is taken. Refused: a path leads out, through a
+        link, or has a name that we do not create. StorageFailed: no space, no permission, and so on. NotFound: a file
+        to be committed as it is is not there. UsageError: the job names a path twice.
         """
         name = self._put(job)
         if name is None:
@@ -283,11 +275,7 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold the lock under which files are put in place.
-
-        Raises:
-            StorageFailed: another process keeps it.
-        """
+        """Hold the lock under which files are put in place. Raises StorageFailed: another process keeps it."""
         with held(self.state_dir / "write.lock", patience=WRITE_PATIENCE) as mine:
             if not mine:
                 raise StorageFailed(

@@ -1,7 +1,6 @@
 """Sharing: fetch, merge what came in with what is here, push, and again if somebody was faster.
 
-It merges and never rebases, because a rebase flattens approvals. What waits is committed first. No lock of ours is held
-while the network is asked.
+It merges and never rebases, because a rebase flattens approvals. What waits is committed first.
 """
 
 from __future__ import annotations
@@ -87,10 +86,8 @@ def sync(
     """Fetch, merge and push, until both sides are the same or a file needs a person.
 
     `ask`: somebody is at the terminal. `proposals` gives the open proposal branches here, with their commits.
-
-    Raises:
-        as `where` and `bring`; Unreachable: the remote did not answer. Refused: it does not take the push. Conflict:
-        others were faster too often. What is here stays here in any case.
+    Raises as `where` and `bring`; Unreachable: the remote did not answer. Refused: it does not take the push. Conflict:
+    others were faster too often. What is here stays here in any case.
     """
     place = where(store, remote)
     network = Network(store.worktree, place.remote, ask=ask)
@@ -221,8 +218,7 @@ def _unsaved(store: Store) -> list[str]:
 def keep(worktree: Worktree, head: str, torn: Sequence[Torn], who: CommitSignature) -> str:
     """The branch that keeps `head`, our side: one that an earlier look at this conflict made, moved on, or a new one.
 
-    Raises:
-        Conflict: something is in the way of such a branch.
+    Raises Conflict: something is in the way of such a branch.
     """
     for name, commit in kept(worktree).items():
         if commit == head:

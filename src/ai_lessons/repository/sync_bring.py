@@ -89,9 +89,8 @@ class TornEntry:
 def where(store: Store, remote: str | None = None) -> RemoteBranch:
     """The place with which the checked-out branch is shared.
 
-    Raises:
-        Refused: a folder of a bigger repository. Conflict: no branch is checked out, or somebody is in the middle of
-            a merge or the like. NotFound: no remote.
+    Raises Refused: a folder of a bigger repository. Conflict: no branch is checked out, or somebody is in the middle of
+    a merge or the like. NotFound: no remote.
     """
     if store.is_folder_of_bigger_repo:
         raise Refused(
@@ -104,8 +103,7 @@ def where(store: Store, remote: str | None = None) -> RemoteBranch:
 def branch(store: Store) -> str:
     """The branch that is checked out.
 
-    Raises:
-        Conflict: there is none, or somebody is in the middle of a merge or the like.
+    Raises Conflict: there is none, or somebody is in the middle of a merge or the like.
     """
     reason = worktree_status.busy(store.worktree)
     if reason:
@@ -119,9 +117,8 @@ def branch(store: Store) -> str:
 def bring(store: Store, place: RemoteBranch) -> Brought:
     """Merge what is known of the remote's branch into ours; nothing moves if a file needs a person.
 
-    Raises:
-        Conflict: somebody is in the middle of git. UnsavedEdits: an edit that is in no commit is in the way.
-        Refused: the two have no commit in common, or git has no name for the user. StorageFailed: the disk said no.
+    Raises Conflict: somebody is in the middle of git. UnsavedEdits: an edit that is in no commit is in the way.
+    Refused: the two have no commit in common, or git has no name for the user. StorageFailed: the disk said no.
     """
     with committing(store), store.writing():
         branch(store)
@@ -201,8 +198,7 @@ def entry_of(path: str, text: str | None) -> Entry | None:
 def decide(store: Store, place: RemoteBranch, path: str, choice: ConflictChoice) -> Brought:
     """Note what a person chose for one torn file; the merge is made as soon as there is a choice for all of them.
 
-    Raises:
-        as `bring`. NotFound: the file is in no conflict.
+    Raises as `bring`. NotFound: the file is in no conflict.
     """
     with _torn(store, place) as (_, found):
         torn = next((one for one in found if one.path == path), None)

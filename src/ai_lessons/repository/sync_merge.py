@@ -281,11 +281,7 @@ class Decisions:
         )
 
     def note(self, torn: Torn, choice: ConflictChoice) -> None:
-        """Remember a choice.
-
-        Raises:
-            StorageFailed: it cannot be written.
-        """
+        """Remember a choice. Raises StorageFailed: it cannot be written."""
         text = None if choice.text is None else choice.text.decode("utf-8", "surrogateescape")
         self._made[torn.path] = {"ours": torn.ours, "theirs": torn.theirs, "take": choice.take, "text": text}
         with files.translated(_FILE, writing=True):

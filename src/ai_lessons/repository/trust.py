@@ -1,7 +1,6 @@
 """What this user lets run: the SHA-256 of every script text that was added or trusted on this machine.
 
-Kept in the user's own folder, so that nothing runs because it was pulled. The content counts, not the path. A script
-may run when its own text and those of its `neighbours` are trusted.
+Kept in the user's own folder, so that nothing runs because it was pulled. The content counts, not the path.
 """
 
 from __future__ import annotations
@@ -49,8 +48,7 @@ class Trust:
     def add_all(self, scripts: Iterable[tuple[str, str]]) -> None:
         """Trust texts from now on: (path, mark) each, of a script its `fingerprint`. The path is only for people.
 
-        Raises:
-            StorageFailed: the state folder cannot be written.
+        Raises StorageFailed: the state folder cannot be written.
         """
         known = self.marks()
         new = {mark: path for path, mark in scripts if mark not in known}
@@ -69,17 +67,12 @@ class Trust:
     def knows(self, data: bytes, interpreter: str = "") -> bool:
         """True if exactly this text was added or trusted here before.
 
-        Raises:
-            StorageFailed: the list is there and cannot be read.
+        Raises StorageFailed: the list is there and cannot be read.
         """
         return fingerprint(data, interpreter) in self.marks()
 
     def marks(self) -> frozenset[str]:
-        """Everything that is trusted.
-
-        Raises:
-            StorageFailed: the list is there and cannot be read.
-        """
+        """Everything that is trusted. Raises StorageFailed: the list is there and cannot be read."""
         with translated(str(self._file)):
             text = self._file.read_text(errors="replace") if self._file.exists() else ""
         return frozenset(found for line in text.split("\n") if (found := self._read(line)))
@@ -105,8 +98,7 @@ def neighbours(
     """Files below the folder of a script that its text names, or that those name: path below that folder, and bytes.
 
     A file is named by its file name, one without a dot in it only after a slash, and one that is loaded also without
-    its suffix (`import helper`). Those named as modules that Python has itself count only for a script that runs
-    `in_place`, where they come before Python's. With `whole` every file but Markdown counts.
+    its suffix (`import helper`).
     """
     found: dict[str, bytes] = {}
     while True:

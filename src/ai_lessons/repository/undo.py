@@ -1,7 +1,6 @@
 """Which jobs of ours can be taken back, and what the files are then. Writes nothing: the way back is a job like any.
 
-A job is a commit that this clone's journal remembers, or one of the same person with our trailers. Decisions about
-rules are no such jobs: taking one back would be another decision, and is refused by name.
+A job is a commit that this clone's journal remembers, or one of the same person with our trailers.
 """
 
 from __future__ import annotations
@@ -62,9 +61,8 @@ class Step:
 def plan(store: Store, count: int) -> tuple[Step, ...]:
     """The last `count` jobs, newest first, each with the files as they shall be once it and all newer ones are undone.
 
-    Raises:
-        NotFound: there are not so many. Refused: one of them decided about rules or changed their files. Conflict: what
-        came later cannot be kept apart from it. UnsavedEdits: a file has edits that are in no commit.
+    Raises NotFound: there are not so many. Refused: one of them decided about rules or changed their files. Conflict:
+    what came later cannot be kept apart from it. UnsavedEdits: a file has edits that are in no commit.
     """
     with opened(store.worktree) as repo:
         draft, files = Draft(repo), dict[str, _Now]()
@@ -85,11 +83,7 @@ class _Now(NamedTuple):
 
 
 def _jobs(store: Store, repo: Repo) -> Iterator[StoredCommit]:
-    """Commits of ours that can be taken back, newest first.
-
-    Raises:
-        Refused: a decision of ours is newer than the next of them.
-    """
+    """Commits of ours that can be taken back, newest first."""
     head = store.head().commit
     if head is None:
         return
@@ -171,11 +165,7 @@ def _data(repo: Repo, name: bytes | None) -> bytes | None:
 
 
 def _look(store: Store, repo: Repo, draft: Draft, paths: Sequence[str]) -> dict[str, _Now]:
-    """The files as they are.
-
-    Raises:
-        UnsavedEdits: one has edits that are in no commit.
-    """
+    """The files as they are. Raises UnsavedEdits: one has edits that are in no commit."""
     head = store.head().commit
     tree = draft.tree_of(ObjectID(head.encode())) if head else None
     there = {path: draft.lookup(tree, os.fsencode(store.prefix + path)) for path in paths}
@@ -197,11 +187,7 @@ def _look(store: Store, repo: Repo, draft: Draft, paths: Sequence[str]) -> dict[
 
 
 def _back(path: str, subject: str, change: _Change, now: bytes | None) -> bytes | None:
-    """The file without the job's change.
-
-    Raises:
-        Conflict: it was changed later, at the same places.
-    """
+    """The file without the job's change. Raises Conflict: it was changed later, at the same places."""
     if now == change.after:
         return change.before
     if now == change.before or change.before == change.after:

@@ -1,7 +1,6 @@
 """What is on disk and in git's index at some paths, as git would store it; and what the user is doing with git here.
 
-No lock protects a `git commit`, pull or stash from a branch that moves while it runs. So a write makes no commit while
-a git command of the user's is fresh, which the files that git leaves tell, and few beside a user at work.
+No lock protects a `git commit`, pull or stash from a branch that moves while it runs.
 """
 
 from __future__ import annotations
@@ -67,8 +66,7 @@ class Here:
 def here(worktree: Worktree, repo: Repo, before: Mapping[str, tuple[str | None, str | None]]) -> dict[str, Here]:
     """What is at the paths of `before` (relative to the root, with the blobs before and after a change).
 
-    Raises:
-        Conflict: one of them is in conflict in git's index.
+    Raises Conflict: one of them is in conflict in git's index.
     """
     names = {path: worktree.prefix + path for path in before}
     index = staged(worktree, names.values())
@@ -102,8 +100,7 @@ class OnDisk:
     """The state of noted paths (relative to the root). `files` maps a path to what git shall track there.
 
     A path in `gone` has no file; one that is in neither is not ours any more (a link, a folder). `unreadable` maps a
-    path to the reason. `filling`: a file is shorter than the job wrote it a moment ago, as while
-    `git stash pop` fills it.
+    path to the reason.
     """
 
     files: Mapping[str, tuple[int, ObjectID]]
@@ -176,10 +173,7 @@ def checked_out(worktree: Worktree, repo: Repo, path: str, blob: str) -> bytes:
 def staged(worktree: Worktree, paths: Iterable[str]) -> dict[str, tuple[int, str]]:
     """What the index holds of these paths (relative to the worktree's top), as mode and blob id.
 
-    A path that was only announced (`git add -N`) is not held.
-
-    Raises:
-        Conflict: one of the paths is in conflict.
+    A path that was only announced (`git add -N`) is not held. Raises Conflict: one of the paths is in conflict.
     """
     wanted = frozenset(paths)
     literal = {"GIT_LITERAL_PATHSPECS": "1"}
