@@ -35,14 +35,6 @@ class Ran(NamedTuple):
     omitted: int
 
 
-class _Start(NamedTuple):
-    """What runs a script that may run: argument vector, folder, environment."""
-
-    argv: list[str]
-    cwd: Path
-    env: dict[str, str]
-
-
 def run(
     library: Library, ref: str, args: Sequence[str], *, cwd: Path | None = None, timeout: float | None = None
 ) -> int:
@@ -53,8 +45,8 @@ def run(
     """
     parts = library.holding(ref)
     light = parts.resolve(ref)
-    with _allowed(parts, light, args, cwd) as start:
-        code = scripts.run(start.argv, cwd=start.cwd, env=start.env, timeout=timeout)
+    with _allowed(parts, light, args, cwd) as (argv, where, env):
+        code = scripts.run(argv, cwd=where, env=env, timeout=timeout)
     _note(parts, light, code)
     return code
 
@@ -75,8 +67,8 @@ def run_captured(
     """
     parts = library.holding(ref)
     light = parts.resolve(ref)
-    with _allowed(parts, light, args, cwd) as start:
-        done = programs.run_captured(start.argv, cwd=start.cwd, env=start.env, timeout=timeout, interrupted=interrupted)
+    with _allowed(parts, light, args, cwd) as (argv, where, env):
+        done = programs.run_captured(argv, cwd=where, env=env, timeout=timeout, interrupted=interrupted)
     _note(parts, light, done.code)
     return Ran(light, done.code, done.timed_out, done.stdout, done.stderr, done.stdout_omitted + done.stderr_omitted)
 
@@ -88,7 +80,9 @@ def _note(parts: RepositorySession, light: Light, code: int) -> None:
 
 
 @contextmanager
-def _allowed(parts: RepositorySession, light: Light, args: Sequence[str], cwd: Path | None) -> Iterator[_Start]:
+def _allowed(
+    parts: RepositorySession, light: Light, args: Sequence[str], cwd: Path | None
+) -> Iterator[tuple[list[str], Path, dict[str, str]]]:
     """What runs the script, once it may run on this machine. Raises Refused: it may not. UsageError: not a script."""
     if light.kind is not Kind.SCRIPT:
         raise UsageError(f"{light.handle} is a {light.kind}: only scripts can be run")
@@ -99,10 +93,10 @@ def _allowed(parts: RepositorySession, light: Light, args: Sequence[str], cwd: P
     _demand_trust(parts, light, file, beside | {file.name: data}, by)
     env = scripts.environment(root)
     if not file.is_relative_to(root):
-        yield _Start(scripts.command(file, args, interpreter=by, root=root, env=env), where, env)
+        yield scripts.command(file, args, interpreter=by, root=root, env=env), where, env
         return
     with scripts.copied(file, beside | {file.name: data}, parts.options.state_dir / "running") as copy:
-        yield _Start(scripts.command(file, args, interpreter=by, copy=copy, root=root, env=env), where, env)
+        yield scripts.command(file, args, interpreter=by, copy=copy, root=root, env=env), where, env
 
 
 def _demand_trust(parts: RepositorySession, light: Light, file: Path, files: Mapping[str, bytes], by: str) -> None:

@@ -14,8 +14,7 @@ from ai_lessons.library import secret_gate
 from ai_lessons.library.policies import refuse_agents
 from ai_lessons.library.reports import Initialised
 from ai_lessons.library.session import RepositorySession
-from ai_lessons.repository import agent_files, agent_hosts, outside, scaffold
-from ai_lessons.repository import git_hooks as client_hooks
+from ai_lessons.repository import agent_files, agent_hosts, git_hooks, outside, scaffold
 from ai_lessons.repository.agent_hosts import Host, Target
 from ai_lessons.repository.store import AUTOCOMMIT, Change, blob_id
 
@@ -54,7 +53,7 @@ def init_repository(
     parts = RepositorySession(made.root, options)
     try:
         bigger = parts.store.is_folder_of_bigger_repo
-        lines = client_hooks.install_hooks(made.root, scaffold.hooks_dir()) if hooks and not bigger else ()
+        lines = git_hooks.carry_out(made.root, scaffold.hooks_dir(), "install") if hooks and not bigger else ()
         parts.current()
         notes = (*made.notes, *parts.notes())
     finally:
@@ -100,12 +99,7 @@ def config_set(library: Library, key: str, value: str) -> str | None:
 
 def hooks(library: Library, job: Job) -> tuple[str, ...]:
     """Put our part into the client hooks, take it out byte for byte, or say which carry it; a line for each hook."""
-    jobs = {
-        "install": client_hooks.install_hooks,
-        "uninstall": client_hooks.uninstall_hooks,
-        "status": client_hooks.hooks_status,
-    }
-    return jobs[job](library.primary.store.root, scaffold.hooks_dir())
+    return git_hooks.carry_out(library.primary.store.root, scaffold.hooks_dir(), job)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,28 +121,14 @@ def check_push(hub: Path, lines: Iterable[str]) -> PushChecked:
     return PushChecked(found[:LISTED], max(len(found) - LISTED, 0))
 
 
-def hook_install(hub: Path) -> tuple[str, ...]:
-    """Put our part into the hub's `pre-receive` hook; a line about it.
+def server_hook(job: Job, hub: Path) -> tuple[str, ...]:
+    """Put our part into the hub's `pre-receive` hook, take it out again, byte for byte, or say whether it is there.
 
     Raises NoRepository: no hub there. StorageFailed: it cannot be written.
     """
-    from ai_lessons.repository import git_hooks, push_check, scaffold
+    from ai_lessons.repository import push_check
 
-    return git_hooks.install_server_hook(push_check.git_dir_of(hub), scaffold.hooks_dir())
-
-
-def hook_uninstall(hub: Path) -> tuple[str, ...]:
-    """Take our part out again, byte for byte."""
-    from ai_lessons.repository import git_hooks, push_check, scaffold
-
-    return git_hooks.uninstall_server_hook(push_check.git_dir_of(hub), scaffold.hooks_dir())
-
-
-def hook_status(hub: Path) -> tuple[str, ...]:
-    """Whether the hub checks what is pushed to it."""
-    from ai_lessons.repository import git_hooks, push_check, scaffold
-
-    return git_hooks.server_hook_status(push_check.git_dir_of(hub), scaffold.hooks_dir())
+    return git_hooks.carry_out_on_server(push_check.git_dir_of(hub), scaffold.hooks_dir(), job)
 
 
 __all__ = ["Host", "Target", "hosts", "instruct", "register"]

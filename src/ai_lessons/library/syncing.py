@@ -18,7 +18,6 @@ from ai_lessons.repository import sync as syncing
 from ai_lessons.repository import sync_bring
 from ai_lessons.repository import undo as reverts
 from ai_lessons.repository.recover import bring_back
-from ai_lessons.repository.store import Change, blob_id
 from ai_lessons.repository.sync_merge import IN_THE_WAY, ConflictChoice
 
 if TYPE_CHECKING:
@@ -105,7 +104,6 @@ def _remote(parts: RepositorySession, named: str | None) -> str:
 
 
 def _own_proposals(parts: RepositorySession) -> dict[str, str]:
-    """The open proposals that have a branch here."""
     try:
         with desk(parts) as at:
             return {one.name: one.commit for one in at.own()}
@@ -203,18 +201,9 @@ def undo(library: Library, count: int = 1) -> tuple[Undone, ...]:
         )
     done = []
     for step in reverts.plan(parts.store, count):
-        changes = [
-            Change(
-                file.path,
-                file.data,
-                executable=file.executable,
-                expect=blob_id(file.now) if file.now is not None else None,
-            )
-            for file in step.files
-        ]
-        applied = parts.write(f"Undo: {step.subject}", changes, [(reverts.TRAILER, step.commit)])
-        notes = (*applied.notes, *([f"waiting: {applied.waiting}"] if applied.waiting else ()))
-        done.append(Undone(step.commit, step.subject, tuple(file.path for file in step.files), applied.commit, notes))
+        applied = parts.write(f"Undo: {step.subject}", step.files, [(reverts.TRAILER, step.commit)])
+        paths = tuple(file.path for file in step.files)
+        done.append(Undone(step.commit, step.subject, paths, applied.commit, applied.told))
     parts.current()
     return tuple(done)
 
@@ -269,11 +258,9 @@ def recover(library: Library, refs: Sequence[str] = (), *, only_list: bool = Fal
             bring_back(store, job)
             brought += every
     saved = store.save()
-    notes = (*saved.notes, *([f"waiting: {saved.waiting}"] if saved.waiting else ()))
-    left = tuple(
-        one for job in (*store.journal.swept(), *store.journal.missing(store.root)) for one in _kept(parts, job)
-    )
-    return Recovered(left, tuple(brought), saved.commits, notes)
+    jobs = (*store.journal.swept(), *store.journal.missing(store.root))
+    left = tuple(one for job in jobs for one in _kept(parts, job))
+    return Recovered(left, tuple(brought), saved.commits, saved.told)
 
 
 def _kept(parts: RepositorySession, job: Intent) -> Iterator[Kept]:
@@ -309,7 +296,7 @@ def save(library: Library) -> tuple[tuple[str, ...], tuple[str, ...]]:
     events, said = parts.usages.share(at_least=1)
     saved = store.save()
     left, damaged = store.pending(), store.journal.damaged()
-    notes = [*said, *saved.notes, *([f"waiting: {saved.waiting}"] if saved.waiting else ())]
+    notes = [*said, *saved.told]
     notes += [f"not committed yet: {intent.subject}" for intent in left[:SHOWN]]
     notes += [f"and {len(left) - SHOWN} more"] if len(left) > SHOWN else []
     if damaged:

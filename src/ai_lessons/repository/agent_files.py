@@ -131,9 +131,9 @@ def carry_out(file: Path, job: str, text: str, ours: Marks = _OURS) -> str:
         return plan.says
 
 
-def replace(file: Path, data: bytes) -> None:
-    """Write a file whole or not at all, with the mode that it had."""
-    mode = file.stat().st_mode & 0o777 if file.exists() else None
+def replace(file: Path, data: bytes, mode: int | None = None) -> None:
+    """Write a file whole or not at all, with this mode, or the one that it had."""
+    mode = file.stat().st_mode & 0o777 if mode is None and file.exists() else mode
     file.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.with_name(f".{file.name}.{secrets.token_hex(4)}.tmp")
     try:

@@ -100,15 +100,11 @@ def recover(worktree: Worktree) -> None:
             old, new, bit = rows[path]
             if one.has(old):
                 with suppress(AiLessonsError):  # it shows as an edit then, which the user can take back
-                    _put(worktree, repo, path, new, bit)
+                    if new is None:
+                        files.remove_file(worktree.root, path)
+                    else:
+                        files.write_file(worktree.root, path, checked_out(worktree, repo, path, new), executable=bit)
         _forget(worktree)
-
-
-def _put(worktree: Worktree, repo: Repo, path: str, blob: str | None, executable: bool | None) -> None:
-    if blob is None:
-        files.remove_file(worktree.root, path)
-    else:
-        files.write_file(worktree.root, path, checked_out(worktree, repo, path, blob), executable=executable)
 
 
 def _forget(worktree: Worktree) -> None:
@@ -124,10 +120,12 @@ def land(store: Store, repo: Repo, ref: str, build: Callable[[Draft, str], Landi
     """
 
     def attempt() -> tuple[Landing, tuple[str, ...]] | None:
-        _refuse_elsewhere(store.worktree, ref)
+        name, place = ref.removeprefix("refs/heads/"), checked_out_at(store.worktree, ref)
+        if place and read_head(store.worktree).ref != ref:
+            raise Conflict(f"{name} is checked out at {place}", hint=f"do it there: ai-lessons --repo {place} …")
         tip = read_ref(store.worktree, ref)
         if tip is None:
-            raise NotFound("branch", ref.removeprefix("refs/heads/"))
+            raise NotFound("branch", name)
         landing, head = build(Draft(repo), tip), read_head(store.worktree)
         if head.ref != ref:
             moved = ref_update.move_branch(store.worktree, ref, landing.tip, landing.commit, landing.log)
@@ -175,13 +173,6 @@ def _until_done(store: Store, attempt: Callable[[], _Done | None]) -> _Done:
             time.sleep(0.02)
 
 
-def _refuse_elsewhere(worktree: Worktree, ref: str) -> None:
-    place = checked_out_at(worktree, ref)
-    if place and read_head(worktree).ref != ref:
-        name = ref.removeprefix("refs/heads/")
-        raise Conflict(f"{name} is checked out at {place}", hint=f"do it there: ai-lessons --repo {place} …")
-
-
 class _Checkout:
     """Files and index brought to what a commit holds, as far as that overwrites nothing of the user's."""
 
@@ -227,17 +218,12 @@ class _Checkout:
         found: dict[bytes, tuple[int, ObjectID] | None] = {}
         for path, blob in self._after.items():
             if not self._before[path].staged_something:
-                entry = (self._mode(path), ObjectID(blob.encode())) if blob else None
+                mode = {None: self._before[path].mode or PLAIN, True: EXECUTABLE, False: PLAIN}
+                entry = (mode[self._landing.programs.get(path)], ObjectID(blob.encode())) if blob else None
                 found[os.fsencode(worktree.prefix + path)] = entry
         return found
 
-    def _mode(self, path: str) -> int:
-        """The commit's where it says so, else what the index had."""
-        program = self._landing.programs.get(path)
-        return self._before[path].mode or PLAIN if program is None else EXECUTABLE if program else PLAIN
-
     def _notes(self) -> tuple[str, ...]:
-        """Which files were left as the user has them."""
         return tuple(
             f"your own edit of {path} stays as it is; it is not approved"
             for path, blob in self._after.items()

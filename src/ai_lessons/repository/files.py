@@ -7,6 +7,7 @@ elsewhere.
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import signal
 import stat
@@ -106,22 +107,14 @@ def _folder_rows(full: str, *, nested: bool) -> tuple[list[Row], list[str], list
                 elif not name.isascii() and not _is_utf8(name):
                     odd.append(name)
                 elif entry.is_file(follow_symlinks=False):
-                    with_stat = _row(entry)
-                    if with_stat:
-                        rows.append(with_stat)
+                    with suppress(FileNotFoundError):
+                        s = entry.stat(follow_symlinks=False)
+                        rows.append((name, s.st_mtime_ns, s.st_ctime_ns, s.st_size, s.st_ino, s.st_mode))
                 elif entry.is_dir(follow_symlinks=False):
                     below.append(name)
     finally:
         os.close(fd)
     return rows, below, odd
-
-
-def _row(entry: os.DirEntry[str]) -> Row | None:
-    try:
-        s = entry.stat(follow_symlinks=False)
-    except FileNotFoundError:
-        return None
-    return entry.name, s.st_mtime_ns, s.st_ctime_ns, s.st_size, s.st_ino, s.st_mode
 
 
 def _is_utf8(name: str) -> bool:
@@ -293,17 +286,14 @@ class Staging:
         with held_back():
             self.begun = True
             while self._waiting:
-                self._publish_next()
+                path, folders, temporary, name = self._waiting[0]
+                with translated(path, writing=True):
+                    folder = self._folders.to(folders)
+                    os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+                    del self._waiting[0]
+                    if self._durable:
+                        self._unsettled.append(os.dup(folder))
             self._made.clear()
-
-    def _publish_next(self) -> None:
-        path, folders, temporary, name = self._waiting[0]
-        with translated(path, writing=True):
-            folder = self._folders.to(folders)
-            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-            del self._waiting[0]
-            if self._durable:
-                self._unsettled.append(os.dup(folder))
 
     def settle(self) -> None:
         """Bring what was published to the disk. Others may use the files meanwhile, so no lock is needed for it."""
@@ -345,6 +335,21 @@ def _mode(path: str, name: str, folder: int, executable: bool | None) -> int | N
     if executable is None:
         return bits
     return bits | (bits & 0o444) >> 2 if executable else bits & ~0o111
+
+
+def append_lines(file: Path, lines: bytes, *, private: bool = False) -> None:
+    """Add whole lines to a file, one process at a time; `private`: only the user may read it."""
+    fd = os.open(file, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600 if private else 0o666)
+    try:
+        # appends do not mix anyhow; but whether the last line is whole can only be seen while no process writes
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        if private:
+            os.fchmod(fd, 0o600)
+        size = os.fstat(fd).st_size
+        # a last line that a full disk or a kill cut off would swallow the new one
+        write_all(fd, (b"\n" if size and os.pread(fd, 1, size - 1) != b"\n" else b"") + lines)
+    finally:
+        os.close(fd)
 
 
 def write_all(fd: int, data: bytes) -> None:

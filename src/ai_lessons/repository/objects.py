@@ -26,7 +26,7 @@ from ai_lessons.repository import git
 from ai_lessons.repository.files import translated, write_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from dulwich.object_store import BaseObjectStore
 
@@ -168,7 +168,9 @@ class Draft:
         return self._edit(tree, changes) or self._add(Tree())
 
     def _edit(self, tree: ObjectID | None, changes: Mapping[bytes, tuple[int, ObjectID] | None]) -> ObjectID | None:
-        edited = _copied(self._tree(tree)) if tree else Tree()
+        edited = Tree()
+        for name, mode, sha in self._tree(tree).iteritems() if tree else ():
+            edited.add(name, mode, sha)
         below: dict[bytes, dict[bytes, tuple[int, ObjectID] | None]] = {}
         for path, value in changes.items():
             name, _, rest = path.partition(b"/")
@@ -221,7 +223,9 @@ class Draft:
             if len(new) >= MANY or (len(new) >= PACK_FROM and _packs(self._folder) < FEW_PACKS):
                 _write_pack(self._folder, new)
             else:
-                _write_loose(self._folder, [made for made in new if not self._is_loose(made.id)])
+                lacking = [made for made in new if not self._is_loose(made.id)]
+                for start in range(0, len(lacking), _SYNC_THREADS):
+                    _write_some(self._folder, lacking[start : start + _SYNC_THREADS])
         self._new.clear()
 
     def _add(self, made: ShaFile) -> ObjectID:
@@ -241,7 +245,7 @@ class Draft:
         return self._trees[name]
 
     def _is_loose(self, name: ObjectID) -> bool:
-        place = self._place(name)
+        place = f"{self._folder}/{name.decode()[:2]}/{name.decode()[2:]}"
         with suppress(FileNotFoundError):
             # after a power cut git's own objects may be empty files, and writing them again is what mends that
             if not os.stat(place).st_size:
@@ -250,23 +254,6 @@ class Draft:
                 os.utime(place)  # as git does: `git gc` removes what nothing points to and is two weeks old
             return True
         return False
-
-    def _place(self, name: ObjectID) -> str:
-        hexed = name.decode()
-        return f"{self._folder}/{hexed[:2]}/{hexed[2:]}"
-
-
-def _copied(tree: Tree) -> Tree:
-    made = Tree()
-    for name, mode, sha in tree.iteritems():
-        made.add(name, mode, sha)
-    return made
-
-
-def _write_loose(folder: str, objects: Iterable[ShaFile]) -> None:
-    everything = list(objects)
-    for start in range(0, len(everything), _SYNC_THREADS):
-        _write_some(folder, everything[start : start + _SYNC_THREADS])
 
 
 def _write_some(folder: str, objects: Sequence[ShaFile]) -> None:

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import threading
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import NotFound, StorageFailed
@@ -19,7 +19,6 @@ from ai_lessons.errors import NotFound, StorageFailed
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
-    from typing import IO
 
 
 def run(
@@ -160,8 +159,11 @@ def run_captured(
     """
     pipe = subprocess.PIPE
     child = start(argv, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe)
-    with child:
-        return _watched(child, timeout, interrupted, kept)
+    with child, ExitStack() as unwanted:
+        unwanted.callback(end, child)
+        done = _watched(child, timeout, interrupted, kept)
+        unwanted.pop_all()
+        return done
 
 
 def _watched(
@@ -183,7 +185,7 @@ def _watched(
                 end(child)
                 ended = time.monotonic()
             elif ended is None:
-                _still_wanted(child, interrupted)
+                interrupted()
     code = TIMED_OUT if timed_out else child.returncode if child.returncode >= 0 else 128 - child.returncode
     return Captured(code, timed_out, out.text, err.text, out.omitted, err.omitted)
 
@@ -194,27 +196,11 @@ def _read(ready: selectors.BaseSelector) -> None:
         time.sleep(_LOOK)
         return
     for key, _ in ready.select(_LOOK):
-        data = _chunk(key.fileobj)  # type: ignore[arg-type]  # only what was registered above: pipes
-        if data == b"":
-            ready.unregister(key.fileobj)
-        elif data:
-            key.data.add(data)
-
-
-def _chunk(stream: IO[bytes]) -> bytes | None:
-    """Some bytes; empty at the end of the stream, None if there is nothing yet."""
-    try:
-        return os.read(stream.fileno(), _CHUNK)
-    except BlockingIOError:
-        return None
-
-
-def _still_wanted(child: subprocess.Popen[bytes], interrupted: Callable[[], None]) -> None:
-    try:
-        interrupted()
-    except BaseException:
-        end(child)
-        raise
+        with suppress(BlockingIOError):
+            if data := os.read(key.fd, _CHUNK):
+                key.data.add(data)
+            else:
+                ready.unregister(key.fileobj)
 
 
 def end(child: subprocess.Popen[bytes]) -> None:

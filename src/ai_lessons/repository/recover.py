@@ -87,8 +87,9 @@ def dropped(worktree: Worktree, repo: Repo, head: str) -> list[Intent]:
         refs = git.run(worktree, "for-each-ref", "--count=1", f"--contains={record.head}")
         if not refs.code and not refs.out:
             for commit in filter(None, record.jobs.values()):
-                gone = _lost_of(worktree, repo, draft, ObjectID(commit.encode()), head)
-                found += [journal.sweep(_intent_of(repo, commit), gone)] if gone else []
+                made = repo[ObjectID(commit.encode())]
+                gone = _lost_of(worktree, repo, draft, made, head) if isinstance(made, Commit) else {}
+                found += [journal.sweep(_intent_of(made), gone)] if gone and isinstance(made, Commit) else []
     return found
 
 
@@ -122,10 +123,8 @@ def note_left_out(worktree: Worktree, repo: Repo, last: BatchRecord, head: str, 
         journal.ready(job.name)
 
 
-def _lost_of(worktree: Worktree, repo: Repo, draft: Draft, commit: ObjectID, head: str) -> dict[str, bytes]:
-    made, tree = repo[commit], draft.tree_of(ObjectID(head.encode()))
-    if not isinstance(made, Commit):
-        return {}
+def _lost_of(worktree: Worktree, repo: Repo, draft: Draft, made: Commit, head: str) -> dict[str, bytes]:
+    tree = draft.tree_of(ObjectID(head.encode()))
     before = draft.tree_of(ObjectID(made.parents[0])) if made.parents else None
     lost = {}
     for change in tree_changes(repo.object_store, before, ObjectID(made.tree)):
@@ -139,9 +138,7 @@ def _lost_of(worktree: Worktree, repo: Repo, draft: Draft, commit: ObjectID, hea
     return lost
 
 
-def _intent_of(repo: Repo, commit: str) -> Intent:
-    made = repo[ObjectID(commit.encode())]
-    assert isinstance(made, Commit)  # noqa: S101 - a record names commits
+def _intent_of(made: Commit) -> Intent:
     author, message = made.author.decode(errors="replace"), made.message.decode(errors="replace")
     parent = made.parents[0].decode() if made.parents else None
     return Intent("", message, made.author_time, made.author_timezone, (), author, parent)
@@ -160,7 +157,7 @@ def told(found: Sequence[Intent]) -> list[str]:
 
 def returned(worktree: Worktree, journal: Journal) -> None:
     """Take up what lies on the disk again as it was swept away (`git stash pop`). Under the commit lock."""
-    for job in journal.swept() if journal.is_swept() else ():
+    for job in journal.swept():
         if all(_read(worktree, one.path) == journal.content(job, one.path) for one in job.paths):
             journal.back(job.name)
 

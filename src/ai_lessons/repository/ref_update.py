@@ -199,10 +199,7 @@ def recover(worktree: Worktree) -> None:
     A branch that has moved without its index gets the index that was made for it: otherwise the next `git commit`
     would delete the files.
     """
-    try:
-        proofs = list(lock_folder(worktree).iterdir())
-    except FileNotFoundError:
-        return
+    proofs = list(lock_folder(worktree).iterdir()) if lock_folder(worktree).exists() else []
     if not proofs:
         return
     ours = {_identity(proof): proof.name for proof in proofs}

@@ -94,7 +94,9 @@ def command(
     """
     if not file.is_file():
         raise NotFound("script", str(file))
-    by = interpreter.split() or shebang(_first_line(file)) or _BY_SUFFIX.get(file.suffix.lower(), "").split()
+    with translated(str(file)), file.open("rb") as opened:
+        line = opened.read(_SHEBANG_BYTES).split(b"\n", 1)[0]
+    by = interpreter.split() or shebang(line) or _BY_SUFFIX.get(file.suffix.lower(), "").split()
     if by:
         _demand_interpreter(by, file, root, env)
     elif not os.access(file, os.X_OK):
@@ -108,11 +110,6 @@ def command(
 def shebang(line: bytes) -> list[str]:
     """The interpreter of a `#!` line and its one argument, unsplit as the kernel passes it; empty for other lines."""
     return [os.fsdecode(word) for word in line[2:].strip().split(None, 1)] if line.startswith(b"#!") else []
-
-
-def _first_line(file: Path) -> bytes:
-    with translated(str(file)), file.open("rb") as opened:
-        return opened.read(_SHEBANG_BYTES).split(b"\n", 1)[0]
 
 
 def _demand_interpreter(by: Sequence[str], file: Path, root: Path | None, env: Mapping[str, str] | None) -> None:
@@ -164,18 +161,14 @@ def _wait(child: subprocess.Popen[bytes], timeout: float | None, give: Callable[
         if not done:
             time.sleep(_POLL)
         elif give and os.WIFSTOPPED(status):
-            _stop_too(child.pid, give)
+            # Ctrl-Z: give the terminal back to the shell, and go on with the command when we are continued
+            give(os.getpgrp())
+            os.kill(os.getpid(), signal.SIGSTOP)
+            give(child.pid)
+            programs.signal_group(child.pid, signal.SIGCONT)
         else:
             child.returncode = os.waitstatus_to_exitcode(status)  # reaped here, so Popen must not wait again
             return child.returncode if child.returncode >= 0 else 128 - child.returncode
-
-
-def _stop_too(pid: int, give: Callable[[int], None]) -> None:
-    """Ctrl-Z stopped the command: give the terminal back to the shell, and go on with it when we are continued."""
-    give(os.getpgrp())
-    os.kill(os.getpid(), signal.SIGSTOP)
-    give(pid)
-    programs.signal_group(pid, signal.SIGCONT)
 
 
 @contextmanager

@@ -9,11 +9,12 @@ import json
 import os
 import re
 import sys
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ai_lessons.repository.files import translated, write_all
+from ai_lessons.repository.files import append_lines, translated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -57,12 +58,7 @@ class Trust:
         lines = "".join(json.dumps({self._kind: mark, "path": path}) + "\n" for mark, path in new.items())
         with translated(str(self._file), writing=True):
             self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            fd = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                os.fchmod(fd, 0o600)
-                write_all(fd, self._separator() + lines.encode())
-            finally:
-                os.close(fd)
+            append_lines(self._file, lines.encode(), private=True)
 
     def knows(self, data: bytes, interpreter: str = "") -> bool:
         """True if exactly this text was added or trusted here before.
@@ -77,19 +73,12 @@ class Trust:
             text = self._file.read_text(errors="replace") if self._file.exists() else ""
         return frozenset(found for line in text.split("\n") if (found := self._read(line)))
 
-    def _separator(self) -> bytes:
-        """A line break if the last line was cut off by a full disk: else it would swallow the new one."""
-        whole = not self._file.stat().st_size or self._file.read_bytes().endswith(b"\n")
-        return b"" if whole else b"\n"
-
     def _read(self, line: str) -> str | None:
         """The mark in one line; None for a line that is damaged, which then trusts nothing."""
-        try:
-            row = json.loads(line)
-        except ValueError:
-            return None
-        found = row.get(self._kind) if isinstance(row, dict) else None
-        return found if isinstance(found, str) else None
+        with suppress(ValueError, KeyError, TypeError):
+            found = json.loads(line)[self._kind]
+            return found if isinstance(found, str) else None
+        return None
 
 
 def neighbours(

@@ -22,6 +22,7 @@ from ai_lessons.repository.commit_builder import People
 from ai_lessons.repository.events import FOLDER
 from ai_lessons.repository.history import trailers_of
 from ai_lessons.repository.objects import EXECUTABLE, Draft, StoredCommit, opened, read_commit
+from ai_lessons.repository.store import Change, blob_id
 from ai_lessons.repository.worktree_status import here
 
 if TYPE_CHECKING:
@@ -40,22 +41,12 @@ _OURS: Final = frozenset({"Entry", "Agent", "Session"})
 
 
 @dataclass(frozen=True, slots=True)
-class File:
-    """One file of a job that is taken back: what is on disk `now`, and `data` as it shall be; None for no file."""
-
-    path: str
-    now: bytes | None
-    data: bytes | None
-    executable: bool | None
-
-
-@dataclass(frozen=True, slots=True)
 class Step:
     """One job that is taken back."""
 
     commit: str
     subject: str
-    files: tuple[File, ...]
+    files: tuple[Change, ...]
 
 
 def plan(store: Store, count: int) -> tuple[Step, ...]:
@@ -88,7 +79,7 @@ def _jobs(store: Store, repo: Repo) -> Iterator[StoredCommit]:
     if head is None:
         return
     remembered = {commit for record in store.journal.records() for commit in record.jobs.values() if commit}
-    me = _address(People(store.worktree).committer() or "")
+    me = (People(store.worktree).committer() or "").rpartition("<")[2].rstrip(">")
     undone: set[str] = set()
     for commit in reversed(commits(store.worktree, [head], newest=LOOKED_AT)):
         trailers = trailers_of(commit.message)
@@ -96,25 +87,18 @@ def _jobs(store: Store, repo: Repo) -> Iterator[StoredCommit]:
         name, mine = commit.id, commit.committer.email == me and not commit.odd
         keys = {key for key, _ in trailers}
         if mine and PROPOSAL_TRAILER in keys:
-            raise _decision(commit.message.partition("\n")[0])
+            subject = commit.message.partition("\n")[0]
+            raise Refused(
+                f"the last thing you did is a decision ({subject}), and decisions are not undone",
+                hint="what was approved can be removed again, a rule by a proposal: ai-lessons contribute delete ID",
+            )
         if name in undone or keys & {TRAILER, RESTORES} or len(commit.parents) > 1:
             continue
         if name in remembered or (mine and keys & _OURS):
             yield read_commit(repo.object_store, ObjectID(name.encode()))
 
 
-def _decision(subject: str) -> Refused:
-    return Refused(
-        f"the last thing you did is a decision ({subject}), and decisions are not undone",
-        hint="what was approved can be removed again, a rule by a proposal: ai-lessons contribute delete ID",
-    )
-
-
-def _address(person: str) -> str:
-    return person.rpartition("<")[2].rstrip(">")
-
-
-class _Change(NamedTuple):
+class _Did(NamedTuple):
     """What a job did to one file: its content and mode before and after, None for no file."""
 
     before: bytes | None
@@ -139,12 +123,13 @@ def _step(store: Store, repo: Repo, draft: Draft, commit: StoredCommit, files: d
         data = _back(path, subject, change, now.stored)
         if data != now.stored or (data is not None and now.mode != change.mode and now.stored == change.after):
             mode = change.mode if data is not None else None
-            made.append(File(path, now.disk, data, None if mode is None else mode == EXECUTABLE))
+            expect = None if now.disk is None else blob_id(now.disk)
+            made.append(Change(path, data, None if mode is None else mode == EXECUTABLE, expect))
             files[path] = _Now(data, data, mode)
     return Step(commit.id, subject, tuple(made))
 
 
-def _changes(store: Store, repo: Repo, draft: Draft, commit: StoredCommit) -> dict[str, _Change]:
+def _changes(store: Store, repo: Repo, draft: Draft, commit: StoredCommit) -> dict[str, _Did]:
     prefix = os.fsencode(store.prefix)
     before = draft.tree_of(commit.parents[0]) if commit.parents else None
     found = {}
@@ -155,7 +140,7 @@ def _changes(store: Store, repo: Repo, draft: Draft, commit: StoredCommit) -> di
         if path.startswith(prefix) and not path.startswith(prefix + os.fsencode(f"{FOLDER}/")):
             old, new = (_data(repo, side.sha) if side is not None else None for side in sides)
             mode = sides[0].mode if sides[0] is not None else None
-            found[os.fsdecode(path.removeprefix(prefix))] = _Change(old, new, mode)
+            found[os.fsdecode(path.removeprefix(prefix))] = _Did(old, new, mode)
     return found
 
 
@@ -186,7 +171,7 @@ def _look(store: Store, repo: Repo, draft: Draft, paths: Sequence[str]) -> dict[
     }
 
 
-def _back(path: str, subject: str, change: _Change, now: bytes | None) -> bytes | None:
+def _back(path: str, subject: str, change: _Did, now: bytes | None) -> bytes | None:
     """The file without the job's change. Raises Conflict: it was changed later, at the same places."""
     if now == change.after:
         return change.before

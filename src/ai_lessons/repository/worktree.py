@@ -98,7 +98,12 @@ def _locate(path: Path) -> Worktree:
             _refuse_strangers(found)
             _refuse_formats(found)
             return found
-    _refuse_damage(root)
+    missing = [name for name in _GIT_PARTS if not (root / ".git" / name).exists()]
+    if 0 < len(missing) < len(_GIT_PARTS):  # there is knowledge in it that a new repository would not have
+        raise StorageFailed(
+            f"the git directory of {root} is damaged: it has no {' and no '.join(missing)}",
+            hint="keep the files, clone again and copy them in: docs/how-to/back-up.md, git itself is damaged",
+        )
     raise NoRepository(str(path))
 
 
@@ -157,18 +162,7 @@ def _refuse_pulled(found: Worktree) -> None:
                 )
 
 
-def _refuse_damage(root: Path) -> None:
-    """What once was a repository is no place to make one: there is knowledge in it that a new one would not have."""
-    missing = [name for name in _GIT_PARTS if not (root / ".git" / name).exists()]
-    if 0 < len(missing) < len(_GIT_PARTS):
-        raise StorageFailed(
-            f"the git directory of {root} is damaged: it has no {' and no '.join(missing)}",
-            hint="keep the files, clone again and copy them in: docs/how-to/back-up.md, git itself is damaged",
-        )
-
-
 def _git_dir_of(top: Path) -> Path | None:
-    """The git directory that `top/.git` is or names, if it is one."""
     dot_git = top / ".git"
     if dot_git.is_file():
         text = dot_git.read_text(errors="surrogateescape")
@@ -278,17 +272,13 @@ def read_head(worktree: Worktree) -> Head:
     Raises UnsupportedRepository: HEAD or its branch is damaged. StorageFailed: not to be read.
     """
     with translated(str(worktree.git_dir)):
-        return _read_head(worktree)
-
-
-def _read_head(worktree: Worktree) -> Head:
-    text = (worktree.git_dir / "HEAD").read_text(errors="surrogateescape").strip()
-    if not text.startswith("ref:"):
-        if not _COMMIT.fullmatch(text):
-            raise UnsupportedRepository(f"HEAD of {worktree.top} is damaged: {text[:60]!r}")
-        return Head(None, text)
-    ref = text.removeprefix("ref:").strip()
-    return Head(ref, read_ref(worktree, ref))
+        text = (worktree.git_dir / "HEAD").read_text(errors="surrogateescape").strip()
+        if text.startswith("ref:"):
+            ref = text.removeprefix("ref:").strip()
+            return Head(ref, read_ref(worktree, ref))
+    if not _COMMIT.fullmatch(text):
+        raise UnsupportedRepository(f"HEAD of {worktree.top} is damaged: {text[:60]!r}")
+    return Head(None, text)
 
 
 def read_ref(worktree: Worktree, ref: str) -> str | None:

@@ -70,7 +70,15 @@ def here(worktree: Worktree, repo: Repo, before: Mapping[str, tuple[str | None, 
     """
     names = {path: worktree.prefix + path for path in before}
     index = staged(worktree, names.values())
-    contents, odd = _contents(worktree, before)
+    contents: dict[str, bytes] = {}
+    odd: set[str] = set()
+    for path in before:
+        try:
+            contents[path] = files.read_file(worktree.root, path)[0]
+        except NotFound:
+            continue
+        except (Refused, InvalidEntry):
+            odd.add(path)  # a link, a folder, something huge: the user's, and not to be touched
     found = {path: blob.decode() for path, blob in blobs(worktree, Draft(repo), contents).items()}
     made = {}
     for path, (old, new) in before.items():
@@ -80,19 +88,6 @@ def here(worktree: Worktree, repo: Repo, before: Mapping[str, tuple[str | None, 
         plain = mode if mode is None or stat.S_ISREG(mode) else EXECUTABLE
         made[path] = Here(old, found.get(path), contents.get(path), blob, plain, path in odd)
     return made
-
-
-def _contents(worktree: Worktree, paths: Mapping[str, object]) -> tuple[dict[str, bytes], set[str]]:
-    contents: dict[str, bytes] = {}
-    odd: set[str] = set()
-    for path in paths:
-        try:
-            contents[path] = files.read_file(worktree.root, path)[0]
-        except NotFound:
-            continue
-        except (Refused, InvalidEntry):
-            odd.add(path)  # a link, a folder, something huge: the user's, and not to be touched
-    return contents, odd
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,13 +139,11 @@ def look(worktree: Worktree, draft: Draft, jobs: Sequence[Intent], *, file_modes
     found = blobs(worktree, draft, {path: data for path, (data, _, _) in read.items()})
     now = time.time()
     filling = any(len(data) < (noted.size or 0) and now - s.st_mtime < HALF_WRITTEN for data, s, noted in read.values())
-    tracked = {path: (_mode(s, noted, file_modes=file_modes), found[path]) for path, (_, s, noted) in read.items()}
+    tracked = {
+        path: (EXECUTABLE if (s.st_mode & 0o100 if file_modes else noted.executable) else PLAIN, found[path])
+        for path, (_, s, noted) in read.items()
+    }
     return OnDisk(tracked, frozenset(gone), unreadable, filling)
-
-
-def _mode(status: os.stat_result, noted: Noted, *, file_modes: bool) -> int:
-    executable = bool(status.st_mode & 0o100) if file_modes else bool(noted.executable)
-    return EXECUTABLE if executable else PLAIN
 
 
 def blobs(worktree: Worktree, draft: Draft, contents: Mapping[str, bytes]) -> dict[str, ObjectID]:

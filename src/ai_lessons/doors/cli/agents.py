@@ -93,9 +93,4 @@ def _refused(done: PushChecked, view: View) -> str:
 
 def answer_for_hub(call: Call, job: Job, hub: str) -> None:
     """`hooks install`, `uninstall` or `status` with `--server HUB`."""
-    jobs = {
-        "install": library.setup.hook_install,
-        "uninstall": library.setup.hook_uninstall,
-        "status": library.setup.hook_status,
-    }
-    call.answer(jobs[job](call.settings.cwd / hub), render_jobs.lines)
+    call.answer(library.setup.server_hook(job, call.settings.cwd / hub), render_jobs.lines)
