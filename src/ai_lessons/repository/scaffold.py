@@ -202,10 +202,7 @@ def init(
     notes: tuple[str, ...] = ()
     if CONFIG_PATH not in present:
         basic = {name: originals[name] for name in (originals if fresh else _BASICS) if name != CONFIG_PATH}
-        text = originals[CONFIG_PATH].data.decode()
-        for key, value in _settings(around, team=team).items():
-            text = set_value(text, key, value)
-        basic[CONFIG_PATH] = Original(text.encode())
+        basic[CONFIG_PATH] = _config(originals[CONFIG_PATH].data.decode(), around, team=team)
         if not fresh:
             basic[".gitattributes"] = Original(basic[".gitattributes"].data.replace(_NORMALISE, _KEEP_BYTES))
         wanted |= basic  # the config comes last: where it lies, nothing is missing any more
@@ -227,14 +224,13 @@ def _told(added: Sequence[str], entries: Mapping[str, Original], *, fresh: bool)
         yield f"added {', '.join(name for name in added if name not in entries)}"
 
 
-def _settings(around: Worktree | None, *, team: bool) -> dict[str, object]:
-    settings: dict[str, object] = {"approval.distinct": True} if team else {}
-    if around is None:
-        return settings
-    ref = read_head(around).ref
-    if ref is not None and read_ref(around, f"{_HEADS}{BRANCH}") is None:
-        settings["approval.branch"] = ref.removeprefix(_HEADS)
-    return settings
+def _config(text: str, around: Worktree | None, *, team: bool) -> Original:
+    """The template's config with what this repository says otherwise."""
+    text = set_value(text, "approval.distinct", value=True) if team else text
+    ref = read_head(around).ref if around is not None else None
+    if around is not None and ref is not None and read_ref(around, f"{_HEADS}{BRANCH}") is None:
+        text = set_value(text, "approval.branch", ref.removeprefix(_HEADS))
+    return Original(text.encode())
 
 
 def _with_rules(done: Scaffolded, rules: Mapping[str, bytes]) -> Scaffolded:
