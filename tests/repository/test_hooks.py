@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 def install(root: Path) -> str:
-    return "\n".join(git_hooks.install_hooks(root, scaffold.hooks_dir()))
+    return "\n".join(git_hooks.carry_out(root, scaffold.hooks_dir(), "install"))
 
 
 def uninstall(root: Path) -> str:
-    return "\n".join(git_hooks.uninstall_hooks(root, scaffold.hooks_dir()))
+    return "\n".join(git_hooks.carry_out(root, scaffold.hooks_dir(), "uninstall"))
 
 
 def status(root: Path) -> str:
-    return "\n".join(git_hooks.hooks_status(root, scaffold.hooks_dir()))
+    return "\n".join(git_hooks.carry_out(root, scaffold.hooks_dir(), "status"))
 
 
 def folder(root: Path) -> dict[str, tuple[bytes, int]]:

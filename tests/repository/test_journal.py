@@ -113,7 +113,7 @@ def test_what_was_swept_away_is_kept_until_it_is_back_or_forgotten(tmp_path: Pat
     notes.back(first.name)
     assert [job.name for job in notes.pending()] == [first.name]
     notes.forget(second.name)
-    assert not notes.is_swept()
+    assert not notes.swept()
 
 
 def test_a_note_that_is_just_being_written_is_no_damage(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from ai_lessons.errors import NoRepository, Refused
 from ai_lessons.repository import push_check, scaffold
-from ai_lessons.repository.git_hooks import install_server_hook, server_hook_status, uninstall_server_hook
+from ai_lessons.repository.git_hooks import carry_out_on_server
 from ai_lessons.repository.push_check import Added, Update, parse_updates, refused_files, refused_refs
 from doors.world import environment
 from repository.approval_world import (
@@ -62,7 +62,7 @@ def hub(tmp_path: Path, program: Path, monkeypatch: pytest.MonkeyPatch) -> tuple
 
 
 def install(git_dir: Path) -> str:
-    return "\n".join(install_server_hook(git_dir, scaffold.hooks_dir()))
+    return "\n".join(carry_out_on_server(git_dir, scaffold.hooks_dir(), "install"))
 
 
 def push(clone: Clone, *what: str) -> str:
@@ -619,7 +619,7 @@ def test_the_hub_can_name_its_program(hub: tuple[World, Clone], program: Path, m
 class TestTheHookFile:
     @pytest.fixture
     def folder(self, hub: tuple[World, Clone], tmp_path: Path) -> Path:  # noqa: ARG002  # the hub has to be there
-        uninstall_server_hook(tmp_path / "hub.git", scaffold.hooks_dir())
+        carry_out_on_server(tmp_path / "hub.git", scaffold.hooks_dir(), "uninstall")
         return tmp_path / "hub.git" / "hooks"
 
     def test_comes_and_goes_without_a_trace(self, folder: Path) -> None:
@@ -627,8 +627,8 @@ class TestTheHookFile:
 
         assert install(folder.parent) == "pre-receive: installed"
         assert install(folder.parent) == "pre-receive: already installed"
-        assert server_hook_status(folder.parent, scaffold.hooks_dir()) == ("pre-receive: installed",)
-        assert uninstall_server_hook(folder.parent, scaffold.hooks_dir()) == ("pre-receive: removed",)
+        assert carry_out_on_server(folder.parent, scaffold.hooks_dir(), "status") == ("pre-receive: installed",)
+        assert carry_out_on_server(folder.parent, scaffold.hooks_dir(), "uninstall") == ("pre-receive: removed",)
         assert sorted(folder.iterdir()) == before
 
     def test_lets_the_hook_that_was_there_read_the_same_and_have_its_say(
@@ -647,7 +647,7 @@ class TestTheHookFile:
         mine.other_work()
         assert "pre-receive hook declined" in push(mine)
 
-        uninstall_server_hook(folder.parent, scaffold.hooks_dir())
+        carry_out_on_server(folder.parent, scaffold.hooks_dir(), "uninstall")
         assert (folder / "pre-receive").read_text() == text
         assert (folder / "pre-receive").stat().st_mode & 0o777 == 0o750
 

@@ -1,7 +1,6 @@
 """What the hooks of an agent host ask and tell: knowledge at the start and before an edit, a reminder at the end.
 
-The catalog answers, so that a hook may run before every edit; nothing slow is loaded. What was told once in a session
-is not told again. The host's own format is the door's business.
+The catalog answers, so that a hook may run before every edit; nothing slow is loaded.
 """
 
 from __future__ import annotations
@@ -98,9 +97,7 @@ def hear(root: Path, options: Options, event: AgentEvent, *, project: str | None
     """What to tell the agent at this event of its session. `project` overrules the name of the folder it works in.
 
     Where only the session is asked about, the repository at `root` is not even opened.
-
-    Raises:
-        NoRepository and its like: see `Library`. StorageFailed: the state folder cannot be written.
+    Raises NoRepository and its like: see `Library`. StorageFailed: the state folder cannot be written.
     """
     options = options._replace(session=event.session or options.session)
     if event.moment is Moment.STOP:

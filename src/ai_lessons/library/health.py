@@ -99,7 +99,7 @@ def _approval(parts: RepositorySession) -> Finding:
 
 
 def _hooks(parts: RepositorySession) -> Finding:
-    lines = git_hooks.hooks_status(parts.store.root, scaffold.hooks_dir())
+    lines = git_hooks.carry_out(parts.store.root, scaffold.hooks_dir(), "status")
     if parts.store.is_folder_of_bigger_repo:
         return "ok", "the hooks of this git repository are its own business", ""
     missing = any("installed" not in line or "not installed" in line for line in lines)

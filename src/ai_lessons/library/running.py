@@ -35,27 +35,18 @@ class Ran(NamedTuple):
     omitted: int
 
 
-class _Start(NamedTuple):
-    """What runs a script that may run: argument vector, folder, environment."""
-
-    argv: list[str]
-    cwd: Path
-    env: dict[str, str]
-
-
 def run(
     library: Library, ref: str, args: Sequence[str], *, cwd: Path | None = None, timeout: float | None = None
 ) -> int:
     """Run a script with the caller's terminal and return its exit code (124: timed out after `timeout` seconds).
 
-    Raises:
-        Refused: its content was never added or run on this machine and nobody could be asked.
-        NotFound: not a script, or its file or interpreter is gone.
+    Raises Refused: its content was never added or run on this machine and nobody could be asked. NotFound: not a
+    script, or its file or interpreter is gone.
     """
     parts = library.holding(ref)
     light = parts.resolve(ref)
-    with _allowed(parts, light, args, cwd) as start:
-        code = scripts.run(start.argv, cwd=start.cwd, env=start.env, timeout=timeout)
+    with _allowed(parts, light, args, cwd) as (argv, where, env):
+        code = scripts.run(argv, cwd=where, env=env, timeout=timeout)
     _note(parts, light, code)
     return code
 
@@ -72,14 +63,12 @@ def run_captured(
     """Run a script without a terminal: nothing to read, its output is in the answer.
 
     `interrupted` is called again and again while it runs; what it raises ends the script and goes on.
-
-    Raises:
-        As `run` does.
+    Raises as `run` does.
     """
     parts = library.holding(ref)
     light = parts.resolve(ref)
-    with _allowed(parts, light, args, cwd) as start:
-        done = programs.run_captured(start.argv, cwd=start.cwd, env=start.env, timeout=timeout, interrupted=interrupted)
+    with _allowed(parts, light, args, cwd) as (argv, where, env):
+        done = programs.run_captured(argv, cwd=where, env=env, timeout=timeout, interrupted=interrupted)
     _note(parts, light, done.code)
     return Ran(light, done.code, done.timed_out, done.stdout, done.stderr, done.stdout_omitted + done.stderr_omitted)
 
@@ -91,14 +80,10 @@ def _note(parts: RepositorySession, light: Light, code: int) -> None:
 
 
 @contextmanager
-def _allowed(parts: RepositorySession, light: Light, args: Sequence[str], cwd: Path | None) -> Iterator[_Start]:
-    """What runs the script, once it may run on this machine.
-
-    A script of the repository runs from a copy of what is trusted, so that nothing else lies beside it.
-
-    Raises:
-        Refused: it may not. UsageError: not a script.
-    """
+def _allowed(
+    parts: RepositorySession, light: Light, args: Sequence[str], cwd: Path | None
+) -> Iterator[tuple[list[str], Path, dict[str, str]]]:
+    """What runs the script, once it may run on this machine. Raises Refused: it may not. UsageError: not a script."""
     if light.kind is not Kind.SCRIPT:
         raise UsageError(f"{light.handle} is a {light.kind}: only scripts can be run")
     entry, _ = parts.load(light.id)
@@ -108,18 +93,14 @@ def _allowed(parts: RepositorySession, light: Light, args: Sequence[str], cwd: P
     _demand_trust(parts, light, file, beside | {file.name: data}, by)
     env = scripts.environment(root)
     if not file.is_relative_to(root):
-        yield _Start(scripts.command(file, args, interpreter=by, root=root, env=env), where, env)
+        yield scripts.command(file, args, interpreter=by, root=root, env=env), where, env
         return
     with scripts.copied(file, beside | {file.name: data}, parts.options.state_dir / "running") as copy:
-        yield _Start(scripts.command(file, args, interpreter=by, copy=copy, root=root, env=env), where, env)
+        yield scripts.command(file, args, interpreter=by, copy=copy, root=root, env=env), where, env
 
 
 def _demand_trust(parts: RepositorySession, light: Light, file: Path, files: Mapping[str, bytes], by: str) -> None:
-    """Ask, where somebody can be asked, whether all these texts may run.
-
-    Raises:
-        Refused: one of them may not.
-    """
+    """Ask, where somebody can be asked, whether all these texts may run. Raises Refused: one of them may not."""
     known = Trust(parts.options.state_dir)
     new = [name for name, data in files.items() if not known.knows(data, by if name == file.name else "")]
     if not new:
@@ -175,8 +156,7 @@ def interpreter_of(entry: Entry) -> str:
 def trust_script(library: Library, ref: str) -> tuple[str, ...]:
     """Allow this machine to run the script and what it names beside it, as they are now; their paths, its first.
 
-    Raises:
-        UsageError: not a script. Refused: an agent is calling.
+    Raises UsageError: not a script. Refused: an agent is calling.
     """
     parts = library.primary
     parts.options.refuse_agents("trust a script", f"ai-lessons admin trust-script {ref}")
@@ -193,11 +173,7 @@ def trust_script(library: Library, ref: str) -> tuple[str, ...]:
 
 
 def _content(parts: RepositorySession, entry: Entry) -> tuple[Path, bytes]:
-    """Where the runnable file is, and its bytes.
-
-    Raises:
-        NotFound: it is gone.
-    """
+    """Where the runnable file is, and its bytes. Raises NotFound: it is gone."""
     if parts.store.exists(entry.path):
         return parts.store.root / entry.path, parts.store.read(entry.path)
     where = entry.fields.get("path")

@@ -1,8 +1,6 @@
 """What a secret looks like: those detectors of detect-secrets that know a token by its shape. The package's only home.
 
-It is slow to load, so `secret_scan` asks for it only where a text holds the beginning of a token. Nothing is looked up
-anywhere: the package can ask vendors whether a token works, and is not asked to. Left out are detectors that guess, by
-entropy or by words such as `password`; the password in a URL has a shape of our own, which passes over names.
+It is slow to load, so `secret_scan` asks for it only where a text holds the beginning of a token.
 """
 
 from __future__ import annotations

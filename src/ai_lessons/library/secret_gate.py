@@ -35,10 +35,8 @@ def refuse(parts: RepositorySession, files: Mapping[str, bytes | None], known: s
     """Called before anything is written. `files` are what shall be at their paths, None where nothing shall be.
 
     What HEAD holds at one of these paths, or `known`, is no news. Trailers that tell who allows what is news.
-
-    Raises:
-        InvalidEntry: with the line and the mark of every secret that no frontmatter allows. Refused: an agent allows
-            one that HEAD does not allow.
+    Raises InvalidEntry: with the line and the mark of every secret that no frontmatter allows. Refused: an agent allows
+    one that HEAD does not allow.
     """
     texts = {path: data.decode("utf-8", "replace") for path, data in files.items() if data is not None}
     problems = [found for path, text in texts.items() for found in _news(parts, path, text, files, known)]
@@ -78,8 +76,7 @@ def actor(parts: RepositorySession) -> Actor:
 def refuse_waiting(parts: RepositorySession) -> None:
     """The same look at files that were written and wait for their commit: somebody may have edited them since.
 
-    Raises:
-        InvalidEntry: see `refuse`.
+    Raises InvalidEntry: see `refuse`.
     """
     paths = {noted.path for intent in parts.store.journal.pending() for noted in intent.paths if not noted.gone}
     refuse(parts, {path: data for path in sorted(paths) if (data := on_disk(parts.store.root, path)) is not None})
@@ -88,8 +85,7 @@ def refuse_waiting(parts: RepositorySession) -> None:
 def refuse_sharing(parts: RepositorySession, remote: str) -> None:
     """Called before a push: what is shared once can only be revoked. Looks at commits that the remote has not seen.
 
-    Raises:
-        InvalidEntry: a version of a file of ours holds a secret that neither it nor the file as it is now allows.
+    Raises InvalidEntry: a version of a file of ours holds a secret that neither it nor the file as it is now allows.
     """
     read = partial(on_disk, parts.store.root)
     problems: dict[str, Problem] = {}

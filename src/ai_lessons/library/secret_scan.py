@@ -131,10 +131,7 @@ def fields(
 ) -> dict[str, Any]:
     """Frontmatter that allows secrets by (fingerprint, reason), besides what the frontmatter `there` allows.
 
-    With `text` only those that it holds: one job may be about many files.
-
-    Raises:
-        UsageError: a reason is missing.
+    With `text` only those that it holds: one job may be about many files. Raises UsageError: a reason is missing.
     """
     wanted = {mark.strip(): " ".join(reason.split()) for mark, reason in given}
     if not all(mark and reason for mark, reason in wanted.items()):

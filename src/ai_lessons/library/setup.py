@@ -14,8 +14,7 @@ from ai_lessons.library import secret_gate
 from ai_lessons.library.policies import refuse_agents
 from ai_lessons.library.reports import Initialised
 from ai_lessons.library.session import RepositorySession
-from ai_lessons.repository import agent_files, agent_hosts, outside, scaffold
-from ai_lessons.repository import git_hooks as client_hooks
+from ai_lessons.repository import agent_files, agent_hosts, git_hooks, outside, scaffold
 from ai_lessons.repository.agent_hosts import Host, Target
 from ai_lessons.repository.store import AUTOCOMMIT, Change, blob_id
 
@@ -42,10 +41,8 @@ def init_repository(
     """Make a repository at `path` from the template, or clone `from_url` there. Doing it twice changes nothing.
 
     `starters` brings the starter set, of which the rules wait as proposals.
-
-    Raises:
-        UsageError: starters for a clone. Refused: starters for a folder of a bigger repository.
-        StorageFailed: the place cannot be written; Unreachable: the URL does not answer.
+    Raises UsageError: starters for a clone. Refused: starters for a folder of a bigger repository. StorageFailed: the
+    place cannot be written; Unreachable: the URL does not answer.
     """
     if from_url and starters:
         raise UsageError("a clone brings its own entries, and no starter set", hint="leave --from or --starters out")
@@ -56,7 +53,7 @@ def init_repository(
     parts = RepositorySession(made.root, options)
     try:
         bigger = parts.store.is_folder_of_bigger_repo
-        lines = client_hooks.install_hooks(made.root, scaffold.hooks_dir()) if hooks and not bigger else ()
+        lines = git_hooks.carry_out(made.root, scaffold.hooks_dir(), "install") if hooks and not bigger else ()
         parts.current()
         notes = (*made.notes, *parts.notes())
     finally:
@@ -65,11 +62,7 @@ def init_repository(
 
 
 def config_get(library: Library, key: str | None = None) -> dict[str, object]:
-    """The repository's settings in force, defaults included, by dotted key.
-
-    Raises:
-        NotFound: no such key.
-    """
+    """The repository's settings in force, defaults included, by dotted key. Raises NotFound: no such key."""
     values = values_of(library.primary.config)
     if key is None:
         return values
@@ -81,9 +74,8 @@ def config_get(library: Library, key: str | None = None) -> dict[str, object]:
 def config_set(library: Library, key: str, value: str) -> str | None:
     """Change one setting in `.ai-lessons/config.yaml`, keeping its comments; the commit, or None if it waits.
 
-    Raises:
-        UsageError: no such key, or not a value for it. Refused: an agent would change a policy, or it
-        would count for nothing here.
+    Raises UsageError: no such key, or not a value for it. Refused: an agent would change a policy, or it would count
+    for nothing here.
     """
     parts = library.primary
     refuse_agents(parts.options, key)
@@ -107,12 +99,7 @@ def config_set(library: Library, key: str, value: str) -> str | None:
 
 def hooks(library: Library, job: Job) -> tuple[str, ...]:
     """Put our part into the client hooks, take it out byte for byte, or say which carry it; a line for each hook."""
-    jobs = {
-        "install": client_hooks.install_hooks,
-        "uninstall": client_hooks.uninstall_hooks,
-        "status": client_hooks.hooks_status,
-    }
-    return jobs[job](library.primary.store.root, scaffold.hooks_dir())
+    return git_hooks.carry_out(library.primary.store.root, scaffold.hooks_dir(), job)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +113,7 @@ class PushChecked:
 def check_push(hub: Path, lines: Iterable[str]) -> PushChecked:
     """Decide about a push inside the `pre-receive` hook of `hub`; `lines` is what git gives that hook to read.
 
-    Raises:
-        Refused: not such lines. NoRepository, NotFound, UnsupportedRepository: it cannot be decided, so refuse it.
+    Raises Refused: not such lines. NoRepository, NotFound, UnsupportedRepository: it cannot be decided, so refuse it.
     """
     from ai_lessons.repository import push_check
 
@@ -135,29 +121,14 @@ def check_push(hub: Path, lines: Iterable[str]) -> PushChecked:
     return PushChecked(found[:LISTED], max(len(found) - LISTED, 0))
 
 
-def hook_install(hub: Path) -> tuple[str, ...]:
-    """Put our part into the hub's `pre-receive` hook; a line about it.
+def server_hook(job: Job, hub: Path) -> tuple[str, ...]:
+    """Put our part into the hub's `pre-receive` hook, take it out again, byte for byte, or say whether it is there.
 
-    Raises:
-        NoRepository: no hub there. StorageFailed: it cannot be written.
+    Raises NoRepository: no hub there. StorageFailed: it cannot be written.
     """
-    from ai_lessons.repository import git_hooks, push_check, scaffold
+    from ai_lessons.repository import push_check
 
-    return git_hooks.install_server_hook(push_check.git_dir_of(hub), scaffold.hooks_dir())
-
-
-def hook_uninstall(hub: Path) -> tuple[str, ...]:
-    """Take our part out again, byte for byte."""
-    from ai_lessons.repository import git_hooks, push_check, scaffold
-
-    return git_hooks.uninstall_server_hook(push_check.git_dir_of(hub), scaffold.hooks_dir())
-
-
-def hook_status(hub: Path) -> tuple[str, ...]:
-    """Whether the hub checks what is pushed to it."""
-    from ai_lessons.repository import git_hooks, push_check, scaffold
-
-    return git_hooks.server_hook_status(push_check.git_dir_of(hub), scaffold.hooks_dir())
+    return git_hooks.carry_out_on_server(push_check.git_dir_of(hub), scaffold.hooks_dir(), job)
 
 
 __all__ = ["Host", "Target", "hosts", "instruct", "register"]
@@ -180,8 +151,7 @@ def hosts(home: Path, path: str, folders: Mapping[str, str], cwd: Path) -> tuple
 def instruct(job: Job, cwd: Path, files: Sequence[Path] = ()) -> tuple[str, ...]:
     """Our paragraph in the instruction files of the code repository around `cwd`, or in `files`; a line for each.
 
-    Raises:
-        UsageError: no code repository there, and no file named. StorageFailed: a file cannot be written.
+    Raises UsageError: no code repository there, and no file named. StorageFailed: a file cannot be written.
     """
     text = (scaffold.hooks_dir() / TEXT).read_text(encoding="utf-8")
     if files:
@@ -194,8 +164,7 @@ def instruct(job: Job, cwd: Path, files: Sequence[Path] = ()) -> tuple[str, ...]
 def register(job: Job, cwd: Path) -> tuple[str, ...]:
     """Our hooks and our server in the settings of Claude Code in the code repository around `cwd`; a line for each.
 
-    Raises:
-        UsageError: no code repository there. StorageFailed: a file cannot be written.
+    Raises UsageError: no code repository there. StorageFailed: a file cannot be written.
     """
     top = _top(cwd, "for all your projects: " + _by_plugin())
     lines = agent_hosts.carry_out(top, scaffold.hooks_dir() / PLUGIN, job)

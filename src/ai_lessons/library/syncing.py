@@ -18,7 +18,6 @@ from ai_lessons.repository import sync as syncing
 from ai_lessons.repository import sync_bring
 from ai_lessons.repository import undo as reverts
 from ai_lessons.repository.recover import bring_back
-from ai_lessons.repository.store import Change, blob_id
 from ai_lessons.repository.sync_merge import IN_THE_WAY, ConflictChoice
 
 if TYPE_CHECKING:
@@ -75,13 +74,10 @@ class Undone:
 def sync(library: Library, remote: str | None = None, *, ask: bool = False) -> Synced:
     """Fetch, merge and push the checked-out branch, and send proposals. What waits is committed first.
 
-    `ask`: somebody is at the terminal to type a password. Where a file needs a person nothing is merged: the answer
-    names it, and our side is kept on a branch.
-
-    Raises:
-        NotFound: no such remote. Conflict: no branch is checked out, somebody is in the middle
-        of git, or others were faster too often. UnsavedEdits: an edit that is in no commit is in the way. Refused:
-        the remote does not take pushes, or the histories have nothing in common. Unreachable: no answer.
+    `ask`: somebody is at the terminal to type a password.
+    Raises NotFound: no such remote. Conflict: no branch is checked out, somebody is in the middle of git, or others
+    were faster too often. UnsavedEdits: an edit that is in no commit is in the way. Refused: the remote does not take
+    pushes, or the histories have nothing in common. Unreachable: no answer.
     """
     parts = library.primary
     parts.refuse_other_formats()
@@ -108,7 +104,6 @@ def _remote(parts: RepositorySession, named: str | None) -> str:
 
 
 def _own_proposals(parts: RepositorySession) -> dict[str, str]:
-    """The open proposals that have a branch here."""
     try:
         with desk(parts) as at:
             return {one.name: one.commit for one in at.own()}
@@ -119,8 +114,7 @@ def _own_proposals(parts: RepositorySession) -> dict[str, str]:
 def conflicts(library: Library, ref: str | None = None, *, remote: str | None = None) -> Conflicts:
     """The files that both sides changed and that have no merge, or one of them, as of the last fetch.
 
-    Raises:
-        NotFound, Conflict, Refused: as `sync`, and NotFound: no such conflict.
+    Raises NotFound, Conflict, Refused: as `sync`, and NotFound: no such conflict.
     """
     parts = library.primary
     here = sync_bring.where(parts.store, remote)
@@ -139,10 +133,8 @@ def resolve(
     """Choose what becomes of one file in conflict: `ours`, `theirs`, or `edit`, what `editor` makes of both.
 
     With the last of them decided the merge is made, here; the next sync shares it.
-
-    Raises:
-        as `conflicts`; NotFound: no such conflict. UsageError: that cannot be chosen here. InvalidEntry: the edited
-        text breaks the format. Refused: an agent would choose between two versions of a rule.
+    Raises as `conflicts`; NotFound: no such conflict. UsageError: that cannot be chosen here. InvalidEntry: the edited
+    text breaks the format. Refused: an agent would choose between two versions of a rule.
     """
     parts = library.primary
     parts.refuse_other_formats()
@@ -195,9 +187,8 @@ def _edited(parts: RepositorySession, entry: TornEntry, editor: Callable[[str, s
 def undo(library: Library, count: int = 1) -> tuple[Undone, ...]:
     """Take back the last `count` jobs of ours, newest first, each by a commit of its own; all or none.
 
-    Raises:
-        NotFound: there are not so many. Conflict: a file was changed again since. UnsavedEdits: a file has edits in
-        no commit. Refused: the last thing was a decision about a rule, or changed a rule, or waits for its commit.
+    Raises NotFound: there are not so many. Conflict: a file was changed again since. UnsavedEdits: a file has edits in
+    no commit. Refused: the last thing was a decision about a rule, or changed a rule, or waits for its commit.
     """
     parts = library.primary
     parts.refuse_other_formats()
@@ -210,18 +201,9 @@ def undo(library: Library, count: int = 1) -> tuple[Undone, ...]:
         )
     done = []
     for step in reverts.plan(parts.store, count):
-        changes = [
-            Change(
-                file.path,
-                file.data,
-                executable=file.executable,
-                expect=blob_id(file.now) if file.now is not None else None,
-            )
-            for file in step.files
-        ]
-        applied = parts.write(f"Undo: {step.subject}", changes, [(reverts.TRAILER, step.commit)])
-        notes = (*applied.notes, *([f"waiting: {applied.waiting}"] if applied.waiting else ()))
-        done.append(Undone(step.commit, step.subject, tuple(file.path for file in step.files), applied.commit, notes))
+        applied = parts.write(f"Undo: {step.subject}", step.files, [(reverts.TRAILER, step.commit)])
+        paths = tuple(file.path for file in step.files)
+        done.append(Undone(step.commit, step.subject, paths, applied.commit, applied.told))
     parts.current()
     return tuple(done)
 
@@ -255,10 +237,8 @@ def recover(library: Library, refs: Sequence[str] = (), *, only_list: bool = Fal
     """Bring back files that a git command took away before their commit: all, or those of these ids or paths.
 
     Their bytes are kept for 30 days. `only_list`: bring back nothing.
-
-    Raises:
-        NotFound: nothing like that is kept. Conflict: another text is at its place now. StorageFailed: the disk
-        said no.
+    Raises NotFound: nothing like that is kept. Conflict: another text is at its place now. StorageFailed: the disk said
+    no.
     """
     parts = library.primary
     if not only_list:
@@ -278,11 +258,9 @@ def recover(library: Library, refs: Sequence[str] = (), *, only_list: bool = Fal
             bring_back(store, job)
             brought += every
     saved = store.save()
-    notes = (*saved.notes, *([f"waiting: {saved.waiting}"] if saved.waiting else ()))
-    left = tuple(
-        one for job in (*store.journal.swept(), *store.journal.missing(store.root)) for one in _kept(parts, job)
-    )
-    return Recovered(left, tuple(brought), saved.commits, notes)
+    jobs = (*store.journal.swept(), *store.journal.missing(store.root))
+    left = tuple(one for job in jobs for one in _kept(parts, job))
+    return Recovered(left, tuple(brought), saved.commits, saved.told)
 
 
 def _kept(parts: RepositorySession, job: Intent) -> Iterator[Kept]:
@@ -318,7 +296,7 @@ def save(library: Library) -> tuple[tuple[str, ...], tuple[str, ...]]:
     events, said = parts.usages.share(at_least=1)
     saved = store.save()
     left, damaged = store.pending(), store.journal.damaged()
-    notes = [*said, *saved.notes, *([f"waiting: {saved.waiting}"] if saved.waiting else ())]
+    notes = [*said, *saved.told]
     notes += [f"not committed yet: {intent.subject}" for intent in left[:SHOWN]]
     notes += [f"and {len(left) - SHOWN} more"] if len(left) > SHOWN else []
     if damaged:

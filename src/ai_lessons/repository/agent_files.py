@@ -115,8 +115,7 @@ def files_in(top: Path, *, every: bool = False) -> tuple[Path, ...]:
 def carry_out(file: Path, job: str, text: str, ours: Marks = _OURS) -> str:
     """Install, uninstall or look at (`status`) a part of ours in one file; what was done, in a few words.
 
-    Raises:
-        StorageFailed: it cannot be read or written.
+    Raises StorageFailed: it cannot be read or written.
     """
     with translated(str(file), writing=True):
         if file.is_symlink():
@@ -132,9 +131,9 @@ def carry_out(file: Path, job: str, text: str, ours: Marks = _OURS) -> str:
         return plan.says
 
 
-def replace(file: Path, data: bytes) -> None:
-    """Write a file whole or not at all, with the mode that it had."""
-    mode = file.stat().st_mode & 0o777 if file.exists() else None
+def replace(file: Path, data: bytes, mode: int | None = None) -> None:
+    """Write a file whole or not at all, with this mode, or the one that it had."""
+    mode = file.stat().st_mode & 0o777 if mode is None and file.exists() else mode
     file.parent.mkdir(parents=True, exist_ok=True)
     temporary = file.with_name(f".{file.name}.{secrets.token_hex(4)}.tmp")
     try:

@@ -1,13 +1,12 @@
 """Agent hosts as one table: which there are, where a text reaches their agents, and our entries in their settings.
 
-Everything is looked up anew at every call. A look only reads; a file that cannot be read is named and changes nothing
-else. Of settings only entries of ours are added and removed. Places and names after the documentation of the hosts as
-of November 2026.
+Everything is looked up anew at every call.
 """
 
 from __future__ import annotations
 
 import json
+import operator
 import os
 import re
 import tomllib
@@ -253,9 +252,7 @@ def carry_out(top: Path, plugin: Path, job: str) -> tuple[str, ...]:
     """Install, uninstall or look at (`status`) our entries in the code repository at `top`; a line for each file.
 
     A file that we write keeps its indentation, one that held nothing but ours goes.
-
-    Raises:
-        StorageFailed: a file cannot be read or written.
+    Raises StorageFailed: a file cannot be read or written.
     """
     lines = []
     for name, (source, key) in FILES.items():
@@ -320,22 +317,19 @@ def _ours(key: str, table: Any) -> list[Any]:
     if key == SERVERS:
         return [one for name, one in _table(table).items() if name == SERVER]
     found = [(event, group) for event, groups in _table(table).items() for group in _list(groups)]
-    return sorted((one for one in found if any(map(_is_ours, _calls(one[1])))), key=lambda one: one[0])
+    return sorted((one for one in found if operator.ne(*_split(one[1]))), key=lambda one: one[0])
 
 
 def _without_calls(group: Any) -> Any:
     """A group without our calls, or nothing where it had only those."""
-    calls = _calls(group)
-    left = [call for call in calls if not _is_ours(call)]
+    calls, left = _split(group)
     return group if len(left) == len(calls) else group | {"hooks": left} if left else None
 
 
-def _calls(group: Any) -> list[Any]:
-    return _list(_table(group).get("hooks"))
-
-
-def _is_ours(call: Any) -> bool:
-    return MARK in str(_table(call).get("command", ""))
+def _split(group: Any) -> tuple[list[Any], list[Any]]:
+    """The calls of a group, and those of them that are not ours."""
+    calls = _list(_table(group).get("hooks"))
+    return calls, [call for call in calls if MARK not in str(_table(call).get("command", ""))]
 
 
 def _table(value: Any) -> Json:

@@ -1,7 +1,6 @@
 """What the hooks remember of an agent's session: what it was shown, and which of its attempts failed.
 
-A small file a session in the user's state folder, for several hooks at once: one process at a time has it open. It
-may be deleted at any time; then an agent is told something twice.
+A small file a session in the user's state folder, for several hooks at once: one process at a time has it open.
 """
 
 from __future__ import annotations
@@ -73,8 +72,7 @@ class Session:
 def opened(state_dir: Path, name: str) -> Iterator[Session]:
     """The memory of the session of this name, for this process alone; what changed is kept at the end.
 
-    Raises:
-        StorageFailed: the state folder cannot be written.
+    Raises StorageFailed: the state folder cannot be written.
     """
     file = _file(state_dir, name)
     with translated(str(file), writing=True):

@@ -1,8 +1,7 @@
 """Puts a commit on the approval branch, whether it is checked out or not, under the rules that commits of ours follow.
 
 Where the branch is checked out, the files of the commit and their entries in git's index come along; what the user has
-staged or left unstaged stays as it is, also in those very files. The branch and the index move first, and a note says
-which files shall follow: what a dead process left undone is done by the next command.
+staged or left unstaged stays as it is, also in those very files.
 """
 
 from __future__ import annotations
@@ -63,8 +62,7 @@ class Landing:
 def committing(store: Store) -> Iterator[None]:
     """Hold our commit lock, with what a dead process left cleared away.
 
-    Raises:
-        StorageFailed: another process keeps it.
+    Raises StorageFailed: another process keeps it.
     """
     with (
         translated(str(store.git_dir), writing=True),
@@ -79,8 +77,7 @@ def committing(store: Store) -> Iterator[None]:
 def recover(worktree: Worktree) -> None:
     """Finish or undo what a dead process of ours left. Under our commit lock.
 
-    Files follow the branch if it has moved. A file that was changed since stays, and so does everything while another
-    process writes files.
+    Files follow the branch if it has moved.
     """
     ref_update.recover(worktree)
     try:
@@ -103,15 +100,11 @@ def recover(worktree: Worktree) -> None:
             old, new, bit = rows[path]
             if one.has(old):
                 with suppress(AiLessonsError):  # it shows as an edit then, which the user can take back
-                    _put(worktree, repo, path, new, bit)
+                    if new is None:
+                        files.remove_file(worktree.root, path)
+                    else:
+                        files.write_file(worktree.root, path, checked_out(worktree, repo, path, new), executable=bit)
         _forget(worktree)
-
-
-def _put(worktree: Worktree, repo: Repo, path: str, blob: str | None, executable: bool | None) -> None:
-    if blob is None:
-        files.remove_file(worktree.root, path)
-    else:
-        files.write_file(worktree.root, path, checked_out(worktree, repo, path, blob), executable=executable)
 
 
 def _forget(worktree: Worktree) -> None:
@@ -122,17 +115,17 @@ def land(store: Store, repo: Repo, ref: str, build: Callable[[Draft, str], Landi
     """Make the branch `ref` point to what `build(draft, tip)` makes, and say what the user should know.
 
     `build` is asked again whenever the branch moved meanwhile, and raises if its commit makes no sense there any more.
-
-    Raises:
-        Conflict: a merge or the like is under way, the branch is checked out elsewhere, or it keeps moving.
-        StorageFailed: the disk said no. And whatever `build` raises. Nothing has changed then.
+    Raises Conflict: a merge or the like is under way, the branch is checked out elsewhere, or it keeps moving.
+    StorageFailed: the disk said no. And whatever `build` raises. Nothing has changed then.
     """
 
     def attempt() -> tuple[Landing, tuple[str, ...]] | None:
-        _refuse_elsewhere(store.worktree, ref)
+        name, place = ref.removeprefix("refs/heads/"), checked_out_at(store.worktree, ref)
+        if place and read_head(store.worktree).ref != ref:
+            raise Conflict(f"{name} is checked out at {place}", hint=f"do it there: ai-lessons --repo {place} …")
         tip = read_ref(store.worktree, ref)
         if tip is None:
-            raise NotFound("branch", ref.removeprefix("refs/heads/"))
+            raise NotFound("branch", name)
         landing, head = build(Draft(repo), tip), read_head(store.worktree)
         if head.ref != ref:
             moved = ref_update.move_branch(store.worktree, ref, landing.tip, landing.commit, landing.log)
@@ -150,9 +143,7 @@ def put_back(store: Store, repo: Repo, paths: Mapping[str, tuple[str | None, str
     """Bring files and their index entries from what is there to what is checked out; what the user should know.
 
     `paths` gives the blobs of both, None for no file. A file that is not what it is said to be any more stays.
-
-    Raises:
-        Conflict: a merge or the like is under way. StorageFailed: the disk said no.
+    Raises Conflict: a merge or the like is under way. StorageFailed: the disk said no.
     """
 
     def attempt() -> tuple[str, ...] | None:
@@ -180,13 +171,6 @@ def _until_done(store: Store, attempt: Callable[[], _Done | None]) -> _Done:
             if time.monotonic() > deadline:
                 raise Conflict(reason, hint=hint)
             time.sleep(0.02)
-
-
-def _refuse_elsewhere(worktree: Worktree, ref: str) -> None:
-    place = checked_out_at(worktree, ref)
-    if place and read_head(worktree).ref != ref:
-        name = ref.removeprefix("refs/heads/")
-        raise Conflict(f"{name} is checked out at {place}", hint=f"do it there: ai-lessons --repo {place} …")
 
 
 class _Checkout:
@@ -234,17 +218,12 @@ class _Checkout:
         found: dict[bytes, tuple[int, ObjectID] | None] = {}
         for path, blob in self._after.items():
             if not self._before[path].staged_something:
-                entry = (self._mode(path), ObjectID(blob.encode())) if blob else None
+                mode = {None: self._before[path].mode or PLAIN, True: EXECUTABLE, False: PLAIN}
+                entry = (mode[self._landing.programs.get(path)], ObjectID(blob.encode())) if blob else None
                 found[os.fsencode(worktree.prefix + path)] = entry
         return found
 
-    def _mode(self, path: str) -> int:
-        """The commit's where it says so, else what the index had."""
-        program = self._landing.programs.get(path)
-        return self._before[path].mode or PLAIN if program is None else EXECUTABLE if program else PLAIN
-
     def _notes(self) -> tuple[str, ...]:
-        """Which files were left as the user has them."""
         return tuple(
             f"your own edit of {path} stays as it is; it is not approved"
             for path, blob in self._after.items()

@@ -87,13 +87,11 @@ def manifests(cwd: Path) -> tuple[list[Manifest], list[str]]:
 
 
 def _up(cwd: Path) -> tuple[list[Path], bool]:
-    """The folders up to the top of the repository, and whether there is one."""
     top = outside.top_of(cwd)
     return ([one for one in (cwd, *cwd.parents) if one.is_relative_to(top)], True) if top else ([cwd], False)
 
 
 def _below(top: Path, without: frozenset[Path]) -> Iterator[Path]:
-    """Folders below the top, breadth first, those of `without` not again."""
     border, seen = [top], 0
     for _ in range(DEEPEST):
         following: list[Path] = []

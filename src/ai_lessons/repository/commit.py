@@ -1,10 +1,6 @@
 """Group commit: the process that gets our commit lock commits every job that waits, one commit a job.
 
 Everything slow (reading files, making objects, a new index beside git's) happens before git's index lock is taken.
-The result is that of `git commit --only`: what the user has staged or left unstaged stays exactly as it was, and the
-committed paths are current in the index, without which the next `git commit` would delete them. Where anything is in
-the way (git's index is locked, a merge is under way, the branch moved, git has no name for us) the jobs stay noted
-and the reason is handed back.
 """
 
 from __future__ import annotations
@@ -12,6 +8,7 @@ from __future__ import annotations
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -47,16 +44,10 @@ _LOOSE, _SAMPLE = 27, "17"
 
 def due(worktree: Worktree, when: float) -> bool:
     """Whether a commit made now (seconds since 1970) is the first for a while, and much lies about."""
-    try:
+    with suppress(FileNotFoundError):
         last = (worktree.git_dir / "logs" / "HEAD").stat().st_mtime
-    except FileNotFoundError:
-        return False
-    if when - last < QUIET:
-        return False
-    try:
-        return len(os.listdir(f"{worktree.common_dir}/objects/{_SAMPLE}")) > _LOOSE
-    except FileNotFoundError:
-        return False
+        return when - last >= QUIET and len(os.listdir(f"{worktree.common_dir}/objects/{_SAMPLE}")) > _LOOSE
+    return False
 
 
 def tidy(worktree: Worktree) -> None:
@@ -142,8 +133,11 @@ class Committer:
         try:
             with translated(str(self._worktree.git_dir), writing=True):
                 untidy = due(self._worktree, time.time())
-                while self._hold(done, outcome) and self._is_left(outcome):
-                    pass
+                while self._hold(done, outcome):
+                    # a job whose process has given up on our lock; asked after the lock is free again
+                    left = [age for name, age in self._journal.ages().items() if name not in outcome.blocked]
+                    if not left or min(left) < QUEUE:
+                        break
                 if untidy and outcome.commits and not worktree_status.at_work(self._worktree, self._journal.moves()):
                     tidy(self._worktree)
         except Later as later:
@@ -164,11 +158,6 @@ class Committer:
             elif not done():
                 outcome.waiting = "another process is committing; it takes this along, or the next command does"
             return mine
-
-    def _is_left(self, outcome: _Outcome) -> bool:
-        """Whether a job waits whose process has given up on our lock. Asked after the lock is free again."""
-        left = [age for name, age in self._journal.ages().items() if name not in outcome.blocked]
-        return bool(left) and min(left) >= QUEUE
 
     def _drain(self, outcome: _Outcome) -> None:
         if waiting := self._journal.ages():
@@ -247,7 +236,13 @@ class Committer:
                 return False
         dealt = [job for job in jobs if job.name in batch.jobs]
         outcome.notes += recover.told(recover.swept(self._worktree, draft, tree, head.commit, dealt, disk))
-        self._settle(batch, outcome)
+        outcome.blocked |= batch.blocked
+        made = [commit for commit in batch.jobs.values() if commit]
+        outcome.commits += made
+        if self._people.unsigned and made and self._people.unsigned not in outcome.notes:
+            outcome.notes.append(self._people.unsigned)
+        if batch.jobs:
+            self._journal.settle(BatchRecord(batch.tip.decode() if batch.tip else "", batch.jobs))
         return True
 
     def _save(self, draft: Draft, batch: _Batch) -> bytes:
@@ -276,7 +271,6 @@ class Committer:
                 batch.blocked[job.name] = reason
 
     def _block(self, job: Intent, disk: OnDisk, in_conflict: frozenset[str]) -> str:
-        """Why this job has to wait, or an empty string."""
         for noted in job.paths:
             if noted.path in disk.unreadable:
                 return disk.unreadable[noted.path]
@@ -285,7 +279,6 @@ class Committer:
         return ""
 
     def _append(self, draft: Draft, batch: _Batch, job: Intent, disk: OnDisk, author: str, when: int) -> None:
-        """Put the job's commit at the end of the batch, if it changes anything."""
         wanted = [(noted.path, disk.wanted(noted)) for noted in job.paths]
         entries = {os.fsencode(self._worktree.prefix + path): entry for path, (ours, entry) in wanted if ours}
         edits = {name: entry for name, entry in entries.items() if draft.lookup(batch.tree, name) != entry}
@@ -299,12 +292,3 @@ class Committer:
             batch.subjects.append(job.subject)
         batch.entries |= entries
         batch.jobs[job.name] = made
-
-    def _settle(self, batch: _Batch, outcome: _Outcome) -> None:
-        outcome.blocked |= batch.blocked
-        made = [commit for commit in batch.jobs.values() if commit]
-        outcome.commits += made
-        if self._people.unsigned and made and self._people.unsigned not in outcome.notes:
-            outcome.notes.append(self._people.unsigned)
-        if batch.jobs:
-            self._journal.settle(BatchRecord(batch.tip.decode() if batch.tip else "", batch.jobs))

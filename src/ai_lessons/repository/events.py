@@ -1,21 +1,19 @@
 """Event logs: what this clone records, and what all clones recorded, as files of whole lines.
 
 What happens here is appended to a log below the state folder, inside the git directory: reading knowledge never makes
-the working tree dirty. Where logs are shared, the lines are carried over into this clone's own folder of the
-repository, some at a time, by a job like any other. Only this clone writes there, so clones never conflict. A log that
-has grown is continued in a second part, so that a commit stores little again. Knows lines, not what they say.
+the working tree dirty.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import stat
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import AiLessonsError
-from ai_lessons.repository.files import read_file, translated, write_all
+from ai_lessons.repository.files import append_lines, read_file, translated
 from ai_lessons.repository.folders import OpenFolders
 from ai_lessons.repository.store import Change
 
@@ -63,8 +61,7 @@ class EventLog:
     def clone(self) -> str:
         """The name of this clone: made once, by whoever comes first.
 
-        Raises:
-            StorageFailed, Conflict: the state folder cannot be written.
+        Raises StorageFailed, Conflict: the state folder cannot be written.
         """
         file = self._own / "clone"
         for _ in range(2):
@@ -77,38 +74,25 @@ class EventLog:
                 fresh = file.with_name(f"clone.{os.urandom(8).hex()}")
                 fresh.write_text(os.urandom(6).hex() + "\n")
                 # a link never replaces the name that another process made meanwhile; a damaged one is replaced
-                (os.replace if seen else _link)(fresh, file)
+                with suppress(FileExistsError):
+                    (os.replace if seen else os.link)(fresh, file)
                 fresh.unlink(missing_ok=True)
         return file.read_text(errors="replace").strip()
 
     def append(self, lines: Sequence[bytes], month: str) -> None:
         """Add whole lines to the log of a month (`yyyy-mm`), one process at a time.
 
-        Raises:
-            StorageFailed, Conflict: the state folder cannot be written, or is full.
+        Raises StorageFailed, Conflict: the state folder cannot be written, or is full.
         """
         if not lines or not _MONTH.fullmatch(month):
             return
         with translated(str(self._own), writing=True):
             self._own.mkdir(parents=True, exist_ok=True)
-            file = self._own / self._part(month)
-            fd = os.open(file, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
-            try:
-                # appends do not mix anyhow; but whether the last line is whole can only be seen while nobody writes
-                fcntl.flock(fd, fcntl.LOCK_EX)
-                write_all(fd, _separator(fd) + b"".join(lines))
-            finally:
-                os.close(fd)
-
-    def _part(self, month: str) -> str:
-        """The part to write to: the last one, or the next where that is full."""
-        last = max(self._parts(month), default=1)
-        full = self._own / _name(month, last)
-        return _name(month, last + 1 if full.exists() and full.stat().st_size >= PART_BYTES else last)
-
-    def _parts(self, month: str) -> list[int]:
-        found = (_PART.fullmatch(name) for name in os.listdir(self._own))
-        return [int(part[2] or 1) for part in found if part and part[1] == month]
+            found = (_PART.fullmatch(name) for name in os.listdir(self._own))
+            last = max((int(part[2] or 1) for part in found if part and part[1] == month), default=1)
+            full = self._own / _name(month, last)
+            name = _name(month, last + 1 if full.exists() and full.stat().st_size >= PART_BYTES else last)
+            append_lines(self._own / name, b"".join(lines))
 
     def recent(self) -> bytes:
         """The part of this clone's own log that was written to last; empty if there is none."""
@@ -174,25 +158,12 @@ class EventLog:
         return Change(f"{folder}/{file.name}", new) if new != old else None
 
 
-def _link(source: Path, target: Path) -> None:
-    try:
-        os.link(source, target)
-    except FileExistsError:
-        return
-
-
 def _name(month: str, part: int) -> str:
     return f"{month}.jsonl" if part == 1 else f"{month}.{part}.jsonl"
 
 
 def _stamp(status: os.stat_result) -> tuple[int, int, int]:
     return status.st_mtime_ns, status.st_size, status.st_ino
-
-
-def _separator(fd: int) -> bytes:
-    """A line break if the last line was cut off by a full disk or a kill: else it would swallow the new one."""
-    size = os.fstat(fd).st_size
-    return b"\n" if size and os.pread(fd, 1, size - 1) != b"\n" else b""
 
 
 def _listed(folders: OpenFolders, path: str) -> list[str]:

@@ -1,13 +1,13 @@
 """Files below one folder, never outside it: walk, read, write, remove.
 
 Every folder on the way is opened without following links, so a pulled symbolic link cannot lead a read or a write
-elsewhere. Paths are relative to the root, with `/`. Knows nothing of git, entries or encodings; decides nothing about
-which names are good (see `knowledge.layout.check_path`), only that none leads out or into git's own folder.
+elsewhere.
 """
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import signal
 import stat
@@ -66,9 +66,8 @@ _HINTS = {
 def walk(root: Path, skipped: list[str] | None = None) -> Iterator[tuple[str, list[Row]]]:
     """Yield every folder below `root` (its path, "" for the root) with the rows of its plain files, in any order.
 
-    Leaves out names with a leading dot, symbolic links, sockets and the like, and whole folders that hold a `.git`
-    of their own. Folders that cannot be read and names that are no UTF-8 are left out too, and named in `skipped`.
-    About 3 microseconds a file.
+    Leaves out names with a leading dot, symbolic links, sockets and the like, and whole folders that hold a `.git` of
+    their own.
     """
     stack = [("", os.fspath(root))]
     while stack:
@@ -108,22 +107,14 @@ def _folder_rows(full: str, *, nested: bool) -> tuple[list[Row], list[str], list
                 elif not name.isascii() and not _is_utf8(name):
                     odd.append(name)
                 elif entry.is_file(follow_symlinks=False):
-                    with_stat = _row(entry)
-                    if with_stat:
-                        rows.append(with_stat)
+                    with suppress(FileNotFoundError):
+                        s = entry.stat(follow_symlinks=False)
+                        rows.append((name, s.st_mtime_ns, s.st_ctime_ns, s.st_size, s.st_ino, s.st_mode))
                 elif entry.is_dir(follow_symlinks=False):
                     below.append(name)
     finally:
         os.close(fd)
     return rows, below, odd
-
-
-def _row(entry: os.DirEntry[str]) -> Row | None:
-    try:
-        s = entry.stat(follow_symlinks=False)
-    except FileNotFoundError:
-        return None
-    return entry.name, s.st_mtime_ns, s.st_ctime_ns, s.st_size, s.st_ino, s.st_mode
 
 
 def _is_utf8(name: str) -> bool:
@@ -137,8 +128,7 @@ def _is_utf8(name: str) -> bool:
 def inside(path: str) -> list[str]:
     """The parts of a path that stays inside and out of git's folder.
 
-    Raises:
-        Refused: empty, absolute, `.` or `..` or an empty part, a NUL, or a part that is `.git` in any case.
+    Raises Refused: empty, absolute, `.` or `..` or an empty part, a NUL, or a part that is `.git` in any case.
     """
     parts = path.split("/")
     if any(part in {"", ".", ".."} or part.lower() == ".git" for part in parts) or "\0" in path:
@@ -149,9 +139,8 @@ def inside(path: str) -> list[str]:
 def read_file(root: Path, path: str, limit: int = READ_LIMIT) -> tuple[bytes, os.stat_result]:
     """The bytes of a plain file and its stat as it was while they were read.
 
-    Raises:
-        NotFound: no such file. Refused: a link is in the way, or the path leads out.
-        InvalidEntry: larger than `limit` bytes, or not a plain file. StorageFailed: the system said no.
+    Raises NotFound: no such file. Refused: a link is in the way, or the path leads out. InvalidEntry: larger than
+    `limit` bytes, or not a plain file. StorageFailed: the system said no.
     """
     *folders, name = inside(path)
     try:
@@ -182,8 +171,7 @@ def _read_all(fd: int, size: int) -> bytes:
 def status_of(root: Path, path: str) -> os.stat_result | None:
     """The file's own stat (links not followed), None where there is nothing.
 
-    Raises:
-        Refused: a link is in the way, or the path leads out.
+    Raises Refused: a link is in the way, or the path leads out.
     """
     with OpenFolders(root) as folders:
         return status_in(folders, path)
@@ -269,9 +257,8 @@ class Staging:
     def add(self, path: str, data: bytes, *, executable: bool | None = None) -> None:
         """Write `data` beside its place. `executable` None keeps the bit of the file that is there.
 
-        Raises:
-            Refused: the path leads out or through a link, or is one. Conflict: a folder has that name, or a file
-                has the name of a folder on the way. StorageFailed: no space, no permission, and so on.
+        Raises Refused: the path leads out or through a link, or is one. Conflict: a folder has that name, or a file has
+        the name of a folder on the way. StorageFailed: no space, no permission, and so on.
         """
         *folders, name = inside(path)
         with translated(path, writing=True):
@@ -299,17 +286,14 @@ class Staging:
         with held_back():
             self.begun = True
             while self._waiting:
-                self._publish_next()
+                path, folders, temporary, name = self._waiting[0]
+                with translated(path, writing=True):
+                    folder = self._folders.to(folders)
+                    os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+                    del self._waiting[0]
+                    if self._durable:
+                        self._unsettled.append(os.dup(folder))
             self._made.clear()
-
-    def _publish_next(self) -> None:
-        path, folders, temporary, name = self._waiting[0]
-        with translated(path, writing=True):
-            folder = self._folders.to(folders)
-            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-            del self._waiting[0]
-            if self._durable:
-                self._unsettled.append(os.dup(folder))
 
     def settle(self) -> None:
         """Bring what was published to the disk. Others may use the files meanwhile, so no lock is needed for it."""
@@ -351,6 +335,21 @@ def _mode(path: str, name: str, folder: int, executable: bool | None) -> int | N
     if executable is None:
         return bits
     return bits | (bits & 0o444) >> 2 if executable else bits & ~0o111
+
+
+def append_lines(file: Path, lines: bytes, *, private: bool = False) -> None:
+    """Add whole lines to a file, one process at a time; `private`: only the user may read it."""
+    fd = os.open(file, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600 if private else 0o666)
+    try:
+        # appends do not mix anyhow; but whether the last line is whole can only be seen while no process writes
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        if private:
+            os.fchmod(fd, 0o600)
+        size = os.fstat(fd).st_size
+        # a last line that a full disk or a kill cut off would swallow the new one
+        write_all(fd, (b"\n" if size and os.pread(fd, 1, size - 1) != b"\n" else b"") + lines)
+    finally:
+        os.close(fd)
 
 
 def write_all(fd: int, data: bytes) -> None:

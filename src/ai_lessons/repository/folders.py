@@ -44,8 +44,7 @@ class OpenFolders:
     def to(self, folders: list[str], made: list[list[str]] | None = None) -> int:
         """The descriptor of a folder, good until the next question; what is missing is made, given `made`.
 
-        Raises:
-            OSError: ELOOP where a link is in the way.
+        Raises OSError: ELOOP where a link is in the way.
         """
         if not self._open:
             self._open.append(os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
@@ -64,8 +63,7 @@ class OpenFolders:
 def step(fd: int, part: str, folders: list[str], depth: int, made: list[list[str]] | None) -> int:
     """One step down from an open folder, to `part`, which is `folders[depth]`; made where it is missing, given `made`.
 
-    Raises:
-        OSError: ELOOP for a link.
+    Raises OSError: ELOOP for a link.
     """
     try:
         return os.open(part, _FOLDER_FLAGS, dir_fd=fd)

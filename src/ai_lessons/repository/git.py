@@ -1,9 +1,6 @@
 """The git program, which is required: one function, one question.
 
-The only place that starts git. Every call names the repository that `worktree.locate` accepted, so git never looks for
-one itself: a pulled tree may hold what git takes for a repository, with settings that run programs. Every call has a
-time limit, no terminal to ask on, and an environment without the variables by which a surrounding git command (we may
-run inside its hook) would point us at its own repository and index. docs/security.md lists every call.
+The only place that starts git.
 """
 
 from __future__ import annotations
@@ -95,9 +92,7 @@ def run(
     """Run git on an accepted repository, in its top folder or in `cwd`. The exit code is the caller's business.
 
     `terminal`: git may ask the person at the terminal.
-
-    Raises:
-        GitMissing: there is no git. StorageFailed: it did not end within `timeout` seconds, or could not be started.
+    Raises GitMissing: there is no git. StorageFailed: it did not end within `timeout` seconds, or could not be started.
     """
     flags = fixed(worktree, arguments)
     env = environment(worktree, extra or {})
@@ -107,8 +102,7 @@ def run(
 def run_outside(*arguments: str, timeout: float = TIMEOUT) -> Done:
     """Run git on no repository, for `init`, `clone` and `--version`. Paths must be absolute: it runs in `/`.
 
-    Raises:
-        StorageFailed: it did not end within `timeout` seconds, or could not be started.
+    Raises StorageFailed: it did not end within `timeout` seconds, or could not be started.
     """
     return _run((*_NO_PROGRAMS, *_NO_HOOKS, *arguments), Path("/"), b"", environment(None, {}), timeout)
 

@@ -1,24 +1,20 @@
 """Git's hooks, beside those that are there: our part stands between two markers and comes out byte for byte.
 
 Never sets `core.hooksPath`, never writes to a tracked file, to a folder that other repositories use too, or to a hook
-that another tool makes; says instead what to add there. Client hooks are advice, not a wall; the server hook of a hub
-is one, for everybody who cannot write the hub's files.
+that another tool makes; says instead what to add there.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ai_lessons.repository import git
+from ai_lessons.repository.agent_files import replace
 from ai_lessons.repository.files import translated
 from ai_lessons.repository.worktree import Worktree, as_hub, locate
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 NAMES = ("pre-commit", "post-merge", "post-checkout")
 SERVER_NAMES = ("pre-receive",)
@@ -47,44 +43,26 @@ class _Place(NamedTuple):
     advice: str
 
 
-def install_hooks(root: Path, scripts: Path) -> tuple[str, ...]:
-    """Put our part into the repository's hooks (`scripts` holds them, see `scaffold.hooks_dir`); a line for each.
+def carry_out(root: Path, scripts: Path, job: str) -> tuple[str, ...]:
+    """Install, uninstall or look at (`status`) our part in the repository's hooks; a line for each.
 
-    Doing it twice changes nothing; a part of an older version is replaced.
-
-    Raises:
-        NoRepository and its like: see `worktree.locate`. StorageFailed: the folder cannot be written.
+    `scripts` holds them, see `scaffold.hooks_dir`; a part of an older version is replaced.
+    Raises NoRepository and its like: see `worktree.locate`. StorageFailed: the folder cannot be written.
     """
-    return _each(_client(root), scripts, _installed)
+    worktree = locate(root)
+    if not worktree.prefix:
+        return _each(_place(worktree, worktree.top, NAMES, _ADVICE), scripts, job)
+    why = f"no hooks: this is a part of the repository at {worktree.top}, whose hooks are its own"
+    run = f"its pre-commit hook can run: ai-lessons --repo {worktree.prefix.rstrip('/')} admin validate"
+    return (f"{why}; {run}",)
 
 
-def uninstall_hooks(root: Path, scripts: Path) -> tuple[str, ...]:
-    """Take our part out again; a hook that held nothing else is removed. A line for each."""
-    return _each(_client(root), scripts, _taken_out)
-
-
-def hooks_status(root: Path, scripts: Path) -> tuple[str, ...]:
-    """A line for each hook: installed, from another version, or not. Changes nothing."""
-    return _each(_client(root), scripts, _look)
-
-
-def install_server_hook(git_dir: Path, scripts: Path) -> tuple[str, ...]:
+def carry_out_on_server(git_dir: Path, scripts: Path, job: str) -> tuple[str, ...]:
     """The same for the hook by which a hub (its git directory) enforces the policy on those who push to it.
 
-    Our part comes first in the file and hands on what git tells the hook, because a part before it that reads
-    standard input would leave nothing for ours.
+    Our part comes first in the file, because a part before it that reads standard input would leave nothing for ours.
     """
-    return _each(_server(git_dir), scripts, _installed)
-
-
-def uninstall_server_hook(git_dir: Path, scripts: Path) -> tuple[str, ...]:
-    """Take it out of a hub again."""
-    return _each(_server(git_dir), scripts, _taken_out)
-
-
-def server_hook_status(git_dir: Path, scripts: Path) -> tuple[str, ...]:
-    """Whether a hub enforces the policy. Changes nothing."""
-    return _each(_server(git_dir), scripts, _look)
+    return _each(_place(as_hub(git_dir), git_dir, SERVER_NAMES, _SERVER_ADVICE), scripts, job)
 
 
 def _installed(there: bytes | None, mode: int, script: bytes, advice: str) -> HookPlan:
@@ -129,7 +107,8 @@ def _part_of(script: bytes) -> bytes:
     return part[0]
 
 
-def _each(place: _Place, scripts: Path, decide: Callable[[bytes | None, int, bytes, str], HookPlan]) -> tuple[str, ...]:
+def _each(place: _Place, scripts: Path, job: str) -> tuple[str, ...]:
+    decide = {"install": _installed, "uninstall": _taken_out, "status": _look}[job]
     if place.folder is None:
         return (place.reason,)
     lines = []
@@ -144,26 +123,9 @@ def _each(place: _Place, scripts: Path, decide: Callable[[bytes | None, int, byt
             elif plan.data == b"":
                 file.unlink()
             elif plan.data is not None:
-                _replace(file, plan.data, mode)
+                replace(file, plan.data, mode)
         lines.append(f"{name}: {plan.says}")
     return tuple(lines)
-
-
-def _client(root: Path) -> _Place:
-    worktree = locate(root)
-    if not worktree.prefix:
-        return _place(worktree, worktree.top, NAMES, _ADVICE)
-    return _Place(
-        NAMES,
-        None,
-        f"no hooks: this is a part of the repository at {worktree.top}, whose hooks are its own; "
-        f"its pre-commit hook can run: ai-lessons --repo {worktree.prefix.rstrip('/')} admin validate",
-        _ADVICE,
-    )
-
-
-def _server(git_dir: Path) -> _Place:
-    return _place(as_hub(git_dir), git_dir, SERVER_NAMES, _SERVER_ADVICE)
 
 
 def _place(repository: Worktree, start: Path, names: tuple[str, ...], advice: str) -> _Place:
@@ -172,15 +134,3 @@ def _place(repository: Worktree, start: Path, names: tuple[str, ...], advice: st
     if where is None or Path(os.path.abspath(start / where)).resolve() == own.resolve():
         return _Place(names, own, "", advice)
     return _Place(names, None, f"left alone, core.hooksPath is {where}: {advice}", advice)
-
-
-def _replace(file: Path, data: bytes, mode: int) -> None:
-    """Never half a hook: git may run it at any moment."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(f"{file.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        temporary.write_bytes(data)
-        temporary.chmod(mode)
-        temporary.replace(file)
-    finally:
-        temporary.unlink(missing_ok=True)

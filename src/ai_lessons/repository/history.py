@@ -79,11 +79,7 @@ class History:
         return () if done.code else tuple(self._revisions(done.out))
 
     def resolve(self, rev: str) -> str:
-        """The full id of a commit.
-
-        Raises:
-            NotFound: nothing, or nothing unambiguous, of that name.
-        """
+        """The full id of a commit. Raises NotFound: nothing, or nothing unambiguous, of that name."""
         done = git.run(self._worktree, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{rev}^{{commit}}")
         if done.code:
             raise NotFound("revision", rev)
@@ -92,8 +88,7 @@ class History:
     def text_at(self, rev: str, path: str) -> bytes:
         """The file as it was in a commit, as git stores it (line endings and filters not applied).
 
-        Raises:
-            NotFound: no such revision, or no such file in it.
+        Raises NotFound: no such revision, or no such file in it.
         """
         files.inside(path)
         commit = self.resolve(rev)
@@ -108,7 +103,15 @@ class History:
 
         A side on which there is no file counts as empty. Renames are not followed: `log` tells the older name.
         """
-        return unified(path, self._side(rev, path), self._on_disk(path))
+        before = after = None
+        try:
+            before = self.text_at(rev, path)
+        except NotFound as error:
+            if error.what == "revision":
+                raise
+        with suppress(NotFound):
+            after = files.read_file(self._worktree.root, path)[0]
+        return unified(path, before, after)
 
     def dirty(self, path: str) -> bool:
         """True if the file on disk is not what HEAD holds, as git judges it."""
@@ -121,7 +124,6 @@ class History:
         """Every commit that can be reached here and changed one of these files (none named: any), children first.
 
         Each with all that it changed. Branches of others count, and what is being merged: they are how texts come in.
-        What the edge of a shallow clone brings is nobody's: its commits are left out.
         """
         asked = [f":(top,literal){self._worktree.prefix}{path}" for path in paths] or [f":(top){self._worktree.prefix}"]
         # no setting of the user's decides what counts, nor a branch of the repository that is called like an option
@@ -194,46 +196,24 @@ class History:
                     if len(data) <= files.READ_LIMIT:
                         yield path.removeprefix(prefix), data
 
-    def _side(self, rev: str, path: str) -> bytes | None:
-        try:
-            return self.text_at(rev, path)
-        except NotFound as error:
-            if error.what == "revision":
-                raise
-            return None
-
-    def _on_disk(self, path: str) -> bytes | None:
-        try:
-            return files.read_file(self._worktree.root, path)[0]
-        except NotFound:
-            return None
-
     def _revisions(self, out: bytes) -> Iterator[FileRevision]:
         _, *parts = _RECORD.split(out.decode(errors="surrogateescape"))
         for commit, rest in zip(parts[::2], parts[1::2], strict=True):
             author, email, when, message, *change = rest.split("\0")
             status, *names = [one.lstrip("\n") for one in change if one.strip("\n")] or [""]
             name = names[-1] if names else ""  # --follow shows the one name that it follows
-            yield _revision(commit, author, email, when, message, name.removeprefix(self._worktree.prefix))
+            subject, path = message.strip().partition("\n")[0], name.removeprefix(self._worktree.prefix)
+            yield FileRevision(commit, author, email, when, subject, path, trailers_of(message))
             if status.startswith("C"):  # --follow goes on with whatever was like it when it came: that is not its past
                 break
 
 
 def unified(path: str, before: bytes | None, after: bytes | None) -> str:
     """A unified diff as git writes it, three lines of context; None is no file, and what is no UTF-8 is replaced."""
-    old, new = _lines(before), _lines(after)
+    old, new = ((data or b"").decode(errors="replace").splitlines(keepends=True) for data in (before, after))
     names = ("/dev/null" if before is None else f"a/{path}", "/dev/null" if after is None else f"b/{path}")
     lines = difflib.unified_diff(old, new, *names)
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
-
-
-def _lines(data: bytes | None) -> list[str]:
-    return (data or b"").decode(errors="replace").splitlines(keepends=True)
-
-
-def _revision(commit: str, author: str, email: str, when: str, message: str, path: str) -> FileRevision:
-    subject = message.strip().partition("\n")[0]
-    return FileRevision(commit, author, email, when, subject, path, trailers_of(message))
 
 
 def trailers_of(message: str) -> tuple[tuple[str, str], ...]:

@@ -1,9 +1,6 @@
 """The journal: which files were written and wait for a commit, which commit each job got, and what was swept away.
 
-One file a job in the state folder: a line of JSON, then the bytes that the job wrote. A job is noted before its files
-are written (`begin`, on the disk when it returns) and made committable when they are in place (`ready`). A process that
-dies in between leaves a note that the next command takes up (`orphans`). A file that a git command of the user's took
-from the disk before its commit gets a note of its own (`sweep`), which is kept for `KEPT` seconds.
+One file a job in the state folder: a line of JSON, then the bytes that the job wrote.
 """
 
 from __future__ import annotations
@@ -99,17 +96,16 @@ class Journal:
         start = 0
         for noted in intent.paths:
             if noted.path == path and noted.size is not None:
-                return self._bytes(intent.name, start, noted.size)
+                break
             start += noted.size or 0
-        return None
-
-    def _bytes(self, name: str, start: int, size: int) -> bytes | None:
+        else:
+            return None
         for suffix in (_READY, _WRITING, _SWEPT):
-            with suppress(FileNotFoundError), (self._folder / (name + suffix)).open("rb") as file:
+            with suppress(FileNotFoundError), (self._folder / (intent.name + suffix)).open("rb") as file:
                 file.readline()
                 file.seek(start, os.SEEK_CUR)
-                data = file.read(size)
-                return data if len(data) == size else None
+                data = file.read(noted.size)
+                return data if len(data) == noted.size else None
         return None
 
     def orphans(self) -> list[Intent]:
@@ -194,10 +190,6 @@ class Journal:
                 if time.time() - (self._folder / (name + _SWEPT)).stat().st_mtime > KEPT:
                     self.forget(name)
         return self._read(_SWEPT)
-
-    def is_swept(self) -> bool:
-        """True if anything is kept that was swept away."""
-        return bool(_listed(self._folder, _SWEPT))
 
     def forget(self, name: str) -> None:
         """Drop what was kept of a job that was swept away."""

@@ -23,7 +23,6 @@ def held(path: Path, *, patience: float, give_up: Callable[[], bool] | None = No
     """Hold the lock at `path` for the block; yields False without it after `patience` seconds.
 
     `give_up` is asked between tries: a process that waits only to see a job done need not wait on when it is.
-    The file is never removed: removing a locked file lets two processes hold two different files of one name.
     """
     with ExitStack() as closing:
         with translated(str(path), writing=True):

@@ -1,8 +1,7 @@
 """Git objects by way of dulwich: look up, build trees and commits, bring them to the disk.
 
-The engine only: no porcelain, no refs, no index, because dulwich's own ways of committing lose commits and staged
-edits under load (see docs). Objects are written as git does, each under a temporary name and then renamed, so that
-two processes may write the same one.
+The engine only: no porcelain, no refs, no index, because dulwich's own ways of committing lose commits and staged edits
+under load (see docs).
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from ai_lessons.repository import git
 from ai_lessons.repository.files import translated, write_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from dulwich.object_store import BaseObjectStore
 
@@ -59,8 +58,7 @@ _MADE: Final = re.compile(rb"^(author|committer) ([^\n]*?>) (\d{1,12}) [+-]\d{4}
 def read_commit(store: BaseObjectStore, name: ObjectID) -> StoredCommit:
     """A commit by its own lines: dulwich refuses whole commits over a time zone that git passes over.
 
-    Raises:
-        KeyError: there is no such commit.
+    Raises KeyError: there is no such commit.
     """
     hexed = name.decode()
     try:
@@ -106,8 +104,7 @@ _SYNC_THREADS = 32  # the file system brings files to the disk together: 30 at o
 def opened(worktree: Worktree) -> Iterator[Repo]:
     """The accepted repository as dulwich sees it, wherever dulwich itself would look for one.
 
-    Raises:
-        UnsupportedRepository: dulwich cannot read it, or an object is missing or damaged.
+    Raises UnsupportedRepository: dulwich cannot read it, or an object is missing or damaged.
     """
     tree = None if worktree.top == worktree.git_dir else os.fspath(worktree.top)
     try:
@@ -172,13 +169,14 @@ class Draft:
     def edit(self, tree: ObjectID | None, changes: Mapping[bytes, tuple[int, ObjectID] | None]) -> ObjectID:
         """The tree with these paths set or (None) removed; only trees on the changed paths are read and made.
 
-        Raises:
-            Conflict: a path leads into a submodule.
+        Raises Conflict: a path leads into a submodule.
         """
         return self._edit(tree, changes) or self._add(Tree())
 
     def _edit(self, tree: ObjectID | None, changes: Mapping[bytes, tuple[int, ObjectID] | None]) -> ObjectID | None:
-        edited = _copied(self._tree(tree)) if tree else Tree()
+        edited = Tree()
+        for name, mode, sha in self._tree(tree).iteritems() if tree else ():
+            edited.add(name, mode, sha)
         below: dict[bytes, dict[bytes, tuple[int, ObjectID] | None]] = {}
         for path, value in changes.items():
             name, _, rest = path.partition(b"/")
@@ -221,11 +219,9 @@ class Draft:
     def save(self) -> None:
         """Bring every new object to the disk, surely there when this returns.
 
-        A branch that survives a power cut while its objects do not is a broken repository, so nothing may point to
-        them before this is done.
-
-        Raises:
-            StorageFailed: no space, no permission, and so on; what was written is never half an object.
+        A branch that survives a power cut while its objects do not is a broken repository, so nothing may point to them
+        before this is done.
+        Raises StorageFailed: no space, no permission, and so on; what was written is never half an object.
         """
         new = list(self._new.values())
         with translated(self._folder, writing=True):
@@ -233,7 +229,9 @@ class Draft:
             if len(new) >= MANY or (len(new) >= PACK_FROM and _packs(self._folder) < FEW_PACKS):
                 _write_pack(self._folder, new)
             else:
-                _write_loose(self._folder, [made for made in new if not self._is_loose(made.id)])
+                lacking = [made for made in new if not self._is_loose(made.id)]
+                for start in range(0, len(lacking), _SYNC_THREADS):
+                    _write_some(self._folder, lacking[start : start + _SYNC_THREADS])
         self._new.clear()
 
     def _add(self, made: ShaFile) -> ObjectID:
@@ -253,7 +251,7 @@ class Draft:
         return self._trees[name]
 
     def _is_loose(self, name: ObjectID) -> bool:
-        place = self._place(name)
+        place = f"{self._folder}/{name.decode()[:2]}/{name.decode()[2:]}"
         with suppress(FileNotFoundError):
             # after a power cut git's own objects may be empty files, and writing them again is what mends that
             if not os.stat(place).st_size:
@@ -262,23 +260,6 @@ class Draft:
                 os.utime(place)  # as git does: `git gc` removes what nothing points to and is two weeks old
             return True
         return False
-
-    def _place(self, name: ObjectID) -> str:
-        hexed = name.decode()
-        return f"{self._folder}/{hexed[:2]}/{hexed[2:]}"
-
-
-def _copied(tree: Tree) -> Tree:
-    made = Tree()
-    for name, mode, sha in tree.iteritems():
-        made.add(name, mode, sha)
-    return made
-
-
-def _write_loose(folder: str, objects: Iterable[ShaFile]) -> None:
-    everything = list(objects)
-    for start in range(0, len(everything), _SYNC_THREADS):
-        _write_some(folder, everything[start : start + _SYNC_THREADS])
 
 
 def _write_some(folder: str, objects: Sequence[ShaFile]) -> None:

@@ -34,9 +34,7 @@ def expand(patterns: Sequence[str], cwd: Path, *, recursive: bool) -> list[Outsi
     """Every regular file that the patterns name, each once, in the order given and sorted within a folder.
 
     Hidden files and folders inside a folder are left out, as are links there and other projects' installed parts.
-
-    Raises:
-        NotFound: a pattern names nothing; UsageError: a folder without `recursive`.
+    Raises NotFound: a pattern names nothing; UsageError: a folder without `recursive`.
     """
     found: dict[Path, Outside] = {}
     for pattern in patterns:
@@ -83,8 +81,7 @@ def expanded(text: str) -> Path:
 def read(path: Path, limit: int = READ_LIMIT) -> tuple[bytes, bool]:
     """The bytes of a file and whether its owner may execute it.
 
-    Raises:
-        InvalidEntry: not a regular file, or larger than `limit` bytes; NotFound: gone; StorageFailed: unreadable.
+    Raises InvalidEntry: not a regular file, or larger than `limit` bytes; NotFound: gone; StorageFailed: unreadable.
     """
     if "\0" in str(path):
         raise NotFound("file", str(path))

@@ -1,7 +1,6 @@
 """Programs that we start. What we wait for does not outlive its time, and neither does anything that it started.
 
 Each gets a session of its own: no terminal on which anything could ask, and a process group that can be ended whole.
-A daemon that left the group, such as the user's own gpg-agent, is not ours to end.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import signal
 import subprocess
 import threading
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import NotFound, StorageFailed
@@ -20,7 +19,6 @@ from ai_lessons.errors import NotFound, StorageFailed
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
-    from typing import IO
 
 
 def run(
@@ -34,9 +32,8 @@ def run(
 ) -> subprocess.CompletedProcess[bytes]:
     """Exit code and output of a program; `timeout` in seconds. `terminal`: it stays in our session, and may ask there.
 
-    Raises:
-        subprocess.TimeoutExpired: it did not end in time, or something that it started kept its output open. All of
-            it is ended. OSError: it could not be started.
+    Raises subprocess.TimeoutExpired: it did not end in time, or something that it started kept its output open. All of
+    it is ended. OSError: it could not be started.
     """
     pipe = subprocess.PIPE
     with subprocess.Popen(
@@ -58,8 +55,7 @@ def run(
 def leave_running(argv: Sequence[str], *, env: Mapping[str, str], cwd: Path) -> None:
     """Start a program that goes on by itself, without input and output, also after we have ended.
 
-    Raises:
-        OSError: it could not be started.
+    Raises OSError: it could not be started.
     """
     nothing = subprocess.DEVNULL
     process = subprocess.Popen(
@@ -96,8 +92,7 @@ def start(
 ) -> subprocess.Popen[bytes]:
     """Start a command in a process group of its own.
 
-    Raises:
-        NotFound: no such folder or program. StorageFailed: the system could not start it.
+    Raises NotFound: no such folder or program. StorageFailed: the system could not start it.
     """
     if cwd is not None and not cwd.is_dir():
         raise NotFound("folder", str(cwd))
@@ -160,18 +155,15 @@ def run_captured(
     """Run a command in a process group of its own; its exit code (128 + n where signal n ended it) and output.
 
     It reads the end of its input at once.
-
-    After `timeout` seconds the whole group is ended and the code is 124, as with `run`. `interrupted` is
-    called again and again and may raise: then the group is ended, too. Waits for the command itself, not for what it
-    left behind.
-
-    Raises:
-        NotFound: no such folder or program. StorageFailed: the system could not start it.
+    Raises NotFound: no such folder or program. StorageFailed: the system could not start it.
     """
     pipe = subprocess.PIPE
     child = start(argv, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe)
-    with child:
-        return _watched(child, timeout, interrupted, kept)
+    with child, ExitStack() as unwanted:
+        unwanted.callback(end, child)
+        done = _watched(child, timeout, interrupted, kept)
+        unwanted.pop_all()
+        return done
 
 
 def _watched(
@@ -193,7 +185,7 @@ def _watched(
                 end(child)
                 ended = time.monotonic()
             elif ended is None:
-                _still_wanted(child, interrupted)
+                interrupted()
     code = TIMED_OUT if timed_out else child.returncode if child.returncode >= 0 else 128 - child.returncode
     return Captured(code, timed_out, out.text, err.text, out.omitted, err.omitted)
 
@@ -204,27 +196,11 @@ def _read(ready: selectors.BaseSelector) -> None:
         time.sleep(_LOOK)
         return
     for key, _ in ready.select(_LOOK):
-        data = _chunk(key.fileobj)  # type: ignore[arg-type]  # only what was registered above: pipes
-        if data == b"":
-            ready.unregister(key.fileobj)
-        elif data:
-            key.data.add(data)
-
-
-def _chunk(stream: IO[bytes]) -> bytes | None:
-    """Some bytes; empty at the end of the stream, None if there is nothing yet."""
-    try:
-        return os.read(stream.fileno(), _CHUNK)
-    except BlockingIOError:
-        return None
-
-
-def _still_wanted(child: subprocess.Popen[bytes], interrupted: Callable[[], None]) -> None:
-    try:
-        interrupted()
-    except BaseException:
-        end(child)
-        raise
+        with suppress(BlockingIOError):
+            if data := os.read(key.fd, _CHUNK):
+                key.data.add(data)
+            else:
+                ready.unregister(key.fileobj)
 
 
 def end(child: subprocess.Popen[bytes]) -> None:

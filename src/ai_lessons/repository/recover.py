@@ -1,8 +1,7 @@
 """Writes that a git command of the user's took from the disk, or off the branch: found, named, and brought back.
 
 `git stash -u`, `git clean` and `git reset --hard` remove what they find, and no lock keeps them from a file that we
-wrote a moment ago. Nothing tells that from a user's `rm`. So nothing is put back by itself: the journal keeps the
-bytes, the answer of the next command names the file, and `admin recover` writes it again.
+wrote a moment ago.
 """
 
 from __future__ import annotations
@@ -88,8 +87,9 @@ def dropped(worktree: Worktree, repo: Repo, head: str) -> list[Intent]:
         refs = git.run(worktree, "for-each-ref", "--count=1", f"--contains={record.head}")
         if not refs.code and not refs.out:
             for commit in filter(None, record.jobs.values()):
-                gone = _lost_of(worktree, repo, draft, ObjectID(commit.encode()), head)
-                found += [journal.sweep(_intent_of(repo, commit), gone)] if gone else []
+                made = repo[ObjectID(commit.encode())]
+                gone = _lost_of(worktree, repo, draft, made, head) if isinstance(made, Commit) else {}
+                found += [journal.sweep(_intent_of(made), gone)] if gone and isinstance(made, Commit) else []
     return found
 
 
@@ -123,10 +123,8 @@ def note_left_out(worktree: Worktree, repo: Repo, last: BatchRecord, head: str, 
         journal.ready(job.name)
 
 
-def _lost_of(worktree: Worktree, repo: Repo, draft: Draft, commit: ObjectID, head: str) -> dict[str, bytes]:
-    made, tree = repo[commit], draft.tree_of(ObjectID(head.encode()))
-    if not isinstance(made, Commit):
-        return {}
+def _lost_of(worktree: Worktree, repo: Repo, draft: Draft, made: Commit, head: str) -> dict[str, bytes]:
+    tree = draft.tree_of(ObjectID(head.encode()))
     before = draft.tree_of(ObjectID(made.parents[0])) if made.parents else None
     lost = {}
     for change in tree_changes(repo.object_store, before, ObjectID(made.tree)):
@@ -140,9 +138,7 @@ def _lost_of(worktree: Worktree, repo: Repo, draft: Draft, commit: ObjectID, hea
     return lost
 
 
-def _intent_of(repo: Repo, commit: str) -> Intent:
-    made = repo[ObjectID(commit.encode())]
-    assert isinstance(made, Commit)  # noqa: S101 - a record names commits
+def _intent_of(made: Commit) -> Intent:
     author, message = made.author.decode(errors="replace"), made.message.decode(errors="replace")
     parent = made.parents[0].decode() if made.parents else None
     return Intent("", message, made.author_time, made.author_timezone, (), author, parent)
@@ -161,7 +157,7 @@ def told(found: Sequence[Intent]) -> list[str]:
 
 def returned(worktree: Worktree, journal: Journal) -> None:
     """Take up what lies on the disk again as it was swept away (`git stash pop`). Under the commit lock."""
-    for job in journal.swept() if journal.is_swept() else ():
+    for job in journal.swept():
         if all(_read(worktree, one.path) == journal.content(job, one.path) for one in job.paths):
             journal.back(job.name)
 
@@ -169,8 +165,7 @@ def returned(worktree: Worktree, journal: Journal) -> None:
 def bring_back(store: Store, job: Intent) -> None:
     """Write the files of a job that was swept away again (or that misses some), so that it waits for its commit.
 
-    Raises:
-        Conflict: another text is there now. StorageFailed: the disk said no.
+    Raises Conflict: another text is there now. StorageFailed: the disk said no.
     """
     with store.writing():
         wanted = {one: store.journal.content(job, one.path) or b"" for one in job.paths}

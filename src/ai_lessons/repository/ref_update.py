@@ -1,9 +1,6 @@
 """Moves a branch, alone or together with git's index, under git's own locks, and mends what a death in between left.
 
-Git's lock on X is a file `X.lock`, renamed over X. Ours is a hard link to a finished file in our state folder: it is
-held for the length of two renames, its content is complete from the first moment, and after a crash the link in our
-folder proves that the lock is ours. The process that takes one holds our commit lock, so the next one that gets the
-commit lock may clear what a dead one left. Locks of others are never touched.
+Git's lock on X is a file `X.lock`, renamed over X.
 """
 
 from __future__ import annotations
@@ -66,14 +63,7 @@ def lock_folder(worktree: Worktree) -> Path:
 def _locked(
     worktree: Worktree, target: Path, content: bytes, *, durable: bool = False, tip: str = ""
 ) -> Iterator[Path]:
-    """Hold git's lock on `target`, with `content` ready to be renamed over it. Yields the lock file.
-
-    `tip` is the commit that the content belongs to, for `recover`. Ctrl-C waits for the end of the block: a branch
-    that has moved without git's index looks as if its files were removed, and so does it to the next `git commit`.
-
-    Raises:
-        Taken: another process holds it.
-    """
+    """Hold git's lock on `target`, with `content` ready to be renamed over it. Yields the lock file."""
     proof, lock = lock_folder(worktree) / f"{tip}-{secrets.token_hex(8)}", lock_of(target)
     with held_back():
         with translated(str(target), writing=True):
@@ -139,10 +129,7 @@ def _branch_locked(worktree: Worktree, ref: str, new: str) -> AbstractContextMan
 def move_branch(worktree: Worktree, ref: str, old: str | None, new: str, log: ReflogLine) -> bool:
     """Make a branch that is not checked out point to `new` if it points to `old` (None: if there is none).
 
-    False if it does not.
-
-    Raises:
-        Taken: git holds the branch's lock.
+    False if it does not. Raises Taken: git holds the branch's lock.
     """
     with _branch_locked(worktree, ref, new) as lock:
         if read_ref(worktree, ref) != old:
@@ -155,8 +142,7 @@ def move_branch(worktree: Worktree, ref: str, old: str | None, new: str, log: Re
 def point(worktree: Worktree, ref: str, old: str | None, new: str, log: ReflogLine) -> None:
     """`move_branch`, for callers that give up where it was moved meanwhile.
 
-    Raises:
-        Conflict: it was, or git holds its lock.
+    Raises Conflict: it was, or git holds its lock.
     """
     if not move_branch(worktree, ref, old, new, log):
         name = ref.removeprefix("refs/heads/")
@@ -166,12 +152,8 @@ def point(worktree: Worktree, ref: str, old: str | None, new: str, log: ReflogLi
 def install(worktree: Worktree, head: Head, tip: str | None, index: tuple[bytes, str], log: ReflogLine) -> bool:
     """Move the branch of `head` to `tip` and put an index in place: its bytes, and the mark of what it was made from.
 
-    False if HEAD, or the index by its mark, is not as it was any more, or a merge has begun. With `tip` where the
-    branch is already, only the index changes. No git command waits for its index, so under that lock nothing is done
-    that can be done before or after.
-
-    Raises:
-        Taken: git holds a lock.
+    False if HEAD, or the index by its mark, is not as it was any more, or a merge has begun.
+    Raises Taken: git holds a lock.
     """
     content, mark = index
     moves = head.ref is not None and tip is not None and tip != head.commit
@@ -217,10 +199,7 @@ def recover(worktree: Worktree) -> None:
     A branch that has moved without its index gets the index that was made for it: otherwise the next `git commit`
     would delete the files.
     """
-    try:
-        proofs = list(lock_folder(worktree).iterdir())
-    except FileNotFoundError:
-        return
+    proofs = list(lock_folder(worktree).iterdir()) if lock_folder(worktree).exists() else []
     if not proofs:
         return
     ours = {_identity(proof): proof.name for proof in proofs}
@@ -240,9 +219,7 @@ def changed(worktree: Worktree, entries: Mapping[bytes, tuple[int, ObjectID] | N
     """The bytes of the index with these entries (mode, blob) set or (None) dropped; paths are below the worktree's top.
 
     The git program makes them, on a copy, for every format it knows; it fills in the stat of the files when it looks.
-
-    Raises:
-        StorageFailed: git said no.
+    Raises StorageFailed: git said no.
     """
     copy, original = lock_folder(worktree) / f"-index-{secrets.token_hex(8)}", index_file(worktree)
     gone = [b"0 %s\t%s\0" % (b"0" * 40, path) for path, entry in entries.items() if entry is None]

@@ -14,8 +14,6 @@ from ai_lessons.errors import Refused, UnsupportedRepository
 from ai_lessons.repository.approval.approval_branch import cut_off, folder
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ai_lessons.repository.worktree import Worktree
 
 _FILE: Final = "first-commits.json"
@@ -29,45 +27,31 @@ def noted(worktree: Worktree, ref: str) -> str:
 def find(worktree: Worktree, ref: str, tip: str) -> str:
     """The name of the repository whose approval branch `ref` is at `tip`.
 
-    Raises:
-        Refused: a shallow clone does not have that commit. UnsupportedRepository: the history cannot be read.
+    Raises Refused: a shallow clone does not have that commit. UnsupportedRepository: the history cannot be read.
     """
     known = _all(worktree)
     if known.get(ref, ("", ""))[0] == tip:
         return known[ref][1]
     if cut_off(worktree):
         raise Refused("a shallow clone cannot tell which repository this is", hint="git fetch --unshallow")
-    name = _first(worktree, tip)
-    _note(worktree, {**known, ref: (tip, name)})
-    return name
-
-
-def _first(worktree: Worktree, tip: str) -> str:
     from ai_lessons.repository import git  # noqa: PLC0415  # it loads subprocess, which a read with nothing new spares
 
     done = git.run(worktree, "--no-replace-objects", "rev-list", "--first-parent", "--max-parents=0", tip, "--")
     if done.code or not done.text:
         raise UnsupportedRepository(f"the history of {worktree.top} cannot be read", hint="git fsck")
-    return done.text.split()[-1]
-
-
-def _place(worktree: Worktree) -> Path:
-    return folder(worktree.state_dir) / _FILE
+    name = done.text.split()[-1]
+    place = folder(worktree.state_dir) / _FILE
+    temporary = place.with_name(f"{place.name}.{os.getpid()}")
+    with suppress(OSError):  # where nothing can be written it is looked for again next time
+        place.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(json.dumps({**known, ref: (tip, name)}))
+        temporary.replace(place)
+    return name
 
 
 def _all(worktree: Worktree) -> dict[str, tuple[str, str]]:
     try:
-        raw = json.loads(_place(worktree).read_bytes())
+        raw = json.loads((folder(worktree.state_dir) / _FILE).read_bytes())
         return {str(ref): (str(tip), str(name)) for ref, (tip, name) in raw.items()}
     except (OSError, ValueError, TypeError, AttributeError):
         return {}
-
-
-def _note(worktree: Worktree, found: dict[str, tuple[str, str]]) -> None:
-    """Where nothing can be written it is looked for again next time."""
-    place = _place(worktree)
-    temporary = place.with_name(f"{place.name}.{os.getpid()}")
-    with suppress(OSError):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(json.dumps(found))
-        temporary.replace(place)

@@ -1,8 +1,6 @@
 """Make a knowledge repository from the template: in an empty folder, in a full one, in a part of a bigger repository.
 
-Never overwrites, rewrites, moves or deletes a file that is there. What lies in the folder is committed as it is, by git
-itself, with the hooks and the signature of the user. The entries of the template come only if they are asked for, and
-its rules then as proposals, because a rule counts only once a person has read and approved it.
+Never overwrites, rewrites, moves or deletes a file that is there.
 """
 
 from __future__ import annotations
@@ -47,25 +45,13 @@ class FirstCommit:
     notes: tuple[str, ...]
 
 
-def make_repository(root: Path) -> None:
-    """Make a git repository of a folder, on the branch `BRANCH`.
-
-    Raises:
-        StorageFailed: git could not.
-    """
-    _demand(git.run_outside("init", "--quiet", "--", os.path.abspath(root)), f"made no repository at {root}")
-    _demand(git.run(locate(root), "symbolic-ref", "HEAD", f"refs/heads/{BRANCH}"), f"made no branch at {root}")
-
-
 def take(root: Path, names: Iterable[str], *, only: Sequence[str] | None, unwanted: Unwanted | None) -> FirstCommit:
     """Commit these files that git does not ignore: `only` those, or with all that the user has staged.
 
-    A text file of which `unwanted` says why stays as it is, outside of git.
-
-    Raises:
-        StorageFailed: git took them not.
+    A text file of which `unwanted` says why stays as it is, outside of git. Raises StorageFailed: git took them not.
     """
-    wanted = _not_ignored(root, names)
+    ignored = git.ignored(locate(root), every := list(names))
+    wanted = [name for name in every if name not in ignored]
     left = _left_out(root, wanted, unwanted) if unwanted else {}
     staged = _stage(root, [name for name in wanted if name not in left])
     told = [f"left out of git: {why}" for why in left.values()]
@@ -84,23 +70,13 @@ def _left_out(root: Path, names: Iterable[str], unwanted: Unwanted) -> dict[str,
     for name in names:
         with suppress(AiLessonsError):
             data = read_file(root, name)[0]
-            found[name] = "" if is_binary(data) else unwanted(root, name, data)
+            found[name] = "" if b"\0" in data[:TEXT_SAMPLE] else unwanted(root, name, data)
     return {name: why for name, why in found.items() if why}
-
-
-def is_binary(data: bytes) -> bool:
-    """What git takes for binary: a NUL is among its first bytes."""
-    return b"\0" in data[:TEXT_SAMPLE]
 
 
 def _demand(done: git.Done, otherwise: str) -> None:
     if done.code:
         raise StorageFailed(f"git {otherwise}: {last_line(done.err)}")
-
-
-def _not_ignored(root: Path, names: Iterable[str]) -> list[str]:
-    ignored = git.ignored(locate(root), every := list(names))
-    return [name for name in every if name not in ignored]
 
 
 def _stage(root: Path, names: Sequence[str]) -> frozenset[str]:
@@ -201,18 +177,15 @@ def init(
     """Make `path` a knowledge repository, whatever is there; doing it twice changes nothing.
 
     An empty folder gets all of the template but its entries; a folder with content, and one of a bigger repository,
-    gets only the settings that it lacks. `with_starters` brings the entries, too, but the rules, which are proposed.
-    What is in no git repository becomes one, with everything in it in one commit. A folder of a bigger repository gets
-    files and no commit. `team` asks for an approver other than the proposer of a rule. A file of which `unwanted` says
-    why is left out of the commit, as it is, and told.
-
-    Raises:
-        Conflict: `path` is a file. StorageFailed: the place cannot be written. Refused: git's own folder, or somebody
-        else's; starters for a folder of a bigger repository. UnsupportedRepository: a bare repository, or an unknown
-        format.
+    gets only the settings that it lacks.
+    Raises Conflict: `path` is a file. StorageFailed: the place cannot be written. Refused: git's own folder, or
+    somebody else's; starters for a folder of a bigger repository. UnsupportedRepository: a bare repository, or an
+    unknown format.
     """
     root = _make_folder(path)
-    around = _repository_around(root)
+    around = None
+    with suppress(NoRepository):
+        around = locate(root)
     bigger = around is not None and bool(around.prefix)
     if bigger and with_starters:
         raise Refused(f"{root} is a folder of a bigger repository, which gets no starter set", hint=_STARTERS_HINT)
@@ -220,12 +193,16 @@ def init(
     everything = read_template(template or template_dir())
     entries = {name: original for name, original in everything.items() if layout.place(name)}
     originals = {name: original for name, original in everything.items() if name not in entries}
-    known = (name in everything and _holds(root / name, everything[name].data) for name in present - {CONFIG_PATH})
+    known = (
+        name in everything and (root / name).is_file() and (root / name).read_bytes() == everything[name].data
+        for name in present - {CONFIG_PATH}
+    )
     fresh = not bigger and all(known)  # the folder is empty, or holds what an interrupted call has written
     wanted = {name: original for name, original in entries.items() if with_starters and not is_rule(name)}
     notes: tuple[str, ...] = ()
     if CONFIG_PATH not in present:
-        basic = wanted_files(originals, fresh=fresh, settings=_settings(around, team=team))
+        basic = {name: originals[name] for name in (originals if fresh else _BASICS) if name != CONFIG_PATH}
+        basic[CONFIG_PATH] = _config(originals[CONFIG_PATH].data.decode(), around, team=team)
         if not fresh:
             basic[".gitattributes"] = Original(basic[".gitattributes"].data.replace(_NORMALISE, _KEEP_BYTES))
         wanted |= basic  # the config comes last: where it lies, nothing is missing any more
@@ -240,7 +217,6 @@ def init(
 
 
 def _told(added: Sequence[str], entries: Mapping[str, Original], *, fresh: bool) -> Iterator[str]:
-    """What was brought, besides what an empty folder gets anyway."""
     brought = [name for name in added if name in entries]
     if brought:
         yield f"{len(brought)} files of the starter set are there: keep what is useful to you, and delete the rest"
@@ -248,15 +224,13 @@ def _told(added: Sequence[str], entries: Mapping[str, Original], *, fresh: bool)
         yield f"added {', '.join(name for name in added if name not in entries)}"
 
 
-def _settings(around: Worktree | None, *, team: bool) -> dict[str, object]:
-    """What the settings of this repository say otherwise than the template's."""
-    settings: dict[str, object] = {"approval.distinct": True} if team else {}
-    if around is None:
-        return settings
-    ref = read_head(around).ref
-    if ref is not None and read_ref(around, f"{_HEADS}{BRANCH}") is None:
-        settings["approval.branch"] = ref.removeprefix(_HEADS)
-    return settings
+def _config(text: str, around: Worktree | None, *, team: bool) -> Original:
+    """The template's config with what this repository says otherwise."""
+    text = set_value(text, "approval.distinct", value=True) if team else text
+    ref = read_head(around).ref if around is not None else None
+    if around is not None and ref is not None and read_ref(around, f"{_HEADS}{BRANCH}") is None:
+        text = set_value(text, "approval.branch", ref.removeprefix(_HEADS))
+    return Original(text.encode())
 
 
 def _with_rules(done: Scaffolded, rules: Mapping[str, bytes]) -> Scaffolded:
@@ -270,20 +244,6 @@ def _with_rules(done: Scaffolded, rules: Mapping[str, bytes]) -> Scaffolded:
         return replace(done, notes=(*done.notes, error.message))
     note = f"{len(rules)} starter rules wait for a person who reads and approves them: ai-lessons admin review-rules"
     return replace(done, notes=(*done.notes, note))
-
-
-def wanted_files(
-    originals: Mapping[str, Original], *, fresh: bool, settings: Mapping[str, object]
-) -> dict[str, Original]:
-    """The template's files for such a folder, the config last.
-
-    `fresh`: nothing of the user's is in the folder. `settings` go into the config.
-    """
-    wanted = {name: originals[name] for name in (originals if fresh else _BASICS) if name != CONFIG_PATH}
-    text = originals[CONFIG_PATH].data.decode()
-    for key, value in settings.items():
-        text = set_value(text, key, value)
-    return wanted | {CONFIG_PATH: Original(text.encode())}
 
 
 def read_template(folder: Path) -> dict[str, Original]:
@@ -300,9 +260,7 @@ def clone(url: str, path: Path) -> Scaffolded:
     """Clone `url` to `path` with the git program; a clone of it that is there already is left alone.
 
     Asks nothing: for an address that needs a password to be typed, clone it by hand first.
-
-    Raises:
-        Conflict: something else is at `path`. Unreachable: git could not fetch it.
+    Raises Conflict: something else is at `path`. Unreachable: git could not fetch it.
     """
     target = Path(os.path.abspath(path.expanduser()))
     if Path(url).exists():
@@ -340,13 +298,6 @@ def _make_folder(path: Path) -> Path:
     return full.resolve()
 
 
-def _repository_around(root: Path) -> Worktree | None:
-    try:
-        return locate(root)
-    except NoRepository:
-        return None
-
-
 def _files_below(root: Path) -> Iterator[str]:
     """Every file and link, hidden ones too; not what belongs to git or to a repository inside this one."""
     for place, folders, names in os.walk(root):
@@ -359,10 +310,6 @@ def _files_below(root: Path) -> Iterator[str]:
         yield from ((folder / name).as_posix() for name in (*names, *links))
 
 
-def _holds(file: Path, data: bytes) -> bool:
-    return file.is_file() and file.read_bytes() == data
-
-
 def _finish(
     root: Path, around: Worktree | None, added: tuple[str, ...], notes: tuple[str, ...], unwanted: Unwanted | None
 ) -> Scaffolded:
@@ -373,7 +320,8 @@ def _finish(
         return Scaffolded(root, bool(added), added, notes=notes)
     made = around is None
     if made:
-        make_repository(root)
+        _demand(git.run_outside("init", "--quiet", "--", os.path.abspath(root)), f"made no repository at {root}")
+        _demand(git.run(locate(root), "symbolic-ref", "HEAD", f"{_HEADS}{BRANCH}"), f"made no branch at {root}")
     unborn = read_head(locate(root)).commit is None
     if not unborn and not added:
         return Scaffolded(root, created=False, notes=notes)

@@ -62,9 +62,7 @@ def copied(script: Path, files: Mapping[str, bytes], place: Path) -> Iterator[Pa
     """A copy of the script in a folder of its own below `place`, gone in the end; nothing is there but `files`.
 
     They are given by their paths below the folder of the script, itself among them, and keep their mode bits.
-
-    Raises:
-        StorageFailed: the copy cannot be written.
+    Raises StorageFailed: the copy cannot be written.
     """
     with translated(str(place), writing=True):
         place.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -91,15 +89,14 @@ def command(
     """The argument vector that runs `file`: by `interpreter`, else its shebang, else its suffix, else by itself.
 
     A shebang is followed even where the file is not executable, as after a checkout on a system without that bit.
-    What runs is its `copy`, where there is one. The interpreter is looked for in the PATH of `env`, never below `root`.
-
-    Raises:
-        NotFound: no such file, or its interpreter is not installed. Refused: nothing says how to run it, or the
-            interpreter is a file of the repository or of the folder in which one stands.
+    Raises NotFound: no such file, or its interpreter is not installed. Refused: nothing says how to run it, or the
+    interpreter is a file of the repository or of the folder in which one stands.
     """
     if not file.is_file():
         raise NotFound("script", str(file))
-    by = interpreter.split() or shebang(_first_line(file)) or _BY_SUFFIX.get(file.suffix.lower(), "").split()
+    with translated(str(file)), file.open("rb") as opened:
+        line = opened.read(_SHEBANG_BYTES).split(b"\n", 1)[0]
+    by = interpreter.split() or shebang(line) or _BY_SUFFIX.get(file.suffix.lower(), "").split()
     if by:
         _demand_interpreter(by, file, root, env)
     elif not os.access(file, os.X_OK):
@@ -113,11 +110,6 @@ def command(
 def shebang(line: bytes) -> list[str]:
     """The interpreter of a `#!` line and its one argument, unsplit as the kernel passes it; empty for other lines."""
     return [os.fsdecode(word) for word in line[2:].strip().split(None, 1)] if line.startswith(b"#!") else []
-
-
-def _first_line(file: Path) -> bytes:
-    with translated(str(file)), file.open("rb") as opened:
-        return opened.read(_SHEBANG_BYTES).split(b"\n", 1)[0]
 
 
 def _demand_interpreter(by: Sequence[str], file: Path, root: Path | None, env: Mapping[str, str] | None) -> None:
@@ -147,12 +139,8 @@ def run(
 ) -> int:
     """Run a command in a process group of its own and wait for it; its exit code, 128 + n where signal n ended it.
 
-    Standard input, output and error are the caller's. On a terminal the command is in the foreground: Ctrl-C and
-    Ctrl-Z go to it. Signals that reach us instead are passed on. After `timeout` seconds the whole group is asked to
-    end, killed `GRACE` seconds later, and 124 is returned. Waits for the command itself, not for what it left behind.
-
-    Raises:
-        NotFound: no such folder or program. StorageFailed: the system could not start it.
+    Standard input, output and error are the caller's.
+    Raises NotFound: no such folder or program. StorageFailed: the system could not start it.
     """
     with _forwarding() as forward_to:
         child = programs.start(argv, cwd=cwd, env=env)
@@ -173,18 +161,14 @@ def _wait(child: subprocess.Popen[bytes], timeout: float | None, give: Callable[
         if not done:
             time.sleep(_POLL)
         elif give and os.WIFSTOPPED(status):
-            _stop_too(child.pid, give)
+            # Ctrl-Z: give the terminal back to the shell, and go on with the command when we are continued
+            give(os.getpgrp())
+            os.kill(os.getpid(), signal.SIGSTOP)
+            give(child.pid)
+            programs.signal_group(child.pid, signal.SIGCONT)
         else:
             child.returncode = os.waitstatus_to_exitcode(status)  # reaped here, so Popen must not wait again
             return child.returncode if child.returncode >= 0 else 128 - child.returncode
-
-
-def _stop_too(pid: int, give: Callable[[int], None]) -> None:
-    """Ctrl-Z stopped the command: give the terminal back to the shell, and go on with it when we are continued."""
-    give(os.getpgrp())
-    os.kill(os.getpid(), signal.SIGSTOP)
-    give(pid)
-    programs.signal_group(pid, signal.SIGCONT)
 
 
 @contextmanager
@@ -217,11 +201,7 @@ def _foreground(group: int) -> Iterator[Callable[[int], None] | None]:
 
 @contextmanager
 def _forwarding() -> Iterator[Callable[[int], None]]:
-    """Pass signals that are sent to us on to a group; yields the naming of that group.
-
-    Those that come before it has a name wait for it, and are ours after all where it never gets one. Only the main
-    thread can do this; in others signals are left alone.
-    """
+    """Pass signals that are sent to us on to a group; yields the naming of that group."""
     if threading.current_thread() is not threading.main_thread():
         yield lambda _group: None
         return

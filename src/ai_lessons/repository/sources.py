@@ -1,7 +1,6 @@
 """Where an imported file comes from: the commit of its own repository, and whether the file stands so in that commit.
 
-Reads objects only. Runs no program, no filter and no hook of a repository that may be a stranger's; a file that a
-filter changes on its way into git (LFS, for example) therefore counts as dirty.
+Reads objects only.
 """
 
 from __future__ import annotations
@@ -42,8 +41,7 @@ class Sources(ExitStack):
     def ref(self, path: Path, data: bytes) -> str | None:
         """HEAD of the repository that holds the file, `-dirty` behind it unless it holds `data` there.
 
-        None outside of any repository, and before the first commit. Links are followed: a linked file comes from
-        where it lies. A file that git ignores or does not know is dirty.
+        None outside of any repository, and before the first commit.
         """
         real, top = self._place(path)
         if top is None:

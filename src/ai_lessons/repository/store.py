@@ -1,8 +1,6 @@
 """The store: one knowledge repository's files, and jobs that change them.
 
-A job is checked whole, then its files are put in place, then it is noted in the journal; only then is a commit
-tried. Committing is the other half (`commit.py`), handed in by whoever wires the parts, because it needs slow
-imports that reading does not. The store holds no copy of anything: every call looks at the disk.
+A job is checked whole, then its files are put in place, then it is noted in the journal; only then is a commit tried.
 """
 
 from __future__ import annotations
@@ -10,6 +8,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import contextmanager
+from enum import Enum
 from functools import cached_property
 from hashlib import sha1
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, Self
@@ -39,20 +38,17 @@ DURABLE_FILES = 16
 """Jobs of more files leave it to the commit to bring the content to the disk: 3 ms a file would add up."""
 
 
-class _Marker:
+class _Marker(Enum):
     """A value that means something by being itself."""
 
-    def __init__(self, meaning: str) -> None:
-        self._meaning = meaning
-
-    def __repr__(self) -> str:
-        return self._meaning
+    ANY = 1
+    AS_IT_IS = 2
 
 
-ANY: Final = _Marker("ANY")
+ANY: Final = _Marker.ANY
 """`Change.expect`: whatever is there now may be replaced."""
 
-AS_IT_IS: Final = _Marker("AS_IT_IS")
+AS_IT_IS: Final = _Marker.AS_IT_IS
 """`Change.data`: the file is there already; only commit it."""
 
 
@@ -107,6 +103,11 @@ class Saved(NamedTuple):
     waiting: str = ""
     notes: tuple[str, ...] = ()
 
+    @property
+    def told(self) -> tuple[str, ...]:
+        """What is left to be said in the end."""
+        return (*self.notes, *([f"waiting: {self.waiting}"] if self.waiting else ()))
+
 
 class Committing(Protocol):
     """Makes commits of what the journal notes: `commit` says how the named job ended, `save` commits them all."""
@@ -146,11 +147,8 @@ class Store:
     ) -> Self:
         """The repository whose folder is exactly `path` (a git worktree, or any folder of one).
 
-        `autocommit` None: commit, unless the folder belongs to a bigger repository. `committing` makes the half that
-        commits when it is first needed; without it jobs are noted and wait.
-
-        Raises:
-            NoRepository, Refused, UnsupportedRepository: see `worktree.locate`.
+        `autocommit` None: commit, unless the folder belongs to a bigger repository.
+        Raises NoRepository, Refused, UnsupportedRepository: see `worktree.locate`.
         """
         return cls(locate(path), autocommit=autocommit, committing=committing, clock=clock)
 
@@ -182,8 +180,7 @@ class Store:
     def commits(self, stated: bool | None) -> bool:
         """Whether every job is committed, where the repository's own settings say `stated` (None: nothing).
 
-        They count for nothing in a folder of a bigger repository, because they come with the code of others. There the
-        user says so in git's settings, which no pull writes: `AUTOCOMMIT`.
+        They count for nothing in a folder of a bigger repository, because they come with the code of others.
         """
         if self.is_folder_of_bigger_repo:
             return read_settings(self.worktree.common_dir / "config").get(AUTOCOMMIT, "").lower() in TRUE
@@ -217,11 +214,9 @@ class Store:
         """Put the job's files in place, note it, and try to commit it together with all others that wait.
 
         All or nothing up to the last step: if a check or the disk says no, no file has changed.
-
-        Raises:
-            Conflict: a file is not what the job expects, or its place is taken. Refused: a path leads out, through
-                a link, or has a name that we do not create. StorageFailed: no space, no permission, and so on.
-            NotFound: a file to be committed as it is is not there. UsageError: the job names a path twice.
+        Raises Conflict: a file is not what the job expects, or its place is taken. Refused: a path leads out, through a
+        link, or has a name that we do not create. StorageFailed: no space, no permission, and so on. NotFound: a file
+        to be committed as it is is not there. UsageError: the job names a path twice.
         """
         name = self._put(job)
         if name is None:
@@ -247,7 +242,8 @@ class Store:
                 self._take_up_orphans()
                 self._check(job)
                 intent = _intent(job, self.now(), self.head().commit if self.autocommit else None)
-                self.journal.begin(intent, b"".join(_contents(job)) if self.autocommit else b"")
+                written = [change.data for change in job.changes if isinstance(change.data, bytes)]
+                self.journal.begin(intent, b"".join(written) if self.autocommit else b"")
                 try:
                     self._write(job, staging)
                 finally:
@@ -283,11 +279,7 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Hold the lock under which files are put in place.
-
-        Raises:
-            StorageFailed: another process keeps it.
-        """
+        """Hold the lock under which files are put in place. Raises StorageFailed: another process keeps it."""
         with held(self.state_dir / "write.lock", patience=WRITE_PATIENCE) as mine:
             if not mine:
                 raise StorageFailed(
@@ -312,7 +304,6 @@ class Store:
         self.journal.drop_orphans()
 
     def _check(self, job: Job) -> None:
-        """Everything that can be known before the first write."""
         seen: set[str] = set()
         known: set[str] = set()
         with OpenFolders(self.root) as folders:
@@ -341,15 +332,11 @@ class Store:
     def _expect(self, change: Change, *, there: bool) -> None:
         if isinstance(change.expect, _Marker):
             return
-        if change.expect is None:
-            if there:
-                raise Conflict(
-                    f"{change.path} is there already", hint="choose another title or project, or edit that one"
-                )
-            return
-        if not there:
+        if change.expect is None and there:
+            raise Conflict(f"{change.path} is there already", hint="choose another title or project, or edit that one")
+        if change.expect is not None and not there:
             raise Conflict(f"{change.path} was removed meanwhile; nothing was written")
-        if blob_id(self.read(change.path)) != change.expect:
+        if change.expect is not None and blob_id(self.read(change.path)) != change.expect:
             raise Conflict(
                 f"{change.path} was changed meanwhile; nothing was written",
                 hint="look at it again, then repeat the change",
@@ -361,14 +348,6 @@ def blob_id(data: bytes) -> str:
     return sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
-def _contents(job: Job) -> Iterator[bytes]:
-    return (change.data for change in job.changes if isinstance(change.data, bytes))
-
-
-def _size(change: Change) -> int | None:
-    return len(change.data) if isinstance(change.data, bytes) else None
-
-
 def _intent(job: Job, now: float, head: str | None) -> Intent:
     actor = job.actor
     return Intent(
@@ -376,7 +355,10 @@ def _intent(job: Job, now: float, head: str | None) -> Intent:
         message=message_of(job.subject, job.trailers, job.actor),
         when=int(now),
         zone=time.localtime(now).tm_gmtoff,
-        paths=tuple(Noted(c.path, c.data is None, c.executable, _size(c)) for c in job.changes),
+        paths=tuple(
+            Noted(c.path, c.data is None, c.executable, len(c.data) if isinstance(c.data, bytes) else None)
+            for c in job.changes
+        ),
         author=f"{_name(actor.name)} <{_name(actor.email or '')}>" if actor.name else None,
         head=head,
     )

@@ -1,7 +1,6 @@
 """Sharing: fetch, merge what came in with what is here, push, and again if somebody was faster.
 
-It merges and never rebases, because a rebase flattens approvals. What waits is committed first. No lock of ours is held
-while the network is asked.
+It merges and never rebases, because a rebase flattens approvals. What waits is committed first.
 """
 
 from __future__ import annotations
@@ -87,29 +86,33 @@ def sync(
     """Fetch, merge and push, until both sides are the same or a file needs a person.
 
     `ask`: somebody is at the terminal. `proposals` gives the open proposal branches here, with their commits.
-
-    Raises:
-        as `where` and `bring`; Unreachable: the remote did not answer. Refused: it does not take the push. Conflict:
-        others were faster too often. What is here stays here in any case.
+    Raises as `where` and `bring`; Unreachable: the remote did not answer. Refused: it does not take the push. Conflict:
+    others were faster too often. What is here stays here in any case.
     """
     place = where(store, remote)
     network = Network(store.worktree, place.remote, ask=ask)
     saved = store.save()
-    notes = (*saved.notes, *([f"waiting: {saved.waiting}"] if saved.waiting else ()))
-    before = proposal_refs(store.worktree)
+    notes = saved.told
+    before = {branch_of(ref) for ref in proposal_refs(store.worktree)}
     received, merged = 0, dict[str, None]()
     for tries in range(1, TRIES + 1):
         network.fetch()
         brought = bring(store, place)
         received, merged = received + brought.received, merged | dict.fromkeys(brought.merged)
-        so_far = Synced(*place, received, merged=tuple(merged), arrived=_arrived(store, before), commit=brought.head)
+        arrived = tuple(sorted({branch_of(ref) for ref in proposal_refs(store.worktree)} - before))
         own, said = _own_proposals(store, place.remote, proposals())
-        so_far = replace(so_far, notes=(*notes, *said))
+        so_far = Synced(
+            *place, received, merged=tuple(merged), arrived=arrived, commit=brought.head, notes=(*notes, *said)
+        )
         if brought.torn:
             return _keep(store, network, so_far, brought, own)
         done = _push(store, network, so_far, own)
         if done is not None:
-            return replace(done, notes=(*done.notes, *_unsaved(store)))
+            status = git.run(store.worktree, "status", "--porcelain")
+            many = len(status.out.splitlines())
+            what = "1 change of yours is" if many == 1 else f"{many} changes of yours are"
+            unsaved = [f"{what} in no commit, so nobody else has it: git status"] if many else []
+            return replace(done, notes=(*done.notes, *unsaved))
         time.sleep(random.random() * min(1.0, 0.1 * tries))  # noqa: S311 - only spreads the tries out
     raise Conflict(f"{place.name} moved {TRIES} times while we pushed", hint=f"try again: {AGAIN}")
 
@@ -130,7 +133,10 @@ def _push(store: Store, network: Network, so_far: Synced, own: Sequence[Push]) -
             hint=f"push another branch and open a pull request: git push {place.remote}"
             f" {place.branch}:refs/heads/from-{branch(store)}; proposals of rules have branches of their own",
         )
-    _follow(store, place)
+    name = branch(store)
+    if git.setting(store.worktree, f"branch.{name}.remote") is None:  # plain `git pull` and `git push` shall know it
+        git.run(store.worktree, "config", f"branch.{name}.remote", place.remote)
+        git.run(store.worktree, "config", f"branch.{name}.merge", target)
     sent, failed = _names(own, told)
     over = _clear(store, network, place)
     return replace(
@@ -180,20 +186,6 @@ def _own_proposals(store: Store, remote: str, own: Mapping[str, str]) -> tuple[l
     return wishes, notes
 
 
-def _arrived(store: Store, before: Mapping[str, str]) -> tuple[str, ...]:
-    """Proposals that this clone did not know."""
-    known = {branch_of(ref) for ref in before}
-    return tuple(sorted({branch_of(ref) for ref in proposal_refs(store.worktree)} - known))
-
-
-def _follow(store: Store, place: RemoteBranch) -> None:
-    """Let plain `git pull` and `git push` know the place, if they know none."""
-    name = branch(store)
-    if git.setting(store.worktree, f"branch.{name}.remote") is None:
-        git.run(store.worktree, "config", f"branch.{name}.remote", place.remote)
-        git.run(store.worktree, "config", f"branch.{name}.merge", HEADS + place.branch)
-
-
 def _clear(store: Store, network: Network, place: RemoteBranch) -> tuple[str, ...]:
     """Delete the branches that kept our side of conflicts which are settled and shared."""
     tip = read_ref(store.worktree, place.tracking)
@@ -210,19 +202,10 @@ def _clear(store: Store, network: Network, place: RemoteBranch) -> tuple[str, ..
     return _names(wishes, told)[1]
 
 
-def _unsaved(store: Store) -> list[str]:
-    """A sentence about files that are in no commit, and so are not shared."""
-    done = git.run(store.worktree, "status", "--porcelain")
-    many = len(done.out.splitlines())
-    what = "1 change of yours is" if many == 1 else f"{many} changes of yours are"
-    return [f"{what} in no commit, so nobody else has it: git status"] if many else []
-
-
 def keep(worktree: Worktree, head: str, torn: Sequence[Torn], who: CommitSignature) -> str:
     """The branch that keeps `head`, our side: one that an earlier look at this conflict made, moved on, or a new one.
 
-    Raises:
-        Conflict: something is in the way of such a branch.
+    Raises Conflict: something is in the way of such a branch.
     """
     for name, commit in kept(worktree).items():
         if commit == head:

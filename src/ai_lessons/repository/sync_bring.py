@@ -35,7 +35,7 @@ from ai_lessons.repository.sync_network import RemoteBranch, place_of
 from ai_lessons.repository.worktree import read_ref
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from dulwich.repo import Repo
 
@@ -47,8 +47,7 @@ if TYPE_CHECKING:
 
 def is_ancestor(worktree: Worktree, one: str, other: str) -> bool:
     """True if `other` has the commit `one`."""
-    done = git.run(worktree, "merge-base", "--is-ancestor", one, other)
-    return done.code == 0
+    return git.run(worktree, "merge-base", "--is-ancestor", one, other).code == 0
 
 
 MERGE_SECONDS: Final = 600.0
@@ -89,9 +88,8 @@ class TornEntry:
 def where(store: Store, remote: str | None = None) -> RemoteBranch:
     """The place with which the checked-out branch is shared.
 
-    Raises:
-        Refused: a folder of a bigger repository. Conflict: no branch is checked out, or somebody is in the middle of
-            a merge or the like. NotFound: no remote.
+    Raises Refused: a folder of a bigger repository. Conflict: no branch is checked out, or somebody is in the middle of
+    a merge or the like. NotFound: no remote.
     """
     if store.is_folder_of_bigger_repo:
         raise Refused(
@@ -104,8 +102,7 @@ def where(store: Store, remote: str | None = None) -> RemoteBranch:
 def branch(store: Store) -> str:
     """The branch that is checked out.
 
-    Raises:
-        Conflict: there is none, or somebody is in the middle of a merge or the like.
+    Raises Conflict: there is none, or somebody is in the middle of a merge or the like.
     """
     reason = worktree_status.busy(store.worktree)
     if reason:
@@ -119,9 +116,8 @@ def branch(store: Store) -> str:
 def bring(store: Store, place: RemoteBranch) -> Brought:
     """Merge what is known of the remote's branch into ours; nothing moves if a file needs a person.
 
-    Raises:
-        Conflict: somebody is in the middle of git. UnsavedEdits: an edit that is in no commit is in the way.
-        Refused: the two have no commit in common, or git has no name for the user. StorageFailed: the disk said no.
+    Raises Conflict: somebody is in the middle of git. UnsavedEdits: an edit that is in no commit is in the way.
+    Refused: the two have no commit in common, or git has no name for the user. StorageFailed: the disk said no.
     """
     with committing(store), store.writing():
         branch(store)
@@ -172,15 +168,9 @@ def _entry(repo: Repo, torn: Torn) -> TornEntry:
         reasons=torn.reasons,
         ours=ours,
         theirs=theirs,
-        our_diff=_diff(path, sides, "ours"),
-        their_diff=_diff(path, sides, "theirs"),
+        our_diff="" if sides["ours"] is None else unified(path, sides["base"], sides["ours"]),
+        their_diff="" if sides["theirs"] is None else unified(path, sides["base"], sides["theirs"]),
     )
-
-
-def _diff(path: str, sides: Mapping[str, bytes | None], side: str) -> str:
-    """From what both began with to what one side has; nothing where it has no such file."""
-    made = sides[side]
-    return "" if made is None else unified(path, sides["base"], made)
 
 
 def _text(data: bytes | None) -> str | None:
@@ -201,8 +191,7 @@ def entry_of(path: str, text: str | None) -> Entry | None:
 def decide(store: Store, place: RemoteBranch, path: str, choice: ConflictChoice) -> Brought:
     """Note what a person chose for one torn file; the merge is made as soon as there is a choice for all of them.
 
-    Raises:
-        as `bring`. NotFound: the file is in no conflict.
+    Raises as `bring`. NotFound: the file is in no conflict.
     """
     with _torn(store, place) as (_, found):
         torn = next((one for one in found if one.path == path), None)
@@ -225,7 +214,15 @@ def _plan(
 ) -> _Made:
     bases = _bases(store, head, tip)
     if not bases:
-        raise _strangers(store, place)
+        if (store.worktree.common_dir / "shallow").exists():
+            raise UnsupportedRepository(
+                f"this clone is shallow: the commit that it has in common with {place.name} is not in it",
+                hint=f"git fetch --unshallow {place.remote}, then: {AGAIN}",
+            )
+        raise Refused(
+            f"{place.name} and this branch have no commit in common: they are two different repositories",
+            hint=f"if they belong together: git merge --allow-unrelated-histories {place.name}",
+        )
     base = draft.tree_of(bases[0])
     for other in bases[1:]:
         # histories that cross: what the two have in common is itself a merge (as git's own strategy has it)
@@ -244,18 +241,6 @@ def _plan(
 def _bases(store: Store, one: str, other: str) -> list[ObjectID]:
     done = git.run(store.worktree, "merge-base", "--all", one, other)
     return [ObjectID(commit) for commit in done.out.split()] if not done.code else []
-
-
-def _strangers(store: Store, place: RemoteBranch) -> Refused | UnsupportedRepository:
-    if (store.worktree.common_dir / "shallow").exists():
-        return UnsupportedRepository(
-            f"this clone is shallow: the commit that it has in common with {place.name} is not in it",
-            hint=f"git fetch --unshallow {place.remote}, then: {AGAIN}",
-        )
-    return Refused(
-        f"{place.name} and this branch have no commit in common: they are two different repositories",
-        hint=f"if they belong together: git merge --allow-unrelated-histories {place.name}",
-    )
 
 
 def _commit(store: Store, made: _Made, place: RemoteBranch) -> str:

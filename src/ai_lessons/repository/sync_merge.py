@@ -174,17 +174,14 @@ class _Merging:
             if choice is None:
                 self.torn.append(torn)
                 return
-            merged = self._chosen(case, choice)
+            if choice.text is None:
+                merged = case.ours if choice.take == "ours" else case.theirs
+            else:
+                merged = (case.ours or case.theirs or (PLAIN, None))[0], self._draft.blob(choice.text)
         else:
             self.merged.append(case.path)
         self.edits |= dict.fromkeys(case.leaves)
         self.edits[case.path] = merged
-
-    def _chosen(self, case: _Case, choice: ConflictChoice) -> _Entry | None:
-        if choice.text is None:
-            return case.ours if choice.take == "ours" else case.theirs
-        mode = (case.ours or case.theirs or (PLAIN, None))[0]
-        return mode, self._draft.blob(choice.text)
 
     def _merge(self, case: _Case) -> tuple[_Entry | None, tuple[str, ...]]:
         base, ours, theirs = case.base, case.ours, case.theirs
@@ -254,11 +251,8 @@ def _mode(base: _Entry | None, ours: _Entry, theirs: _Entry) -> int:
 def texts(repo: Repo, torn: Torn) -> Mapping[str, bytes | None]:
     """What the base and each side have of a torn file; None for no file."""
     names = {"base": torn.base, "ours": torn.ours, "theirs": torn.theirs}
-    return {side: _raw(repo, name) if name else None for side, name in names.items()}
-
-
-def _raw(repo: Repo, name: str) -> bytes:
-    return bytes(repo.object_store[ObjectID(name.encode())].as_raw_string())
+    store = repo.object_store
+    return {side: store[ObjectID(n.encode())].as_raw_string() if n else None for side, n in names.items()}
 
 
 _FILE: Final = "sync/decisions.json"
@@ -281,11 +275,7 @@ class Decisions:
         )
 
     def note(self, torn: Torn, choice: ConflictChoice) -> None:
-        """Remember a choice.
-
-        Raises:
-            StorageFailed: it cannot be written.
-        """
+        """Remember a choice. Raises StorageFailed: it cannot be written."""
         text = None if choice.text is None else choice.text.decode("utf-8", "surrogateescape")
         self._made[torn.path] = {"ours": torn.ours, "theirs": torn.theirs, "take": choice.take, "text": text}
         with files.translated(_FILE, writing=True):

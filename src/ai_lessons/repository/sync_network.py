@@ -1,7 +1,6 @@
 """Talking to a remote, through the git program only: credentials, proxies and hooks are its business.
 
-Nothing here waits for ever. Where nobody is there to answer, no question is asked; a connection that is silent is
-given up, and after `SECONDS` everything that was started is ended.
+Nothing here waits for ever.
 """
 
 from __future__ import annotations
@@ -66,8 +65,7 @@ class PushResult(NamedTuple):
 def place_of(worktree: Worktree, branch: str, remote: str | None) -> RemoteBranch:
     """Where `branch` is shared: on the remote that is named, or configured for it, or the only one, or `origin`.
 
-    Raises:
-        NotFound: there is no such remote, or none at all, or several and nothing says which.
+    Raises NotFound: there is no such remote, or none at all, or several and nothing says which.
     """
     listed = git.run(worktree, "remote")
     remotes = listed.text.split() if listed is not None else []
@@ -91,8 +89,7 @@ class Network:
     def fetch(self) -> None:
         """Bring what this clone remembers of the remote's branches up to date; those that are gone there go here.
 
-        Raises:
-            Unreachable: no answer, or no permission.
+        Raises Unreachable: no answer, or no permission.
         """
         # a pulled tree is untrusted: git refuses names and objects that no honest client writes. FETCH_HEAD is what
         # a user's `git pull` leaves while it is at work, so a fetch of ours must not look like one
@@ -107,8 +104,7 @@ class Network:
     def push(self, wishes: Sequence[Push]) -> tuple[PushResult, ...]:
         """Push several branches; each succeeds or fails by itself, none is ever forced.
 
-        Raises:
-            Unreachable: no answer, or no permission.
+        Raises Unreachable: no answer, or no permission.
         """
         refs = [f"{wish.source}:{wish.target}" for wish in wishes]
         done = self._run("push", "--quiet", "--porcelain", "--recurse-submodules=no", self._remote, *refs)

@@ -1,7 +1,6 @@
 """What this user lets run: the SHA-256 of every script text that was added or trusted on this machine.
 
-Kept in the user's own folder, so that nothing runs because it was pulled. The content counts, not the path. A script
-may run when its own text and those of its `neighbours` are trusted.
+Kept in the user's own folder, so that nothing runs because it was pulled. The content counts, not the path.
 """
 
 from __future__ import annotations
@@ -10,11 +9,12 @@ import json
 import os
 import re
 import sys
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ai_lessons.repository.files import translated, write_all
+from ai_lessons.repository.files import append_lines, translated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -49,8 +49,7 @@ class Trust:
     def add_all(self, scripts: Iterable[tuple[str, str]]) -> None:
         """Trust texts from now on: (path, mark) each, of a script its `fingerprint`. The path is only for people.
 
-        Raises:
-            StorageFailed: the state folder cannot be written.
+        Raises StorageFailed: the state folder cannot be written.
         """
         known = self.marks()
         new = {mark: path for path, mark in scripts if mark not in known}
@@ -59,44 +58,27 @@ class Trust:
         lines = "".join(json.dumps({self._kind: mark, "path": path}) + "\n" for mark, path in new.items())
         with translated(str(self._file), writing=True):
             self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            fd = os.open(self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            try:
-                os.fchmod(fd, 0o600)
-                write_all(fd, self._separator() + lines.encode())
-            finally:
-                os.close(fd)
+            append_lines(self._file, lines.encode(), private=True)
 
     def knows(self, data: bytes, interpreter: str = "") -> bool:
         """True if exactly this text was added or trusted here before.
 
-        Raises:
-            StorageFailed: the list is there and cannot be read.
+        Raises StorageFailed: the list is there and cannot be read.
         """
         return fingerprint(data, interpreter) in self.marks()
 
     def marks(self) -> frozenset[str]:
-        """Everything that is trusted.
-
-        Raises:
-            StorageFailed: the list is there and cannot be read.
-        """
+        """Everything that is trusted. Raises StorageFailed: the list is there and cannot be read."""
         with translated(str(self._file)):
             text = self._file.read_text(errors="replace") if self._file.exists() else ""
         return frozenset(found for line in text.split("\n") if (found := self._read(line)))
 
-    def _separator(self) -> bytes:
-        """A line break if the last line was cut off by a full disk: else it would swallow the new one."""
-        whole = not self._file.stat().st_size or self._file.read_bytes().endswith(b"\n")
-        return b"" if whole else b"\n"
-
     def _read(self, line: str) -> str | None:
         """The mark in one line; None for a line that is damaged, which then trusts nothing."""
-        try:
-            row = json.loads(line)
-        except ValueError:
-            return None
-        found = row.get(self._kind) if isinstance(row, dict) else None
-        return found if isinstance(found, str) else None
+        with suppress(ValueError, KeyError, TypeError):
+            found = json.loads(line)[self._kind]
+            return found if isinstance(found, str) else None
+        return None
 
 
 def neighbours(
@@ -105,8 +87,7 @@ def neighbours(
     """Files below the folder of a script that its text names, or that those name: path below that folder, and bytes.
 
     A file is named by its file name, one without a dot in it only after a slash, and one that is loaded also without
-    its suffix (`import helper`). Those named as modules that Python has itself count only for a script that runs
-    `in_place`, where they come before Python's. With `whole` every file but Markdown counts.
+    its suffix (`import helper`).
     """
     found: dict[str, bytes] = {}
     while True:

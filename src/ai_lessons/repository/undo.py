@@ -1,7 +1,6 @@
 """Which jobs of ours can be taken back, and what the files are then. Writes nothing: the way back is a job like any.
 
-A job is a commit that this clone's journal remembers, or one of the same person with our trailers. Decisions about
-rules are no such jobs: taking one back would be another decision, and is refused by name.
+A job is a commit that this clone's journal remembers, or one of the same person with our trailers.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from ai_lessons.repository.commit_builder import People
 from ai_lessons.repository.events import FOLDER
 from ai_lessons.repository.history import trailers_of
 from ai_lessons.repository.objects import EXECUTABLE, Draft, StoredCommit, opened, read_commit
+from ai_lessons.repository.store import Change, blob_id
 from ai_lessons.repository.worktree_status import here
 
 if TYPE_CHECKING:
@@ -41,30 +41,19 @@ _OURS: Final = frozenset({"Entry", "Agent", "Session"})
 
 
 @dataclass(frozen=True, slots=True)
-class File:
-    """One file of a job that is taken back: what is on disk `now`, and `data` as it shall be; None for no file."""
-
-    path: str
-    now: bytes | None
-    data: bytes | None
-    executable: bool | None
-
-
-@dataclass(frozen=True, slots=True)
 class Step:
     """One job that is taken back."""
 
     commit: str
     subject: str
-    files: tuple[File, ...]
+    files: tuple[Change, ...]
 
 
 def plan(store: Store, count: int) -> tuple[Step, ...]:
     """The last `count` jobs, newest first, each with the files as they shall be once it and all newer ones are undone.
 
-    Raises:
-        NotFound: there are not so many. Refused: one of them decided about rules or changed their files. Conflict: what
-        came later cannot be kept apart from it. UnsavedEdits: a file has edits that are in no commit.
+    Raises NotFound: there are not so many. Refused: one of them decided about rules or changed their files. Conflict:
+    what came later cannot be kept apart from it. UnsavedEdits: a file has edits that are in no commit.
     """
     with opened(store.worktree) as repo:
         draft, files = Draft(repo), dict[str, _Now]()
@@ -85,16 +74,12 @@ class _Now(NamedTuple):
 
 
 def _jobs(store: Store, repo: Repo) -> Iterator[StoredCommit]:
-    """Commits of ours that can be taken back, newest first.
-
-    Raises:
-        Refused: a decision of ours is newer than the next of them.
-    """
+    """Commits of ours that can be taken back, newest first."""
     head = store.head().commit
     if head is None:
         return
     remembered = {commit for record in store.journal.records() for commit in record.jobs.values() if commit}
-    me = _address(People(store.worktree).committer() or "")
+    me = (People(store.worktree).committer() or "").rpartition("<")[2].rstrip(">")
     undone: set[str] = set()
     for commit in reversed(commits(store.worktree, [head], newest=LOOKED_AT)):
         trailers = trailers_of(commit.said.message)
@@ -102,25 +87,18 @@ def _jobs(store: Store, repo: Repo) -> Iterator[StoredCommit]:
         name, mine = commit.id, commit.said.committer.email == me and not commit.said.odd
         keys = {key for key, _ in trailers}
         if mine and PROPOSAL_TRAILER in keys:
-            raise _decision(commit.said.message.partition("\n")[0])
+            subject = commit.said.message.partition("\n")[0]
+            raise Refused(
+                f"the last thing you did is a decision ({subject}), and decisions are not undone",
+                hint="what was approved can be removed again, a rule by a proposal: ai-lessons contribute delete ID",
+            )
         if name in undone or keys & {TRAILER, RESTORES} or len(commit.parents) > 1:
             continue
         if name in remembered or (mine and keys & _OURS):
             yield read_commit(repo.object_store, ObjectID(name.encode()))
 
 
-def _decision(subject: str) -> Refused:
-    return Refused(
-        f"the last thing you did is a decision ({subject}), and decisions are not undone",
-        hint="what was approved can be removed again, a rule by a proposal: ai-lessons contribute delete ID",
-    )
-
-
-def _address(person: str) -> str:
-    return person.rpartition("<")[2].rstrip(">")
-
-
-class _Change(NamedTuple):
+class _Did(NamedTuple):
     """What a job did to one file: its content and mode before and after, None for no file."""
 
     before: bytes | None
@@ -145,12 +123,13 @@ def _step(store: Store, repo: Repo, draft: Draft, commit: StoredCommit, files: d
         data = _back(path, subject, change, now.stored)
         if data != now.stored or (data is not None and now.mode != change.mode and now.stored == change.after):
             mode = change.mode if data is not None else None
-            made.append(File(path, now.disk, data, None if mode is None else mode == EXECUTABLE))
+            expect = None if now.disk is None else blob_id(now.disk)
+            made.append(Change(path, data, None if mode is None else mode == EXECUTABLE, expect))
             files[path] = _Now(data, data, mode)
     return Step(commit.id, subject, tuple(made))
 
 
-def _changes(store: Store, repo: Repo, draft: Draft, commit: StoredCommit) -> dict[str, _Change]:
+def _changes(store: Store, repo: Repo, draft: Draft, commit: StoredCommit) -> dict[str, _Did]:
     prefix = os.fsencode(store.prefix)
     before = draft.tree_of(commit.parents[0]) if commit.parents else None
     found = {}
@@ -161,7 +140,7 @@ def _changes(store: Store, repo: Repo, draft: Draft, commit: StoredCommit) -> di
         if path.startswith(prefix) and not path.startswith(prefix + os.fsencode(f"{FOLDER}/")):
             old, new = (_data(repo, side.sha) if side is not None else None for side in sides)
             mode = sides[0].mode if sides[0] is not None else None
-            found[os.fsdecode(path.removeprefix(prefix))] = _Change(old, new, mode)
+            found[os.fsdecode(path.removeprefix(prefix))] = _Did(old, new, mode)
     return found
 
 
@@ -171,11 +150,7 @@ def _data(repo: Repo, name: bytes | None) -> bytes | None:
 
 
 def _look(store: Store, repo: Repo, draft: Draft, paths: Sequence[str]) -> dict[str, _Now]:
-    """The files as they are.
-
-    Raises:
-        UnsavedEdits: one has edits that are in no commit.
-    """
+    """The files as they are. Raises UnsavedEdits: one has edits that are in no commit."""
     head = store.head().commit
     tree = draft.tree_of(ObjectID(head.encode())) if head else None
     there = {path: draft.lookup(tree, os.fsencode(store.prefix + path)) for path in paths}
@@ -196,12 +171,8 @@ def _look(store: Store, repo: Repo, draft: Draft, paths: Sequence[str]) -> dict[
     }
 
 
-def _back(path: str, subject: str, change: _Change, now: bytes | None) -> bytes | None:
-    """The file without the job's change.
-
-    Raises:
-        Conflict: it was changed later, at the same places.
-    """
+def _back(path: str, subject: str, change: _Did, now: bytes | None) -> bytes | None:
+    """The file without the job's change. Raises Conflict: it was changed later, at the same places."""
     if now == change.after:
         return change.before
     if now == change.before or change.before == change.after:

@@ -1,8 +1,7 @@
 """Find the git worktree that a folder belongs to, and where its branch stands, without git and without dulwich.
 
 Reading knowledge must not pay for starting a program or for a slow import, so the few files that answer these two
-questions are read here. Formats that we could only half support are refused by name. Environment variables such as
-GIT_DIR are not looked at: inside a hook they name the repository of the hook, not ours.
+questions are read here.
 """
 
 from __future__ import annotations
@@ -32,8 +31,7 @@ class Worktree(NamedTuple):
     """One folder of one git worktree.
 
     `root` is the knowledge repository, the only folder we touch; `top` the worktree's top folder, `root` or above it;
-    `prefix` is `root` relative to `top` with a trailing slash, or empty. `git_dir` is this worktree's own, and
-    `common_dir` the one with objects, branches and config (the same unless the worktree is a linked one).
+    `prefix` is `root` relative to `top` with a trailing slash, or empty.
     """
 
     root: Path
@@ -68,11 +66,10 @@ class Head(NamedTuple):
 def locate(path: Path) -> Worktree:
     """The worktree around `path`, which need not be its top.
 
-    Raises:
-        NoRepository: no such folder, or no git repository around it. Refused: another user's repository, or one whose
-        git folder or settings lie among pulled files.
-        UnsupportedRepository: bare, SHA-256, reftable, a separate worktree setting or an unknown extension.
-        StorageFailed: a folder on the way cannot be read, or git's own folder is damaged.
+    Raises NoRepository: no such folder, or no git repository around it. Refused: another user's repository, or one
+    whose git folder or settings lie among pulled files. UnsupportedRepository: bare, SHA-256, reftable, a separate
+    worktree setting or an unknown extension. StorageFailed: a folder on the way cannot be read, or git's own folder is
+    damaged.
     """
     with translated(str(path)):
         return _locate(path)
@@ -101,17 +98,19 @@ def _locate(path: Path) -> Worktree:
             _refuse_strangers(found)
             _refuse_formats(found)
             return found
-    _refuse_damage(root)
+    missing = [name for name in _GIT_PARTS if not (root / ".git" / name).exists()]
+    if 0 < len(missing) < len(_GIT_PARTS):  # there is knowledge in it that a new repository would not have
+        raise StorageFailed(
+            f"the git directory of {root} is damaged: it has no {' and no '.join(missing)}",
+            hint="keep the files, clone again and copy them in: docs/how-to/back-up.md, git itself is damaged",
+        )
     raise NoRepository(str(path))
 
 
 def refuse_linked(path: Path) -> None:
     """The knowledge folder of a code project comes with its code, so a link in its place was not made by the user.
 
-    The home folder's own may be a link: no project brings it.
-
-    Raises:
-        Refused: `.ai` or `.ai/reference` is a link.
+    The home folder's own may be a link: no project brings it. Raises Refused: `.ai` or `.ai/reference` is a link.
     """
     place = Path(os.path.abspath(path.expanduser()))
     if place.parts[-2:] != (".ai", "reference") or place.parent.parent == Path.home():
@@ -128,9 +127,7 @@ def refuse_layout(folder: Path) -> None:
     """A folder in which git, started there, would see a repository of its own: its settings would run programs.
 
     Links count, also those that lead nowhere, because git takes such a HEAD for a branch without commits.
-
-    Raises:
-        Refused: it is one.
+    Raises Refused: it is one.
     """
     there = [os.path.lexists(folder / name) for name in ("HEAD", "commondir", "objects", "refs")]
     if there[0] and (there[1] or (there[2] and there[3])):
@@ -165,18 +162,7 @@ def _refuse_pulled(found: Worktree) -> None:
                 )
 
 
-def _refuse_damage(root: Path) -> None:
-    """What once was a repository is no place to make one: there is knowledge in it that a new one would not have."""
-    missing = [name for name in _GIT_PARTS if not (root / ".git" / name).exists()]
-    if 0 < len(missing) < len(_GIT_PARTS):
-        raise StorageFailed(
-            f"the git directory of {root} is damaged: it has no {' and no '.join(missing)}",
-            hint="keep the files, clone again and copy them in: docs/how-to/back-up.md, git itself is damaged",
-        )
-
-
 def _git_dir_of(top: Path) -> Path | None:
-    """The git directory that `top/.git` is or names, if it is one."""
     dot_git = top / ".git"
     if dot_git.is_file():
         text = dot_git.read_text(errors="surrogateescape")
@@ -283,29 +269,23 @@ def _plain(value: str) -> str:
 def read_head(worktree: Worktree) -> Head:
     """Where HEAD stands now.
 
-    Raises:
-        UnsupportedRepository: HEAD or its branch is damaged. StorageFailed: not to be read.
+    Raises UnsupportedRepository: HEAD or its branch is damaged. StorageFailed: not to be read.
     """
     with translated(str(worktree.git_dir)):
-        return _read_head(worktree)
-
-
-def _read_head(worktree: Worktree) -> Head:
-    text = (worktree.git_dir / "HEAD").read_text(errors="surrogateescape").strip()
-    if not text.startswith("ref:"):
-        if not _COMMIT.fullmatch(text):
-            raise UnsupportedRepository(f"HEAD of {worktree.top} is damaged: {text[:60]!r}")
-        return Head(None, text)
-    ref = text.removeprefix("ref:").strip()
-    return Head(ref, read_ref(worktree, ref))
+        text = (worktree.git_dir / "HEAD").read_text(errors="surrogateescape").strip()
+        if text.startswith("ref:"):
+            ref = text.removeprefix("ref:").strip()
+            return Head(ref, read_ref(worktree, ref))
+    if not _COMMIT.fullmatch(text):
+        raise UnsupportedRepository(f"HEAD of {worktree.top} is damaged: {text[:60]!r}")
+    return Head(None, text)
 
 
 def read_ref(worktree: Worktree, ref: str) -> str | None:
     """The commit that a branch (full name) points to, loose or packed; None if there is no such branch.
 
-    Raises:
-        UnsupportedRepository: the branch is damaged or an alias of another one. An empty file, as a power cut leaves
-            it, must not pass for a branch without commits.
+    Raises UnsupportedRepository: the branch is damaged or an alias of another one. An empty file, as a power cut leaves
+    it, must not pass for a branch without commits.
     """
     for _ in range(2):  # a ref may be packed, and its own file removed, between the two looks
         try:

@@ -1,7 +1,6 @@
 """What is on disk and in git's index at some paths, as git would store it; and what the user is doing with git here.
 
-No lock protects a `git commit`, pull or stash from a branch that moves while it runs. So a write makes no commit while
-a git command of the user's is fresh, which the files that git leaves tell, and few beside a user at work.
+No lock protects a `git commit`, pull or stash from a branch that moves while it runs.
 """
 
 from __future__ import annotations
@@ -67,12 +66,19 @@ class Here:
 def here(worktree: Worktree, repo: Repo, before: Mapping[str, tuple[str | None, str | None]]) -> dict[str, Here]:
     """What is at the paths of `before` (relative to the root, with the blobs before and after a change).
 
-    Raises:
-        Conflict: one of them is in conflict in git's index.
+    Raises Conflict: one of them is in conflict in git's index.
     """
     names = {path: worktree.prefix + path for path in before}
     index = staged(worktree, names.values())
-    contents, odd = _contents(worktree, before)
+    contents: dict[str, bytes] = {}
+    odd: set[str] = set()
+    for path in before:
+        try:
+            contents[path] = files.read_file(worktree.root, path)[0]
+        except NotFound:
+            continue
+        except (Refused, InvalidEntry):
+            odd.add(path)  # a link, a folder, something huge: the user's, and not to be touched
     found = {path: blob.decode() for path, blob in blobs(worktree, Draft(repo), contents).items()}
     made = {}
     for path, (old, new) in before.items():
@@ -84,26 +90,12 @@ def here(worktree: Worktree, repo: Repo, before: Mapping[str, tuple[str | None, 
     return made
 
 
-def _contents(worktree: Worktree, paths: Mapping[str, object]) -> tuple[dict[str, bytes], set[str]]:
-    contents: dict[str, bytes] = {}
-    odd: set[str] = set()
-    for path in paths:
-        try:
-            contents[path] = files.read_file(worktree.root, path)[0]
-        except NotFound:
-            continue
-        except (Refused, InvalidEntry):
-            odd.add(path)  # a link, a folder, something huge: the user's, and not to be touched
-    return contents, odd
-
-
 @dataclass(frozen=True, slots=True)
 class OnDisk:
     """The state of noted paths (relative to the root). `files` maps a path to what git shall track there.
 
     A path in `gone` has no file; one that is in neither is not ours any more (a link, a folder). `unreadable` maps a
-    path to the reason. `filling`: a file is shorter than the job wrote it a moment ago, as while
-    `git stash pop` fills it.
+    path to the reason.
     """
 
     files: Mapping[str, tuple[int, ObjectID]]
@@ -147,13 +139,11 @@ def look(worktree: Worktree, draft: Draft, jobs: Sequence[Intent], *, file_modes
     found = blobs(worktree, draft, {path: data for path, (data, _, _) in read.items()})
     now = time.time()
     filling = any(len(data) < (noted.size or 0) and now - s.st_mtime < HALF_WRITTEN for data, s, noted in read.values())
-    tracked = {path: (_mode(s, noted, file_modes=file_modes), found[path]) for path, (_, s, noted) in read.items()}
+    tracked = {
+        path: (EXECUTABLE if (s.st_mode & 0o100 if file_modes else noted.executable) else PLAIN, found[path])
+        for path, (_, s, noted) in read.items()
+    }
     return OnDisk(tracked, frozenset(gone), unreadable, filling)
-
-
-def _mode(status: os.stat_result, noted: Noted, *, file_modes: bool) -> int:
-    executable = bool(status.st_mode & 0o100) if file_modes else bool(noted.executable)
-    return EXECUTABLE if executable else PLAIN
 
 
 def blobs(worktree: Worktree, draft: Draft, contents: Mapping[str, bytes]) -> dict[str, ObjectID]:
@@ -176,10 +166,7 @@ def checked_out(worktree: Worktree, repo: Repo, path: str, blob: str) -> bytes:
 def staged(worktree: Worktree, paths: Iterable[str]) -> dict[str, tuple[int, str]]:
     """What the index holds of these paths (relative to the worktree's top), as mode and blob id.
 
-    A path that was only announced (`git add -N`) is not held.
-
-    Raises:
-        Conflict: one of the paths is in conflict.
+    A path that was only announced (`git add -N`) is not held. Raises Conflict: one of the paths is in conflict.
     """
     wanted = frozenset(paths)
     literal = {"GIT_LITERAL_PATHSPECS": "1"}

@@ -162,8 +162,7 @@ def hooks_command(job: Job, text: str) -> None:
     def command(call: Call, server: str | None, paragraph: bool, files: tuple[str, ...], host: str | None) -> None:
         jobs, cwd = library.setup, call.settings.cwd
         if server:
-            at_hub = {"install": jobs.hook_install, "uninstall": jobs.hook_uninstall, "status": jobs.hook_status}
-            done = at_hub[job](cwd / server)
+            done = jobs.server_hook(job, cwd / server)
         elif paragraph or files or host:
             done = jobs.instruct(job, cwd) if paragraph else ()
             done += jobs.instruct(job, cwd, [cwd / Path(file).expanduser() for file in files]) if files else ()
