@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 KEYS: Mapping[str, str] = {
     "answers.Context": "rules lessons notes",
     "answers.Usage": "times_injected times_helpful times_ignored times_contradicted last_used alpha beta confidence",
+    "history.FileRevision": "commit author when subject path trailers",
     "errors.Problem": "path line message fixable",
     "evaluation.EvaluationReport": "recommendation findings",
     "relating.Graph": "entries missing links=lines clusters notes",

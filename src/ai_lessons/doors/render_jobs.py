@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ai_lessons.doors.terminal import View
+    from ai_lessons.index.rows import IndexStatus, Shared
     from ai_lessons.library.opened import TierState
     from ai_lessons.library.reports import (
         Check,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
         Stats,
         Written,
     )
-    from ai_lessons.library.shared_index import IndexState, Pulled, Pushed, Shared
+    from ai_lessons.library.shared_index import Pulled, Pushed
 
 STATES = {"ok": ("ok", "good"), "warning": ("warning", "warn"), "error": ("error", "bad")}
 FEW = 10
@@ -238,7 +239,7 @@ def model(value: ModelState, _view: View) -> str:
     return f"{line(value.name)}: {line(state)}"
 
 
-def index_state(value: IndexState, view: View) -> str:
+def index_state(value: IndexStatus, view: View) -> str:
     """What is in the index, and below it the shared one."""
     rows = {
         "model": line(value.model),
@@ -255,8 +256,8 @@ def index_state(value: IndexState, view: View) -> str:
 
 
 def pushed(value: Pushed, view: View) -> str:
-    """What a push changed there."""
-    head = f"{count(value.sent, 'entry')} pushed, {value.removed:,} removed: {line(value.shared.uri)}"
+    """What lies there after a push."""
+    head = f"{count(value.shared.entries, 'entry')} pushed: {line(value.shared.uri)}"
     return "\n".join([head, pairs(_shared(value.shared), view), *map(line, value.notes)])
 
 

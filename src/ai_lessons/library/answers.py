@@ -33,7 +33,6 @@ class Query(NamedTuple):
     `text` may hold phrases and filters, as `knowledge.queries` has it, unless it is `plain` text of somebody's.
     `versions` are releases, ranges and names as `knowledge.versions.score` has it, or `auto`.
     `approvals` asks who approved the rules that are found, `every` for what is superseded, too.
-    `rerank` lets a cross-encoder read the best results with the question; it must be on this machine or to be had.
     """
 
     text: str
@@ -47,7 +46,6 @@ class Query(NamedTuple):
     approvals: bool = False
     plain: bool = False
     every: bool = False
-    rerank: bool = False
 
 
 class Hit(NamedTuple):
@@ -239,14 +237,3 @@ class Listing(NamedTuple):
     entries: tuple[Light, ...]
     total: int
     notes: tuple[str, ...] = ()
-
-
-class Revision(NamedTuple):
-    """One commit that touched an entry. `when` is ISO 8601 with offset; `trailers` as git prints them."""
-
-    commit: str
-    author: str
-    when: str
-    subject: str
-    path: str
-    trailers: Mapping[str, str] = MappingProxyType({})

@@ -10,7 +10,7 @@ from ai_lessons.index.catalog_reading import Filter, Tally
 from ai_lessons.knowledge import relations
 from ai_lessons.knowledge.entries import UNVERSIONED, Kind, Status
 from ai_lessons.knowledge.texts import may_have_headings, texts_of
-from ai_lessons.library.answers import Listing, Related, Revision, Section, Shown
+from ai_lessons.library.answers import Listing, Related, Section, Shown
 from ai_lessons.library.relating import superseded
 from ai_lessons.repository.store import blob_id
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ai_lessons.library.multi_repository import Reader
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
+    from ai_lessons.repository.history import FileRevision
 
 
 def show(library: Library, ref: str, *, section: int | None = None, heading: str | None = None) -> Shown:
@@ -112,11 +113,10 @@ def related(library: Library, ref: str, depth: int = 1) -> tuple[Related, ...]:
     return _neighbours(catalog, library.reading.resolve(ref).id, depth)
 
 
-def log(library: Library, ref: str) -> tuple[Revision, ...]:
+def log(library: Library, ref: str) -> tuple[FileRevision, ...]:
     """The commits that touched the entry's file, newest first, followed through renames."""
     parts = library.holding(ref)
-    found = parts.history.log(_file(parts, ref))
-    return tuple(Revision(r.commit, r.author, r.when, r.subject, r.path, dict(r.trailers)) for r in found)
+    return parts.history.log(_file(parts, ref))
 
 
 def diff(library: Library, ref: str, rev: str | None = None) -> str:

@@ -93,7 +93,6 @@ class Options(NamedTuple):
     config_dir: Path
     cwd: Path
     model_dir: Path | None = None
-    reranker: str | None = None
     index_dir: str | None = None
     agent: str | None = None
     agent_by: str = ""

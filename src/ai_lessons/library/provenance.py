@@ -165,7 +165,7 @@ def why(library: Library, ref: str) -> Why:
 def _who(revision: FileRevision | None) -> str:
     if revision is None:
         return ""
-    trailers = dict(revision.trailers)
+    trailers = revision.trailers
     by = f"{revision.author} <{revision.email}>"
     return f"{by}, agent {trailers['Agent']}" if trailers.get("Agent") else by
 

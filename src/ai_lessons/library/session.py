@@ -208,11 +208,6 @@ class RepositorySession:
         return library.usage.Usages(self)
 
     @property
-    def has_index(self) -> bool:
-        """Whether this process has opened the search index already, so that asking it costs little."""
-        return "indexing" in self.__dict__
-
-    @property
     def index(self) -> Index:
         """The index itself, as it was at the last refresh."""
         return self.indexing.index

@@ -194,10 +194,9 @@ class Usages:
         return found
 
 
-def _turned(before: str, lines: list[str]) -> str:
+def _turned(lines: list[str]) -> str:
     """What the parameters come to after these lines of their log."""
-    happened = (one for one in map(events.read_line, lines) if one is not None)
-    return fold.dumped(fold.fold_parameters(happened, fold.loaded(before)))
+    return fold.dumped(fold.fold_parameters(filter(None, map(events.read_line, lines))))
 
 
 def _usage(light: Light, told: Mapping[str, fold.Tallies], parents: Sequence[Light]) -> Usage:

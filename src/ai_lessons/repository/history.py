@@ -20,7 +20,7 @@ from ai_lessons.repository.objects import Draft, opened
 from ai_lessons.repository.worktree import read_head
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.repository.worktree import Worktree
 
@@ -45,7 +45,7 @@ class FileRevision:
     when: str
     subject: str
     path: str
-    trailers: tuple[tuple[str, str], ...] = ()
+    trailers: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +233,7 @@ def _lines(data: bytes | None) -> list[str]:
 
 def _revision(commit: str, author: str, email: str, when: str, message: str, path: str) -> FileRevision:
     subject = message.strip().partition("\n")[0]
-    return FileRevision(commit, author, email, when, subject, path, trailers_of(message))
+    return FileRevision(commit, author, email, when, subject, path, dict(trailers_of(message)))
 
 
 def trailers_of(message: str) -> tuple[tuple[str, str], ...]:

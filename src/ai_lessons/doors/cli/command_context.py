@@ -228,7 +228,6 @@ def options(given: Settings) -> Options:
         config_dir=given.folders.config,
         cwd=given.cwd,
         model_dir=given.model_dir,
-        reranker=given.reranker,
         index_dir=given.index_dir,
         agent=given.agent,
         agent_by=given.agent_by,

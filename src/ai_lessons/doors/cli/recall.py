@@ -92,7 +92,6 @@ def find(
 @limit_option
 @explain_option
 @click.option("--all", "every", is_flag=True, help="Also what something newer supersedes, with less score.")
-@click.option("--rerank", is_flag=True, help="Let a cross-encoder put the best results into order: slower.")
 @pass_call
 def search(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
     """Search everything by meaning and by words.
