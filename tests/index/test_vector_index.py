@@ -100,7 +100,7 @@ def test_a_hundred_edits_leave_few_files_and_few_rows_outside_the_indices(world:
         world.put(entry(name, f"edit{n} here"))
         world.refresh()
         statistics = newest(world)._table.stats()["fragment_stats"]
-        assert statistics["num_fragments"] <= table.FRAGMENTS + 2
+        assert statistics["num_fragments"] <= table.FRAGMENTS + 1
         assert newest(world).unindexed() <= table.TAIL
     assert world.found("edit99") == ["e00049"]
     assert world.found("edit49") == []

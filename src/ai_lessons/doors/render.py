@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.answers import Answer, Approval, Count, Hit, Listing, Related, Section, Shown
-    from ai_lessons.repository.history import FileRevision
+    from ai_lessons.library.answers import Answer, Approval, Count, Hit, Listing, Related, Revision, Section, Shown
 
     More = Callable[[Hit], Sequence[str]]
     Frame = Callable[[str], str]
@@ -267,7 +266,7 @@ def related(values: Iterable[Related], view: View) -> str:
     return "\n".join(lines) or "No related entries."
 
 
-def log(values: Iterable[FileRevision], view: View) -> str:
+def log(values: Iterable[Revision], view: View) -> str:
     """Commits that touched an entry, as given (newest first)."""
     lines = []
     for one in values:

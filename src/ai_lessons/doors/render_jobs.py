@@ -11,18 +11,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ai_lessons.doors.terminal import View
-    from ai_lessons.index.rows import IndexStatus, Shared
     from ai_lessons.library.opened import TierState
     from ai_lessons.library.reports import (
         Check,
         Imported,
         Indexed,
+        IndexStatus,
         Initialised,
         ModelState,
         Outdated,
         PassagePreview,
         Refreshed,
         Report,
+        Shared,
         Stale,
         Stats,
         Written,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ai_lessons.index.model_files import ModelUnavailable
@@ -11,7 +12,7 @@ from ai_lessons.index.refresh_state import EMBED, WRITE
 from ai_lessons.index.vectors import pack
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ai_lessons.index.model_sources import Progress
     from ai_lessons.index.pinned import Embedder
@@ -54,33 +55,40 @@ class MissingVectors:
         """
         deadline = float("inf") if seconds is None else time.monotonic() + seconds
         with self._state.locked(EMBED, 0.0) as mine:
-            embedded, missing = 0, done.missing
+            embedded, missing = 0, done.missing  # of this pass; done.embedded came with the rows
             while mine and missing and (table := current()):
                 rows = table.without_vector(VECTORS_AT_ONCE)
-                found = self._compute(rows, deadline, progress, embedded, done.missing)
+                tick = partial(_report, progress, embedded, done.missing)
+                found = self._compute(rows, deadline, tick)
                 if not found or not self._store(table, found, current):
                     break
                 before, missing = missing, table.missing()
                 embedded += before - missing
                 if len(found) < len(rows) or missing >= before:
                     break
-        return replace(done, embedded=embedded, missing=missing)
+        return replace(done, embedded=done.embedded + embedded, missing=missing)
 
     def _compute(
-        self, rows: Sequence[tuple[str, str, str]], deadline: float, progress: Progress, before: int, total: int
+        self, rows: Sequence[tuple[str, str, str]], deadline: float, tick: Callable[[int], None]
     ) -> list[tuple[str, str, bytes]]:
         """(row id, text key, vector) of the rows whose vector is in the cache or could be computed in time."""
         known = self._vectors.get(key for _, key, _ in rows)
         texts = {key: text for _, key, text in rows if key not in known}
         for part in slices(sorted(texts, key=lambda key: len(texts[key])), TEXTS_AT_ONCE):
-            if time.monotonic() >= deadline or (embedder := self.embedder()) is None:
+            if time.monotonic() >= deadline or self.embedder() is None:
                 break
-            vectors = (pack(vector) for vector in embedder.embed([texts[key] for key in part]))
-            new = dict(zip(part, vectors, strict=True))
-            self._vectors.put(new.items())
-            known |= new
-            progress("Embedding", before + len(known), total)
+            known |= self.embed({key: texts[key] for key in part})
+            tick(len(known))
         return [(row, key, known[key]) for row, key, _ in rows if key in known]
+
+    def embed(self, texts: Mapping[str, str]) -> dict[str, bytes]:
+        """Vectors by key, also put into the cache; none if there is no embedder."""
+        if self._embedder is None or not texts:
+            return {}
+        vectors = (pack(vector) for vector in self._embedder.embed(list(texts.values())))
+        new = dict(zip(texts, vectors, strict=True))
+        self._vectors.put(new.items())
+        return new
 
     def _store(
         self, table: Passages, found: Sequence[tuple[str, str, bytes]], current: Callable[[], Passages | None]
@@ -106,6 +114,10 @@ class MissingVectors:
             except ModelUnavailable as error:
                 self.no_model = f"full text only: {error.message}"
         return self._embedder
+
+
+def _report(progress: Progress, before: int, total: int, done: int) -> None:
+    progress("Embedding", before + done, total)
 
 
 def slices(values: Sequence[str], length: int) -> Iterator[Sequence[str]]:

@@ -53,8 +53,7 @@ def load_named(name: str, cache_dir: Path, *, threads: int | None = None, offlin
 
     A hub that does not answer costs a few seconds, and a failure is remembered for ten minutes.
 
-    Raises:
-        UsageError: fastembed has no such model; ModelUnavailable: it is neither here nor to be had.
+    Raises UsageError: fastembed has no such model; ModelUnavailable: it is neither here nor to be had.
     """
     logger.disable("fastembed")  # what it would print on standard error is in our own error
     dimensions = dimensions_of(name)
@@ -83,11 +82,7 @@ def load_named(name: str, cache_dir: Path, *, threads: int | None = None, offlin
 
 
 def dimensions_of(name: str) -> int:
-    """How long the vectors of a fastembed model are. Loads nothing.
-
-    Raises:
-        UsageError: fastembed has no such model.
-    """
+    """How long the vectors of a fastembed model are. Loads nothing. Raises UsageError: fastembed has no such model."""
     for model in TextEmbedding.list_supported_models():
         if str(model["model"]).lower() == name.lower():
             return int(model["dim"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import StorageFailed
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     Load = Callable[[Sequence[str]], Iterable[EntryRows]]
 
 ENTRIES_AT_ONCE = 500
+EMBED_FIRST = 8
+"""Texts up to which vectors are computed before the rows are written: one commit instead of two."""
+
 FEW = 200
 """Missing vectors that a search with little time still completes at once; a fresh import has more."""
 
@@ -108,13 +112,12 @@ class Index:
         """Bring the index to `generation`, whose entries have these `fingerprints` (id -> hash).
 
         `load` gives the rows of entries; what it leaves out is not found. `seconds` bounds the time for embedding
-        (None: until complete, 0: text only); where more than half of many vectors are missing, a bounded refresh
-        embeds nothing, and `candidates` answers from text: the answer comes first. Waits at most `wait` seconds for
-        another process that writes, and then leaves the work to it and says so in `notes`. `again` entries are written
-        whatever their fingerprint; `full` or another model makes everything anew, with vectors from the cache.
+        (None: until complete, 0: text only); where more than half of many vectors are missing, a bounded refresh embeds
+        nothing, and `candidates` answers from text: the answer comes first. Waits at most `wait` seconds for another
+        process that writes, and then leaves the work to it and says so in `notes`. `again` entries are written whatever
+        their fingerprint; `full` or another model makes everything anew, with vectors from the cache.
 
-        Raises:
-            StorageFailed: the index cannot be written (full disk).
+        Raises StorageFailed: the index cannot be written (full disk).
         """
         job = RefreshJob(generation, fingerprints, load, progress, frozenset(again), self._embeds and seconds != 0)
         try:
@@ -142,8 +145,7 @@ class Index:
     def candidates(self, text: str, wanted: PassageFilter | None = None, depth: int = 100) -> Candidates:
         """The best passages by full text and by vector. No letter or digit in the question: nothing.
 
-        Raises:
-            IndexDamaged: the table cannot be read, even after opening it anew.
+        Raises IndexDamaged: the table cannot be read, even after opening it anew.
         """
         self._query.changed()
         return self.begin(text, wanted or PassageFilter(), depth)()
@@ -181,6 +183,8 @@ class Index:
         reason = "it was asked for" if full else self._why_rebuild(self._query.newest())
         if reason:
             return self._rebuild(job, wait, reason)
+        if job.embed and self._few_changed(job):
+            self._filler.embedder()  # before the lock: it may have to be downloaded
         with self._state.locked(WRITE, wait) as mine:
             table = self._query.newest()
             if not mine:
@@ -195,14 +199,31 @@ class Index:
                     return self._update(job, table, known)
         return self._rebuild(job, wait, reason or FIRST)
 
+    def _few_changed(self, job: RefreshJob) -> bool:
+        """Whether so little changed that vectors are computed before the rows are written."""
+        table = self._query.newest()
+        try:
+            known = table.fingerprints() if table else {}
+        except LANCE_ERRORS:
+            return False
+        changed = (entry for entry, hash_ in job.fingerprints().items() if known.get(entry) != hash_)
+        return 0 < sum(1 for _ in islice(changed, EMBED_FIRST + 1)) <= EMBED_FIRST
+
     def _update(self, job: RefreshJob, table: Passages, known: Mapping[str, str]) -> IndexRefresh:
-        """Write the entries whose fingerprint is not the `known` one of the table, remove those that are gone."""
+        """Write the entries that the table does not have as they are, remove those that are gone.
+
+        `known`: the fingerprints in the table. The vectors of a small part are computed with it.
+        """
         wanted = job.fingerprints()
         changed = [entry for entry, hash_ in wanted.items() if known.get(entry) != hash_ or entry in job.again]
         gone = set(known.keys() - wanted.keys())
-        passages = entries = 0
+        passages = entries = embedded = 0
         for part, rows in self._loaded(changed, job):
             have = self._vectors.get(row.text_key for row in rows)
+            new = {row.text_key: row.embedded_text for row in rows if row.text_key not in have}
+            if job.embed and len(new) <= EMBED_FIRST:
+                have |= self._filler.embed(new)
+                embedded += sum(row.text_key in new and row.text_key in have for row in rows)
             ours = {row.entry_id for row in rows}
             if known.keys().isdisjoint(ours):
                 table.add(rows, have)
@@ -216,7 +237,7 @@ class Index:
         table.tidy()
         missing = table.missing()
         self._state.remember(job.generation, table.number, table.version, missing)
-        return IndexRefresh(entries, len(gone), passages, 0, missing)
+        return IndexRefresh(entries, len(gone), passages, embedded, missing)
 
     def _loaded(self, ids: Sequence[str], job: RefreshJob) -> Iterator[tuple[Sequence[str], list[Row]]]:
         """The ids in parts, each with the rows of those entries that could be loaded."""

@@ -49,8 +49,7 @@ class SharedIndex:
     def push(self, local: Passages, progress: Progress) -> None:
         """Make what lies there equal to `local`: a new table, which is seen when it is complete.
 
-        Raises:
-            Conflict: another push was faster.
+        Raises Conflict: another push was faster.
         """
         with self._reached():
             table, total = self._tables.begin(local.made_with), local.count()

@@ -1,10 +1,9 @@
 """The LanceDB side of the index: one table of passages, searchable by text and by vector. Home of lancedb and pyarrow.
 
 Takes no locks (two processes that upsert the same new keys both insert them, so callers must), embeds nothing and
-decides nothing about what is stale.
-
-A rebuild writes a new table beside the old one. A table counts from the moment that it has its full-text index, which
-is made last; so readers see the old one or the new one, never a half, also on object storage.
+decides nothing about what is stale. A rebuild writes a new table beside the old one. A table counts from the moment
+that it has its full-text index, which is made last; so readers see the old one or the new one, never a half, also on
+object storage.
 """
 
 from __future__ import annotations
@@ -173,7 +172,8 @@ class Tables:
         if "://" in self._uri:
             names = self._db.list_tables(limit=10_000).tables
         else:  # every search looks, and lancedb takes a millisecond to read a folder
-            names = [name.removesuffix(".lance") for name in _listed(self._uri) if name.endswith(".lance")]
+            found = os.listdir(self._uri) if os.path.isdir(self._uri) else []
+            names = [name.removesuffix(".lance") for name in found if name.endswith(".lance")]
         return {int(name[len(NAME) :]) for name in names if name.startswith(NAME) and name[len(NAME) :].isdigit()}
 
 
@@ -363,13 +363,6 @@ class Passages:
         search = self._table.search().where(where).select(list(columns))
         found = search.limit(limit if limit is not None else max(1, self.count())).to_arrow()
         return cast("dict[str, list[str]]", found.select(list(columns)).to_pydict())
-
-
-def _listed(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except FileNotFoundError:
-        return []
 
 
 def _hits(rows: pa.Table, score: str) -> tuple[Match, ...]:

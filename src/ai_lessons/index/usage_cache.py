@@ -65,9 +65,7 @@ class EventFile(Protocol):
     """One file of events, as it was when it was looked at."""
 
     @property
-    def name(self) -> str:
-        """What tells it from the others."""
-        ...
+    def name(self) -> str: ...  # noqa: D102
 
     @property
     def stamp(self) -> tuple[int, int, int]:
@@ -153,7 +151,9 @@ class UsageCache:
             changed = self._changed(there)  # another process may have folded meanwhile
             grown = self._grown(changed, there)
             if grown is None:
-                _empty(db)
+                for table in ("logs", "events", "turns", "tallies", "names"):
+                    db.execute(f"DELETE FROM {table}")  # noqa: S608 - our own names
+                db.execute(_CHANGED)
                 changed, grown = list(there), {}
             _Folding(db, self._kinds, parse).fold([there[name] for name in changed], grown)
 
@@ -237,9 +237,3 @@ class _Folding:
 
 def _digest(data: bytes) -> bytes:
     return blake2b(data, digest_size=16).digest()
-
-
-def _empty(db: sqlite3.Connection) -> None:
-    for table in ("logs", "events", "turns", "tallies", "names"):
-        db.execute(f"DELETE FROM {table}")  # noqa: S608 - our own names
-    db.execute(_CHANGED)

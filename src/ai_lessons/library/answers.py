@@ -15,7 +15,9 @@ from ai_lessons.knowledge.entries import KINDS, Kind
 if TYPE_CHECKING:
     from ai_lessons.index.catalog_reading import Tally
     from ai_lessons.knowledge.entries import Light
+    from ai_lessons.repository.history import FileRevision
 
+    Revision: TypeAlias = FileRevision
     Count: TypeAlias = Tally
     """A tag, version or project, with the number of entries of each kind that carry it."""
 

@@ -34,7 +34,6 @@ from ai_lessons.library.surfacing import DEPTH as RULES_DEPTH
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from ai_lessons.index.ranking import Ranked
     from ai_lessons.index.rows import Candidates, IndexRefresh
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.knowledge.manifests import Use
@@ -125,8 +124,7 @@ def find(parts: Reading, query: Query) -> tuple[list[Hit], list[str]]:
     rules then as everything else is, by how well they match, whatever one is working on. With nothing but filters asked
     for, all that passes them is found, the newest of equal score first.
 
-    Raises:
-        UsageError: nothing to search for, or filters that cannot all hold.
+    Raises UsageError: nothing to search for, or filters that cannot all hold.
     """
     query, phrases = understood(query)
     parts.current()
@@ -162,8 +160,7 @@ def find(parts: Reading, query: Query) -> tuple[list[Hit], list[str]]:
 def understood(query: Query) -> tuple[Query, tuple[str, ...]]:
     """The query with the filters of its text beside those that were given, and its phrases.
 
-    Raises:
-        UsageError: nothing is asked for, no such kind, or filters that cannot all hold.
+    Raises UsageError: nothing is asked for, no such kind, or filters that cannot all hold.
     """
     said = Asked(" ".join(query.text.split())) if query.plain else parse(query.text)
     if said == Asked():
@@ -250,7 +247,7 @@ def _hits(
         {
             entry_id: _facts(light, standings, versions, parts.nearness(light.tier))
             for entry_id, light in lights.items()
-            if _shown(light)
+            if light.details.get("status", "active") in {"active", None}
         },
         context=query.context_tags,
         aliases=parts.reading_config.tag_aliases,
@@ -258,17 +255,14 @@ def _hits(
     )
     return [
         Hit(
-            _light(lights[one.match.entry_id], one, query.text, phrases),
+            (light := lights[one.match.entry_id])._replace(
+                score=one.score, snippet=snippet(one.match.text, query.text, phrases=phrases) or light.snippet
+            ),
             one.match.heading,
             one.factors if query.explain else {},
         )
         for one in ranked
     ]
-
-
-def _light(light: Light, one: Ranked, text: str, phrases: Sequence[str]) -> Light:
-    shown = snippet(one.match.text, text, phrases=phrases) or light.snippet
-    return light._replace(score=one.score, snippet=shown)
 
 
 def _coverage(parts: Reading, missing: int) -> float:
@@ -277,10 +271,6 @@ def _coverage(parts: Reading, missing: int) -> float:
         return 1.0
     status = parts.index.status()
     return status.vectors / status.passages if status.passages else 0.0
-
-
-def _shown(light: Light) -> bool:
-    return light.details.get("status", "active") in {"active", None}
 
 
 def _facts(light: Light, standings: Mapping[str, float], versions: Versions, distance: int) -> RankingFacts:

@@ -38,8 +38,7 @@ class Pulled:
 def index_status(library: Library, uri: str | None = None) -> IndexStatus:
     """The state of the index; with `uri`, that of a shared one.
 
-    Raises:
-        Unreachable: the shared index does not answer.
+    Raises Unreachable: the shared index does not answer.
     """
     parts = library.primary
     parts.current()
@@ -53,8 +52,7 @@ def index_status(library: Library, uri: str | None = None) -> IndexStatus:
 def index_push(library: Library, uri: str) -> Pushed:
     """Complete the index and make the shared one at `uri` equal to it.
 
-    Raises:
-        Unreachable: it cannot be written. Conflict: another process is pushing.
+    Raises Unreachable: it cannot be written. Conflict: another process is pushing.
     """
     parts = library.primary
     place = _place(parts, uri)
@@ -70,8 +68,7 @@ def index_push(library: Library, uri: str) -> Pushed:
 def index_pull(library: Library, uri: str) -> Pulled:
     """Take the vectors of the shared index at `uri`; what it lacks is computed here.
 
-    Raises:
-        NotFound: nothing is there. UsageError: it is of another model. Unreachable: it does not answer.
+    Raises NotFound: nothing is there. UsageError: it is of another model. Unreachable: it does not answer.
     """
     parts = library.primary
     place = _place(parts, uri)

@@ -100,8 +100,7 @@ class Usages:
     def record(self, happened: Iterable[Event]) -> None:
         """Write events down; their ids and times are set here. Nothing where nothing is recorded.
 
-        Raises:
-            StorageFailed: the log cannot be written. UsageError: a note holds a secret.
+        Raises StorageFailed: the log cannot be written. UsageError: a note holds a secret.
         """
         new = list(happened)
         if not new or not self.recording:
