@@ -16,6 +16,7 @@ import lancedb
 import numpy as np
 
 from ai_lessons.index.ranking import bar
+from ai_lessons.index.table import NAME
 from ai_lessons.library import searching
 from ai_lessons.library.answers import Query
 from ai_lessons.library.opened import Library
@@ -84,8 +85,9 @@ def by_size(
         catalog = parts.current()
         parts.indexing.refresh()
         paths = {place.id: place.path for place in catalog.locations()}
-        status = parts.index.status()
-        columns = lancedb.connect(parts.store.state_dir / "index").open_table(status.table).to_arrow()
+        status, table = parts.index.status(), parts.index.in_use()
+        assert table is not None
+        columns = lancedb.connect(parts.store.state_dir / "index").open_table(f"{NAME}{table.number}").to_arrow()
         embedder = parts.embedders.embedder(status.model)
         asked = {one: embedder.embed_query(text) for one, text in texts(questions).items()}
     docs = [n for n, kind in enumerate(columns["kind"].to_pylist()) if kind == "doc"]

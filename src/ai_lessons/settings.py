@@ -19,7 +19,7 @@ PROGRAM = "ai-lessons"
 USER, PROJECT, ENTERPRISE = "user", "project", "enterprise"
 PROJECT_REPOSITORY = Path(".ai") / "reference"
 TRUE, FALSE = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off", ""})
-KEYS = ("repo", "index_dir", "model_dir", "reranker", "skills_dir", "tools_dir", "agent", "offline", "enterprise")
+KEYS = ("repo", "index_dir", "model_dir", "skills_dir", "tools_dir", "agent", "offline", "enterprise")
 """Keys of `config.toml`; all but `enterprise` (a table of NAME = "path", or of tables) are plain values."""
 
 CODE_FILE = ".ai-lessons.toml"  # in the top folder of a code project: which enterprise it belongs to
@@ -71,7 +71,6 @@ class Settings(NamedTuple):
     file: Path
     index_dir: str | None = None
     model_dir: Path | None = None
-    reranker: str | None = None
     agent: str | None = None
     agent_by: str = ""
     session: str | None = None
@@ -127,7 +126,6 @@ def load(
         lesson_log=claude / "lessons" / "lessons.jsonl",
         index_dir=environ.get("AI_LESSONS_INDEX_DIR") or _text(table, "index_dir", file),
         model_dir=folder("model_dir"),
-        reranker=environ.get("AI_LESSONS_RERANKER") or _text(table, "reranker", file),
         agent=agent,
         agent_by=agent_by,
         session=environ.get("AI_LESSONS_SESSION") or None,

@@ -227,7 +227,7 @@ def test_no_text_of_a_file_reaches_the_terminal_as_it_is() -> None:
         render.listing(Listing((entry,), 1), VIEW),
         render.counts((Tally(evil, 1, {}),), VIEW, what="tag"),
         render.related((Related(entry, evil, evil, outgoing=True),), VIEW),
-        render.log((FileRevision(evil, evil, evil, evil, evil, evil, ((evil, evil),)),), VIEW),
+        render.log((FileRevision(evil, evil, evil, evil, evil, evil, {evil: evil}),), VIEW),
         render.diff(f"+{evil}", VIEW),
         render_jobs.written(Written(evil, evil, Kind.SCRIPT, evil, evil, None, (f"waiting: {evil}",)), VIEW),
         render_jobs.imported(Imported((), 0, ((evil, evil),), None), VIEW),
@@ -277,7 +277,7 @@ def test_the_graph_is_indented_by_distance() -> None:
 
 
 def test_the_history_shows_who_when_and_for_which_agent() -> None:
-    agent = (("Agent", "claude"),)
+    agent = {"Agent": "claude"}
     revision = FileRevision("a" * 40, "Ann", "", "2026-11-21T20:14:00+00:00", "Add lesson: x", "p", agent)
     assert render.log((revision,), VIEW) == "aaaaaaaaaa 2026-11-21T20:14:00+00:00 Ann  Add lesson: x\n    Agent: claude"
     assert render.log((), VIEW) == "No commits yet."

@@ -131,7 +131,7 @@ def test_lessons_of_all_tiers_are_loaded(shop: Path) -> None:
 
 def test_the_hook_of_a_session_tells_what_all_tiers_know(shop: Path, run: Run) -> None:
     for tier in ("project", "user", "enterprise:acme"):  # or now and then one is left out on purpose, to measure it
-        assert run("--tier", tier, "admin", "params", "ablation_frequency", "--set", "0").code == 0
+        assert run("--tier", tier, "admin", "config", "set", "events", "false").code == 0
     event = f'{{"hook_event_name": "SessionStart", "session_id": "one", "source": "startup", "cwd": "{shop}"}}'
     done = subprocess.run(
         [*PROGRAM, "admin", "agent-hook"], input=event, cwd=shop, env=environment(), capture_output=True, text=True,

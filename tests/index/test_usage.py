@@ -188,7 +188,7 @@ def test_turns_come_in_the_order_of_their_ids(tmp_path_factory: pytest.TempPathF
 
 def turned(cache: UsageCache) -> list[str]:
     """The lines about parameters, folded into a list of lines."""
-    text = cache.turned(lambda before, lines: before + "".join(lines))
+    text = cache.turned("".join)
     return text.splitlines(keepends=True)
 
 
@@ -196,12 +196,12 @@ def turn(number: int) -> Event:
     return Event(f"{number:026d}", TIMES[0], "observed", "injection_budget", value=0.5)
 
 
-def test_what_turns_come_to_is_kept_until_one_comes_late(cache: UsageCache, logs: Logs) -> None:
+def test_what_turns_come_to_is_kept_until_there_is_another(cache: UsageCache, logs: Logs) -> None:
     folded: list[int] = []
 
-    def fold(before: str, lines: list[str]) -> str:
+    def fold(lines: list[str]) -> str:
         folded.append(len(lines))
-        return before + "".join(lines)
+        return "".join(lines)
 
     logs.add("a", *(turn(n) for n in range(100, 200)))
     for _ in range(2):
@@ -210,7 +210,7 @@ def test_what_turns_come_to_is_kept_until_one_comes_late(cache: UsageCache, logs
     logs.add("a", turn(300))
     cache.refresh(logs, read_lines)
     cache.turned(fold)
-    assert folded == [100, 1]
+    assert folded == [100, 101]
     logs.add("b", turn(5))
     cache.refresh(logs, read_lines)
     assert turned(cache) == [line_of(turn(n)).decode() for n in (5, *range(100, 200), 300)]

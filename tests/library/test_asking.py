@@ -97,7 +97,7 @@ def test_filters_alone_load_no_index_and_show_the_newest_first(cellar: World) ->
     answer = cellar.search("tag:red", limit=2, explain=True)
     assert [hit.entry.title for hit in answer.lessons] == ["Newest", "Other lesson"]
     assert [hit.factors["match"] for hit in answer.lessons] == [1.0, 1.0]
-    assert not cellar.library.primary.has_index
+    assert "indexing" not in vars(cellar.library.primary)
 
 
 def test_scores_of_versions_as_the_design_has_them(cellar: World) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.index.model_files import PINNED
+from ai_lessons.learning.events import RESET, Event
 from ai_lessons.library import browsing, contexts, editing, health
 from ai_lessons.library import health as params_jobs
 from ai_lessons.library.answers import ContextQuery
@@ -37,6 +38,11 @@ def reasons(found: Context) -> dict[str, str]:
 def logged(world: World) -> list[dict[str, object]]:
     files = sorted((world.root / ".git/ai-lessons/events").glob("*.jsonl"))
     return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+
+def set_parameter(world: World, name: str, value: float) -> None:
+    """Start a parameter anew from a value, as logs of others may say."""
+    world.library.primary.usages.record([Event("", "", RESET, name, value=value)])
 
 
 def test_what_came_is_written_down_and_counted(world: World) -> None:
@@ -80,7 +86,7 @@ def test_without_a_budget_as_many_come_as_is_set(world: World) -> None:
     found = context(world)
     assert len(found.lessons) == 10
     assert set(reasons(found).values()) == {"budget"}
-    params_jobs.params_set(world.library, "injection_budget", 4)
+    set_parameter(world, "injection_budget", 4)
     assert len(context(world).lessons) == 4
     assert len(context(world, budget=6).lessons) == 6
 
@@ -116,7 +122,7 @@ def test_a_session_sees_the_same_from_beginning_to_end(world: World) -> None:
 
 def test_leaving_out_on_purpose_is_recorded_and_only_happens_in_a_session(world: World) -> None:
     place(world, *IDS[:8])
-    params_jobs.params_set(world.library, "ablation_frequency", 0.2)
+    set_parameter(world, "ablation_frequency", 0.2)
     assert not context(world).left_out
     every = [context(world, f"session {n}") for n in range(20)]
     left = {one.entry.id for found in every for one in found.left_out}
@@ -127,7 +133,7 @@ def test_leaving_out_on_purpose_is_recorded_and_only_happens_in_a_session(world:
 
 def test_some_sessions_are_asked_how_lessons_did(world: World) -> None:
     place(world, LESSON)
-    params_jobs.params_set(world.library, "assessment_sample_rate", 0.5)
+    set_parameter(world, "assessment_sample_rate", 0.5)
     asked = [any("contribute feedback" in note for note in context(world, f"s{n}").notes) for n in range(30)]
     assert 3 < sum(asked) < 27
     assert not any("contribute feedback" in note for note in context(world).notes)
@@ -140,7 +146,7 @@ def test_a_lesson_far_from_the_words_stays_away(
     world.write("global/lessons/a.md", lesson(LESSON, "Workflow replaced whole", "Workflow replaced whole.\n"))
     world.write("global/lessons/b.md", lesson(OTHER, "Postgres vacuum replaced", "Autovacuum and bloat of tables.\n"))
     world.commit()
-    params_jobs.params_set(world.library, "semantic_similarity_threshold", 0.6)
+    set_parameter(world, "semantic_similarity_threshold", 0.6)
     found = context(world, query="workflow replaced whole")
     assert [light.id for light in found.lessons] == [LESSON]
     assert reasons(found) == {OTHER: "similarity"}
@@ -165,7 +171,7 @@ def test_where_events_are_off_nothing_is_written_down(world: World, said: str) -
 
 def test_stats_name_the_most_and_the_least_useful_and_what_showing_changed(world: World) -> None:
     place(world, *IDS[:4])
-    params_jobs.params_set(world.library, "ablation_frequency", 0.2)
+    set_parameter(world, "ablation_frequency", 0.2)
     for n in range(30):
         found = context(world, f"session {n}")
         library = world.fresh(session=f"session {n}")

@@ -156,7 +156,7 @@ WRITES: dict[str, Callable[[Library, Path], object]] = {
     "adopt": lambda it, _: validating.adopt(it, ["jira/notes.md"]),
     "validate --fix": lambda it, _: validating.validate(it, fix=True),
     "config set": lambda it, _: setup.config_set(it, "events", "false"),
-    "params": lambda it, _: health.params_set(it, "injection_budget", 3),
+    "params": lambda it, _: health.params_reset(it, "injection_budget"),
     "save": lambda it, _: syncing.save(it),
     "undo": lambda it, _: syncing.undo(it),
     "sync": lambda it, _: syncing.sync(it),

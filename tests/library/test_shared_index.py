@@ -70,7 +70,7 @@ def test_a_clone_with_the_model_embeds_only_its_own_changes(
     world: World, clone: World, uri: str, embedder: CountingEmbedder
 ) -> None:
     done = shared_index.index_push(world.library, uri)
-    assert (done.sent, done.shared.passages, done.shared.vectors, done.shared.covers) == (3, 3, 3, 3)
+    assert (done.shared.passages, done.shared.vectors, done.shared.covers) == (3, 3, 3)
     clone.write("notes/dates.md", "# About dates\n\nOf palms.\n")
     embedder.asked.clear()
     came = shared_index.index_pull(clone.library, uri)
@@ -82,13 +82,12 @@ def test_a_clone_with_the_model_embeds_only_its_own_changes(
     assert (status.shared.covers, status.passages, status.vectors) == (3, 4, 4)
 
 
-def test_a_second_push_sends_what_changed_and_removes_what_is_gone(world: World, clone: World, uri: str) -> None:
+def test_a_second_push_makes_what_lies_there_equal_again(world: World, clone: World, uri: str) -> None:
     shared_index.index_push(world.library, uri)
     world.write("notes/bread.md", "# About bread\n\nIt needs three hours.\n")
     (world.root / "notes/cheese.md").unlink()
     done = shared_index.index_push(world.library, uri)
-    assert (done.sent, done.removed, done.shared.entries, done.shared.vectors) == (1, 1, 2, 2)
-    assert shared_index.index_push(world.library, uri).sent == 0
+    assert (done.shared.entries, done.shared.vectors) == (2, 2)
     assert shared_index.index_pull(clone.library, uri).came == 2
 
 

@@ -39,7 +39,7 @@ def test_a_log_follows_renames_and_names_the_path_of_each_commit(history: Histor
         ("Edit\x01", "a.md"),
         ("Write", "a.md"),
     ]
-    assert revisions[-1].trailers == (("Agent", "claude"), ("Session", "s1"))
+    assert revisions[-1].trailers == {"Agent": "claude", "Session": "s1"}
     assert revisions[0].author == "Test Person"
     assert revisions[0].email == "person@example.com"
     assert len(revisions[0].commit) == 40

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 KEYS: Mapping[str, str] = {
     "answers.Context": "rules lessons notes",
     "answers.Usage": "times_injected times_helpful times_ignored times_contradicted last_used alpha beta confidence",
+    "history.FileRevision": "commit author when subject path trailers",
     "errors.Problem": "path line message fixable",
     "evaluation.EvaluationReport": "recommendation findings",
     "relating.Graph": "entries missing links=lines clusters notes",
@@ -159,9 +160,6 @@ SHAPES: Mapping[str, Callable[[Any], Any]] = {
     ),
     "entries.Light": light,
     "entries.Pattern": pattern,
-    "history.FileRevision": lambda value: (
-        keyed(value, "commit author when subject path") | {"trailers": dict(value.trailers)}
-    ),
     "import_bundle.Ported": lambda value: (
         keyed(value, "written unchanged skipped relations params events queued commit dry_run notes")
         | {"skipped": _pairs("path reason", value.skipped)}

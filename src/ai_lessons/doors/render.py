@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ai_lessons.library import answers
     from ai_lessons.library.answers import Answer, Approval, Hit, Shown
     from ai_lessons.library.reports import Feedback, Parameter, Stats
+    from ai_lessons.repository.history import FileRevision
 
     More = Callable[[Hit], Sequence[str]]
     Frame = Callable[[str], str]
@@ -218,13 +219,13 @@ def related(values: Iterable[answers.Related], view: View) -> str:
     return "\n".join(lines) or "No related entries."
 
 
-def log(values: Iterable[answers.Revision], view: View) -> str:
+def log(values: Iterable[FileRevision], view: View) -> str:
     """Commits that touched an entry, as given (newest first)."""
     lines = []
     for one in values:
         commit = view.paint(line(one.commit)[:10], "handle")
         lines.append(f"{commit} {line(one.when)} {line(one.author)}  {line(one.subject)}")
-        said = _joined(*one.trailers)
+        said = _joined(*one.trailers.items())
         lines += [f"    {said}"] if said else []
     return "\n".join(lines) or "No commits yet."
 

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from ai_lessons.doors.terminal import View
     from ai_lessons.library import reports
     from ai_lessons.library.opened import TierState
-    from ai_lessons.library.reports import Written
-    from ai_lessons.library.shared_index import IndexState, Pulled, Pushed, Shared
+    from ai_lessons.library.reports import IndexStatus, Shared, Written
+    from ai_lessons.library.shared_index import Pulled, Pushed
 
 STYLES = {"ok": "good", "warning": "warn", "error": "bad"}
 FEW = 10  # entries of an import are named one by one
@@ -211,7 +211,7 @@ def model(value: reports.ModelState, _view: View) -> str:
     return f"{line(value.name)}: {line(there if value.present else 'not here: searches use full text alone')}"
 
 
-def index_state(value: IndexState, view: View) -> str:
+def index_state(value: IndexStatus, view: View) -> str:
     """What is in the index, and below it the shared one."""
     rows = {
         "model": line(value.model),
@@ -225,8 +225,8 @@ def index_state(value: IndexState, view: View) -> str:
 
 
 def pushed(value: Pushed, view: View) -> str:
-    """What a push changed there."""
-    head = f"{count(value.sent, 'entry')} pushed, {value.removed:,} removed: {line(value.shared.uri)}"
+    """What lies there after a push."""
+    head = f"{count(value.shared.entries, 'entry')} pushed: {line(value.shared.uri)}"
     return "\n".join([head, pairs(_shared(value.shared), view), *map(line, value.notes)])
 
 

@@ -164,12 +164,16 @@ class Catalog(CatalogReader):
 
     def attest(self, found: Mapping[str, Attested]) -> None:
         """Write down by id what is known of such claims. It holds until the file changes."""
-        self._ask(lambda _: self._put_attested(found))
+
+        def put(db: sqlite3.Connection) -> None:
+            with self._database.transaction():
+                attest(db, found)
+
+        self._ask(put)
 
     def _refresh(self) -> Refreshed:
         for _ in range(_HOPEFUL_TRIES):
-            done = self._refresh_hopefully()
-            if done:
+            if done := self._refresh_hopefully():
                 return done
         with self._database.transaction():
             return self._write(self._look())
@@ -202,10 +206,6 @@ class Catalog(CatalogReader):
             writing = Writing(self._database.connection)
             writing.approved(records, keep)
             return self._settle(writing)
-
-    def _put_attested(self, found: Mapping[str, Attested]) -> None:
-        with self._database.transaction():
-            attest(self._database.connection, found)
 
     def _unattested(self) -> list[str]:
         """Nothing is looked for where nothing was written since the last look that found nothing."""

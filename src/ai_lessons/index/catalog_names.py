@@ -23,8 +23,7 @@ _MISREAD = str.maketrans("ILO", "110")
 def resolve(db: sqlite3.Connection, ref: str) -> str:
     """The id of the entry that `ref` names: an id, a handle, the end of an id, or a path of one of its files.
 
-    Raises:
-        NotFound: nothing answers to it; the hint names what comes near. AmbiguousName: more than one entry does.
+    Raises NotFound: nothing answers to it; the hint names what comes near. AmbiguousName: more than one entry does.
     """
     name = ref.strip().encode("utf-8", "replace").decode()  # half a character, which no database takes, becomes `?`
     found = _by_path(db, name) or _by_tail(db, name)

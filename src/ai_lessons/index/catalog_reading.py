@@ -129,8 +129,7 @@ class CatalogReader:
     def select(self, wanted: Filter) -> list[Light]:
         """The entries that pass a filter, in its order, with handles that are unique in the repository.
 
-        Raises:
-            UsageError: an order that we do not know.
+        Raises UsageError: an order that we do not know.
         """
         if wanted.sort not in _ORDERS:
             raise UsageError(f"no order {wanted.sort!r}", hint="one of: " + ", ".join(_ORDERS))
@@ -160,8 +159,7 @@ class CatalogReader:
     def resolve(self, ref: str) -> Light:
         """The entry that a person means: handle, id, unique end of an id, or repository-relative path of a file.
 
-        Raises:
-            NotFound: nothing answers to it; the hint says what comes near. AmbiguousName: more than one entry does.
+        Raises NotFound: nothing answers to it; the hint says what comes near. AmbiguousName: more than one entry does.
         """
         return self.get(self._ask(lambda db: catalog_names.resolve(db, ref)))
 

@@ -87,9 +87,7 @@ def is_racy(stamp: Stamp, started: int) -> bool:
 
 def entry_names(folder: str, names: Iterable[str], known: Mapping[str, object]) -> Iterator[str]:
     """The names that can be entry files. What is `known` was asked about before."""
-    for name in names:
-        if name in known or place(join(folder, name)) is not None:
-            yield name
+    return (name for name in names if name in known or place(join(folder, name)) is not None)
 
 
 def units(folder: str, names: Iterable[str]) -> Iterator[Unit]:
@@ -101,16 +99,12 @@ def units(folder: str, names: Iterable[str]) -> Iterator[Unit]:
     sides: set[str] = set()
     paired = (name for name in present if name.endswith(SIDE_SUFFIX) and name.removesuffix(SIDE_SUFFIX) in present)
     for name in sorted(paired):  # `X.md` comes before `X.md.md`
-        if name.removesuffix(SIDE_SUFFIX) not in sides and _holds_scripts(folder, name):
+        spot = place(join(folder, name))
+        if name.removesuffix(SIDE_SUFFIX) not in sides and spot is not None and spot.kind is Kind.SCRIPT:
             sides.add(name)
     for name in sorted(present - sides):
         side = name + SIDE_SUFFIX
         yield Unit(name, side if side in sides else None)
-
-
-def _holds_scripts(folder: str, name: str) -> bool:
-    spot = place(join(folder, name))
-    return spot is not None and spot.kind is Kind.SCRIPT
 
 
 def contents(folder: str, known: Mapping[str, CatalogedFile]) -> dict[str, Content]:
@@ -155,11 +149,13 @@ def survey(connection: sqlite3.Connection, disk: Disk, started: int) -> list[Fol
         now = digest(rows)
         if remembered.pop(folder, None) != now:
             differing.append((folder, rows, now))
-    changes = [_vanished_folder(folder, known_files(connection, folder)) for folder in remembered]
+    changes = []
+    for folder in remembered:
+        known = known_files(connection, folder)
+        changes.append(FolderChange(folder, None, known, [join(folder, name) for name in contents(folder, known)]))
     reader = _SurveyReader(disk, started, total=sum(len(rows) for _, rows, _ in differing))
     for folder, rows, now in differing:
-        look = _FolderLook(folder, rows, known_files(connection, folder), reader)
-        change = look.change(now)
+        change = _FolderLook(folder, rows, known_files(connection, folder), reader).change(now)
         if change.files or change.gone or change.units or stored.get(folder) != change.digest:
             changes.append(change)
     return changes
@@ -171,20 +167,13 @@ def known_files(connection: sqlite3.Connection, folder: str) -> dict[str, Catalo
     return {row[0]: CatalogedFile(row[1:6], bool(row[6]), row[7]) for row in connection.execute(query, (folder,))}
 
 
-def _vanished_folder(folder: str, known: dict[str, CatalogedFile]) -> FolderChange:
-    return FolderChange(folder, None, gone=known, units=[join(folder, name) for name in contents(folder, known)])
-
-
 class _SurveyReader:
     """Reads and parses for one survey, and counts for its progress."""
 
     def __init__(self, disk: Disk, started: int, total: int) -> None:
-        self.started = started
+        self.started, self.read = started, disk.read
         self._disk, self._total, self._done = disk, total, 0
         self._parse: Parse | None = None
-
-    def read(self, path: str) -> bytes:
-        return self._disk.read(path)
 
     def parse(self, path: str, data: bytes, side: bytes | None) -> Entry:
         if self._parse is None:
@@ -210,7 +199,11 @@ class _FolderLook:
         """What to write; nothing but the digest where only stamps of other files moved."""
         names = set(entry_names(self._folder, self._stamps, self._known))
         pairs = list(units(self._folder, names))
-        self._now = {name: self._known[name] for name in names if self._is_settled(name)}
+        self._now = {
+            name: file
+            for name in names
+            if (file := self._known.get(name)) and not file.racy and file.stamp == self._stamps[name]
+        }
         doubtful = [unit for unit in pairs if not self._is_unchanged(unit)]
         self._reader.step(len(self._stamps) - len(doubtful))
         vanished = [unit for unit in doubtful if not self._look_at_unit(unit)]
@@ -224,10 +217,6 @@ class _FolderLook:
 
     def _path(self, name: str) -> str:
         return join(self._folder, name)
-
-    def _is_settled(self, name: str) -> bool:
-        known = self._known.get(name)
-        return known is not None and not known.racy and known.stamp == self._stamps[name]
 
     def _is_unchanged(self, unit: Unit) -> bool:
         """Nothing to look at. Folders of 10,000 files and one edit pass here: no more than three look-ups."""

@@ -61,8 +61,7 @@ class Database:
     def ask(self, question: Callable[[sqlite3.Connection], T], refill: Callable[[], object] | None = None) -> T:
         """Answer from the database; where it fails, once more from a new one, after `refill`.
 
-        Raises:
-            StorageFailed: the new one failed too.
+        Raises StorageFailed: the new one failed too.
         """
         if self._answering:  # a question within a question: the outer one mends
             return question(self.connection)
@@ -100,8 +99,7 @@ class Database:
     def _replace(self, error: sqlite3.DatabaseError) -> None:
         """Go on with a new file if the old one is damaged, in memory if the system will not have it.
 
-        Raises:
-            sqlite3.DatabaseError: the error itself, where neither would help.
+        Raises sqlite3.DatabaseError: the error itself, where neither would help.
         """
         mistake = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF in _MISTAKE
         if self.in_memory or isinstance(error, sqlite3.ProgrammingError) or mistake:
@@ -179,7 +177,7 @@ class Database:
         try:
             # A lost last transaction only costs a little work; NORMAL keeps the file whole without an fsync per write.
             db.executescript("PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -65536;")
-        except BaseException:
+        except sqlite3.Error:
             db.close()
             raise
         return db

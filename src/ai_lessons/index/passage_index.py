@@ -112,13 +112,12 @@ class Index:
         """Bring the index to `generation`, whose entries have these `fingerprints` (id -> hash).
 
         `load` gives the rows of entries; what it leaves out is not found. `seconds` bounds the time for embedding
-        (None: until complete, 0: text only); where more than half of many vectors are missing, a bounded refresh
-        embeds nothing, and `candidates` answers from text: the answer comes first. Waits at most `wait` seconds for
-        another process that writes, and then leaves the work to it and says so in `notes`. `again` entries are written
-        whatever their fingerprint; `full` or another model makes everything anew, with vectors from the cache.
+        (None: until complete, 0: text only); where more than half of many vectors are missing, a bounded refresh embeds
+        nothing, and `candidates` answers from text: the answer comes first. Waits at most `wait` seconds for another
+        process that writes, and then leaves the work to it and says so in `notes`. `again` entries are written whatever
+        their fingerprint; `full` or another model makes everything anew, with vectors from the cache.
 
-        Raises:
-            StorageFailed: the index cannot be written (full disk).
+        Raises StorageFailed: the index cannot be written (full disk).
         """
         job = RefreshJob(generation, fingerprints, load, progress, frozenset(again), self._embeds and seconds != 0)
         try:
@@ -146,8 +145,7 @@ class Index:
     def candidates(self, text: str, wanted: PassageFilter | None = None, depth: int = 100) -> Candidates:
         """The best passages by full text and by vector. No letter or digit in the question: nothing.
 
-        Raises:
-            IndexDamaged: the table cannot be read, even after opening it anew.
+        Raises IndexDamaged: the table cannot be read, even after opening it anew.
         """
         self._query.changed()
         return self.begin(text, wanted or PassageFilter(), depth)()

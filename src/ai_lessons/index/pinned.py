@@ -120,8 +120,7 @@ class PinnedEmbedder:
 def load_pinned(folder: Path, *, threads: int | None = None, spec: ModelSpec = PINNED) -> PinnedEmbedder:
     """The pinned model from its folder, in about 0.15 s. `threads` None: all cores.
 
-    Raises:
-        StorageFailed: the files are there but cannot be loaded.
+    Raises StorageFailed: the files are there but cannot be loaded.
     """
     options = onnxruntime.SessionOptions()
     # else its threads turn in circles for 50 ms after every question, on the cores that the search itself needs

@@ -64,11 +64,7 @@ class TableQuery:
         return self._tables
 
     def newest(self) -> Passages | None:
-        """The table in use.
-
-        Raises:
-            StorageFailed: the place cannot be read.
-        """
+        """The table in use. Raises StorageFailed: the place cannot be read."""
         try:
             return self.tables.newest()
         except LANCE_ERRORS as error:

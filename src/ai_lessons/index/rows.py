@@ -160,18 +160,33 @@ class IndexRefresh:
 
 
 @dataclass(frozen=True, slots=True)
-class IndexStatus:
-    """Sizes of the table in use: `vectors` passages have one, `unindexed` passages are not in the full-text index."""
+class Shared:
+    """A shared index. `usable`: its vectors are of the model in use here; `covers`: so many of our passages."""
 
+    uri: str
+    model: str
+    entries: int
+    passages: int
+    vectors: int
+    usable: bool
+    covers: int
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStatus:
+    """The table in use. `indexed` None: every vector is compared, else how many passages their index covers.
+
+    `unindexed` passages are searched by reading them. Sizes in bytes.
+    """
+
+    model: str = ""
     entries: int = 0
     passages: int = 0
     vectors: int = 0
     bytes: int = 0
     unindexed: int = 0
     indexed: int | None = None
-    table: str = ""
-    version: int = 0
-    model: str = ""
+    shared: Shared | None = None
 
 
 def embedded_text(title: str, heading: str, text: str) -> str:

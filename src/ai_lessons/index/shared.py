@@ -11,19 +11,17 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import Conflict, Unreachable
-from ai_lessons.index.embed_missing import slices
 from ai_lessons.index.query import model_of
 from ai_lessons.index.rows import IndexStatus
 from ai_lessons.index.table import LANCE_ERRORS, Tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from ai_lessons.index.model_sources import Progress
     from ai_lessons.index.table import Passages
     from ai_lessons.index.vectors import VectorCache
 
-ENTRIES_AT_ONCE = 500
 IMPATIENT = {
     "timeout": "20s",
     "connect_timeout": "5s",
@@ -48,19 +46,17 @@ class SharedIndex:
             table = self._tables.newest()
             return table.status() if table else IndexStatus()
 
-    def push(self, local: Passages, progress: Progress) -> tuple[int, int]:
-        """Make what lies there equal to `local`: what changed since the last push, or all where that cannot be.
+    def push(self, local: Passages, progress: Progress) -> None:
+        """Make what lies there equal to `local`: a new table, which is seen when it is complete.
 
-        How many entries were sent, and how many removed.
-
-        Raises:
-            Conflict: another push was faster.
+        Raises Conflict: another push was faster.
         """
         with self._reached():
-            there = self._tables.newest()
-            if there is None or there.made_with != local.made_with:
-                return self._all(local, progress)
-            return self._changes(there, local, progress)
+            table, total = self._tables.begin(local.made_with), local.count()
+            for done in table.take(local):
+                progress("Pushing", done, total)
+            table.finish()
+            self._tables.drop_others(table)
 
     def pull(self, model: str, cache: VectorCache, progress: Progress) -> int:
         """Put the vectors of `model` that lie there into the cache; how many are new. Of another model: none."""
@@ -82,33 +78,6 @@ class SharedIndex:
         with self._reached():
             there = self._tables.newest()
             return len(set(keys) & there.keys_with_vector()) if there and model_of(there) == model else 0
-
-    def _all(self, local: Passages, progress: Progress) -> tuple[int, int]:
-        names = sorted(local.fingerprints())
-        table = self._tables.begin(local.made_with)
-        for part in self._parts(names, progress):
-            table.take(local, part, new=True)
-        table.finish()
-        self._tables.drop_others(table)
-        return len(names), 0
-
-    def _changes(self, there: Passages, local: Passages, progress: Progress) -> tuple[int, int]:
-        theirs, ours = there.fingerprints(), local.fingerprints()
-        lacking = there.entries_without_vector() - local.entries_without_vector()
-        changed = sorted(name for name, hash_ in ours.items() if theirs.get(name) != hash_ or name in lacking)
-        for part in self._parts(changed, progress):
-            there.take(local, part, new=False)
-        gone = sorted(theirs.keys() - ours.keys())
-        for part in slices(gone, ENTRIES_AT_ONCE):
-            there.remove(part)
-        there.tidy(thorough=bool(changed or gone))
-        return len(changed), len(gone)
-
-    def _parts(self, names: Sequence[str], progress: Progress) -> Iterator[Sequence[str]]:
-        for number, part in enumerate(slices(names, ENTRIES_AT_ONCE)):
-            progress("Pushing", number * ENTRIES_AT_ONCE, len(names))
-            yield part
-        progress("Pushing", len(names), len(names))
 
     @contextmanager
     def _reached(self) -> Iterator[None]:

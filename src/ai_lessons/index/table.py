@@ -1,10 +1,9 @@
 """The LanceDB side of the index: one table of passages, searchable by text and by vector. Home of lancedb and pyarrow.
 
 Takes no locks (two processes that upsert the same new keys both insert them, so callers must), embeds nothing and
-decides nothing about what is stale.
-
-A rebuild writes a new table beside the old one. A table counts from the moment that it has its full-text index, which
-is made last; so readers see the old one or the new one, never a half, also on object storage.
+decides nothing about what is stale. A rebuild writes a new table beside the old one. A table counts from the moment
+that it has its full-text index, which is made last; so readers see the old one or the new one, never a half, also on
+object storage.
 """
 
 from __future__ import annotations
@@ -173,7 +172,8 @@ class Tables:
         if "://" in self._uri:
             names = self._db.list_tables(limit=10_000).tables
         else:  # every search looks, and lancedb takes a millisecond to read a folder
-            names = [name.removesuffix(".lance") for name in _listed(self._uri) if name.endswith(".lance")]
+            found = os.listdir(self._uri) if os.path.isdir(self._uri) else []
+            names = [name.removesuffix(".lance") for name in found if name.endswith(".lance")]
         return {int(name[len(NAME) :]) for name in names if name.startswith(NAME) and name[len(NAME) :].isdigit()}
 
 
@@ -208,7 +208,10 @@ class Passages:
     def replace(self, rows: Sequence[Row], vectors: Mapping[str, bytes]) -> None:
         """Put these rows in the place of all rows of their entries, in one commit."""
         entries = sorted({row.entry_id for row in rows})
-        self._put(as_arrow(rows, vectors, self.made_with), one_of("entry_id", entries))
+        merge = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
+        merge.when_not_matched_by_source_delete(one_of("entry_id", entries)).execute(
+            as_arrow(rows, vectors, self.made_with), on_bad_vectors="null"
+        )
 
     def remove(self, entries: Iterable[str]) -> None:
         """Remove all rows of these entries, in one commit."""
@@ -226,10 +229,6 @@ class Passages:
         """The fingerprint that every entry was indexed with. Reads two columns of the whole table."""
         columns = self._rows("true", ["entry_id", "row_hash"])
         return dict(zip(columns["entry_id"], columns["row_hash"], strict=True))
-
-    def entries_without_vector(self) -> set[str]:
-        """Entries of which a passage has no vector yet."""
-        return set(self._rows("vector IS NULL", ["entry_id"])["entry_id"])
 
     def keys_with_vector(self) -> set[str]:
         """The text keys of the passages that have a vector."""
@@ -249,16 +248,14 @@ class Passages:
             keys = batch.column("text_key").to_pylist()
             yield [(key, packed[n * width : (n + 1) * width]) for n, key in enumerate(keys)]
 
-    def take(self, other: Passages, entries: Sequence[str], *, new: bool) -> None:
-        """Copy the rows of these entries from another table, in one commit. `new`: this one has none of them."""
-        names = schema(self.made_with).names
-        where = one_of("entry_id", sorted(entries))
-        search = other._table.search().where(where).select(names)
-        rows = search.limit(max(1, other.count(where))).to_arrow().select(names)
-        if new:
-            self._table.add(rows, on_bad_vectors="null")
-        else:
-            self._put(rows, where)
+    def take(self, other: Passages) -> Iterator[int]:
+        """Append all rows of another table in parts; how many there are after each."""
+        done, names = 0, schema(self.made_with).names
+        search = other._table.search().select(names).limit(max(1, other.count()))
+        for batch in search.to_batches(VECTORS_AT_ONCE):
+            self._table.add(pa.Table.from_batches([batch]).select(names), on_bad_vectors="null")
+            done += batch.num_rows
+            yield done
 
     def without_vector(self, limit: int) -> list[tuple[str, str, str]]:
         """(row id, text key, what to embed) of up to `limit` rows that have no vector yet."""
@@ -359,26 +356,13 @@ class Passages:
             bytes=int(self._table.stats()["total_bytes"]),
             unindexed=self.unindexed(),
             indexed=self.vectors_indexed(),
-            table=f"{NAME}{self.number}",
-            version=self.version,
             model=self.made_with.get("model", ""),
         )
-
-    def _put(self, rows: pa.Table, instead_of: str) -> None:
-        merge = self._table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
-        merge.when_not_matched_by_source_delete(instead_of).execute(rows, on_bad_vectors="null")
 
     def _rows(self, where: str, columns: Sequence[str], limit: int | None = None) -> dict[str, list[str]]:
         search = self._table.search().where(where).select(list(columns))
         found = search.limit(limit if limit is not None else max(1, self.count())).to_arrow()
         return cast("dict[str, list[str]]", found.select(list(columns)).to_pydict())
-
-
-def _listed(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except FileNotFoundError:
-        return []
 
 
 def _hits(rows: pa.Table, score: str) -> tuple[Match, ...]:

@@ -22,17 +22,11 @@ if TYPE_CHECKING:
     # uses (id, at, event, entry, session or ""), lines of parameters (id, the line in one form), lines left out
     Lines = tuple[Sequence[tuple[str, str, str, str, str]], Sequence[tuple[str, str]], int]
 
-VERSION = 2
-BULK = 50_000
-"""From so many bytes of new log on the index of the events is made after them, which takes a third of the time."""
-
+VERSION = 3
 WORDS = 9
 """Kinds of uses; their numbers are their places in the tuple that the caller hands in."""
 
 ASK_AT_ONCE = 500
-
-WORTH_KEEPING = 50
-"""From so many new lines about parameters on, what they come to is written down."""
 
 _SUMS = ", ".join(f"sum(kind = {kind})" for kind in range(WORDS))
 _TABLES = f"""
@@ -44,15 +38,15 @@ CREATE TABLE names (key INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE events (
     id TEXT PRIMARY KEY, entry INTEGER NOT NULL, kind INTEGER NOT NULL, at TEXT NOT NULL, session INTEGER NOT NULL
 ) WITHOUT ROWID;
+CREATE INDEX events_entry ON events (entry, kind, at);
 CREATE TABLE turns (id TEXT PRIMARY KEY, line TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE kept (disturbed INTEGER NOT NULL, upto TEXT NOT NULL, value TEXT NOT NULL);
-INSERT INTO kept VALUES (0, '', '');
+CREATE TABLE kept (changes INTEGER NOT NULL, folded INTEGER NOT NULL, value TEXT NOT NULL);
+INSERT INTO kept VALUES (0, 0, '');
 CREATE TABLE tallies (
     entry INTEGER PRIMARY KEY, {", ".join(f"n{kind} INTEGER NOT NULL" for kind in range(WORDS))}, last TEXT NOT NULL
 );
 """  # noqa: S608 - only numbers
 SCHEMA = Schema("usage cache", _TABLES, VERSION)
-_INDEX = "CREATE INDEX IF NOT EXISTS events_entry ON events (entry, kind, at)"
 _FOLD = f"SELECT entry, {_SUMS}, coalesce(max(CASE WHEN kind <> 8 THEN at END), '') FROM events WHERE kind >= 0"  # noqa: S608 - only numbers
 _EVENT = (
     "INSERT INTO events VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET kind = -1"
@@ -63,7 +57,7 @@ _LOG = (
     " size = excluded.size, inode = excluded.inode, done = excluded.done, digest = excluded.digest,"
     " damaged = damaged + excluded.damaged"
 )
-_DISTURB = "UPDATE kept SET disturbed = disturbed + 1, upto = '', value = ''"
+_CHANGED = "UPDATE kept SET changes = changes + 1"
 _TURN = "INSERT INTO turns VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET line = '' WHERE line <> excluded.line"
 
 
@@ -71,9 +65,7 @@ class EventFile(Protocol):
     """One file of events, as it was when it was looked at."""
 
     @property
-    def name(self) -> str:
-        """What tells it from the others."""
-        ...
+    def name(self) -> str: ...  # noqa: D102
 
     @property
     def stamp(self) -> tuple[int, int, int]:
@@ -122,20 +114,14 @@ class UsageCache:
             found.update({row[0]: row[1:] for row in rows})
         return found
 
-    def turned(self, fold: Callable[[str, list[str]], str]) -> str:
-        """What all lines about parameters come to, in the order of their ids.
-
-        `fold` takes what it gave before (empty at first) and the lines since then. Its result is kept until a line
-        turns up whose place is before the last one.
-        """
-        ((disturbed, upto, value),) = self._rows("SELECT disturbed, upto, value FROM kept")
-        new = self._rows("SELECT id, line FROM turns WHERE id > ? ORDER BY id", (upto,))
-        if new:
-            value = fold(value, [line for _, line in new if line])
-        if len(new) >= WORTH_KEEPING:
+    def turned(self, fold: Callable[[list[str]], str]) -> str:
+        """What all lines about parameters come to, in the order of their ids; kept until there is another line."""
+        ((changes, folded, value),) = self._rows("SELECT changes, folded, value FROM kept")
+        if changes != folded:
+            value = fold([line for (line,) in self._rows("SELECT line FROM turns WHERE line <> '' ORDER BY id")])
             with suppress(sqlite3.OperationalError):  # read-only, or another process folds: the next one keeps it
                 self._database.connection.execute(
-                    "UPDATE kept SET upto = ?, value = ? WHERE disturbed = ?", (new[-1][0], value, disturbed)
+                    "UPDATE kept SET folded = ?, value = ? WHERE changes = ?", (changes, value, changes)
                 )
         return str(value)
 
@@ -165,7 +151,9 @@ class UsageCache:
             changed = self._changed(there)  # another process may have folded meanwhile
             grown = self._grown(changed, there)
             if grown is None:
-                _empty(db)
+                for table in ("logs", "events", "turns", "tallies", "names"):
+                    db.execute(f"DELETE FROM {table}")  # noqa: S608 - our own names
+                db.execute(_CHANGED)
                 changed, grown = list(there), {}
             _Folding(db, self._kinds, parse).fold([there[name] for name in changed], grown)
 
@@ -207,41 +195,26 @@ class _Folding:
 
     def fold(self, logs: Sequence[EventFile], grown: Mapping[str, int]) -> None:
         """Fold these logs; of those in `grown` so many bytes are folded already."""
-        bulk = sum(log.stamp[1] - grown.get(log.name, 0) for log in logs) > BULK
-        if bulk:
-            self._db.execute("DROP INDEX IF EXISTS events_entry")
         for log in logs:
-            self._log(log, grown.get(log.name, 0), bulk=bulk)
-        self._db.execute(_INDEX)
-        if bulk:
-            self._db.execute("DELETE FROM tallies")
-            self._db.execute(f"INSERT INTO tallies {_FOLD} GROUP BY entry")
-            return
+            self._log(log, grown.get(log.name, 0))
         keys = [(key,) for key in self._entries]
         self._db.executemany("DELETE FROM tallies WHERE entry = ?", keys)
         self._db.executemany(f"INSERT INTO tallies {_FOLD} AND entry = ? GROUP BY entry", keys)
 
-    def _log(self, log: EventFile, done: int, *, bulk: bool) -> None:
+    def _log(self, log: EventFile, done: int) -> None:
         """Fold whole lines only: the last one may still be being written."""
         data = log.read()
         end = max(data.rfind(b"\n") + 1, done)
         uses, turns, damaged = self._parse(data[done:end]) if end > done else ((), (), 0)
-        if uses or turns:
-            kinds, key = self._kinds, self._key
-            rows = [(i, key(entry), kinds[event], at, key(said)) for i, at, event, entry, said in uses]
-            if not bulk:
-                self._entries.update(row[1] for row in rows)
-                self._entries.update(self._told_before([row[0] for row in rows]))
-            self._db.executemany(_EVENT, rows)
-            self._turn(turns)
+        kinds, key = self._kinds, self._key
+        rows = [(i, key(entry), kinds[event], at, key(said)) for i, at, event, entry, said in uses]
+        self._entries.update(row[1] for row in rows)
+        self._entries.update(self._told_before([row[0] for row in rows]))
+        self._db.executemany(_EVENT, rows)
+        if turns:
+            self._db.execute(_CHANGED)
+            self._db.executemany(_TURN, turns)
         self._db.execute(_LOG, (log.name, *log.stamp, end, _digest(data[:end]), damaged))
-
-    def _turn(self, turns: Sequence[tuple[str, str]]) -> None:
-        """Add lines about parameters; those that do not come last change what was made of the others."""
-        (last,) = self._db.execute("SELECT coalesce(max(id), '') FROM turns").fetchone()
-        if turns and min(turns)[0] <= last:
-            self._db.execute(_DISTURB)
-        self._db.executemany(_TURN, turns)
 
     def _told_before(self, ids: Sequence[str]) -> Iterator[int]:
         """The entries of events that are there already: those that come again with another entry take it away."""
@@ -264,9 +237,3 @@ class _Folding:
 
 def _digest(data: bytes) -> bytes:
     return blake2b(data, digest_size=16).digest()
-
-
-def _empty(db: sqlite3.Connection) -> None:
-    for table in ("logs", "events", "turns", "tallies", "names"):
-        db.execute(f"DELETE FROM {table}")  # noqa: S608 - our own names
-    db.execute(_DISTURB)

@@ -36,7 +36,6 @@ class Query(NamedTuple):
     `text` may hold phrases and filters, as `knowledge.queries` has it, unless it is `plain` text of somebody's.
     `versions` are releases, ranges and names as `knowledge.versions.score` has it, or `auto`.
     `approvals` asks who approved the rules that are found, `every` for what is superseded, too.
-    `rerank` lets a cross-encoder read the best results with the question; it must be on this machine or to be had.
     """
 
     text: str
@@ -50,7 +49,6 @@ class Query(NamedTuple):
     approvals: bool = False
     plain: bool = False
     every: bool = False
-    rerank: bool = False
 
 
 class Hit(NamedTuple):

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 def show(library: Library, ref: str, *, section: int | None = None, heading: str | None = None) -> Shown:
     """One entry whole, or one section of it by number (from 1) or heading (first that holds the words).
 
-    Raises:
-        NotFound: no such entry or section; AmbiguousName: several entries answer to `ref`.
+    Raises NotFound: no such entry or section; AmbiguousName: several entries answer to `ref`.
     """
     parts = library.holding(ref)
     light = parts.resolve(ref)
@@ -203,8 +202,7 @@ class Contents(NamedTuple):
 def contents_of(parts: RepositorySession, light: Light) -> Contents:
     """The entry as its files are on disk; a rule as it is in force, whatever the file at its path holds.
 
-    Raises:
-        NotFound: its file is gone since the catalog looked. InvalidEntry: it cannot be read any more.
+    Raises NotFound: its file is gone since the catalog looked. InvalidEntry: it cannot be read any more.
     """
     place = parts.catalog.locate(light.id)
     if place.approved and place.hash:

@@ -33,8 +33,7 @@ _NOT_FIELDS = {"links", "content", "project", "allow_secrets"}
 def add_lesson(opened: Library, draft: LessonDraft) -> Written:
     """A new lesson.
 
-    Raises:
-        InvalidEntry: it breaks the format (every problem is named); NotFound: a linked entry does not exist.
+    Raises InvalidEntry: it breaks the format (every problem is named); NotFound: a linked entry does not exist.
     """
     parts = opened.primary
     if not draft.title.strip():
@@ -96,8 +95,7 @@ def update(
 
     New versions or another project move the file; its id stays.
 
-    Raises:
-        UsageError: nothing is given, or with `only_resources` it is a lesson or a rule.
+    Raises UsageError: nothing is given, or with `only_resources` it is a lesson or a rule.
     """
     parts = opened.writing(ref)
     light = parts.resolve(ref)
@@ -128,8 +126,7 @@ def edit(opened: Library, ref: str, editor: Callable[[str, str], str | None]) ->
 
     An invalid result is not written.
 
-    Raises:
-        InvalidEntry: what came back breaks the format. Conflict: the file changed meanwhile.
+    Raises InvalidEntry: what came back breaks the format. Conflict: the file changed meanwhile.
     """
     parts = opened.writing(ref)
     light = parts.resolve(ref)
@@ -157,8 +154,7 @@ def delete(opened: Library, refs: Sequence[str], *, only_resources: bool = False
 
     The removal of a rule is a proposal.
 
-    Raises:
-        UsageError: with `only_resources` one of them is a lesson or a rule; then nothing is removed.
+    Raises UsageError: with `only_resources` one of them is a lesson or a rule; then nothing is removed.
     """
     if not refs:
         raise NotFound("entry", "", hint="name at least one")
@@ -177,9 +173,8 @@ def link(opened: Library, a: str, b: str, relation: str, weight: float | None = 
 
     A symmetric relation that `b` states already is the same edge.
 
-    Raises:
-        UsageError: no such relation, one that does not join these kinds, or both are the same entry. Conflict: it
-        would close a circle of a relation that makes no sense in one.
+    Raises UsageError: no such relation, one that does not join these kinds, or both are the same entry. Conflict: it
+    would close a circle of a relation that makes no sense in one.
     """
     if relation not in set(Relation):
         raise UsageError(f"no relation {relation!r}", hint="one of: " + ", ".join(Relation))
@@ -203,8 +198,7 @@ def link(opened: Library, a: str, b: str, relation: str, weight: float | None = 
 def unlink(opened: Library, a: str, b: str, relation: str | None = None) -> Written:
     """Take the edges between two entries away (of one relation, or all), in whichever of the two they stand.
 
-    Raises:
-        NotFound: there is none.
+    Raises NotFound: there is none.
     """
     start, end = _pair(opened, a, b)
     for here, there in ((start, end), (end, start)):
@@ -319,8 +313,7 @@ def _delete(parts: RepositorySession, catalog: Catalog, lights: Sequence[Light])
 def feedback(opened: Library, ref: str, outcome: str, note: str = "") -> Feedback:
     """Say that an entry was helpful, ignored or contradicted; its confidence moves by that. One event, no commit.
 
-    Raises:
-        UsageError: another word. NotFound, AmbiguousName: not one entry. Refused: events are not recorded here.
+    Raises UsageError: another word. NotFound, AmbiguousName: not one entry. Refused: events are not recorded here.
     """
     if outcome not in OUTCOMES:
         raise UsageError(f"no outcome {outcome!r}", hint="one of: " + ", ".join(OUTCOMES))

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ai_lessons.errors import AiLessonsError, NotFound, Refused, UsageError
+from ai_lessons.errors import AiLessonsError, NotFound, Refused
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.entries import Kind, Relation
 from ai_lessons.knowledge.relations import clusters
-from ai_lessons.learning.events import BOUNDS, RESET, Event
+from ai_lessons.learning.events import RESET, Event
 from ai_lessons.learning.fold import DEFINITIONS
 from ai_lessons.library import usage
 from ai_lessons.library.reports import Check, Parameter, Stale, Stats
@@ -22,7 +22,6 @@ from ai_lessons.repository.store import AUTOCOMMIT
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from ai_lessons.learning.fold import Definition
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
 
@@ -208,8 +207,8 @@ def stale_scripts(parts: RepositorySession) -> Iterator[Stale]:
 def params(library: Library, name: str | None = None) -> tuple[Parameter, ...]:
     """The parameters that learn, or one of them. Raises NotFound: no such parameter."""
     parts = library.primary
-    if name is not None:
-        _known(name)
+    if name is not None and name not in DEFINITIONS:
+        raise NotFound("parameter", name, hint="one of: " + ", ".join(DEFINITIONS))
     found = parts.usages.parameters()
     return tuple(
         Parameter(
@@ -221,43 +220,16 @@ def params(library: Library, name: str | None = None) -> tuple[Parameter, ...]:
     )  # fmt: skip
 
 
-def params_set(library: Library, name: str, value: float) -> tuple[Parameter, ...]:
-    """Put a parameter at a value. Raises NotFound; UsageError: out of bounds; Refused: no events are recorded here."""
-    about, now = _known(name), library.primary.usages.parameters()[name]
-    if not now.low <= value <= now.high:
-        where = "its bounds" if (now.low, now.high) != (about.low, about.high) else "its range"
-        raise UsageError(f"{value:g} is outside of {where}, {now.low:g} to {now.high:g}")
-    return _turned(library, name, Event("", "", RESET, name, value=value))
-
-
-def params_bounds(library: Library, name: str, low: float | None, high: float | None) -> tuple[Parameter, ...]:
-    """Keep a parameter between two values; None leaves one as it is. Raises as `params_set`."""
-    about, now = _known(name), library.primary.usages.parameters()[name]
-    wanted = (now.low if low is None else low, now.high if high is None else high)
-    if not about.low <= wanted[0] <= wanted[1] <= about.high:
-        said = f"{name} cannot be bounded to {wanted[0]:g} to {wanted[1]:g}"
-        raise UsageError(said, hint=f"its range is {about.low:g} to {about.high:g}")
-    return _turned(library, name, Event("", "", BOUNDS, name, value=wanted[0], weight=wanted[1]))
-
-
 def params_reset(library: Library, name: str | None = None) -> tuple[Parameter, ...]:
-    """Forget what one parameter, or all, learned, and their bounds. Raises as `params_set`."""
-    names = list(DEFINITIONS) if name is None else [name]
-    for one in names:
-        _known(one)
-    return _turned(library, name, *(Event("", "", RESET, one) for one in names))
+    """Forget what one parameter, or all, learned, and their bounds.
 
-
-def _turned(library: Library, name: str | None, *happened: Event) -> tuple[Parameter, ...]:
+    Raises:
+        NotFound: no such parameter. Refused: no events are recorded here.
+    """
+    params(library, name)
     parts = library.primary
     parts.refuse_other_formats()
     if not parts.usages.recording:
         raise Refused("this repository records no events", hint="record them: ai-lessons admin config set events true")
-    parts.usages.record(list(happened))
+    parts.usages.record([Event("", "", RESET, one) for one in ([name] if name else DEFINITIONS)])
     return params(library, name)
-
-
-def _known(name: str) -> Definition:
-    if name not in DEFINITIONS:
-        raise NotFound("parameter", name, hint="one of: " + ", ".join(DEFINITIONS))
-    return DEFINITIONS[name]

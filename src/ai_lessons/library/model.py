@@ -28,8 +28,7 @@ def model_status(library: Library) -> ModelState:
 def model_pull(library: Library) -> ModelState:
     """Get the embedding model now, whatever failed before.
 
-    Raises:
-        Unreachable: no source has it; says what was tried.
+    Raises Unreachable: no source has it; says what was tried.
     """
     options, status = library.options, model_status(library)
     if status.present:
@@ -52,11 +51,7 @@ class Embedders:
         self._loaded: dict[str, Embedder] = {}
 
     def embedder(self, name: str) -> Embedder:
-        """The model called so.
-
-        Raises:
-            ModelUnavailable: it is not on this machine and cannot be fetched.
-        """
+        """The model called so. Raises ModelUnavailable: it is not on this machine and cannot be fetched."""
         if name not in self._loaded:
             self._loaded[name] = _Remembering(self._load(name))
         return self._loaded[name]

@@ -33,8 +33,7 @@ class Library:
     def __init__(self, root: Path, options: Options) -> None:
         """Open the repository at `root`, whose tier `options.tier` names.
 
-        Raises:
-            NoRepository, Refused, UnsupportedRepository, StorageFailed: see `Store.open`.
+        Raises NoRepository, Refused, UnsupportedRepository, StorageFailed: see `Store.open`.
         """
         self.options = options
         self._opened: dict[Path, RepositorySession] = {}
@@ -86,8 +85,7 @@ class Library:
     def open(self, name: str) -> RepositorySession:
         """The repository of any known tier.
 
-        Raises:
-            NotFound: no tier is called so. NoRepository, …: it cannot be opened, see `Store.open`.
+        Raises NotFound: no tier is called so. NoRepository, …: it cannot be opened, see `Store.open`.
         """
         places = (*self._reads, *self.options.places.known)
         for place in places:
@@ -107,8 +105,7 @@ class Library:
     def holding(self, ref: str) -> RepositorySession:
         """The repository, among those that are read from here, that has the entry. Brings their catalogs up to date.
 
-        Raises:
-            NotFound, AmbiguousName, InvalidEntry: see `RepositorySession.resolve`.
+        Raises NotFound, AmbiguousName, InvalidEntry: see `RepositorySession.resolve`.
         """
         reading = self.reading
         reading.current()
@@ -118,8 +115,7 @@ class Library:
     def writing(self, ref: str) -> RepositorySession:
         """As `holding`, for a job that changes the entry.
 
-        Raises:
-            Refused: it is an enterprise's, and that tier was not named.
+        Raises Refused: it is an enterprise's, and that tier was not named.
         """
         found = self.holding(ref)
         tier = found.options.tier
@@ -133,8 +129,7 @@ class Library:
     def _found(self, place: TierPlace) -> RepositorySession | None:
         """An opened tier; None for one that is not here, with a note unless it need not be.
 
-        Raises:
-            AiLessonsError: the user's or the project's own repository is damaged.
+        Raises AiLessonsError: the user's or the project's own repository is damaged.
         """
         try:
             return self._at(place)

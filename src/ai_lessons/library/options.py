@@ -57,20 +57,12 @@ class Limits(NamedTuple):
     secret_file: tuple[int, int] | None = None
 
     def refuse_place(self, path: Path) -> None:
-        """Look at where a path leads, links followed; the file need not exist.
-
-        Raises:
-            Refused: outside of `root`.
-        """
+        """Look at where a path leads, links followed; the file need not exist. Raises Refused: outside of `root`."""
         if self.root is not None and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self.root)):
             raise Refused(f"{path} is not below {self.root}", hint="name a file that is: this server reads no other")
 
     def refuse_content(self, path: Path, data: bytes) -> None:
-        """Look at a file that was read.
-
-        Raises:
-            Refused: it is the file with the secret, or holds it, too.
-        """
+        """Look at a file that was read. Raises Refused: it is the file with the secret, or holds it, too."""
         status = path.stat()
         if (status.st_dev, status.st_ino) == self.secret_file or (self.secret and self.secret in data):
             raise Refused(f"{path} holds the token of this server", hint="name another file")
@@ -93,7 +85,6 @@ class Options(NamedTuple):
     config_dir: Path
     cwd: Path
     model_dir: Path | None = None
-    reranker: str | None = None
     index_dir: str | None = None
     agent: str | None = None
     agent_by: str = ""
@@ -111,8 +102,7 @@ class Options(NamedTuple):
     def refuse_agents(self, what: str, command: str) -> None:
         """Some jobs are for people; `what` completes "an agent cannot", `command` is how a person does it.
 
-        Raises:
-            Refused: an agent is calling.
+        Raises Refused: an agent is calling.
         """
         if self.agent:
             where = f", without {self.agent_by} in the environment" if self.agent_by.isupper() else ""

@@ -127,7 +127,7 @@ def why(library: Library, ref: str) -> Why:
     source = tuple((key, origins.told(entry.fields[key])) for key in _STATED if entry.fields.get(key) not in (None, ""))
     chain, others = _linked(library.reading.catalog, light)
     first = revisions[-1] if revisions else None
-    agent = f", agent {by}" if first and (by := dict(first.trailers).get("Agent")) else ""
+    agent = f", agent {by}" if first and (by := first.trailers.get("Agent")) else ""
     said_by = approval.suggested_by if approval else f"{first.author} <{first.email}>{agent}" if first else ""
     said_at = approval.approved_at if approval and not first else first.when if first else ""
     return Why(

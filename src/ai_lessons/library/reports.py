@@ -9,11 +9,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ai_lessons.errors import Problem
-    from ai_lessons.index.rows import IndexRefresh
+    from ai_lessons.index import rows
     from ai_lessons.knowledge.entries import Kind, Light
     from ai_lessons.library.answers import Usage
 
-    Indexed: TypeAlias = IndexRefresh
+    IndexStatus: TypeAlias = rows.IndexStatus
+    Shared: TypeAlias = rows.Shared
+    Indexed: TypeAlias = rows.IndexRefresh
     """What a refresh of the index did, and what is still without a vector."""
 
 

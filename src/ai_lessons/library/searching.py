@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -35,8 +34,6 @@ from ai_lessons.library.surfacing import DEPTH as RULES_DEPTH
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from ai_lessons.index.embedding import Reranker
-    from ai_lessons.index.ranking import Ranked
     from ai_lessons.index.rows import Candidates, IndexRefresh
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.knowledge.manifests import Use
@@ -127,8 +124,7 @@ def find(parts: Reading, query: Query) -> tuple[list[Hit], list[str]]:
     rules then as everything else is, by how well they match, whatever one is working on. With nothing but filters asked
     for, all that passes them is found, the newest of equal score first.
 
-    Raises:
-        UsageError: nothing to search for, or filters that cannot all hold.
+    Raises UsageError: nothing to search for, or filters that cannot all hold.
     """
     query, phrases = understood(query)
     parts.current()
@@ -151,8 +147,6 @@ def find(parts: Reading, query: Query) -> tuple[list[Hit], list[str]]:
     # counting takes a fifth of a search, and without either list there is nothing to weigh
     weight = VECTOR_WEIGHT * (_coverage(parts, done.missing) if found.text and found.vectors else 1.0)
     matches = fuse(found.text, found.vectors, found.depth, weight)
-    if query.rerank:
-        matches = reranked(parts, query.text, matches, query.limit)
     hits = settled(parts, query, _hits(parts, with_room(query), phrases, matches, versions))
     nothing = "" if phrases or done.missing else why_nothing(parts, query.text, found, hits)
     hits = [] if nothing else hits
@@ -166,8 +160,7 @@ def find(parts: Reading, query: Query) -> tuple[list[Hit], list[str]]:
 def understood(query: Query) -> tuple[Query, tuple[str, ...]]:
     """The query with the filters of its text beside those that were given, and its phrases.
 
-    Raises:
-        UsageError: nothing is asked for, no such kind, or filters that cannot all hold.
+    Raises UsageError: nothing is asked for, no such kind, or filters that cannot all hold.
     """
     said = Asked(" ".join(query.text.split())) if query.plain else parse(query.text)
     if said == Asked():
@@ -254,7 +247,7 @@ def _hits(
         {
             entry_id: _facts(light, standings, versions, parts.nearness(light.tier))
             for entry_id, light in lights.items()
-            if _shown(light)
+            if light.details.get("status", "active") in {"active", None}
         },
         context=query.context_tags,
         aliases=parts.reading_config.tag_aliases,
@@ -262,17 +255,14 @@ def _hits(
     )
     return [
         Hit(
-            _light(lights[one.match.entry_id], one, query.text, phrases),
+            (light := lights[one.match.entry_id])._replace(
+                score=one.score, snippet=snippet(one.match.text, query.text, phrases=phrases) or light.snippet
+            ),
             one.match.heading,
             one.factors if query.explain else {},
         )
         for one in ranked
     ]
-
-
-def _light(light: Light, one: Ranked, text: str, phrases: Sequence[str]) -> Light:
-    shown = snippet(one.match.text, text, phrases=phrases) or light.snippet
-    return light._replace(score=one.score, snippet=shown)
 
 
 def _coverage(parts: Reading, missing: int) -> float:
@@ -281,10 +271,6 @@ def _coverage(parts: Reading, missing: int) -> float:
         return 1.0
     status = parts.index.status()
     return status.vectors / status.passages if status.passages else 0.0
-
-
-def _shown(light: Light) -> bool:
-    return light.details.get("status", "active") in {"active", None}
 
 
 def _facts(light: Light, standings: Mapping[str, float], versions: Versions, distance: int) -> RankingFacts:
@@ -296,36 +282,6 @@ def _facts(light: Light, standings: Mapping[str, float], versions: Versions, dis
         versioned=light.kind.is_resource,
         asked=versions.of(light.project),
         distance=distance,
-    )
-
-
-READ = 30
-"""Matches that are read at least. A cross-encoder reads each with the question: that is its cost."""
-
-
-def reranked(parts: Reading, question: str, matches: Sequence[Match], limit: int) -> tuple[Match, ...]:
-    """The best of the matches with the reranker's score in the place of theirs; the others are left out.
-
-    Raises:
-        ModelUnavailable, UsageError: there is no such reranker.
-    """
-    best = matches[: max(READ, limit)]
-    reranker = _reranker(parts)
-    lights = parts.catalog.many(match.entry_id for match in best)
-    known = [match for match in best if match.entry_id in lights]
-    texts = [f"{lights[match.entry_id].title}\n{match.heading}\n{match.text}" for match in known]
-    scores = reranker.scores(question, texts) if texts else []
-    scored = [replace(match, score=score) for match, score in zip(known, scores, strict=True)]
-    return tuple(sorted(scored, key=lambda match: (-match.score, match.entry_id)))
-
-
-def _reranker(parts: Reading) -> Reranker:
-    from ai_lessons.index import embedding
-
-    named = parts.options.reranker or embedding.DEFAULT
-    folder = parts.options.cwd / Path(named).expanduser()
-    return embedding.load_reranker(
-        str(folder) if folder.is_dir() else named, parts.options.cache_dir, offline=parts.options.offline
     )
 
 

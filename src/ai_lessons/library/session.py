@@ -149,8 +149,7 @@ class RepositorySession:
     def config(self) -> RepositoryConfig:
         """The repository's own settings as they are on disk now.
 
-        Raises:
-            InvalidEntry: the file cannot be read. UnsupportedRepository: it is of a newer program.
+        Raises InvalidEntry: the file cannot be read. UnsupportedRepository: it is of a newer program.
         """
         try:
             data = self.store.read(CONFIG_PATH)
@@ -208,11 +207,6 @@ class RepositorySession:
         return library.usage.Usages(self)
 
     @property
-    def has_index(self) -> bool:
-        """Whether this process has opened the search index already, so that asking it costs little."""
-        return "indexing" in self.__dict__
-
-    @property
     def index(self) -> Index:
         """The index itself, as it was at the last refresh."""
         return self.indexing.index
@@ -222,8 +216,7 @@ class RepositorySession:
 
         A path may be relative to the repository or to where the caller stands, or absolute.
 
-        Raises:
-            NotFound, AmbiguousName. InvalidEntry: it is the path of a file that gives no entry; says why.
+        Raises NotFound, AmbiguousName. InvalidEntry: it is the path of a file that gives no entry; says why.
         """
         try:
             return self.catalog.resolve(ref)
@@ -284,9 +277,8 @@ class RepositorySession:
     def write(self, subject: str, changes: Sequence[Change], trailers: Sequence[tuple[str, str]] = ()) -> Applied:
         """One job: the files are in place when this returns, committed or waiting.
 
-        Raises:
-            Refused: a policy of an enterprise forbids it, or `statements.guard`; nothing was written.
-            InvalidEntry: a file would bring a secret into git; see `secret_gate`.
+        Raises Refused: a policy of an enterprise forbids it, or `statements.guard`; nothing was written. InvalidEntry:
+        a file would bring a secret into git; see `secret_gate`.
         """
         self.guard(changes)
         statements.guard(self, changes)
@@ -298,8 +290,7 @@ class RepositorySession:
     def refuse_secrets(self, changes: Sequence[Change]) -> list[tuple[str, str]]:
         """Called before anything is written, of a job by itself; trailers of `secret_gate.refuse`.
 
-        Raises:
-            InvalidEntry: a file would bring a secret into git; see `secret_gate`.
+        Raises InvalidEntry: a file would bring a secret into git; see `secret_gate`.
         """
         gate, root = library.secret_gate, self.store.root
         texts = ((x.path, gate.on_disk(root, x.path) if x.data is AS_IT_IS else x.data) for x in changes)
@@ -313,8 +304,7 @@ class RepositorySession:
     def refuse_other_formats(self) -> None:
         """Called before anything is written: only files in the format of this program are changed.
 
-        Raises:
-            UnsupportedRepository: the repository is of a newer program, or of an older one and not migrated yet.
+        Raises UnsupportedRepository: the repository is of a newer program, or of an older one and not migrated yet.
         """
         from ai_lessons.knowledge.config import refuse_older
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import NotFound, Unreachable, UsageError
+from ai_lessons.index.rows import Shared
 from ai_lessons.index.shared import SharedIndex
 
 if TYPE_CHECKING:
@@ -15,42 +16,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
-    """A shared index. `usable`: its vectors are of the model in use here; `covers`: so many of our passages."""
-
-    uri: str
-    model: str
-    entries: int
-    passages: int
-    vectors: int
-    usable: bool
-    covers: int
-
-
-@dataclass(frozen=True, slots=True)
-class IndexState:
-    """The index of this clone. `indexed` None: every vector is compared, else how many passages their index covers.
-
-    `unindexed` passages are searched by reading them. Sizes in bytes.
-    """
-
-    model: str
-    entries: int
-    passages: int
-    vectors: int
-    bytes: int
-    unindexed: int
-    indexed: int | None
-    shared: Shared | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Pushed:
-    """What a push changed in the shared index, and what lies there now."""
+    """What lies in the shared index after a push."""
 
     shared: Shared
-    sent: int
-    removed: int
     notes: tuple[str, ...] = ()
 
 
@@ -66,36 +35,24 @@ class Pulled:
     notes: tuple[str, ...] = ()
 
 
-def index_status(library: Library, uri: str | None = None) -> IndexState:
+def index_status(library: Library, uri: str | None = None) -> IndexStatus:
     """The state of the index; with `uri`, that of a shared one.
 
-    Raises:
-        Unreachable: the shared index does not answer.
+    Raises Unreachable: the shared index does not answer.
     """
     parts = library.primary
     parts.current()
     status = parts.index.status()
-    shared = None
-    if uri is not None:
-        place = _place(parts, uri)
-        shared = _shared(parts, place, place.state())
-    return IndexState(
-        model=status.model,
-        entries=status.entries,
-        passages=status.passages,
-        vectors=status.vectors,
-        bytes=status.bytes,
-        unindexed=status.unindexed,
-        indexed=status.indexed,
-        shared=shared,
-    )
+    if uri is None:
+        return status
+    place = _place(parts, uri)
+    return replace(status, shared=_shared(parts, place, place.state()))
 
 
 def index_push(library: Library, uri: str) -> Pushed:
     """Complete the index and make the shared one at `uri` equal to it.
 
-    Raises:
-        Unreachable: it cannot be written. Conflict: another process is pushing.
+    Raises Unreachable: it cannot be written. Conflict: another process is pushing.
     """
     parts = library.primary
     place = _place(parts, uri)
@@ -104,15 +61,14 @@ def index_push(library: Library, uri: str) -> Pushed:
     table = parts.index.in_use()
     if table is None:
         raise NotFound("index of", str(parts.store.root), hint="add an entry first")
-    sent, removed = place.push(table, parts.options.progress)
-    return Pushed(_shared(parts, place, place.state()), sent, removed, done.notes)
+    place.push(table, parts.options.progress)
+    return Pushed(_shared(parts, place, place.state()), done.notes)
 
 
 def index_pull(library: Library, uri: str) -> Pulled:
     """Take the vectors of the shared index at `uri`; what it lacks is computed here.
 
-    Raises:
-        NotFound: nothing is there. UsageError: it is of another model. Unreachable: it does not answer.
+    Raises NotFound: nothing is there. UsageError: it is of another model. Unreachable: it does not answer.
     """
     parts = library.primary
     place = _place(parts, uri)

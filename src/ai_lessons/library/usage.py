@@ -100,8 +100,7 @@ class Usages:
     def record(self, happened: Iterable[Event]) -> None:
         """Write events down; their ids and times are set here. Nothing where nothing is recorded.
 
-        Raises:
-            StorageFailed: the log cannot be written. UsageError: a note holds a secret.
+        Raises StorageFailed: the log cannot be written. UsageError: a note holds a secret.
         """
         new = list(happened)
         if not new or not self.recording:
@@ -194,10 +193,9 @@ class Usages:
         return found
 
 
-def _turned(before: str, lines: list[str]) -> str:
+def _turned(lines: list[str]) -> str:
     """What the parameters come to after these lines of their log."""
-    happened = (one for one in map(events.read_line, lines) if one is not None)
-    return fold.dumped(fold.fold_parameters(happened, fold.loaded(before)))
+    return fold.dumped(fold.fold_parameters(filter(None, map(events.read_line, lines))))
 
 
 def _usage(light: Light, told: Mapping[str, fold.Tallies], parents: Sequence[Light]) -> Usage:

@@ -20,7 +20,7 @@ from ai_lessons.repository.objects import Draft, opened
 from ai_lessons.repository.worktree import read_head
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.repository.worktree import Worktree
 
@@ -45,7 +45,7 @@ class FileRevision:
     when: str
     subject: str
     path: str
-    trailers: tuple[tuple[str, str], ...] = ()
+    trailers: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +203,7 @@ class History:
             status, *names = [one.lstrip("\n") for one in change if one.strip("\n")] or [""]
             name = names[-1] if names else ""  # --follow shows the one name that it follows
             subject, path = message.strip().partition("\n")[0], name.removeprefix(self._worktree.prefix)
-            yield FileRevision(commit, author, email, when, subject, path, trailers_of(message))
+            yield FileRevision(commit, author, email, when, subject, path, dict(trailers_of(message)))
             if status.startswith("C"):  # --follow goes on with whatever was like it when it came: that is not its past
                 break
 

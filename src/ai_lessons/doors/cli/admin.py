@@ -333,34 +333,17 @@ rules.register_admin(admin)
     "params",
     examples=[
         "ai-lessons admin params",
-        "ai-lessons admin params injection_budget --min 3 --max 12",
-        "ai-lessons admin params confidence_threshold --set 0.4",
+        "ai-lessons admin params injection_budget --reset",
         "ai-lessons admin params --reset",
     ],
 )
 @click.argument("name", required=False)
-@click.option("--set", "value", type=float, metavar="V", help="Start anew from this value.")
-@click.option("--min", "low", type=float, metavar="V", help="Never below this.")
-@click.option("--max", "high", type=float, metavar="V", help="Never above this.")
 @click.option("--reset", is_flag=True, help="Forget what was learned, and the bounds; of all without a NAME.")
 @pass_call
-def params(
-    call: Call, name: str | None, value: float | None, low: float | None, high: float | None, reset: bool
-) -> None:
-    """Show the parameters that learn from outcomes, or change one."""
-    bounds = low is not None or high is not None
-    if (value is not None) + bounds + reset > 1:
-        raise UsageError("--set, --min and --max, and --reset are three different things", hint="give one of them")
-    if name is None and (bounds or value is not None):
-        raise UsageError("which parameter?", hint="ai-lessons admin params lists them")
-    health, opened = library.health, call.library
-    if reset:
-        found = health.params_reset(opened, name)
-    elif name is not None and value is not None:
-        found = health.params_set(opened, name, value)
-    else:
-        found = health.params_bounds(opened, name, low, high) if name and bounds else health.params(opened, name)
-    call.answer(found, render.params)
+def params(call: Call, name: str | None, reset: bool) -> None:
+    """Show the parameters that learn from outcomes, or forget what one learned."""
+    job = library.health.params_reset if reset else library.health.params
+    call.answer(job(call.library, name), render.params)
 
 
 content.register(admin)

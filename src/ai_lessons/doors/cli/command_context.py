@@ -206,7 +206,7 @@ def whereabouts(given: Settings) -> str:
     return ", ".join(f"{tier.path} ({tier.name})" for tier in given.reads)
 
 
-SAME = ("cwd", "model_dir", "reranker", "index_dir", "agent", "agent_by", "session", "tier", "offline")
+SAME = ("cwd", "model_dir", "index_dir", "agent", "agent_by", "session", "tier", "offline")
 """What settings and options call by the same name."""
 
 

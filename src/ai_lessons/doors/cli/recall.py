@@ -78,7 +78,6 @@ def find(call: Call, words: tuple[str, ...], given: Mapping[str, Any], *, only_r
 @options.type_option
 @search_options
 @click.option("--all", "every", is_flag=True, help="Also what something newer supersedes, with less score.")
-@click.option("--rerank", is_flag=True, help="Let a cross-encoder put the best results into order: slower.")
 @pass_call
 def search(call: Call, /, words: tuple[str, ...], **given: Any) -> None:
     """Search everything by meaning and by words.
