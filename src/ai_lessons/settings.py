@@ -22,8 +22,10 @@ PROJECT_REPOSITORY = Path(".ai") / "reference"
 """The project tier, below the top folder of the code repository that one stands in."""
 
 TRUE, FALSE = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off", ""})
-KEYS = ("repo", "index_dir", "model_dir", "reranker", "skills_dir", "tools_dir", "agent", "offline", "enterprise")
-"""Keys of `config.toml`; all but `enterprise` (a table of NAME = "path", or of tables) are plain values."""
+KEYS = (
+    "repo", "index_dir", "model_dir", "reranker", "skills_dir", "tools_dir", "agent", "offline", "enterprise", "warm"
+)  # fmt: skip
+"""Keys of `config.toml`; all but `enterprise` (a table of NAME = "path", or of tables) and `warm` are plain values."""
 
 ENTERPRISE_KEYS = ("path", "sync_url")
 
@@ -74,7 +76,7 @@ class Settings(NamedTuple):
     repository was named by path or tier, so that no other applies.
     `skills_dir` and `tools_dir` are what lessons are promoted into; `lesson_log` is where another tool kept lessons.
     `agent` is who calls if that is no person, `agent_by` the variable or file that says so.
-    `file` is where the user writes all this.
+    `file` is where the user writes all this. `warm` is the folder of the helper that stays in memory; None: it is off.
     """
 
     repo: Path
@@ -96,6 +98,7 @@ class Settings(NamedTuple):
     known: tuple[Tier, ...] = ()
     belongs_to: str = ""
     named: bool = False
+    warm: Path | None = None
 
 
 def folders(environ: Mapping[str, str]) -> Folders:
@@ -157,7 +160,24 @@ def load(
         belongs_to=belongs_to,
         named=bool(chosen or tier),
         file=file,
+        warm=_warm(environ, table, file, places.state),
     )
+
+
+LONGEST_FOLDER = 80
+"""Bytes that leave room for a name where the path of a socket may have 104."""
+
+
+def _warm(environ: Mapping[str, str], table: Mapping[str, Any], file: Path, state: Path) -> Path | None:
+    """Where the helper listens: below the state folder, else where sockets of this session belong; None: it is off."""
+    chosen = table.get("warm", {})
+    if not isinstance(chosen, dict) or chosen.keys() - {"enabled"}:
+        raise UsageError(f"{file}: warm must be a table of one key", hint="for example: [warm]\nenabled = false")
+    said = {"warm.enabled": chosen.get("enabled", environ.get("CI", "").strip().lower() in FALSE)}
+    if not _flag(environ, "AI_LESSONS_WARM", said, "warm.enabled", file):
+        return None
+    folders = [state / "warm", *(Path(x) / PROGRAM for x in [environ.get("XDG_RUNTIME_DIR", "")] if x.startswith("/"))]
+    return next((one for one in folders if len(os.fsencode(one)) <= LONGEST_FOLDER), None)
 
 
 def _agent(environ: Mapping[str, str], configured: str | None, file: Path) -> tuple[str | None, str]:

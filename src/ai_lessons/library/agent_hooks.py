@@ -6,32 +6,28 @@ is not told again. The host's own format is the door's business.
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import ExitStack
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import library
-from ai_lessons.errors import AiLessonsError
 from ai_lessons.knowledge import commands
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library.answers import Context, ContextQuery
-from ai_lessons.repository import agent_sessions, outside
+from ai_lessons.library.answers import Context
+from ai_lessons.repository import agent_sessions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.opened import Reading
+    from ai_lessons.library.agent_questions import Start
     from ai_lessons.library.options import Options
-
-AT_THE_START = 12
-"""Rules and lessons told when a session begins."""
+    from ai_lessons.library.warm_jobs import Asking
 
 BEFORE_A_TOOL = 5
 """Rules and lessons told before one call of a tool."""
 
-_LOOKED_AT = 100
 _OURS = "ai-lessons"
 _SHELLS = frozenset({"Bash", "PowerShell"})
 
@@ -115,60 +111,39 @@ def hear(root: Path, options: Options, event: AgentEvent, *, project: str | None
         wanted = tuple(mark.removeprefix("scope ") for mark in marked)
         if not wanted and not event.paths:
             return NOTHING
-    with closing(library.opened.Library(root, options)) as opened:
-        parts = opened.reading
-        catalog = parts.current()
+    with ExitStack() as stack:
+        asking = library.warm_jobs.Asking(
+            root, options, lambda: stack.enter_context(library.opened.Library(root, options))
+        )
         if event.moment is Moment.BEGIN:
-            return _begin(parts, event, project)
-        known = [scope for scope in wanted if any(one.name == scope for one in catalog.projects())]
-        return _before_tool(parts, event, known)
+            return _begin(asking, event, project)
+        return _before_tool(asking, event, wanted)
 
 
-def _begin(parts: Reading, event: AgentEvent, project: str | None) -> Told:
-    state = parts.options.state_dir
+def _begin(asking: Asking, event: AgentEvent, project: str | None) -> Told:
+    state = asking.options.state_dir
     agent_sessions.clean_up(state)
-    chosen = project or _project(parts, event.cwd)
-    found = library.contexts.context_of(parts, ContextQuery(project=chosen, budget=AT_THE_START))
-    notes = list(found.notes)
-    try:
-        pending = sum(map(library.pending_count.number_pending, parts.every))
-    except AiLessonsError as error:
-        pending = 0
-        notes.append(f"the proposals cannot be counted: {error.message}")
+    start: Start = asking("at_the_start", event.cwd, project)
     with agent_sessions.opened(state, event.session) as session:
         if event.forgotten:
             session.shown.pop(event.agent, None)
-        fresh = set(session.fresh(event.agent, (light.id for light in (*found.rules, *found.lessons))))
-    rules, lessons = _only(found.rules, fresh), _only(found.lessons, fresh)
-    library.contexts.record(parts, found._replace(rules=rules, lessons=lessons))
-    return Told(rules, lessons, chosen, pending, notes=tuple(notes))
+        fresh = set(session.fresh(event.agent, (light.id for light in (*start.found.rules, *start.found.lessons))))
+    rules, lessons = _only(start.found.rules, fresh), _only(start.found.lessons, fresh)
+    library.contexts.record(asking.library.reading, start.found._replace(rules=rules, lessons=lessons))
+    return Told(rules, lessons, start.project, start.pending, notes=start.notes)
 
 
-def _project(parts: Reading, cwd: Path) -> str | None:
-    """The project that is named as the code repository around `cwd` is; None if there is none."""
-    name = outside.name_of(cwd)
-    known = [tally.name for tally in parts.catalog.projects()]
-    if name in known:
-        return name
-    return next((one for one in known if outside.same_name(one, name)), None)
-
-
-def _before_tool(parts: Reading, event: AgentEvent, known: list[str]) -> Told:
-    """Rules, then lessons: those that name one of the files, then those of the projects called as a scope is."""
-    queries = [ContextQuery(paths=event.paths, budget=_LOOKED_AT)] if event.paths else []
-    queries += [ContextQuery(project=scope, budget=_LOOKED_AT) for scope in known]
-    answers = [library.contexts.context_of(parts, query) for query in queries]
-    # global rules come with every project; here they would only repeat what the session began with
-    told = [light for one in answers for light in one.rules if event.paths or light.project in known]
-    told += [light for one in answers for light in one.lessons]
+def _before_tool(asking: Asking, event: AgentEvent, wanted: tuple[str, ...]) -> Told:
+    told: list[Light] = asking("before_a_tool", event.paths, wanted)
     if not told:
         return NOTHING
-    with agent_sessions.opened(parts.options.state_dir, event.session) as session:
+    with agent_sessions.opened(asking.options.state_dir, event.session) as session:
         fresh = set(session.fresh(event.agent, (light.id for light in told), BEFORE_A_TOOL))
     chosen = _only({light.id: light for light in told}.values(), fresh)
     rules = tuple(light for light in chosen if light.kind is Kind.RULE)
     lessons = tuple(light for light in chosen if light.kind is Kind.LESSON)
-    library.contexts.record(parts, Context(rules, lessons))
+    if chosen:
+        library.contexts.record(asking.library.reading, Context(rules, lessons))
     return Told(rules, lessons)
 
 

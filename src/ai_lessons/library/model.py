@@ -11,8 +11,10 @@ from ai_lessons.knowledge.config import DEFAULT_MODEL
 from ai_lessons.library.reports import ModelState
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
     from ai_lessons.index.model_files import ModelFolder
-    from ai_lessons.index.pinned import Embedder
+    from ai_lessons.index.pinned import Embedder, Vector
     from ai_lessons.library.opened import Library
     from ai_lessons.library.options import Options
 
@@ -45,10 +47,10 @@ def _state(name: str, found: ModelFolder | None) -> ModelState:
 
 
 class Embedders:
-    """Embedders by name, each loaded once."""
+    """Embedders by name, each loaded once. The pinned one computes in so many `threads`; None: on all cores."""
 
-    def __init__(self, options: Options) -> None:
-        self._options = options
+    def __init__(self, options: Options, threads: int | None = None) -> None:
+        self._options, self._threads = options, threads
         self._loaded: dict[str, Embedder] = {}
 
     def embedder(self, name: str) -> Embedder:
@@ -72,7 +74,7 @@ class Embedders:
         )
         from ai_lessons.index.pinned import load_pinned
 
-        return load_pinned(found.path)
+        return load_pinned(found.path, threads=self._threads)
 
 
 class _Remembering:
@@ -81,3 +83,29 @@ class _Remembering:
     def __init__(self, model: Embedder) -> None:
         self.name, self.dimensions, self.embed = model.name, model.dimensions, model.embed
         self.embed_query = lru_cache(maxsize=1)(model.embed_query)
+
+
+class GivingWay(Embedders):
+    """The same models, one text at a time: `gate` is passed before each."""
+
+    def __init__(self, options: Options, shared: Embedders, gate: Callable[[], None]) -> None:
+        super().__init__(options)
+        self._shared, self._gate = shared, gate
+
+    def embedder(self, name: str) -> Embedder:
+        """As `Embedders.embedder`."""
+        return OneByOne(self._shared.embedder(name), self._gate)
+
+
+class OneByOne:
+    """An embedder that passes the gate before each text."""
+
+    def __init__(self, model: Embedder, gate: Callable[[], None]) -> None:
+        self.name, self.dimensions, self.embed_query = model.name, model.dimensions, model.embed_query
+        self._model, self._gate = model, gate
+
+    def embed(self, texts: Sequence[str]) -> Iterator[Vector]:
+        """Vectors of passages, in the order of the texts."""
+        for text in texts:
+            self._gate()
+            yield from self._model.embed([text])

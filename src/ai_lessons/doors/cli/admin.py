@@ -8,7 +8,7 @@ import click
 
 from ai_lessons import library
 from ai_lessons.doors import mcp_server, render_jobs
-from ai_lessons.doors.cli import agents, content, machinery, rules, transfer
+from ai_lessons.doors.cli import agents, content, machinery, rules, transfer, warm
 from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Group, Tool
 from ai_lessons.doors.cli.options import id_argument
@@ -177,5 +177,6 @@ admin.add_command(mcp_server.mcp)
 agents.register(admin)
 rules.register_admin(admin)
 admin.add_command(machinery.params)
+admin.add_command(warm.warm)
 content.register(admin)
 transfer.register(admin)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
 
     from ai_lessons.library.opened import Library
+    from ai_lessons.library.warm_jobs import Asking
     from ai_lessons.settings import Settings, Tier
 
 T = TypeVar("T")
@@ -76,6 +77,12 @@ class Call:
     def library(self) -> Library:
         """The library on the repository, closed when the program ends."""
         return click.get_current_context().find_root().with_resource(library.opened.Library(self.root, self.options()))
+
+    @cached_property
+    def ask(self) -> Asking:
+        """Does jobs that only read: of the helper that is warm, or here."""
+        given = self.library.options if self.tool else self.options()
+        return library.warm_jobs.Asking(self.root, given, lambda: self.library, held=self.tool)
 
     @property
     def can_ask(self) -> bool:
@@ -238,4 +245,5 @@ def options(given: Settings) -> Options:
         places=Places(
             places(given.reads), places(given.known), given.belongs_to, named=given.named, file=str(given.file)
         ),
+        warm=given.warm,
     )

@@ -62,7 +62,7 @@ def find(
     query = Query(text=" ".join(words), approvals=call.tool, **given)
     if not query.text.strip():
         raise UsageError("the search has no words", hint='for example: ai-lessons recall search "undo a commit"')
-    found = library.searching.search(call.library, query)
+    found = call.ask("search", query)
     call.answer(found, text, framed=framed)
 
 
@@ -292,7 +292,7 @@ def context(call: Call, /, explain: bool, **given: Any) -> None:
     def explained(shown: str, view: View) -> str:
         return f"{shown}\n\n{render_usage.left_out(found.left_out, view)}" if explain else shown
 
-    found = library.contexts.context(call.library, ContextQuery(**given, approvals=call.tool))
+    found = library.contexts.context(call.library, ContextQuery(**given, approvals=call.tool), call.ask)
     call.answer(
         found,
         text,

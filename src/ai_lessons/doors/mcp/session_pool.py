@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio.from_thread
 
 from ai_lessons.doors.cli.command_context import options
-from ai_lessons.errors import AiLessonsError, StorageFailed
 from ai_lessons.library.answers import Progress, silent
+from ai_lessons.library.kept import Kept
 from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Limits
 
@@ -77,7 +77,7 @@ class SessionPool:
         self._load, self._session, self._limits = load, session, limits
         self._wanted = still_wanted
         self._settings: Settings | None = None
-        self._kept: Library | None = None
+        self._kept = Kept(lambda: Library(self.settings.repo, self._options()))
         self._reading, self._writing = threading.Lock(), threading.Lock()
         self._stopping = threading.Event()
         self._busy = 0
@@ -97,13 +97,7 @@ class SessionPool:
     def read(self, job: Callable[[Library], T]) -> T:
         """Do a job that reads; others that read wait."""
         with self._at_work(), self._turn(self._reading):
-            try:
-                return job(self._open())
-            except BaseException as error:
-                # what is kept open may be what is broken: the next call begins afresh
-                if not isinstance(error, AiLessonsError) or isinstance(error, StorageFailed):
-                    self._forget()
-                raise
+            return self._kept.do(job)
 
     def write(self, job: Callable[[Library], T], *, agent: str, progress: Progress) -> T:
         """Do a job that writes, in the name of `agent` unless the user's settings name one. One at a time."""
@@ -132,7 +126,7 @@ class SessionPool:
     def close(self) -> None:
         """Let go of what is kept open."""
         with self._reading:
-            self._forget()
+            self._kept.close()
 
     @contextmanager
     def _at_work(self) -> Iterator[None]:
@@ -144,18 +138,6 @@ class SessionPool:
             with self._idle:
                 self._busy -= 1
                 self._idle.notify_all()
-
-    def _open(self) -> Library:
-        if self._kept is not None and self._kept.replaced:
-            self._forget()
-        if self._kept is None:
-            self._kept = Library(self.settings.repo, self._options())
-        return self._kept
-
-    def _forget(self) -> None:
-        kept, self._kept = self._kept, None
-        if kept is not None:
-            kept.close()
 
     def _options(self) -> Options:
         given = options(self.settings)
