@@ -57,8 +57,8 @@ class Helper:
     def __init__(self, place: Path) -> None:
         self._place, self._program = place, place.name
         self._began = self._used = time.monotonic()
-        self._requests = 0
-        self._kept: dict[Hashable, tuple[Path, Kept]] = {}
+        self.requests = 0
+        self.kept: dict[Hashable, tuple[Path, Kept]] = {}
         """By repository and options, the least used first."""
         self._jobs = ThreadPoolExecutor(1)
         self._caller: Options | None = None
@@ -90,14 +90,20 @@ class Helper:
         except OSError:
             other = True
         if not other and memory() > MOST_MEMORY:
-            if not self._kept:
+            if not self.kept:
                 return True
             self._jobs.submit(self._let_go)
         return other or time.monotonic() > self._used + IDLE
 
+    def close(self) -> None:
+        """Let go of everything, where the process goes on."""
+        self._jobs.shutdown()
+        while self.kept:
+            self._let_go()
+
     def _let_go(self) -> None:
-        if self._kept:
-            self._kept.pop(next(iter(self._kept)))[1].close()
+        if self.kept:
+            self.kept.pop(next(iter(self.kept)))[1].close()
 
     def _serve(self, line: socket.socket) -> None:
         """One question. Who does not wait for the answer is forgotten."""
@@ -108,7 +114,7 @@ class Helper:
             kind, data = warm.receive(line)
             warm.send(line, warm.WORKING)
             if kind == warm.STATUS:
-                warm.send(line, warm.ANSWER, warm.packed(self._state()))
+                warm.send(line, warm.ANSWER, warm.packed(self.state()))
                 return
             job = self._jobs.submit(self._do, data)
             try:
@@ -127,15 +133,16 @@ class Helper:
         warm.send(line, kind, data)
         return True
 
-    def _state(self) -> warm.HelperState:
-        places = tuple(dict.fromkeys(str(root) for root, _ in list(self._kept.values())))
+    def state(self) -> warm.HelperState:
+        """What it tells of itself."""
+        places = tuple(dict.fromkeys(str(root) for root, _ in list(self.kept.values())))
         seconds = int(time.monotonic() - self._began)
-        return warm.HelperState(os.getpid(), "warm", seconds, memory() >> 20, self._requests, places)
+        return warm.HelperState(os.getpid(), "warm", seconds, memory() >> 20, self.requests, places)
 
     def _do(self, data: bytes) -> tuple[int, bytes]:
         """One job; whatever goes wrong, whoever asked finds out by doing it."""
         self._quiet.clear()
-        self._requests += 1
+        self.requests += 1
         self._moved = time.monotonic()
         try:
             root, travelled, asks, name, asked, how = warm.unpacked(data)
@@ -163,8 +170,8 @@ class Helper:
         knows = any(one.name == places.belongs_to for one in places.known)
         whoever = options._replace(cwd=root, agent=None, agent_by="", session=None)
         key = (root, whoever._replace(places=places._replace(known=(), file="")), knows)
-        found = self._kept.pop(key, None) or (root, Kept(lambda: self._opened(root, options)))
-        self._kept[key] = found
+        found = self.kept.pop(key, None) or (root, Kept(lambda: self._opened(root, options)))
+        self.kept[key] = found
         return found[1]
 
     def _progress(self, what: str, done: int, total: int) -> None:
@@ -218,14 +225,15 @@ def main() -> NoReturn:
         with warm.claimed(lock) as free, socket.socket(socket.AF_UNIX) as listener:
             if free and warm.private(place.parent):
                 lock.write_text(str(os.getpid()), "ascii")
-                _listen(listener, place)
+                listen(listener, place)
                 Helper(place).run(listener, first)
                 place.unlink(missing_ok=True)
     finally:
         os._exit(0)  # without waiting for a job that hangs
 
 
-def _listen(listener: socket.socket, place: Path) -> None:
+def listen(listener: socket.socket, place: Path) -> None:
+    """Listen there, for this user alone. Raises OSError: no socket can be there; for some time nobody tries again."""
     try:
         place.unlink(missing_ok=True)
         listener.bind(str(place))
