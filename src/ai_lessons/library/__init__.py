@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from ai_lessons.library import agent_questions as agent_questions
+    from ai_lessons.library import agent_hooks as agent_hooks
     from ai_lessons.library import audit as audit
     from ai_lessons.library import browsing as browsing
     from ai_lessons.library import contexts as contexts
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from ai_lessons.library import syncing as syncing
     from ai_lessons.library import usage as usage
     from ai_lessons.library import validating as validating
-    from ai_lessons.library import warm_jobs as warm_jobs
+    from ai_lessons.library import warm as warm
 
 if not TYPE_CHECKING:  # else every name would pass for a module
 

@@ -6,28 +6,31 @@ is not told again. The host's own format is the door's business.
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import library
+from ai_lessons.errors import AiLessonsError
 from ai_lessons.knowledge import commands
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library.answers import Context
-from ai_lessons.repository import agent_sessions
+from ai_lessons.library.answers import Context, ContextQuery
+from ai_lessons.repository import agent_sessions, outside
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.agent_questions import Start
-    from ai_lessons.library.options import Options
-    from ai_lessons.library.warm_jobs import Asking
+    from ai_lessons.library.opened import Library, Reading
+    from ai_lessons.library.warm import Asking
+
+AT_THE_START = 12
+"""Rules and lessons told when a session begins."""
 
 BEFORE_A_TOOL = 5
 """Rules and lessons told before one call of a tool."""
 
+_LOOKED_AT = 100
 _OURS = "ai-lessons"
 _SHELLS = frozenset({"Bash", "PowerShell"})
 
@@ -90,34 +93,73 @@ class Told(NamedTuple):
 NOTHING = Told()
 
 
-def hear(root: Path, options: Options, event: AgentEvent, *, project: str | None = None) -> Told:
+def hear(asking: Asking, event: AgentEvent, *, project: str | None = None) -> Told:
     """What to tell the agent at this event of its session. `project` overrules the name of the folder it works in.
 
-    Where only the session is asked about, the repository at `root` is not even opened.
+    Where only the session is asked about, no repository is opened.
 
     Raises:
         NoRepository and its like: see `Library`. StorageFailed: the state folder cannot be written.
     """
-    options = options._replace(session=event.session or options.session)
+    state = asking.options.state_dir
     if event.moment is Moment.STOP:
-        return _stop(options.state_dir, event) if root.is_dir() else NOTHING
+        return _stop(state, event) if asking.root.is_dir() else NOTHING
     if event.moment not in {Moment.BEGIN, Moment.BEFORE_TOOL}:
-        return _after_tool(options.state_dir, event)
-    wanted: tuple[str, ...] = ()
-    if event.moment is Moment.BEFORE_TOOL:
-        with agent_sessions.opened(options.state_dir, event.session) as session:
-            # looked for once a session, found or not: an agent calls `ls` a hundred times
-            marked = session.fresh(event.agent, (f"scope {one}" for one in scopes(event.tool, event.command)))
-        wanted = tuple(mark.removeprefix("scope ") for mark in marked)
-        if not wanted and not event.paths:
-            return NOTHING
-    with ExitStack() as stack:
-        asking = library.warm_jobs.Asking(
-            root, options, lambda: stack.enter_context(library.opened.Library(root, options))
-        )
-        if event.moment is Moment.BEGIN:
-            return _begin(asking, event, project)
-        return _before_tool(asking, event, wanted)
+        return _after_tool(state, event)
+    if event.moment is Moment.BEGIN:
+        return _begin(asking, event, project)
+    with agent_sessions.opened(state, event.session) as session:
+        # looked for once a session, found or not: an agent calls `ls` a hundred times
+        marked = session.fresh(event.agent, (f"scope {one}" for one in scopes(event.tool, event.command)))
+    wanted = tuple(mark.removeprefix("scope ") for mark in marked)
+    return _before_tool(asking, event, wanted) if wanted or event.paths else NOTHING
+
+
+class Start(NamedTuple):
+    """For the start of a session: the project of the folder, what holds there, and how many proposals wait."""
+
+    project: str | None
+    found: Context
+    pending: int
+    notes: tuple[str, ...]
+
+
+def at_the_start(opened: Library, cwd: Path, project: str | None) -> Start:
+    """What to know in this folder. `project` overrules its name."""
+    parts = opened.reading
+    parts.current()
+    chosen = project or _project(parts, cwd)
+    found = library.contexts.context_of(parts, ContextQuery(project=chosen, budget=AT_THE_START))
+    notes = list(found.notes)
+    try:
+        pending = sum(map(library.pending_count.number_pending, parts.every))
+    except AiLessonsError as error:
+        pending = 0
+        notes.append(f"the proposals cannot be counted: {error.message}")
+    return Start(chosen, found, pending, tuple(notes))
+
+
+def _project(parts: Reading, cwd: Path) -> str | None:
+    """The project that is named as the code repository around `cwd` is; None if there is none."""
+    name = outside.name_of(cwd)
+    known = [tally.name for tally in parts.catalog.projects()]
+    if name in known:
+        return name
+    return next((one for one in known if outside.same_name(one, name)), None)
+
+
+def before_a_tool(opened: Library, paths: Sequence[str], scopes: Sequence[str]) -> list[Light]:
+    """Rules, then lessons: those that name one of the files, then those of the projects called as a scope is."""
+    parts = opened.reading
+    catalog = parts.current()
+    names = {one.name for one in catalog.projects()} if scopes else set()
+    known = [scope for scope in scopes if scope in names]
+    queries = [ContextQuery(paths=paths, budget=_LOOKED_AT)] if paths else []
+    queries += [ContextQuery(project=scope, budget=_LOOKED_AT) for scope in known]
+    answers = [library.contexts.context_of(parts, query) for query in queries]
+    # global rules come with every project; here they would only repeat what the session began with
+    told = [light for one in answers for light in one.rules if paths or light.project in known]
+    return told + [light for one in answers for light in one.lessons]
 
 
 def _begin(asking: Asking, event: AgentEvent, project: str | None) -> Told:

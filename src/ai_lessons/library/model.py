@@ -47,10 +47,15 @@ def _state(name: str, found: ModelFolder | None) -> ModelState:
 
 
 class Embedders:
-    """Embedders by name, each loaded once. The pinned one computes in so many `threads`; None: on all cores."""
+    """Embedders by name, each loaded once.
 
-    def __init__(self, options: Options, threads: int | None = None) -> None:
-        self._options, self._threads = options, threads
+    The pinned one computes in so many `threads` (None: on all cores). `before` is called before every passage.
+    """
+
+    def __init__(
+        self, options: Options, *, threads: int | None = None, before: Callable[[], None] | None = None
+    ) -> None:
+        self._options, self._threads, self._before = options, threads, before
         self._loaded: dict[str, Embedder] = {}
 
     def embedder(self, name: str) -> Embedder:
@@ -60,7 +65,7 @@ class Embedders:
             ModelUnavailable: it is not on this machine and cannot be fetched.
         """
         if name not in self._loaded:
-            self._loaded[name] = _Remembering(self._load(name))
+            self._loaded[name] = _Remembering(self._load(name), self._before)
         return self._loaded[name]
 
     def _load(self, name: str) -> Embedder:
@@ -80,32 +85,15 @@ class Embedders:
 class _Remembering:
     """An embedder that keeps the vector of the last question: each repository asks for it."""
 
-    def __init__(self, model: Embedder) -> None:
-        self.name, self.dimensions, self.embed = model.name, model.dimensions, model.embed
+    def __init__(self, model: Embedder, before: Callable[[], None] | None) -> None:
+        self.name, self.dimensions, self._model, self._before = model.name, model.dimensions, model, before
         self.embed_query = lru_cache(maxsize=1)(model.embed_query)
-
-
-class GivingWay(Embedders):
-    """The same models, one text at a time: `gate` is passed before each."""
-
-    def __init__(self, options: Options, shared: Embedders, gate: Callable[[], None]) -> None:
-        super().__init__(options)
-        self._shared, self._gate = shared, gate
-
-    def embedder(self, name: str) -> Embedder:
-        """As `Embedders.embedder`."""
-        return OneByOne(self._shared.embedder(name), self._gate)
-
-
-class OneByOne:
-    """An embedder that passes the gate before each text."""
-
-    def __init__(self, model: Embedder, gate: Callable[[], None]) -> None:
-        self.name, self.dimensions, self.embed_query = model.name, model.dimensions, model.embed_query
-        self._model, self._gate = model, gate
 
     def embed(self, texts: Sequence[str]) -> Iterator[Vector]:
         """Vectors of passages, in the order of the texts."""
+        if self._before is None:
+            yield from self._model.embed(texts)
+            return
         for text in texts:
-            self._gate()
+            self._before()
             yield from self._model.embed([text])

@@ -1,32 +1,35 @@
-"""The helper that stays in memory, as those see it who ask: its address, a question to it, its start.
+"""The helper that stays in memory, as those see it who ask: its jobs, a question to it, its start and end.
 
-Frozen values travel over a Unix socket, between processes of one user. Whoever finds no helper, or finds it silent,
-does the work alone and says nothing. What a helper does is in `doors.warm_helper`, which jobs in `warm_jobs`.
+Frozen values travel over a Unix socket between processes of one user. All jobs only read; what is to be written down
+about an answer, whoever asked writes. Who finds no helper, or finds it silent, does the work alone and says nothing.
 """
 
 from __future__ import annotations
 
+import copyreg
 import fcntl
 import os
 import pickle
+import signal
 import socket
 import struct
 import sys
 import time
 from contextlib import contextmanager, suppress
-from enum import Enum
+from functools import cached_property
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.library.answers import silent
+from ai_lessons import library
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
-    from ai_lessons.library.answers import Progress
+    from ai_lessons.library.opened import Library
+    from ai_lessons.library.options import Options
 
 GREETING = 0.05
 """Seconds in which a helper has to take a question."""
@@ -35,23 +38,36 @@ BEAT, SILENT = 0.05, 0.5
 """Seconds between two signs of life while it works, and without one until it is left: on a machine whose cores are all
 taken a sign comes late, and working alone would load it more."""
 
-STARTING = 2.0
-"""Seconds after a start in which no other is tried, so that a hundred commands at once do not start a hundred."""
+STARTING = 10.0
+"""Seconds after a start in which no other is tried: a hundred commands at once do not start a hundred."""
 
-NEVER = 3600.0
-"""The same for a folder that can hold no socket."""
-
-PIPE = 60_000
-"""Bytes that a pipe takes at once; a longer first question would have to be waited for."""
-
-JOB, STATUS, WORKING, ANSWER, ALONE = b"jswan"
+JOB, STATUS, WORKING, ANSWER = b"jswa"
 LOCK = ".lock"
-MOST_BYTES = 64 << 20
+PACKAGE = Path(__file__).parents[1]
 _HEAD = struct.Struct("!BI")
-_PACKAGE = Path(__file__).parents[1]
 _PLAIN = frozenset((("builtins", "dict"), ("pathlib", "PosixPath"), ("pathlib._local", "PosixPath")))
-_NOT_OURS = (pickle.PickleError, AttributeError, EOFError, ImportError, LookupError, TypeError, ValueError)
-"""What pickle raises where something cannot travel."""
+_NOT_OURS = (
+    struct.error,
+    pickle.PickleError,
+    AttributeError,
+    EOFError,
+    ImportError,
+    LookupError,
+    TypeError,
+    ValueError,
+)
+
+JOBS: Mapping[str, Callable[[], Callable[..., Any]]] = {
+    "search": lambda: library.searching.search,
+    "search_lessons": lambda: library.searching.search_lessons,
+    "context": lambda: library.contexts.known,
+    "at_the_start": lambda: library.agent_hooks.at_the_start,
+    "before_a_tool": lambda: library.agent_hooks.before_a_tool,
+}
+"""By name; nothing else is called in a helper. Each is loaded when it is asked for."""
+
+_CALLERS_OWN = frozenset(("ask_trust", "ask_keys", "ask_source", "progress", "now", "limits", "warm"))
+"""Options that do not travel: what only the caller can do, and what a server holds back from its own callers."""
 
 
 class Alone(Exception):
@@ -59,7 +75,7 @@ class Alone(Exception):
 
 
 class HelperState(NamedTuple):
-    """One helper. `state`: warm, silent (it does not answer), or stopped; `megabytes` of memory, `seconds` of age."""
+    """One helper. `state`: warm, silent (it does not answer) or stopped; `megabytes` of memory, `seconds` of age."""
 
     pid: int
     state: str
@@ -69,29 +85,46 @@ class HelperState(NamedTuple):
     repositories: tuple[str, ...] = ()
 
 
-class Helpers(NamedTuple):
-    """The helpers of this user. `state`: warm, none, or off where none will be started."""
+class Asking:
+    """Jobs for one caller. `opened` gives a library for what is done here; it is called at most once.
 
-    state: str
-    helpers: tuple[HelperState, ...] = ()
+    A library that is `held` open anyway answers itself, and leaves to a helper only the vectors that are missing.
+    """
+
+    def __init__(self, root: Path, options: Options, opened: Callable[[], Library], *, held: bool = False) -> None:
+        self.root, self.options, self._opened, self._held = root, options, opened, held
+
+    @cached_property
+    def library(self) -> Library:
+        """The library for what is done here."""
+        return self._opened()
+
+    def __call__(self, name: str, *asked: object, **how: object) -> Any:
+        """The answer of a job: of the helper, else worked out here. Where that took the index, a helper is started.
+
+        Raises:
+            AiLessonsError: as the job.
+        """
+        folder, options = self.options.warm, self.options._asdict()
+        travels = {key: value for key, value in options.items() if key not in _CALLERS_OWN}
+        request = (self.root, travels, self.options.ask_keys is not None, name, asked, how)
+        if folder and not self._held:
+            with suppress(Alone, OSError):
+                return ask(folder / program(), request)
+        answer = JOBS[name]()(self.library, *asked, **how)
+        if folder and (self.library.missing if self._held else self.library.has_index):
+            start(folder, request)
+        return answer
 
 
 def program() -> str:
     """Names this program and its Python: another version, an edited file or another interpreter has another name.
 
-    Raises:
-        OSError: the program's files cannot be looked at.
+    Raises OSError: the program's files cannot be looked at.
     """
-    found, folders = [sys.executable, sys.version], [str(_PACKAGE)]
-    while folders:
-        with os.scandir(folders.pop()) as every:
-            for one in every:
-                if one.name.endswith(".py"):
-                    status = one.stat()
-                    found.append(f"{one.path} {status.st_mtime_ns} {status.st_size}")
-                elif "." not in one.name and not one.name.startswith("_") and one.is_dir():
-                    folders.append(one.path)
-    return sha256("\n".join(sorted(found)).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    files = (os.path.join(folder, name) for folder, _, names in os.walk(PACKAGE) for name in names)
+    stats = sorted((one.st_mtime_ns, one.st_size) for one in (os.stat(file) for file in files if file.endswith(".py")))
+    return sha256(f"{sys.executable} {sys.version} {PACKAGE} {stats}".encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def private(folder: Path) -> bool:
@@ -109,13 +142,6 @@ def ours(line: socket.socket) -> bool:
     return bool(user == os.geteuid())
 
 
-class _Writer(pickle.Pickler):
-    def reducer_override(self, value: Any) -> Any:
-        if isinstance(value, MappingProxyType):
-            return dict, (dict(value),)
-        return (type(value), (value.value,)) if isinstance(value, Enum) else NotImplemented
-
-
 class _Reader(pickle.Unpickler):
     """Makes values of our own types and of plain ones, and calls nothing else."""
 
@@ -127,47 +153,27 @@ class _Reader(pickle.Unpickler):
         raise pickle.UnpicklingError(f"{module}.{name} is nothing that travels")
 
 
-def packed(value: object) -> bytes:
-    """A value as it travels."""
-    file = BytesIO()
-    _Writer(file, pickle.HIGHEST_PROTOCOL).dump(value)
-    return file.getvalue()
+copyreg.pickle(MappingProxyType, lambda one: (dict, (dict(one),)))  # type: ignore[arg-type,return-value]  # a copy
 
 
 def unpacked(data: bytes) -> Any:
-    """The value that travelled. Raises whatever pickle does where it is none of ours."""
+    """The value that travelled. Raises what pickle raises where it is none of ours."""
     return _Reader(BytesIO(data)).load()
 
 
-def send(line: socket.socket, kind: int, data: bytes = b"") -> None:
+def send(line: socket.socket, kind: int, value: object = None) -> None:
     """One message. Raises OSError."""
+    data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
     line.sendall(_HEAD.pack(kind, len(data)) + data)
 
 
-def receive(line: socket.socket) -> tuple[int, bytes]:
-    """One message. Raises OSError: none came in the time of the socket, or no whole one."""
-    kind, length = _HEAD.unpack(_exactly(line, _HEAD.size))
-    if length > MOST_BYTES:
-        raise OSError("too long")
-    return kind, _exactly(line, length)
+def receive(stream: IO[bytes]) -> tuple[int, bytes]:
+    """One message. Raises OSError: none came in the time of the socket. struct.error: no whole one."""
+    kind, length = _HEAD.unpack(stream.read(_HEAD.size))
+    return kind, stream.read(length)
 
 
-def _exactly(line: socket.socket, length: int) -> bytes:
-    found = bytearray()
-    while len(found) < length:
-        part = line.recv(min(length - len(found), 1 << 20))
-        if not part:
-            raise OSError("ended")
-        found += part
-    return bytes(found)
-
-
-def address(folder: Path) -> Path:
-    """Where the helper of this program listens. Raises OSError."""
-    return folder / program()
-
-
-def ask(place: Path, request: object, progress: Progress = silent, kind: int = JOB) -> Any:
+def ask(place: Path, request: object, kind: int = JOB) -> Any:
     """What the helper at this address answers.
 
     Raises:
@@ -181,30 +187,21 @@ def ask(place: Path, request: object, progress: Progress = silent, kind: int = J
             line.connect(str(place))
             if not ours(line):
                 raise Alone
-            send(line, kind, packed(request))
-            return _answer(line, progress)
+            send(line, kind, request)
+            stream = line.makefile("rb")
+            while (message := receive(stream))[0] == WORKING:
+                line.settimeout(SILENT)
+            return unpacked(message[1])
     except (OSError, *_NOT_OURS) as error:
         raise Alone from error
-
-
-def _answer(line: socket.socket, progress: Progress) -> Any:
-    while True:
-        kind, data = receive(line)
-        if kind == ANSWER:
-            return unpacked(data)
-        if kind != WORKING:
-            raise Alone
-        if data:
-            progress(*unpacked(data))
-        line.settimeout(SILENT)
 
 
 @contextmanager
 def claimed(lock: Path) -> Iterator[bool]:
     """Hold the lock of a helper; False where another process does. Raises OSError."""
     fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    free = True
     try:
-        free = True
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -221,16 +218,34 @@ def start(folder: Path, request: object) -> None:
     """
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        place = address(folder)
-        lock, now = place.with_suffix(LOCK), time.time()
-        tried = lock.stat().st_mtime if lock.exists() else 0.0
-        if not sys.executable or not private(folder) or tried - NEVER < now < tried + STARTING:
+        place = folder / program()
+        lock = place.with_suffix(LOCK)
+        if not private(folder) or (lock.exists() and time.time() < lock.stat().st_mtime + STARTING):
             return
         with claimed(lock) as free:
             os.utime(lock)
-        data = packed(request)
-        if free and len(data) < PIPE:
+        if free:
             from ai_lessons.repository import programs
 
             argv = [sys.executable, "-P", "-m", "ai_lessons.doors.warm_helper", str(place)]
-            programs.leave_running(argv, env=None, cwd=Path("/"), stdin=data)
+            programs.leave_running(argv, env=None, cwd=Path("/"), stdin=pickle.dumps(request))
+
+
+def helpers(options: Options, *, stop: bool = False) -> tuple[HelperState, ...]:
+    """The helpers of this user that run, of whatever version; with `stop` they are ended, also one that hangs."""
+    folder, found = options.warm or options.state_dir / "warm", []
+    for lock in sorted(folder.glob("*" + LOCK)) if folder.is_dir() and private(folder) else ():
+        with claimed(lock) as free:
+            pid = lock.read_text("utf-8")
+        if free or not pid.isdecimal():
+            continue
+        try:
+            state = ask(lock.with_suffix(""), None, STATUS)
+        except Alone:
+            state = HelperState(int(pid), "silent")
+        if stop:
+            with suppress(ProcessLookupError):
+                os.kill(state.pid, signal.SIGKILL)  # what it writes, the next refresh finds right or makes anew
+            state = state._replace(state="stopped")
+        found.append(state)
+    return tuple(found)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
 
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.warm_jobs import Asking
+    from ai_lessons.library.warm import Asking
     from ai_lessons.settings import Settings, Tier
 
 T = TypeVar("T")
@@ -82,7 +82,7 @@ class Call:
     def ask(self) -> Asking:
         """Does jobs that only read: of the helper that is warm, or here."""
         given = self.library.options if self.tool else self.options()
-        return library.warm_jobs.Asking(self.root, given, lambda: self.library, held=self.tool)
+        return library.warm.Asking(self.root, given, lambda: self.library, held=self.tool)
 
     @property
     def can_ask(self) -> bool:
