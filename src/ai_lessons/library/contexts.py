@@ -170,8 +170,8 @@ class _Asked:
 
         query = self._query
         asked = Query(query.query, kinds, project=query.project, limit=self._budget, plain=True)
-        hits, _ = find(self._parts, asked._replace(context_tags=query.context_tags))
-        return [hit.entry for hit in hits]
+        found = find(self._parts, asked._replace(context_tags=query.context_tags))
+        return [hit.entry for hit in found.hits]
 
 
 def _in_project(path: str, cwd: Path) -> str:

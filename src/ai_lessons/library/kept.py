@@ -1,4 +1,4 @@
-"""A library held open for many jobs that read, by whoever keeps running."""
+"""A library held open for many jobs that read, by whoever keeps running. For one thread at a time."""
 
 from __future__ import annotations
 
@@ -15,10 +15,7 @@ T = TypeVar("T")
 
 
 class Kept:
-    """Opens its library with `make` when a job first needs it, and again where what it holds was replaced or is broken.
-
-    For one thread at a time.
-    """
+    """Opens its library when a job first needs it, and again where what it holds was replaced or is broken."""
 
     def __init__(self, make: Callable[[], Library]) -> None:
         self._make = make
@@ -29,8 +26,7 @@ class Kept:
         if self._library is not None and self._library.replaced:
             self.close()
         try:
-            if self._library is None:
-                self._library = self._make()
+            self._library = self._library or self._make()
             return job(self._library)
         except BaseException as error:
             # what is kept open may be what is broken: the next call begins afresh

@@ -108,8 +108,7 @@ def search(library: Library, query: Query) -> Answer:
     With no embedding model, or while vectors are still missing, full text answers and `notes` says so.
     """
     parts = library.reading
-    hits, notes, coverage = looked_up(parts, query)
-    answer = Answer(query.text, tuple(hits), notes=tuple(notes), coverage=coverage)
+    answer = find(parts, query)
     return answer._replace(
         prompt=gap_prompt({kind.folder: len(found) for kind, found in answer.groups.items()}),
         approvals=approvals_of(parts, (hit.entry for hit in answer.rules)) if query.approvals else {},
@@ -118,26 +117,11 @@ def search(library: Library, query: Query) -> Answer:
 
 def search_lessons(library: Library, text: str, *, scope: str | None = None, limit: int = 10) -> Answer:
     """Active lessons that fit the words, by meaning and by words, best first."""
-    found = looked_up(library.reading, Query(text, kinds=frozenset({Kind.LESSON}), project=scope, limit=limit))
-    return Answer(text, tuple(found.hits), notes=tuple(found.notes), coverage=found.coverage)
+    return find(library.reading, Query(text, kinds=frozenset({Kind.LESSON}), project=scope, limit=limit))
 
 
-class LookedUp(NamedTuple):
-    """Hits, best first, notes on how the answer came about, and the share of passages that have a vector."""
-
-    hits: list[Hit]
-    notes: list[str]
-    coverage: float = 1.0
-
-
-def find(parts: Reading, query: Query) -> tuple[list[Hit], list[str]]:
-    """The hits and notes of `looked_up`."""
-    found = looked_up(parts, query)
-    return found.hits, found.notes
-
-
-def looked_up(parts: Reading, query: Query) -> LookedUp:
-    """What there is for the query.
+def find(parts: Reading, query: Query) -> Answer:
+    """Hits, best first, and notes on how the answer came about.
 
     With no kind asked for, the rules that surface come first and beside the limit. With some, only those are found:
     rules then as everything else is, by how well they match, whatever one is working on. With nothing but filters asked
@@ -146,12 +130,14 @@ def looked_up(parts: Reading, query: Query) -> LookedUp:
     Raises:
         UsageError: nothing to search for, or filters that cannot all hold.
     """
+    asked = query.text
     query, phrases = understood(query)
     parts.current()
     versions = asked_versions(parts, query)
     if not query.text:
         hits = settled(parts, query, _filtered(parts, with_room(query), versions))
-        return LookedUp(hits, [*_notes(parts, versions), *warnings(parts, [hit.entry for hit in hits])])
+        notes = [*_notes(parts, versions), *warnings(parts, [hit.entry for hit in hits])]
+        return Answer(asked, tuple(hits), notes=tuple(notes))
     done = parts.indexing.refresh()
     surfacing = not query.kinds and parts.rules.count > 0
     depth = max(DEPTH, query.limit)
@@ -178,7 +164,8 @@ def looked_up(parts: Reading, query: Query) -> LookedUp:
         hits = rules_for(parts, query, found_rules, [hit.entry for hit in hits], complete=not done.missing) + hits
     lights = [hit.entry for hit in hits]
     told = [*filter(None, [unheld, nothing]), *warnings(parts, lights), *see_also(parts, lights)]
-    return LookedUp(hits, [*_notes(parts, versions, done, found, coverage), *told], coverage)
+    notes = [*_notes(parts, versions, done, found, coverage), *told]
+    return Answer(asked, tuple(hits), notes=tuple(notes), coverage=coverage)
 
 
 def understood(query: Query) -> tuple[Query, tuple[str, ...]]:
