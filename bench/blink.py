@@ -1,7 +1,7 @@
 """A search from a cold command: without the helper, the one that starts it, and those that it answers.
 
-`python -m bench.blink [--data FOLDER] [--work FOLDER] [--entries N] [--questions N] [--check]`. Embedding takes minutes,
-so keep the work folder.
+`python -m bench.blink [--data FOLDER] [--work FOLDER] [--entries N] [--questions N] [--check]`. Embedding takes long:
+keep the work folder.
 """
 
 from __future__ import annotations
