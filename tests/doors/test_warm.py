@@ -226,6 +226,21 @@ def test_vectors_that_are_missing_come_by_themselves(both: Both, monkeypatch: py
     assert found.notes == ()
 
 
+def test_a_library_that_is_held_open_leaves_missing_vectors_to_the_helper(
+    both: Both, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[object] = []
+    monkeypatch.setattr("ai_lessons.repository.programs.leave_running", lambda *_, **__: started.append(1))
+    monkeypatch.setattr("ai_lessons.index.passage_index.FEW", 1)
+    for word in WORDS:
+        both.write(f"notes/{word}.md", f"# {word}\n\nAbout {word}.\n")
+    with Library(both.root, both.options) as held:
+        asking = warm.Asking(both.root, both.options, lambda: held, held=True)
+        assert (asking("search", Query("apples")).coverage, started, both.helper.requests) == (0.0, [1], 0)
+        wait(lambda: asking("search", Query("apples")).coverage == 1.0)
+        assert both.helper.requests > 0
+
+
 def test_while_vectors_are_missing_words_tell_that_there_is_nothing(
     both: Both, monkeypatch: pytest.MonkeyPatch
 ) -> None:

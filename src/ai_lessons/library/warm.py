@@ -88,7 +88,7 @@ class HelperState(NamedTuple):
 class Asking:
     """Jobs for one caller. `opened` gives a library for what is done here; it is called at most once.
 
-    A library that is `held` open anyway answers itself, and leaves to a helper only the vectors that are missing.
+    A library that is `held` open anyway answers itself, unless it lacks vectors: those a helper computes.
     """
 
     def __init__(self, root: Path, options: Options, opened: Callable[[], Library], *, held: bool = False) -> None:
@@ -108,7 +108,7 @@ class Asking:
         folder, options = self.options.warm, self.options._asdict()
         travels = {key: value for key, value in options.items() if key not in _CALLERS_OWN}
         request = (self.root, travels, self.options.ask_keys is not None, name, asked, how)
-        if folder and not self._held:
+        if folder and (self.library.missing if self._held else True):
             with suppress(Alone, OSError):
                 return ask(folder / program(), request)
         answer = JOBS[name]()(self.library, *asked, **how)
@@ -216,7 +216,7 @@ def start(folder: Path, request: object) -> None:
 
     It runs with our interpreter, in `/`, and imports nothing from where we stand.
     """
-    with suppress(OSError):
+    with suppress(OSError, *_NOT_OURS):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         place = folder / program()
         lock = place.with_suffix(LOCK)
