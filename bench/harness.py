@@ -298,6 +298,7 @@ def world(keep: Path | None = None) -> Iterator[World]:
     home.mkdir(parents=True, exist_ok=True)
     (home / ".gitconfig").write_text(GIT_CONFIG, encoding="utf-8")
     env = {k: v for k, v in os.environ.items() if not k.startswith(("GIT_", "AI_LESSONS_", "XDG_", "PYTHON"))}
+    env |= {"AI_LESSONS_WARM": "0"}  # every command pays for itself; `bench.blink` measures the helper
     env |= {"HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0", "NO_COLOR": "1"}
     env |= {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
     try:

@@ -52,6 +52,7 @@ def hermetic(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     monkeypatch.setenv("GIT_TERMINAL_PROMPT", "0")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("AI_LESSONS_WARM", "0")
     # tests run git and write a moment later, as no person does; `tests/repository/test_activity.py` tests the wait
     monkeypatch.setattr("ai_lessons.repository.worktree_status.SETTLE", 0.0)
     monkeypatch.setattr("ai_lessons.repository.worktree_status.SETTLE_MANY", 0.0)

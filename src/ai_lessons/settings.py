@@ -19,8 +19,8 @@ PROGRAM = "ai-lessons"
 USER, PROJECT, ENTERPRISE = "user", "project", "enterprise"
 PROJECT_REPOSITORY = Path(".ai") / "reference"
 TRUE, FALSE = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off", ""})
-KEYS = ("repo", "index_dir", "model_dir", "skills_dir", "tools_dir", "agent", "offline", "enterprise")
-"""Keys of `config.toml`; all but `enterprise` (a table of NAME = "path", or of tables) are plain values."""
+KEYS = ("repo", "index_dir", "model_dir", "skills_dir", "tools_dir", "agent", "offline", "enterprise", "warm")
+"""Keys of `config.toml`; all but `enterprise` (a table of NAME = "path", or of tables) and `warm` are plain values."""
 
 CODE_FILE = ".ai-lessons.toml"  # in the top folder of a code project: which enterprise it belongs to
 AGENT_NAMES = ("AI_LESSONS_AGENT", "AI_AGENT", "AGENT")
@@ -58,7 +58,7 @@ class Settings(NamedTuple):
     are all. `belongs_to` is the enterprise tier of the code project around `cwd`, empty for none. `named`: a path or
     tier was named, so that no other applies. `skills_dir` and `tools_dir` are what lessons are promoted into,
     `lesson_log` is where another tool kept them. `agent` calls, if no person does, as the variable or file `agent_by`
-    says. The user writes all this in `file`.
+    says. The user writes all this in `file`. `warm` is the folder of the helper that stays in memory; None: it is off.
     """
 
     repo: Path
@@ -79,6 +79,7 @@ class Settings(NamedTuple):
     known: tuple[Tier, ...] = ()
     belongs_to: str = ""
     named: bool = False
+    warm: Path | None = None
 
 
 def folders(environ: Mapping[str, str]) -> Folders:
@@ -129,13 +130,30 @@ def load(
         agent=agent,
         agent_by=agent_by,
         session=environ.get("AI_LESSONS_SESSION") or None,
-        offline=_offline(environ, table, file),
+        offline=_flag(environ, "AI_LESSONS_OFFLINE", table, "offline", file),
         reads=reads,
         known=known,
         belongs_to=belongs_to,
         named=bool(chosen or tier),
         file=file,
+        warm=_warm(environ, table, file, places.state),
     )
+
+
+LONGEST_FOLDER = 80
+"""Bytes that leave room for a name where the path of a socket may have 104."""
+
+
+def _warm(environ: Mapping[str, str], table: Mapping[str, Any], file: Path, state: Path) -> Path | None:
+    """Where the helper listens: below the state folder, else where sockets of this session belong; None: it is off."""
+    chosen = table.get("warm", {})
+    if not isinstance(chosen, dict) or chosen.keys() - {"enabled"}:
+        raise UsageError(f"{file}: warm must be a table of one key", hint="for example: [warm]\nenabled = false")
+    said = {"warm.enabled": chosen.get("enabled", environ.get("CI", "").strip().lower() in FALSE)}
+    if not _flag(environ, "AI_LESSONS_WARM", said, "warm.enabled", file):
+        return None
+    folders = [state / "warm", *(Path(x) / PROGRAM for x in [environ.get("XDG_RUNTIME_DIR", "")] if x.startswith("/"))]
+    return next((one for one in folders if len(os.fsencode(one)) <= LONGEST_FOLDER), None)
 
 
 def _agent(environ: Mapping[str, str], configured: str | None, file: Path) -> tuple[str | None, str]:
@@ -211,14 +229,16 @@ def _text(table: Mapping[str, Any], key: str, file: Path) -> str | None:
     raise UsageError(f"{file}: {key} must be a text in quotes, not {value!r}")
 
 
-def _offline(environ: Mapping[str, str], table: Mapping[str, Any], file: Path) -> bool:
-    said = environ.get("AI_LESSONS_OFFLINE")
-    value = table.get("offline", False)
-    if said is not None and said.strip().lower() not in TRUE | FALSE:
-        raise UsageError(f"AI_LESSONS_OFFLINE must be 1 or 0, not {said!r}")
-    if said is None and not isinstance(value, bool):
-        raise UsageError(f"{file}: offline must be true or false, not {value!r}")
-    return bool(value) if said is None else said.strip().lower() in TRUE
+def _flag(environ: Mapping[str, str], variable: str, table: Mapping[str, Any], key: str, file: Path) -> bool:
+    if variable in environ:
+        value = environ[variable].strip().lower()
+        if value not in TRUE | FALSE:
+            raise UsageError(f"{variable} must be 1 or 0, not {environ[variable]!r}")
+        return value in TRUE
+    value = table.get(key, False)
+    if not isinstance(value, bool):
+        raise UsageError(f"{file}: {key} must be true or false, not {value!r}")
+    return value
 
 
 def _known(table: Mapping[str, Any], file: Path, environ: Mapping[str, str], cwd: Path) -> tuple[Tier, ...]:

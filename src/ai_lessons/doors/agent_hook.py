@@ -10,16 +10,17 @@ import os
 import shlex
 import sys
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Timer
 from typing import TYPE_CHECKING, Any
 
-from ai_lessons import settings
+from ai_lessons import library, settings
 from ai_lessons.doors import render_agents
 from ai_lessons.doors.cli.command_context import options, whereabouts
 from ai_lessons.errors import AiLessonsError, UsageError
 from ai_lessons.library.agent_hooks import AgentEvent, Moment, hear
+from ai_lessons.library.warm import Asking
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,7 +51,10 @@ def run(repo: str | None, tier: str | None, project: str | None, data: bytes | N
         file = os.environ.get(ENVIRONMENT_FILE)
         if event.moment is Moment.BEGIN and file:
             _sign_in(file, event.session)
-        told = hear(chosen.repo, options(chosen), event, project=project)
+        given = options(chosen)._replace(session=event.session or chosen.session)
+        with ExitStack() as stack:
+            asking = Asking(chosen.repo, given, lambda: stack.enter_context(library.opened.Library(chosen.repo, given)))
+            told = hear(asking, event, project=project)
         draw = render_agents.begin if event.moment is Moment.BEGIN else render_agents.told
         text = draw(told, whereabouts(chosen))
         return answer(event.moment, text) if text else ""

@@ -141,7 +141,7 @@ SHAPES: Mapping[str, Callable[[Any], Any]] = {
     "answers.Answer": lambda value: (
         {"query": value.query}
         | {kind.folder: encode(hits) for kind, hits in value.groups.items()}
-        | keyed(value, "prompt notes")
+        | keyed(value, "prompt notes coverage")
     ),
     "answers.Hit": _about("heading factors?", scored=True),
     "answers.Left": _about("reason detail"),

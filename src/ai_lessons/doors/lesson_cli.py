@@ -145,10 +145,12 @@ def promote(call: Call, ref: str, to: str) -> None:
 @pass_call
 def search(call: Call, words: tuple[str, ...], scope: str | None, limit: int) -> None:
     """Search lessons by meaning and by words, best first."""
-    found = library.searching.search_lessons(call.library, " ".join(words), scope=scope, limit=limit)
+    found = call.ask("search_lessons", " ".join(words), scope=scope, limit=limit)
     lessons = [encode.lesson(hit.entry, scored=True) for hit in found.lessons]
     call.answer(
-        found, render_lessons.found, lambda value: {"query": value.query, "lessons": lessons, "notes": value.notes}
+        found,
+        render_lessons.found,
+        lambda value: {"query": value.query, "lessons": lessons, "notes": value.notes, "coverage": value.coverage},
     )
 
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from ai_lessons.library import answers
     from ai_lessons.library.answers import Answer, Approval, Hit, Shown
     from ai_lessons.library.reports import Feedback, Parameter, Stats
-    from ai_lessons.repository.history import FileRevision
 
     More = Callable[[Hit], Sequence[str]]
     Frame = Callable[[str], str]
@@ -219,7 +218,7 @@ def related(values: Iterable[answers.Related], view: View) -> str:
     return "\n".join(lines) or "No related entries."
 
 
-def log(values: Iterable[FileRevision], view: View) -> str:
+def log(values: Iterable[answers.Revision], view: View) -> str:
     """Commits that touched an entry, as given (newest first)."""
     lines = []
     for one in values:

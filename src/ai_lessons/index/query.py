@@ -10,6 +10,7 @@ from ai_lessons.errors import StorageFailed
 from ai_lessons.index.ranking import Match
 from ai_lessons.index.rows import Candidates, PassageFilter, condition, question
 from ai_lessons.index.table import LANCE_ERRORS
+from ai_lessons.index.vectors import cosines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -146,7 +147,7 @@ class Vectors:
 
     def __init__(self, ids: Sequence[str], matrix: Any, hits: Sequence[tuple[str, int, str, str]]) -> None:
         self._places = {row: place for place, row in enumerate(ids)}
-        self._matrix = matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), _LEAST)
+        self._matrix, self._lengths = matrix, np.maximum(np.linalg.norm(matrix, axis=1), _LEAST)
         self._hits = hits
         self._passing: dict[str, Any] = {}
 
@@ -154,12 +155,12 @@ class Vectors:
         self, vector: Sequence[float], depth: int, where: str, passing: Callable[[str], Sequence[str]]
     ) -> Hits:
         """Passages by cosine similarity, best first. `passing` tells which rows the filter `where` lets pass."""
-        asked = np.asarray(vector, dtype=np.float32)
-        scores = self._matrix @ (asked / max(float(np.linalg.norm(asked)), _LEAST))
+        scores = self._matrix @ np.asarray(vector, dtype=np.float32) / self._lengths
         places = self._let_pass(where, passing) if where else np.arange(len(scores))
         if len(places) > depth:
             places = places[np.argpartition(-scores[places], depth)[:depth]]
-        best = [(float(scores[n]), *self._hits[n]) for n in map(int, places)]
+        exact = zip(cosines(self._matrix[places], vector), map(int, places), strict=True)
+        best = [(score, *self._hits[n]) for score, n in exact]
         found = [Match(entry, ordinal, score, heading, text) for score, entry, ordinal, heading, text in best]
         return tuple(sorted(found, key=lambda hit: (-hit.score, hit.entry_id, hit.ordinal)))
 

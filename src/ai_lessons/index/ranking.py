@@ -313,6 +313,9 @@ MEASURED = frozenset({"bge-small-en-v1.5-int8"})
 SHARED = 0.75
 """Share of a question's words from which on a text is near that holds them, whatever its vector says."""
 
+WORDS_ALONE = 0.5
+"""The same while vectors are missing, so that words alone tell."""
+
 
 def bar(model: str, passages: int) -> float | None:
     """The similarity from which on one of so many passages is near; None for a model that is not measured."""
@@ -327,10 +330,10 @@ def too_far(found: Candidates, passages: int) -> tuple[float, float] | None:
     return found.vectors[0].score, least
 
 
-def holds(question: str, texts: Iterable[str]) -> bool:
-    """Whether one of the texts holds most words of the question; words that no search looks for do not count."""
+def holds(question: str, texts: Iterable[str], share: float = SHARED) -> bool:
+    """Whether one of the texts holds this share of the question's words, of those that a search looks for."""
     wanted = {stem(word) for word in QUERY_WORD.findall(question.lower()) if len(word) > 1 and word not in LOST}
     if not wanted:
         return True
     words = ({stem(word) for word in QUERY_WORD.findall(text.lower())} for text in texts)
-    return any(len(wanted & there) >= SHARED * len(wanted) for there in words)
+    return any(len(wanted & there) >= share * len(wanted) for there in words)

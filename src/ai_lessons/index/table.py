@@ -60,6 +60,7 @@ from lancedb.query import MatchQuery
 from ai_lessons.index.columns import FTS_COLUMN, as_arrow, schema, vector_column
 from ai_lessons.index.ranking import Match
 from ai_lessons.index.rows import IndexStatus, embedded_text, one_of, with_parts
+from ai_lessons.index.vectors import cosines
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -277,7 +278,7 @@ class Passages:
         `text` is data, never a query language.
         """
         asked = asyncio.run_coroutine_threadsafe(self._by_text(with_parts(text), where, depth), LOOP.loop)
-        return lambda: _hits(asked.result(), "_score")
+        return lambda: _hits(rows := asked.result(), rows.column("_score").to_pylist())
 
     async def _by_text(self, text: str, where: str, depth: int) -> pa.Table:
         # the other way to ask, which waits at once, takes half as long again: it goes to and fro between two threads
@@ -302,7 +303,8 @@ class Passages:
         search = search.bypass_vector_index() if exact else search.nprobes(ALL_PARTITIONS).refine_factor(REFINE)
         if where:
             search = search.where(where, prefilter=True)
-        return _hits(search.select([*HIT, "_distance"]).limit(depth).to_arrow(), "_distance")
+        found = search.select([*HIT, "_distance", "vector"]).limit(depth).to_arrow()
+        return _hits(found, cosines(self._matrix(found), vector))
 
     def all_vectors(self, at_most: int) -> tuple[list[str], Any, list[tuple[str, int, str, str]]] | None:
         """Row ids, vectors as rows of a matrix (float32), and hits of what has a vector; None if more than so many."""
@@ -310,9 +312,11 @@ class Passages:
         found = self._table.search().where("vector IS NOT NULL").select(columns).limit(at_most + 1).to_arrow()
         if found.num_rows > at_most:
             return None
-        matrix = found.column("vector").combine_chunks().flatten().to_numpy().reshape(-1, self.dimensions)
         ids, *hits = (found.column(name).to_pylist() for name in columns[:-1])
-        return ids, matrix, list(zip(*hits, strict=True))
+        return ids, self._matrix(found), list(zip(*hits, strict=True))
+
+    def _matrix(self, found: pa.Table) -> Any:
+        return found.column("vector").combine_chunks().flatten().to_numpy().reshape(-1, self.dimensions)
 
     def ids(self, where: str) -> list[str]:
         """The ids of all rows that fulfil a condition."""
@@ -365,9 +369,7 @@ class Passages:
         return cast("dict[str, list[str]]", found.select(list(columns)).to_pydict())
 
 
-def _hits(rows: pa.Table, score: str) -> tuple[Match, ...]:
-    entries, ordinals, headings, texts, scores = (rows.column(name).to_pylist() for name in (*HIT, score))
-    if score == "_distance":
-        scores = [1.0 - distance for distance in scores]
+def _hits(rows: pa.Table, scores: Sequence[float]) -> tuple[Match, ...]:
+    entries, ordinals, headings, texts = (rows.column(name).to_pylist() for name in HIT)
     hits = map(Match, entries, ordinals, scores, headings, texts)
     return tuple(sorted(hits, key=lambda hit: (-hit.score, hit.entry_id, hit.ordinal)))

@@ -7,13 +7,13 @@ are bytes as `pack` makes them (little-endian float16, 2 x dimensions bytes).
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ai_lessons.index.database import Database, Schema
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -34,6 +34,14 @@ def vector_key(model: str, text: str) -> str:
 def pack(vector: Vector) -> bytes:
     """A vector as the cache keeps it: little-endian float16, 2 x dimensions bytes."""
     return vector.astype("<f2").tobytes()
+
+
+def cosines(rows: Any, asked: Sequence[float]) -> list[float]:
+    """The similarity of each row of a matrix: to the last digit the same, however the rows were found."""
+    exact = rows.astype("float64")
+    lengths = ((exact * exact).sum(axis=1) * sum(x * x for x in asked)) ** 0.5
+    found: list[float] = (exact.dot(asked) / lengths.clip(1e-30)).round(9).tolist()
+    return found
 
 
 class VectorCache:

@@ -13,14 +13,15 @@ if TYPE_CHECKING:
 
     # isort: off
     from ai_lessons.library import (
-        audit as audit, browsing as browsing, contexts as contexts, editing as editing, exporting as exporting,
-        governing as governing, health as health, import_bundle as import_bundle, importing as importing,
-        indexing as indexing, lesson_writing as lesson_writing, lessons as lessons, migrating as migrating,
-        model as model, multi_repository as multi_repository, opened as opened, pending_count as pending_count,
-        promoting as promoting, proposing as proposing, provenance as provenance, refreshing as refreshing,
-        relating as relating, reports as reports, review as review, running as running, searching as searching,
-        secret_gate as secret_gate, setup as setup, shared_index as shared_index, signatures as signatures,
-        signing as signing, syncing as syncing, usage as usage, validating as validating,
+        agent_hooks as agent_hooks, audit as audit, browsing as browsing, contexts as contexts, editing as editing,
+        exporting as exporting, governing as governing, health as health, import_bundle as import_bundle,
+        importing as importing, indexing as indexing, lesson_writing as lesson_writing, lessons as lessons,
+        migrating as migrating, model as model, multi_repository as multi_repository, opened as opened,
+        pending_count as pending_count, promoting as promoting, proposing as proposing, provenance as provenance,
+        refreshing as refreshing, relating as relating, reports as reports, review as review, running as running,
+        searching as searching, secret_gate as secret_gate, setup as setup, shared_index as shared_index,
+        signatures as signatures, signing as signing, syncing as syncing, usage as usage, validating as validating,
+        warm as warm,
     )  # fmt: skip
 
 if not TYPE_CHECKING:  # else every name would pass for a module

@@ -5,7 +5,6 @@ The catalog answers, so that a hook may run before every edit; nothing slow is l
 
 from __future__ import annotations
 
-from contextlib import closing
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,12 +16,12 @@ from ai_lessons.library.answers import Context, ContextQuery
 from ai_lessons.repository import agent_sessions, outside
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.opened import Reading
-    from ai_lessons.library.options import Options
+    from ai_lessons.library.opened import Library, Reading
+    from ai_lessons.library.warm import Asking
 
 AT_THE_START = 12
 """Rules and lessons told when a session begins."""
@@ -93,38 +92,40 @@ class Told(NamedTuple):
 NOTHING = Told()
 
 
-def hear(root: Path, options: Options, event: AgentEvent, *, project: str | None = None) -> Told:
+def hear(asking: Asking, event: AgentEvent, *, project: str | None = None) -> Told:
     """What to tell the agent at this event of its session. `project` overrules the name of the folder it works in.
 
-    Where only the session is asked about, the repository at `root` is not even opened.
+    Where only the session is asked about, no repository is opened.
     Raises NoRepository and its like: see `Library`. StorageFailed: the state folder cannot be written.
     """
-    options = options._replace(session=event.session or options.session)
+    state = asking.options.state_dir
     if event.moment is Moment.STOP:
-        return _stop(options.state_dir, event) if root.is_dir() else NOTHING
+        return _stop(state, event) if asking.root.is_dir() else NOTHING
     if event.moment not in {Moment.BEGIN, Moment.BEFORE_TOOL}:
-        return _after_tool(options.state_dir, event)
-    wanted: tuple[str, ...] = ()
-    if event.moment is Moment.BEFORE_TOOL:
-        with agent_sessions.opened(options.state_dir, event.session) as session:
-            # looked for once a session, found or not: an agent calls `ls` a hundred times
-            marked = session.fresh(event.agent, (f"scope {one}" for one in scopes(event.tool, event.command)))
-        wanted = tuple(mark.removeprefix("scope ") for mark in marked)
-        if not wanted and not event.paths:
-            return NOTHING
-    with closing(library.opened.Library(root, options)) as opened:
-        parts = opened.reading
-        catalog = parts.current()
-        if event.moment is Moment.BEGIN:
-            return _begin(parts, event, project)
-        known = [scope for scope in wanted if any(one.name == scope for one in catalog.projects())]
-        return _before_tool(parts, event, known)
+        return _after_tool(state, event)
+    if event.moment is Moment.BEGIN:
+        return _begin(asking, event, project)
+    with agent_sessions.opened(state, event.session) as session:
+        # looked for once a session, found or not: an agent calls `ls` a hundred times
+        marked = session.fresh(event.agent, (f"scope {one}" for one in scopes(event.tool, event.command)))
+    wanted = tuple(mark.removeprefix("scope ") for mark in marked)
+    return _before_tool(asking, event, wanted) if wanted or event.paths else NOTHING
 
 
-def _begin(parts: Reading, event: AgentEvent, project: str | None) -> Told:
-    state = parts.options.state_dir
-    agent_sessions.clean_up(state)
-    chosen = project or _project(parts, event.cwd)
+class Start(NamedTuple):
+    """For the start of a session: the project of the folder, what holds there, and how many proposals wait."""
+
+    project: str | None
+    found: Context
+    pending: int
+    notes: tuple[str, ...]
+
+
+def at_the_start(opened: Library, cwd: Path, project: str | None) -> Start:
+    """What to know in this folder. `project` overrules its name."""
+    parts = opened.reading
+    parts.current()
+    chosen = project or _project(parts, cwd)
     found = library.contexts.context_of(parts, ContextQuery(project=chosen, budget=AT_THE_START))
     notes = list(found.notes)
     try:
@@ -132,13 +133,7 @@ def _begin(parts: Reading, event: AgentEvent, project: str | None) -> Told:
     except AiLessonsError as error:
         pending = 0
         notes.append(f"the proposals cannot be counted: {error.message}")
-    with agent_sessions.opened(state, event.session) as session:
-        if event.forgotten:
-            session.shown.pop(event.agent, None)
-        fresh = set(session.fresh(event.agent, (light.id for light in (*found.rules, *found.lessons))))
-    rules, lessons = _only(found.rules, fresh), _only(found.lessons, fresh)
-    library.contexts.record(parts, found._replace(rules=rules, lessons=lessons))
-    return Told(rules, lessons, chosen, pending, notes=tuple(notes))
+    return Start(chosen, found, pending, tuple(notes))
 
 
 def _project(parts: Reading, cwd: Path) -> str | None:
@@ -150,22 +145,44 @@ def _project(parts: Reading, cwd: Path) -> str | None:
     return next((one for one in known if outside.same_name(one, name)), None)
 
 
-def _before_tool(parts: Reading, event: AgentEvent, known: list[str]) -> Told:
+def before_a_tool(opened: Library, paths: Sequence[str], scopes: Sequence[str]) -> list[Light]:
     """Rules, then lessons: those that name one of the files, then those of the projects called as a scope is."""
-    queries = [ContextQuery(paths=event.paths, budget=_LOOKED_AT)] if event.paths else []
+    parts = opened.reading
+    catalog = parts.current()
+    names = {one.name for one in catalog.projects()} if scopes else set()
+    known = [scope for scope in scopes if scope in names]
+    queries = [ContextQuery(paths=paths, budget=_LOOKED_AT)] if paths else []
     queries += [ContextQuery(project=scope, budget=_LOOKED_AT) for scope in known]
     answers = [library.contexts.context_of(parts, query) for query in queries]
     # global rules come with every project; here they would only repeat what the session began with
-    told = [light for one in answers for light in one.rules if event.paths or light.project in known]
-    told += [light for one in answers for light in one.lessons]
+    told = [light for one in answers for light in one.rules if paths or light.project in known]
+    return told + [light for one in answers for light in one.lessons]
+
+
+def _begin(asking: Asking, event: AgentEvent, project: str | None) -> Told:
+    state = asking.options.state_dir
+    agent_sessions.clean_up(state)
+    start: Start = asking("at_the_start", event.cwd, project)
+    with agent_sessions.opened(state, event.session) as session:
+        if event.forgotten:
+            session.shown.pop(event.agent, None)
+        fresh = set(session.fresh(event.agent, (light.id for light in (*start.found.rules, *start.found.lessons))))
+    rules, lessons = _only(start.found.rules, fresh), _only(start.found.lessons, fresh)
+    library.contexts.record(asking.library.reading, start.found._replace(rules=rules, lessons=lessons))
+    return Told(rules, lessons, start.project, start.pending, notes=start.notes)
+
+
+def _before_tool(asking: Asking, event: AgentEvent, wanted: tuple[str, ...]) -> Told:
+    told: list[Light] = asking("before_a_tool", event.paths, wanted)
     if not told:
         return NOTHING
-    with agent_sessions.opened(parts.options.state_dir, event.session) as session:
+    with agent_sessions.opened(asking.options.state_dir, event.session) as session:
         fresh = set(session.fresh(event.agent, (light.id for light in told), BEFORE_A_TOOL))
     chosen = _only({light.id: light for light in told}.values(), fresh)
     rules = tuple(light for light in chosen if light.kind is Kind.RULE)
     lessons = tuple(light for light in chosen if light.kind is Kind.LESSON)
-    library.contexts.record(parts, Context(rules, lessons))
+    if chosen:
+        library.contexts.record(asking.library.reading, Context(rules, lessons))
     return Told(rules, lessons)
 
 

@@ -62,7 +62,7 @@ class Hit(NamedTuple):
 class Answer(NamedTuple):
     """What a search found, best first. `notes` is what the user should know about this answer.
 
-    `approvals` is by rule id, if it was asked for.
+    `approvals` is by rule id, if it was asked for. `coverage` is the share of passages that have a vector.
     """
 
     query: str
@@ -70,6 +70,7 @@ class Answer(NamedTuple):
     prompt: str = ""
     notes: tuple[str, ...] = ()
     approvals: Mapping[str, Approval] = MappingProxyType({})
+    coverage: float = 1.0
 
     @property
     def groups(self) -> dict[Kind, tuple[Hit, ...]]:

@@ -23,7 +23,7 @@ from ai_lessons.library.answers import Context, Left, Query
 from ai_lessons.library.relating import giving_way
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.answers import Approval, ContextQuery, Usage
@@ -38,7 +38,7 @@ _BY_PATH, _BY_PROJECT, _BY_GLOBAL = 2.0, 1.0, 0.5
 _SURE = {word.value: place for place, word in enumerate(Confidence)}
 
 
-def context(library: Library, query: ContextQuery) -> Context:
+def context(library: Library, query: ContextQuery, ask: Callable[..., Context] | None = None) -> Context:
     """Rules in force and lessons for what one is about to do. Without words to search for it loads no index.
 
     Rules come first, but no more than half of the budget while there are lessons for the rest. What came is recorded.
@@ -46,12 +46,17 @@ def context(library: Library, query: ContextQuery) -> Context:
     context tag, or (rules) it is global. With nothing but files asked for only the first one counts, and an entry that
     says what files it is about never comes for others. With words to search for, lessons come by file or by the search.
     With nothing asked for at all the project is `global`. Of the lessons come those that pass what was learned, see
-    `learning.choose`. Raises UsageError: a budget below 1.
+    `learning.choose`. `ask` does the job `context`, elsewhere perhaps. Raises UsageError: a budget below 1.
     """
+    found = ask("context", query) if ask else known(library, query)
+    return found._replace(notes=(*found.notes, *record(library.reading, found)))
+
+
+def known(library: Library, query: ContextQuery) -> Context:
+    """The same, and nothing is written down."""
     parts = library.reading
     parts.current()
-    found = context_of(parts, query)
-    return found._replace(notes=(*found.notes, *record(parts, found)))
+    return context_of(parts, query)
 
 
 def context_of(parts: Reading, query: ContextQuery) -> Context:
@@ -165,8 +170,8 @@ class _Asked:
 
         query = self._query
         asked = Query(query.query, kinds, project=query.project, limit=self._budget, plain=True)
-        hits, _ = find(self._parts, asked._replace(context_tags=query.context_tags))
-        return [hit.entry for hit in hits]
+        found = find(self._parts, asked._replace(context_tags=query.context_tags))
+        return [hit.entry for hit in found.hits]
 
 
 def _in_project(path: str, cwd: Path) -> str:

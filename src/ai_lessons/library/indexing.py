@@ -51,6 +51,8 @@ class Indexing:
     def __init__(self, parts: RepositorySession) -> None:
         self._parts = parts
         self._notes: list[str] = []
+        self.missing = 0
+        """Passages without a vector at the last refresh."""
         options, config = parts.options, parts.reading_config
         model, dimensions = self._chosen(config.model)
         self.vectors = VectorCache(options.cache_dir / "vectors.sqlite")
@@ -102,7 +104,14 @@ class Indexing:
             self.generation, self._fingerprints, self._rows, progress=self._parts.options.progress,
             seconds=seconds, full=full, again=again,
         )  # fmt: skip
+        self.missing = done.missing
         return replace(done, notes=(*self._notes, *done.notes)) if self._notes else done
+
+    def complete(self) -> None:
+        """Compute the vectors that are missing, however long it takes, where all texts are there. Looks at no file."""
+        known = self.index.current(self.generation)
+        if known and known.missing:
+            self.refresh(seconds=None)
 
     def candidates(self, text: str, wanted: rows.PassageFilter, depth: int) -> Candidates:
         """What the index finds; a damaged one is made anew first."""

@@ -11,8 +11,10 @@ from ai_lessons.knowledge.config import DEFAULT_MODEL
 from ai_lessons.library.reports import ModelState
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
     from ai_lessons.index.model_files import ModelFolder
-    from ai_lessons.index.pinned import Embedder
+    from ai_lessons.index.pinned import Embedder, Vector
     from ai_lessons.library.opened import Library
     from ai_lessons.library.options import Options
 
@@ -44,16 +46,21 @@ def _state(name: str, found: ModelFolder | None) -> ModelState:
 
 
 class Embedders:
-    """Embedders by name, each loaded once."""
+    """Embedders by name, each loaded once.
 
-    def __init__(self, options: Options) -> None:
-        self._options = options
+    The pinned one computes in so many `threads` (None: on all cores). `before` is called before every passage.
+    """
+
+    def __init__(
+        self, options: Options, *, threads: int | None = None, before: Callable[[], None] | None = None
+    ) -> None:
+        self._options, self._threads, self._before = options, threads, before
         self._loaded: dict[str, Embedder] = {}
 
     def embedder(self, name: str) -> Embedder:
         """The model called so. Raises ModelUnavailable: it is not on this machine and cannot be fetched."""
         if name not in self._loaded:
-            self._loaded[name] = _Remembering(self._load(name))
+            self._loaded[name] = _Remembering(self._load(name), self._before)
         return self._loaded[name]
 
     def _load(self, name: str) -> Embedder:
@@ -67,12 +74,21 @@ class Embedders:
         )
         from ai_lessons.index.pinned import load_pinned
 
-        return load_pinned(found.path)
+        return load_pinned(found.path, threads=self._threads)
 
 
 class _Remembering:
     """An embedder that keeps the vector of the last question: each repository asks for it."""
 
-    def __init__(self, model: Embedder) -> None:
-        self.name, self.dimensions, self.embed = model.name, model.dimensions, model.embed
+    def __init__(self, model: Embedder, before: Callable[[], None] | None) -> None:
+        self.name, self.dimensions, self._model, self._before = model.name, model.dimensions, model, before
         self.embed_query = lru_cache(maxsize=1)(model.embed_query)
+
+    def embed(self, texts: Sequence[str]) -> Iterator[Vector]:
+        """Vectors of passages, in the order of the texts."""
+        if self._before is None:
+            yield from self._model.embed(texts)
+            return
+        for text in texts:
+            self._before()
+            yield from self._model.embed([text])

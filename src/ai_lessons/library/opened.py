@@ -68,8 +68,27 @@ class Library:
 
     @property
     def replaced(self) -> bool:
-        """Whether one of the repositories was removed or made anew since the last look at it."""
-        return any(one.replaced for one in self._opened.values())
+        """Whether a repository was removed, made (anew) or set up otherwise since the last look at it."""
+        came = (place.root.exists() for place in self._reads if place.root not in self._opened)
+        return any(came) or any(one.replaced for one in self._opened.values())
+
+    @property
+    def has_index(self) -> bool:
+        """Whether one of the search indexes was opened."""
+        return any(one.has_index for one in self._opened.values())
+
+    @property
+    def missing(self) -> int:
+        """How many passages had no vector at the last search."""
+        return sum(one.indexing.missing for one in self._opened.values() if one.has_index)
+
+    def asked_by(self, options: Options) -> None:
+        """From now on another caller is answered, who may differ in where it stands, who it is and its session."""
+        self.options, self._reading = options, None
+        for one in self._opened.values():
+            one.options = one.options._replace(
+                cwd=options.cwd, agent=options.agent, agent_by=options.agent_by, session=options.session
+            )
 
     @property
     def reading(self) -> Reading:
@@ -145,7 +164,7 @@ class Library:
     def _at(self, place: TierPlace) -> RepositorySession:
         if place.root not in self._opened:
             options = self.options._replace(tier=place.name, index_dir=self._index_dir(place))
-            opened = self._opened[place.root] = RepositorySession(place.root, options, lambda: self._embedders)
+            opened = self._opened[place.root] = RepositorySession(place.root, options, lambda: self.embedders)
             if self.belongs_to and self._is_users(place):
                 # PLW0108: policies are loaded when something is written
                 opened.guard = lambda changes: library.governing.guard(self, opened)(changes)  # noqa: PLW0108
@@ -163,7 +182,8 @@ class Library:
         return f"{named.rstrip('/')}-{sha256(str(place.root).encode()).hexdigest()[:12]}"
 
     @cached_property
-    def _embedders(self) -> Embedders:
+    def embedders(self) -> Embedders:
+        """The embedding models, of all repositories."""
         return library.model.Embedders(self.options)
 
 

@@ -77,7 +77,8 @@ class Options(NamedTuple):
     to trust where approvals have to be signed, `ask_source(doc, path, file)` before a doc is read again from
     where it was not added from on this machine. `cwd` resolves relative file names. `agent` is who calls if that is no
     person, `agent_by` the variable or file that says so. `tier` is the name of the repository
-    that is opened, `places` what is read beside it. `limits` says which files of this machine may be added.
+    that is opened, `places` what is read beside it. `limits` says which files of this machine may be added. `warm` is
+    the folder where the helper listens that stays in memory; None: there shall be none.
     """
 
     cache_dir: Path
@@ -98,6 +99,7 @@ class Options(NamedTuple):
     now: Callable[[], datetime] = partial(datetime.now, UTC)
     places: Places = Places()
     limits: Limits = Limits()
+    warm: Path | None = None
 
     def refuse_agents(self, what: str, command: str) -> None:
         """Some jobs are for people; `what` completes "an agent cannot", `command` is how a person does it.

@@ -11,7 +11,9 @@ from ai_lessons.index import rows
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.index.ranking import (
     NEAR_MOST,
+    SHARED,
     VECTOR_WEIGHT,
+    WORDS_ALONE,
     Match,
     RankingFacts,
     fuse,
@@ -103,8 +105,7 @@ def search(library: Library, query: Query) -> Answer:
     With no embedding model, or while vectors are still missing, full text answers and `notes` says so.
     """
     parts = library.reading
-    hits, notes = find(parts, query)
-    answer = Answer(query.text, tuple(hits), notes=tuple(notes))
+    answer = find(parts, query)
     return answer._replace(
         prompt=gap_prompt({kind.folder: len(found) for kind, found in answer.groups.items()}),
         approvals=approvals_of(parts, (hit.entry for hit in answer.rules)) if query.approvals else {},
@@ -113,11 +114,10 @@ def search(library: Library, query: Query) -> Answer:
 
 def search_lessons(library: Library, text: str, *, scope: str | None = None, limit: int = 10) -> Answer:
     """Active lessons that fit the words, by meaning and by words, best first."""
-    hits, notes = find(library.reading, Query(text, kinds=frozenset({Kind.LESSON}), project=scope, limit=limit))
-    return Answer(text, tuple(hits), notes=tuple(notes))
+    return find(library.reading, Query(text, kinds=frozenset({Kind.LESSON}), project=scope, limit=limit))
 
 
-def find(parts: Reading, query: Query) -> tuple[list[Hit], list[str]]:
+def find(parts: Reading, query: Query) -> Answer:
     """Hits, best first, and notes on how the answer came about.
 
     With no kind asked for, the rules that surface come first and beside the limit. With some, only those are found:
@@ -126,12 +126,14 @@ def find(parts: Reading, query: Query) -> tuple[list[Hit], list[str]]:
 
     Raises UsageError: nothing to search for, or filters that cannot all hold.
     """
+    asked = query.text
     query, phrases = understood(query)
     parts.current()
     versions = asked_versions(parts, query)
     if not query.text:
         hits = settled(parts, query, _filtered(parts, with_room(query), versions))
-        return hits, [*_notes(parts, versions), *warnings(parts, [hit.entry for hit in hits])]
+        notes = [*_notes(parts, versions), *warnings(parts, [hit.entry for hit in hits])]
+        return Answer(asked, tuple(hits), notes=tuple(notes))
     done = parts.indexing.refresh()
     surfacing = not query.kinds and parts.rules.count > 0
     depth = max(DEPTH, query.limit)
@@ -144,17 +146,20 @@ def find(parts: Reading, query: Query) -> tuple[list[Hit], list[str]]:
         unheld = f"nothing holds {_or(repr(phrase) for phrase in phrases)} word by word: the words are looked for"
         phrases, wanted = (), replace(wanted, phrases=())
         found = parts.indexing.candidates(query.text, wanted, depth)
-    # counting takes a fifth of a search, and without either list there is nothing to weigh
-    weight = VECTOR_WEIGHT * (_coverage(parts, done.missing) if found.text and found.vectors else 1.0)
+    coverage = _coverage(parts, done.missing)
+    # the best of a few vectors must not outrank the best of all texts
+    weight = VECTOR_WEIGHT * (coverage if found.text and found.vectors else 1.0)
     matches = fuse(found.text, found.vectors, found.depth, weight)
     hits = settled(parts, query, _hits(parts, with_room(query), phrases, matches, versions))
-    nothing = "" if phrases or done.missing else why_nothing(parts, query.text, found, hits)
+    tells = not phrases and not (done.missing and found.note)  # without a model words would have to tell for good
+    nothing = why_nothing(parts, query.text, found, hits, coverage) if tells else ""
     hits = [] if nothing else hits
     if surfacing:
         hits = rules_for(parts, query, found_rules, [hit.entry for hit in hits], complete=not done.missing) + hits
     lights = [hit.entry for hit in hits]
     told = [*filter(None, [unheld, nothing]), *warnings(parts, lights), *see_also(parts, lights)]
-    return hits, [*_notes(parts, versions, done, found), *told]
+    notes = [*_notes(parts, versions, done, found, coverage), *told]
+    return Answer(asked, tuple(hits), notes=tuple(notes), coverage=coverage)
 
 
 def understood(query: Query) -> tuple[Query, tuple[str, ...]]:
@@ -226,12 +231,16 @@ def _filtered(parts: Reading, query: Query, versions: Versions) -> list[Hit]:
 
 
 def _notes(
-    parts: Reading, versions: Versions, done: IndexRefresh = NOTHING_DONE, found: Candidates = NOTHING_FOUND
+    parts: Reading,
+    versions: Versions,
+    done: IndexRefresh = NOTHING_DONE,
+    found: Candidates = NOTHING_FOUND,
+    coverage: float = 1.0,
 ) -> list[str]:
     notes = [*parts.notes(), *parts.config_notes(), *versions.notes, done.rebuilt, *done.notes, found.note]
-    if done.missing and found.vectors:
+    if done.missing and not found.note:
         notes.append(
-            f"vectors of {done.missing} passages are still missing (their text is searched): "
+            f"{100 * coverage:.0f} % of the passages have a vector; {done.missing:,} are found by their words alone: "
             "`ai-lessons admin reindex` completes them"
         )
     return [note for note in dict.fromkeys(notes) if note]
@@ -266,11 +275,9 @@ def _hits(
 
 
 def _coverage(parts: Reading, missing: int) -> float:
-    """The share of passages that have a vector: the best of a few vectors must not outrank the best of all texts."""
-    if not missing:
-        return 1.0
-    status = parts.index.status()
-    return status.vectors / status.passages if status.passages else 0.0
+    """The share of passages that have a vector; below 1 as long as one is missing."""
+    passages = parts.index.passages() if missing else 0
+    return min(max(round(1 - missing / passages, 4), 0.0), 0.9999) if passages else float(not missing)
 
 
 def _facts(light: Light, standings: Mapping[str, float], versions: Versions, distance: int) -> RankingFacts:
@@ -289,23 +296,28 @@ BEST = 10
 """Results that are looked at for the words of the question."""
 
 
-def why_nothing(parts: Reading, question: str, found: Candidates, hits: Sequence[Hit]) -> str:
-    """One line where there is nothing to show, or nothing that should be; empty where there is an answer."""
+def why_nothing(parts: Reading, question: str, found: Candidates, hits: Sequence[Hit], coverage: float = 1.0) -> str:
+    """One line where there is nothing to show, or nothing that should be; empty where there is an answer.
+
+    While vectors are missing, words alone tell.
+    """
     if not hits:
         stored = sum(parts.catalog.sizes().entries.values())
         return f"none of the {stored} entries stored here matches" if stored else "nothing is stored here yet"
     if found.vectors and found.vectors[0].score >= NEAR_MOST:
         return ""  # near in any repository: nothing need be counted
     far = too_far(found, parts.index.passages())
-    if far is None:
+    if far is None and (coverage == 1.0 or found.vectors):
         return ""
     texts = {(hit.entry_id, hit.heading): hit.text for hit in (*found.text, *found.vectors)}
     shown = (
         f"{hit.entry.title} {hit.heading} {texts.get((hit.entry.id, hit.heading), hit.entry.snippet)}"
         for hit in hits[:BEST]
     )
-    if holds(question, shown):
+    if holds(question, shown, SHARED if coverage == 1.0 else WORDS_ALONE):
         return ""
+    if far is None or coverage < 1.0:
+        return "nothing that is stored holds half of the words of this question; vectors are still missing"
     nearest = parts.catalog.many([found.vectors[0].entry_id]).get(found.vectors[0].entry_id)
     which = f" ({nearest.handle}, {nearest.title!r})" if nearest else ""
     return (

@@ -41,10 +41,10 @@ _LATER = re.compile(rb"^format:(?![ \t]*1[ \t]*(?:#|\r?$))", re.MULTILINE)
 """Settings that state another format than the first one: only those are read before somebody asks for them."""
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
-    """What tells a file or folder from another one of the same name."""
+def _identity(path: Path) -> tuple[int, ...] | None:
+    """What tells a file or folder from another one of the same name, and settings from those before."""
     with suppress(OSError):
-        return (found := path.stat()).st_dev, found.st_ino
+        return (found := path.stat()).st_dev, found.st_ino, found.st_mtime_ns * (path.suffix == ".yaml")
     return None
 
 
@@ -80,7 +80,7 @@ class RepositorySession:
         self.skipped: list[str] = []
         """Folders and names that the last walk could not read, with the reason."""
         self._config: tuple[bytes, RepositoryConfig] | None = None
-        self._place: tuple[tuple[int, int] | None, ...] = ()
+        self._place: tuple[tuple[int, ...] | None, ...] = ()
         self.rules = RulesInForce(self.store, options)
         self.guard: Callable[[Sequence[Change]], None] = lambda _changes: None
         self._refuse_newer()
@@ -123,12 +123,13 @@ class RepositorySession:
 
     @property
     def replaced(self) -> bool:
-        """Whether the repository or what is derived from it was removed, or made anew, since the last look at it."""
+        """Whether the repository, its settings or what is derived was removed or made anew since the last look."""
         return bool(self._place) and self._where() != self._place
 
-    def _where(self) -> tuple[tuple[int, int] | None, ...]:
+    def _where(self) -> tuple[tuple[int, ...] | None, ...]:
         store = self.store
-        return tuple(map(_identity, (store.root, store.git_dir, store.state_dir, store.state_dir / CATALOG_FILE)))
+        places = (store.root, store.git_dir, store.state_dir, store.state_dir / CATALOG_FILE, store.root / CONFIG_PATH)
+        return tuple(map(_identity, places))
 
     def _scan(self) -> Iterator[tuple[str, list[tuple[str, int, int, int, int, int]]]]:
         self.skipped.clear()
@@ -205,6 +206,11 @@ class RepositorySession:
     def usages(self) -> Usages:
         """What happened to entries."""
         return library.usage.Usages(self)
+
+    @property
+    def has_index(self) -> bool:
+        """Whether this process has opened the search index already, so that asking it costs little."""
+        return "indexing" in self.__dict__
 
     @property
     def index(self) -> Index:

@@ -52,15 +52,18 @@ def run(
     return subprocess.CompletedProcess(argv, process.returncode, out, err)
 
 
-def leave_running(argv: Sequence[str], *, env: Mapping[str, str], cwd: Path) -> None:
-    """Start a program that goes on by itself, without input and output, also after we have ended.
+def leave_running(argv: Sequence[str], *, env: Mapping[str, str] | None, cwd: Path, stdin: bytes = b"") -> None:
+    """Start a program that goes on by itself, without output, also after we have ended. `stdin` is all its input.
 
     Raises OSError: it could not be started.
     """
     nothing = subprocess.DEVNULL
     process = subprocess.Popen(
-        argv, cwd=cwd, env=env, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True
+        argv, cwd=cwd, env=env, stdin=subprocess.PIPE, stdout=nothing, stderr=nothing, start_new_session=True
     )
+    if process.stdin:
+        with suppress(BrokenPipeError), process.stdin as pipe:
+            pipe.write(stdin)
     threading.Thread(target=process.wait, daemon=True).start()  # or it stays as a zombie until we end
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
 
     from ai_lessons.library.opened import Library
+    from ai_lessons.library.warm import Asking
     from ai_lessons.settings import Settings, Tier
 
 T = TypeVar("T")
@@ -72,6 +73,12 @@ class Call:
     def library(self) -> Library:
         """The library on the repository, closed when the program ends."""
         return click.get_current_context().find_root().with_resource(library.opened.Library(self.root, self.options()))
+
+    @cached_property
+    def ask(self) -> Asking:
+        """Does jobs that only read: of the helper that is warm, or here."""
+        given = self.library.options if self.tool else self.options()
+        return library.warm.Asking(self.root, given, lambda: self.library, held=self.tool)
 
     @property
     def can_ask(self) -> bool:
@@ -206,7 +213,7 @@ def whereabouts(given: Settings) -> str:
     return ", ".join(f"{tier.path} ({tier.name})" for tier in given.reads)
 
 
-SAME = ("cwd", "model_dir", "index_dir", "agent", "agent_by", "session", "tier", "offline")
+SAME = ("cwd", "model_dir", "index_dir", "agent", "agent_by", "session", "tier", "offline", "warm")
 """What settings and options call by the same name."""
 
 

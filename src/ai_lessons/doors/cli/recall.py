@@ -52,7 +52,7 @@ def find(call: Call, words: tuple[str, ...], given: Mapping[str, Any], *, only_r
     query = Query(text=" ".join(words), approvals=call.tool, **given)
     if not query.text.strip():
         raise UsageError("the search has no words", hint='for example: ai-lessons recall search "undo a commit"')
-    found = library.searching.search(call.library, query)
+    found = call.ask("search", query)
     text = render.resources if only_resources else render.answer
     call.answer(found, text, framed=partial(framing.search, only_resources=only_resources))
 
@@ -249,7 +249,7 @@ def list_(call: Call, /, every: bool, **given: Any) -> None:
 @pass_call
 def context(call: Call, /, explain: bool, **given: Any) -> None:
     """Show the rules and lessons for what one is about to do."""
-    found = library.contexts.context(call.library, ContextQuery(**given, approvals=call.tool))
+    found = library.contexts.context(call.library, ContextQuery(**given, approvals=call.tool), call.ask)
 
     def explained(shown: str, view: View) -> str:
         return f"{shown}\n\n{render.left_out(found.left_out, view)}" if explain else shown

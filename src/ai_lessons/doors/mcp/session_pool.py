@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio.from_thread
 
 from ai_lessons.doors.cli.command_context import options
-from ai_lessons.errors import AiLessonsError, StorageFailed
 from ai_lessons.library.answers import Progress, silent
+from ai_lessons.library.kept import Kept
 from ai_lessons.library.opened import Library
 from ai_lessons.library.options import Limits
 
@@ -55,7 +55,7 @@ class SessionPool:
 
     def __init__(self, load: Callable[[], Settings], *, session: str | None = None, limits: Limits = NO_LIMITS) -> None:
         self._load, self._session, self._limits = load, session, limits
-        self._kept: Library | None = None
+        self._kept = Kept(lambda: Library(self.settings.repo, self._options()))
         self._reading, self._writing = threading.Lock(), threading.Lock()
         self._stopping = threading.Event()
         self._calls: set[object] = set()
@@ -68,17 +68,7 @@ class SessionPool:
     def read(self, job: Callable[[Library], T]) -> T:
         """Do a job that reads; others that read wait."""
         with self._at_work(), self._turn(self._reading):
-            if self._kept is not None and self._kept.replaced:
-                self._forget()
-            try:
-                if self._kept is None:
-                    self._kept = Library(self.settings.repo, self._options())
-                return job(self._kept)
-            except BaseException as error:
-                # what is kept open may be what is broken: the next call begins afresh
-                if not isinstance(error, AiLessonsError) or isinstance(error, StorageFailed):
-                    self._forget()
-                raise
+            return self._kept.do(job)
 
     def write(self, job: Callable[[Library], T], *, agent: str, progress: Progress) -> T:
         """Do a job that writes, in the name of `agent` unless the user's settings name one. One at a time."""
@@ -106,7 +96,7 @@ class SessionPool:
     def close(self) -> None:
         """Let go of what is kept open."""
         with self._reading:
-            self._forget()
+            self._kept.close()
 
     @contextmanager
     def _at_work(self) -> Iterator[None]:
@@ -116,11 +106,6 @@ class SessionPool:
             yield
         finally:
             self._calls.discard(call)
-
-    def _forget(self) -> None:
-        kept, self._kept = self._kept, None
-        if kept is not None:
-            kept.close()
 
     def _options(self) -> Options:
         given = options(self.settings)

@@ -1,0 +1,200 @@
+"""The helper that stays in memory: libraries held open for the next commands of one user. Started by a search.
+
+`python -m ai_lessons.doors.warm_helper ADDRESS`, with a first question on standard input. One thread does the jobs, one
+after the other; another, which gives way to everything, computes vectors that are missing. It never writes entries,
+events or git, and ends by itself: see `Helper.over`.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import socket
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
+from pathlib import Path
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ai_lessons.library import warm
+from ai_lessons.library.kept import Kept
+from ai_lessons.library.model import Embedders
+from ai_lessons.library.opened import Library
+from ai_lessons.library.options import Options
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+IDLE = 600.0
+"""Seconds without a question after which it ends."""
+
+MOST_MEMORY = 400 << 20
+"""Bytes; above it the least used repository is let go, and if none is left it ends."""
+
+LOOK = 2.0
+"""Seconds between two looks whether it should go on."""
+
+LONGEST = 60.0
+"""Seconds after which a job counts as hung, and whoever waits for it is left to do it."""
+
+
+class Helper:
+    """One helper, listening at `place`."""
+
+    def __init__(self, place: Path, listener: socket.socket) -> None:
+        """Listen, for this user alone. Raises OSError: no socket can be there."""
+        place.unlink(missing_ok=True)
+        listener.bind(str(place))
+        place.chmod(0o600)
+        listener.listen(256)
+        listener.settimeout(LOOK)
+        self._place, self._listener, self._own = place, listener, place.stat().st_ino
+        self._began = self._used = time.monotonic()
+        self.requests = 0
+        self.kept: dict[Hashable, tuple[Path, Kept]] = {}
+        """By repository and options, the least used first."""
+        self.jobs = ThreadPoolExecutor(1)
+        self._models: dict[Hashable, Embedders] = {}
+        self._quiet, self._filler = threading.Event(), 0
+        self._quiet.set()
+        self._incomplete: SimpleQueue[tuple[Path, Options]] = SimpleQueue()
+
+    def run(self, first: bytes = b"") -> None:
+        """Answer until it is over. `first` is a question whose answer nobody waits for."""
+        if first:
+            self.jobs.submit(self._do, first)
+        threading.Thread(target=self._fill, daemon=True).start()
+        looked = 0.0
+        while (soon := time.monotonic() < looked + LOOK) or not self.over():
+            looked = looked if soon else time.monotonic()
+            with suppress(TimeoutError):
+                threading.Thread(target=self._serve, args=(self._listener.accept()[0],), daemon=True).start()
+
+    def over(self) -> bool:
+        """Whether it is idle, its program or its socket is not what it was, or it takes too much memory."""
+        try:
+            other = self._place.stat().st_ino != self._own or warm.program() != self._place.name
+        except OSError:
+            other = True
+        if memory() > MOST_MEMORY:
+            other = other or not self.kept
+            self.jobs.submit(self.let_go)
+        return other or time.monotonic() > self._used + IDLE
+
+    def let_go(self) -> None:
+        """Close the least used library."""
+        if self.kept:
+            self.kept.pop(next(iter(self.kept)))[1].close()
+
+    def _serve(self, line: socket.socket) -> None:
+        """One question. Who does not wait for the answer is forgotten."""
+        with line, suppress(Exception):  # whatever goes wrong, whoever asked finds out by doing it
+            line.settimeout(warm.SILENT)
+            if not warm.ours(line):
+                return
+            kind, data = warm.receive(line.makefile("rb"))
+            warm.send(line, warm.WORKING)
+            if kind == warm.STATUS:
+                warm.send(line, warm.ANSWER, self._state())
+                return
+            job, until = self.jobs.submit(self._do, data), time.monotonic() + LONGEST
+            try:
+                while not wait([job], warm.BEAT).done and time.monotonic() < until:
+                    warm.send(line, warm.WORKING)
+                warm.send(line, warm.ANSWER, job.result(0))
+            finally:
+                job.cancel()
+
+    def _state(self) -> warm.HelperState:
+        places = tuple(dict.fromkeys(str(root) for root, _ in list(self.kept.values())))
+        seconds = int(time.monotonic() - self._began)
+        return warm.HelperState(os.getpid(), "warm", seconds, memory() >> 20, self.requests, places)
+
+    def _do(self, data: bytes) -> Any:
+        """One job."""
+        self._quiet.clear()
+        self.requests += 1
+        try:
+            root, travelled, asks, name, asked, how = warm.unpacked(data)
+            options = Options(**travelled, ask_keys=_refuse if asks else None)
+
+            def job(opened: Library) -> Any:
+                opened.asked_by(options)
+                found = warm.JOBS[name]()(opened, *asked, **how)
+                if opened.missing and self._incomplete.empty():
+                    self._incomplete.put((root, options))
+                return found
+
+            return self._library(root, options).do(job)
+        finally:
+            self._used = time.monotonic()
+            self._quiet.set()
+
+    def _library(self, root: Path, options: Options) -> Kept:
+        """The library of this repository and these options, whoever asks."""
+        places = options.places
+        knows = any(one.name == places.belongs_to for one in places.known)
+        whoever = options._replace(cwd=root, agent=None, agent_by="", session=None)
+        key = (root, whoever._replace(places=places._replace(known=(), file="")), knows)
+        if key not in self.kept:
+            self.kept[key] = root, Kept(lambda: self._opened(root, options))
+        self.kept[key] = found = self.kept.pop(key)
+        return found[1]
+
+    def _opened(self, root: Path, options: Options) -> Library:
+        """A library that shares its models with the others; each thread computes on one core."""
+        opened = Library(root, options)
+        of = (options.cache_dir, options.model_dir, options.offline)
+        opened.embedders = self._models.setdefault(of, Embedders(options, threads=1, before=self._gate))
+        return opened
+
+    def _gate(self) -> None:
+        """Let the thread that computes missing vectors wait while a question is answered."""
+        if threading.get_native_id() == self._filler:
+            self._quiet.wait()
+            self._used = time.monotonic()
+
+    def _fill(self) -> None:
+        """Compute missing vectors, of one repository after the other."""
+        self._filler = threading.get_native_id()
+        if sys.platform == "linux":  # elsewhere the whole process would give way
+            os.setpriority(os.PRIO_PROCESS, self._filler, 19)
+        while True:
+            root, options = self._incomplete.get()
+            with suppress(Exception), self._opened(root, options) as opened:
+                for one in opened.reading.every:
+                    one.indexing.complete()
+
+
+def _refuse(_question: str, _keys: list[str]) -> bool:
+    """Only the caller can ask its user."""
+    raise warm.Alone
+
+
+def memory() -> int:
+    """Bytes that this process takes; where only the most it ever took is known, that."""
+    if sys.platform == "linux":
+        return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * resource.getpagesize()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def main() -> NoReturn:
+    """Serve at the address that is the first argument, unless another process does."""
+    place, first = Path(sys.argv[1]), sys.stdin.buffer.read()
+    os.umask(0o077)
+    sys.setswitchinterval(0.001)  # a greeting must not wait for a job
+    try:
+        with warm.claimed(lock := place.with_suffix(warm.LOCK)) as free, socket.socket(socket.AF_UNIX) as listener:
+            if free and warm.private(place.parent):
+                lock.write_text(str(os.getpid()), "ascii")
+                Helper(place, listener).run(first)
+                place.unlink(missing_ok=True)
+    finally:
+        os._exit(0)  # without waiting for a job that hangs
+
+
+if __name__ == "__main__":
+    main()

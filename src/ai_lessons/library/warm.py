@@ -1,0 +1,251 @@
+"""The helper that stays in memory, as those see it who ask: its jobs, a question to it, its start and end.
+
+Frozen values travel over a Unix socket between processes of one user. All jobs only read; what is to be written down
+about an answer, whoever asked writes. Who finds no helper, or finds it silent, does the work alone and says nothing.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import fcntl
+import os
+import pickle
+import signal
+import socket
+import struct
+import sys
+import time
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path
+from types import MappingProxyType
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+from ai_lessons import library
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from ai_lessons.library.opened import Library
+    from ai_lessons.library.options import Options
+
+GREETING = 0.05
+"""Seconds in which a helper has to take a question."""
+
+BEAT, SILENT = 0.05, 0.5
+"""Seconds between two signs of life while it works, and without one until it is left: on a machine whose cores are all
+taken a sign comes late, and working alone would load it more."""
+
+STARTING = 10.0
+"""Seconds after a start in which no other is tried: a hundred commands at once do not start a hundred."""
+
+JOB, STATUS, WORKING, ANSWER = b"jswa"
+LOCK = ".lock"
+PACKAGE = Path(__file__).parents[1]
+_HEAD = struct.Struct("!BI")
+_PLAIN = frozenset((("builtins", "dict"), ("pathlib", "PosixPath"), ("pathlib._local", "PosixPath")))
+_NOT_OURS = (
+    struct.error,
+    pickle.PickleError,
+    AttributeError,
+    EOFError,
+    ImportError,
+    LookupError,
+    TypeError,
+    ValueError,
+)
+
+JOBS: Mapping[str, Callable[[], Callable[..., Any]]] = {
+    "search": lambda: library.searching.search,
+    "search_lessons": lambda: library.searching.search_lessons,
+    "context": lambda: library.contexts.known,
+    "at_the_start": lambda: library.agent_hooks.at_the_start,
+    "before_a_tool": lambda: library.agent_hooks.before_a_tool,
+}
+"""By name; nothing else is called in a helper. Each is loaded when it is asked for."""
+
+_CALLERS_OWN = frozenset(("ask_trust", "ask_keys", "ask_source", "progress", "now", "limits", "warm"))
+"""Options that do not travel: what only the caller can do, and what a server holds back from its own callers."""
+
+
+class Alone(Exception):
+    """No helper answers this; it can be done without one."""
+
+
+class HelperState(NamedTuple):
+    """One helper. `state`: warm, silent (it does not answer) or stopped; `megabytes` of memory, `seconds` of age."""
+
+    pid: int
+    state: str
+    seconds: int = 0
+    megabytes: int = 0
+    requests: int = 0
+    repositories: tuple[str, ...] = ()
+
+
+class Asking:
+    """Jobs for one caller. `opened` gives a library for what is done here; it is called at most once.
+
+    A library that is `held` open anyway answers itself, unless it lacks vectors: those a helper computes.
+    """
+
+    def __init__(self, root: Path, options: Options, opened: Callable[[], Library], *, held: bool = False) -> None:
+        self.root, self.options, self._opened, self._held = root, options, opened, held
+
+    @cached_property
+    def library(self) -> Library:
+        """The library for what is done here."""
+        return self._opened()
+
+    def __call__(self, name: str, *asked: object, **how: object) -> Any:
+        """The answer of a job: of the helper, else worked out here. Where that took the index, a helper is started.
+
+        Raises:
+            AiLessonsError: as the job.
+        """
+        folder, options = self.options.warm, self.options._asdict()
+        travels = {key: value for key, value in options.items() if key not in _CALLERS_OWN}
+        request = (self.root, travels, self.options.ask_keys is not None, name, asked, how)
+        if folder and (self.library.missing if self._held else True):
+            with suppress(Alone, OSError):
+                return ask(folder / program(), request)
+        answer = JOBS[name]()(self.library, *asked, **how)
+        if folder and (self.library.missing if self._held else self.library.has_index):
+            start(folder, request)
+        return answer
+
+
+def program() -> str:
+    """Names this program and its Python: another version, an edited file or another interpreter has another name.
+
+    Raises OSError: the program's files cannot be looked at.
+    """
+    files = (os.path.join(folder, name) for folder, _, names in os.walk(PACKAGE) for name in names)
+    stats = sorted((one.st_mtime_ns, one.st_size) for one in (os.stat(file) for file in files if file.endswith(".py")))
+    return sha256(f"{sys.executable} {sys.version} {PACKAGE} {stats}".encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def private(folder: Path) -> bool:
+    """Whether the folder is this user's, and nobody else's to look into."""
+    status = folder.lstat()
+    return status.st_mode & 0o170077 == 0o040000 and status.st_uid == os.geteuid()
+
+
+def ours(line: socket.socket) -> bool:
+    """Whether this user is at the other end."""
+    if sys.platform == "linux":
+        _, user, _ = struct.unpack("3i", line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+    else:  # LOCAL_PEERCRED of macOS and the BSDs: a struct xucred, whose second word is the user
+        _, user = struct.unpack_from("2I", line.getsockopt(0, 1, 76))
+    return bool(user == os.geteuid())
+
+
+class _Reader(pickle.Unpickler):
+    """Makes values of our own types and of plain ones, and calls nothing else."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module.startswith("ai_lessons.") or (module, name) in _PLAIN:
+            found = super().find_class(module, name)
+            if isinstance(found, type) and found.__module__ == module:
+                return found
+        raise pickle.UnpicklingError(f"{module}.{name} is nothing that travels")
+
+
+copyreg.pickle(MappingProxyType, lambda one: (dict, (dict(one),)))  # type: ignore[arg-type,return-value]  # a copy
+
+
+def unpacked(data: bytes) -> Any:
+    """The value that travelled. Raises what pickle raises where it is none of ours."""
+    return _Reader(BytesIO(data)).load()
+
+
+def send(line: socket.socket, kind: int, value: object = None) -> None:
+    """One message. Raises OSError."""
+    data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+    line.sendall(_HEAD.pack(kind, len(data)) + data)
+
+
+def receive(stream: IO[bytes]) -> tuple[int, bytes]:
+    """One message. Raises OSError: none came in the time of the socket. struct.error: no whole one."""
+    kind, length = _HEAD.unpack(stream.read(_HEAD.size))
+    return kind, stream.read(length)
+
+
+def ask(place: Path, request: object, kind: int = JOB) -> Any:
+    """What the helper at this address answers.
+
+    Raises:
+        Alone: there is none, it is silent, or it could not do it.
+    """
+    try:
+        if not private(place.parent):
+            raise Alone
+        with socket.socket(socket.AF_UNIX) as line:
+            line.settimeout(GREETING)
+            line.connect(str(place))
+            if not ours(line):
+                raise Alone
+            send(line, kind, request)
+            stream = line.makefile("rb")
+            while (message := receive(stream))[0] == WORKING:
+                line.settimeout(SILENT)
+            return unpacked(message[1])
+    except (OSError, *_NOT_OURS) as error:
+        raise Alone from error
+
+
+@contextmanager
+def claimed(lock: Path) -> Iterator[bool]:
+    """Hold the lock of a helper; False where another process does. Raises OSError."""
+    fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    free = True
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            free = False
+        yield free
+    finally:
+        os.close(fd)
+
+
+def start(folder: Path, request: object) -> None:
+    """Start a helper, with a first question, and do not wait for it. Where that is not possible, nothing happens.
+
+    It runs with our interpreter, in `/`, and imports nothing from where we stand.
+    """
+    with suppress(OSError, *_NOT_OURS):
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        place = folder / program()
+        lock = place.with_suffix(LOCK)
+        if not private(folder) or (lock.exists() and time.time() < lock.stat().st_mtime + STARTING):
+            return
+        with claimed(lock) as free:
+            os.utime(lock)
+        if free:
+            from ai_lessons.repository import programs
+
+            argv = [sys.executable, "-P", "-m", "ai_lessons.doors.warm_helper", str(place)]
+            programs.leave_running(argv, env=None, cwd=Path("/"), stdin=pickle.dumps(request))
+
+
+def helpers(options: Options, *, stop: bool = False) -> tuple[HelperState, ...]:
+    """The helpers of this user that run, of whatever version; with `stop` they are ended, also one that hangs."""
+    folder, found = options.warm or options.state_dir / "warm", []
+    for lock in sorted(folder.glob("*" + LOCK)) if folder.is_dir() and private(folder) else ():
+        with claimed(lock) as free:
+            pid = lock.read_text("utf-8")
+        if free or not pid.isdecimal():
+            continue
+        try:
+            state = ask(lock.with_suffix(""), None, STATUS)
+        except Alone:
+            state = HelperState(int(pid), "silent")
+        if stop:
+            with suppress(ProcessLookupError):
+                os.kill(state.pid, signal.SIGKILL)  # what it writes, the next refresh finds right or makes anew
+            state = state._replace(state="stopped")
+        found.append(state)
+    return tuple(found)

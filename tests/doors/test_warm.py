@@ -1,0 +1,466 @@
+"""The helper that stays in memory: the same answers as without it, and nobody is kept waiting whatever happens."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from difflib import unified_diff
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ai_lessons.doors import encode, render, warm_helper
+from ai_lessons.doors.terminal import View
+from ai_lessons.doors.warm_helper import Helper
+from ai_lessons.errors import AiLessonsError
+from ai_lessons.knowledge.entries import Kind
+from ai_lessons.library import warm
+from ai_lessons.library.answers import ContextQuery, Query
+from ai_lessons.library.opened import Library
+from ai_lessons.library.options import Options, Places, TierPlace
+from ai_lessons.settings import load
+from doors.world import PROGRAM, environment
+from library.world import CountingEmbedder, lesson
+from test_import_cost import SLOW, WRITING, calling, loaded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from conftest import Git
+    from doors.world import Run
+
+SECONDS = 60.0
+"""Until a test gives up waiting."""
+
+WORDS = ("apples", "pears", "orchard", "harvest", "deploy", "rollback")
+
+
+@pytest.fixture
+def state(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A state folder whose path is short enough for a socket; a helper may be used there."""
+    folder = Path(tempfile.mkdtemp(prefix="w"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder))
+    monkeypatch.setenv("AI_LESSONS_WARM", "1")
+    yield folder / "ai-lessons"
+    for lock in folder.rglob("*.lock"):
+        with suppress(ValueError, ProcessLookupError):
+            if (pid := int(lock.read_text())) != os.getpid():
+                os.kill(pid, signal.SIGKILL)
+    shutil.rmtree(folder)
+
+
+@contextmanager
+def serving(place: Path) -> Iterator[Helper]:
+    """A helper with its real socket, in a thread of this process."""
+    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with socket.socket(socket.AF_UNIX) as listener:
+        helper = Helper(place, listener)
+        thread = threading.Thread(target=helper.run)
+        thread.start()
+        try:
+            yield helper
+        finally:
+            place.unlink(missing_ok=True)
+            thread.join()
+            helper.jobs.shutdown()
+            while helper.kept:
+                helper.let_go()
+
+
+@dataclass
+class Both:
+    """One caller, answered by a helper and alone."""
+
+    root: Path
+    options: Options
+    helper: Helper
+
+    @property
+    def place(self) -> Path:
+        return self.options.state_dir / "warm" / warm.program()
+
+    def write(self, path: str, text: str) -> None:
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+
+    def ask(self, name: str, *asked: object, **how: object) -> Any:
+        """Of the helper; one that does not answer is an error of the test."""
+
+        def opened() -> Library:
+            raise AssertionError("the helper did not answer")
+
+        return warm.Asking(self.root, self.options, opened)(name, *asked, **how)
+
+    def alone(self, name: str, *asked: object, **how: object) -> Any:
+        with Library(self.root, self.options._replace(warm=None)) as opened:
+            return warm.JOBS[name]()(opened, *asked, **how)
+
+    def same(self, name: str, *asked: object, **how: object) -> Any:
+        """The answer; None where it is an error, which the helper leaves to the caller."""
+        before = self.helper.requests
+        try:
+            alone = self.alone(name, *asked, **how)
+        except AiLessonsError:
+            with pytest.raises(AssertionError, match="did not answer"):
+                self.ask(name, *asked, **how)
+            return None
+        found = self.ask(name, *asked, **how)
+        assert self.helper.requests == before + 1
+        assert "\n".join(unified_diff(encode.dump(alone).splitlines(), encode.dump(found).splitlines(), n=0)) == ""
+        return found
+
+
+@pytest.fixture
+def both(git_repo: Path, state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Both]:
+    monkeypatch.setattr("ai_lessons.library.model.Embedders.embedder", lambda _, _name: CountingEmbedder())
+    monkeypatch.setattr(warm, "GREETING", SECONDS)
+    monkeypatch.setattr(warm, "SILENT", SECONDS)
+    monkeypatch.setattr(warm_helper, "LOOK", 0.02)
+    monkeypatch.setattr(warm_helper, "MOST_MEMORY", 1 << 40)
+    options = Options(tmp_path / "cache", state, tmp_path / "config", tmp_path, offline=True, warm=state / "warm")
+    with serving(state / "warm" / warm.program()) as helper:
+        yield Both(git_repo, options, helper)
+
+
+queries = st.builds(
+    Query,
+    text=st.lists(st.sampled_from((*WORDS, '"apples pears"', "kind:doc", "tag:fruit")), min_size=1, max_size=3).map(
+        " ".join
+    ),
+    kinds=st.sets(st.sampled_from(list(Kind)), max_size=2).map(frozenset),
+    project=st.sampled_from((None, "garden", "notes", "nowhere")),
+    tags=st.sampled_from(((), ("fruit",))),
+    context_tags=st.sampled_from(({}, {"fruit": None}, {"garden": 2.0})),
+    limit=st.integers(1, 4),
+    explain=st.booleans(),
+    approvals=st.booleans(),
+    every=st.booleans(),
+    versions=st.just(()),
+    plain=st.booleans(),
+    rerank=st.sampled_from((False,)),
+)
+edits = st.tuples(st.sampled_from(("notes/a.md", "garden/b.md", "garden/c.md")), st.sampled_from((None, *WORDS)))
+
+
+@pytest.mark.parametrize("tiers", [1, 2])
+def test_every_answer_is_the_same_in_the_same_bytes(both: Both, tiers: int, tmp_path: Path, git: Git) -> None:
+    if tiers == 2:
+        other = tmp_path / "other"
+        git(tmp_path, "clone", "-q", str(both.root), str(other))
+        (other / "pears.md").write_text("# Pears\n\nThe harvest of pears in another orchard.\n")
+        reads = (TierPlace("project", both.root), TierPlace("user", other))
+        both.options = both.options._replace(tier="project", places=Places(reads, reads))
+    both.write("garden/lessons/apple.md", lesson(title="Apples rot in the orchard", tags="[fruit]"))
+
+    @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(query=queries, edit=edits)
+    def check(query: Query, edit: tuple[str, str | None]) -> None:
+        path, word = edit
+        if word:
+            both.write(path, f"# About {word}\n\nThe {word} of the orchard, and apples pears.\n")
+        else:
+            (both.root / path).unlink(missing_ok=True)
+        found = both.same("search", query)
+        if found is None:
+            return
+        assert render.answer(found, View()) == render.answer(both.alone("search", query), View())
+        both.same("context", ContextQuery(query=query.text, project=query.project, budget=3))
+
+    check()
+    both.same("search_lessons", "apples", scope=None, limit=3)
+    both.same("before_a_tool", ("src/a.py",), ("garden",))
+    both.same("at_the_start", tmp_path, "garden")
+
+
+def test_a_repository_that_was_deleted_and_made_anew_is_noticed(both: Both, git: Git) -> None:
+    both.write("notes/a.md", "# Apples\n")
+    assert [hit.entry.title for hit in both.same("search", Query("apples")).docs] == ["Apples"]
+    shutil.rmtree(both.root)
+    both.root.mkdir()
+    git(both.root, "init", "-q")
+    both.write("notes/b.md", "# Pears\n")
+    for word in ("apples", "pears"):
+        assert [hit.entry.title for hit in both.same("search", Query(word)).docs] == ["Pears"]
+
+
+def test_settings_that_change_hold_for_the_next_answer(both: Both) -> None:
+    both.write("notes/a.md", "# Apples\n\nNothing else.\n")
+    both.same("search", Query("apples"))
+    both.write(".ai-lessons/config.yaml", "format: 1\nsearch:\n  model: nobody/has-it\n")
+    assert any("nobody/has-it" in note for note in both.same("search", Query("apples")).notes)
+
+
+def test_callers_who_stand_elsewhere_share_one_library(both: Both, tmp_path: Path) -> None:
+    both.write("notes/a.md", "# Apples\n")
+    for where in (tmp_path, both.root):
+        both.options = both.options._replace(cwd=where, session=where.name)
+        both.same("search", Query("apples"))
+    assert len(both.helper.kept) == 1
+
+
+def test_vectors_that_are_missing_come_by_themselves(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ai_lessons.index.passage_index.FEW", 1)
+    for word in WORDS:
+        both.write(f"notes/{word}.md", f"# {word}\n\nAbout {word}.\n")
+    first = both.ask("search", Query("apples"))
+    assert first.coverage == 0.0
+    assert any(note.startswith("0 % of the passages have a vector; 6 are found") for note in first.notes)
+    until = time.monotonic() + SECONDS
+    while (found := both.ask("search", Query("apples"))).coverage < 1.0 and time.monotonic() < until:
+        time.sleep(0.02)
+    assert found.coverage == 1.0
+    assert found.notes == ()
+
+
+def test_a_library_that_is_held_open_leaves_missing_vectors_to_the_helper(
+    both: Both, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[object] = []
+    monkeypatch.setattr("ai_lessons.repository.programs.leave_running", lambda *_, **__: started.append(1))
+    monkeypatch.setattr("ai_lessons.index.passage_index.FEW", 1)
+    for word in WORDS:
+        both.write(f"notes/{word}.md", f"# {word}\n\nAbout {word}.\n")
+    with Library(both.root, both.options) as held:
+        asking = warm.Asking(both.root, both.options, lambda: held, held=True)
+        assert (asking("search", Query("apples")).coverage, started, both.helper.requests) == (0.0, [1], 0)
+        wait(lambda: asking("search", Query("apples")).coverage == 1.0)
+        assert both.helper.requests > 0
+
+
+def test_while_vectors_are_missing_words_tell_that_there_is_nothing(
+    both: Both, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ai_lessons.index.passage_index.FEW", 1)
+    for word in WORDS:
+        both.write(f"notes/{word}.md", f"# {word}\n\nAbout {word}.\n")
+    found = both.alone("search", Query("apples grown on faraway planets with spaceships"))
+    assert found.hits == ()
+    assert any("holds half of the words" in note for note in found.notes)
+
+
+def test_a_hundred_ask_at_once_and_each_is_answered(both: Both) -> None:
+    both.write("notes/a.md", "# Apples\n")
+    expected = both.ask("search", Query("apples"))
+    found: list[Any] = []
+    threads = [threading.Thread(target=lambda: found.append(both.ask("search", Query("apples")))) for _ in range(100)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [expected] * 100
+
+
+def test_who_waits_for_a_long_job_hears_that_it_goes_on(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(_opened: Library) -> str:
+        time.sleep(10 * warm.BEAT)
+        return "done"
+
+    monkeypatch.setattr(warm, "SILENT", 5 * warm.BEAT)
+    monkeypatch.setattr(warm, "JOBS", {"search": lambda: slow})
+    assert both.ask("search") == "done"
+    monkeypatch.setattr(warm_helper, "LONGEST", warm.BEAT)
+    with pytest.raises(AssertionError, match="did not answer"):
+        both.ask("search")
+
+
+@pytest.mark.parametrize("name", ["search", "os.system", "write"])
+def test_what_fails_or_is_no_job_is_left_to_the_caller(both: Both, name: str) -> None:
+    with pytest.raises((AssertionError, KeyError)):
+        both.ask(name, Query(""))
+
+
+def test_only_values_of_ours_travel() -> None:
+    for bad in (os.system, subprocess.Popen, sys.exit, threading.Thread):
+        with pytest.raises(pickle.UnpicklingError):
+            warm.unpacked(pickle.dumps(bad))
+    options = Options(Path("a"), Path("b"), Path("c"), Path("d"))._asdict()
+    value = (Query("x", frozenset({Kind.DOC})), {"place": options["cwd"]}, Places())
+    assert warm.unpacked(pickle.dumps(value)) == value
+
+
+def test_it_ends_when_idle_when_the_program_changes_and_when_its_folder_goes(
+    both: Both, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(warm_helper, "LOOK", 1e9)
+    helper = both.helper
+    assert not helper.over()
+    with monkeypatch.context() as patch:
+        patch.setattr(warm_helper, "IDLE", 0.0)
+        assert helper.over()
+    with monkeypatch.context() as patch:
+        patch.setattr(warm, "program", lambda: "another version")
+        assert helper.over()
+    place = both.place
+    place.unlink()
+    assert helper.over()
+    place.touch()
+    assert helper.over()
+    monkeypatch.setattr(warm_helper, "LOOK", 0.0)
+
+
+def test_with_too_much_memory_the_least_used_repository_goes_first(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
+    both.write("notes/a.md", "# Apples\n")
+    both.ask("search", Query("apples"))
+    monkeypatch.setattr(warm_helper, "IDLE", 1e9)
+    monkeypatch.setattr(warm_helper, "LOOK", 1e9)
+    time.sleep(0.1)
+    monkeypatch.setattr(warm_helper, "MOST_MEMORY", 0)
+    assert not both.helper.over()
+    until = time.monotonic() + SECONDS
+    while both.helper.kept and time.monotonic() < until:
+        time.sleep(0.01)
+    assert both.helper.over()
+    monkeypatch.setattr(warm_helper, "LOOK", 0.0)
+
+
+def test_another_version_has_another_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.py").write_text("1")
+    monkeypatch.setattr(warm, "PACKAGE", tmp_path)
+    names = [warm.program()]
+    (tmp_path / "a.py").write_text("22")
+    names.append(warm.program())
+    monkeypatch.setattr(sys, "version", "4")
+    names.append(warm.program())
+    assert len(set(names)) == 3
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o770, 0o701])
+def test_a_folder_that_others_can_enter_is_refused(both: Both, mode: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = both.options.state_dir / "warm"
+    started: list[object] = []
+    monkeypatch.setattr("ai_lessons.repository.programs.leave_running", lambda *_, **__: started.append(1))
+    folder.chmod(mode)
+    with pytest.raises(warm.Alone):
+        warm.ask(both.place, None, warm.STATUS)
+    warm.start(folder, None)
+    assert started == []
+    folder.chmod(0o700)
+    if os.geteuid() == 0:
+        os.chown(folder, 12345, -1)
+        with pytest.raises(warm.Alone):
+            warm.ask(both.place, None, warm.STATUS)
+        os.chown(folder, 0, -1)
+
+
+def test_who_is_no_user_of_ours_is_neither_asked_nor_answered(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warm, "ours", lambda _line: False)
+    with pytest.raises(warm.Alone):
+        warm.ask(both.place, None, warm.STATUS)
+    assert both.helper.requests == 0
+
+
+def test_two_never_start_within_a_moment(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[object] = []
+    monkeypatch.setattr("ai_lessons.repository.programs.leave_running", lambda *_, **__: started.append(1))
+    for _ in range(3):
+        warm.start(state / "warm", None)
+    assert started == [1]
+
+
+def test_a_full_disk_and_a_file_in_the_way_stop_no_search(
+    run: Run, knowledge: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("ai_lessons.repository.programs.leave_running", full)
+    assert run("recall", "search", "workflow").code == 0
+    shutil.rmtree(state / "warm")
+    (state / "warm").write_text("a file")
+    assert run("recall", "search", "workflow").code == 0
+    assert run("admin", "warm", "status").out == "No helper runs.\n"
+    assert knowledge.is_dir()
+
+
+def test_off_by_environment_by_settings_and_in_ci(
+    run: Run, knowledge: Path, state: Path, hermetic: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = hermetic / ".config/ai-lessons/config.toml"
+    file.parent.mkdir(parents=True)
+    for environ, text, expected in (
+        ({"AI_LESSONS_WARM": "0"}, "", "off"),
+        ({}, "[warm]\nenabled = false\n", "off"),
+        ({"CI": "true"}, "", "off"),
+        ({"CI": "true"}, "[warm]\nenabled = true\n", "none"),
+        ({}, "", "none"),
+        ({"XDG_STATE_HOME": "/" + "x" * 90}, "", "off"),
+        ({"XDG_STATE_HOME": "/" + "x" * 90, "XDG_RUNTIME_DIR": str(state)}, "", "none"),
+    ):
+        file.write_text(text)
+        with monkeypatch.context() as patch:
+            for name in ("AI_LESSONS_WARM", "CI"):
+                patch.delenv(name, raising=False)
+            for name, value in environ.items():
+                patch.setenv(name, value)
+            assert (load(os.environ).warm is None) is (expected == "off")
+            if expected == "off" and "XDG_STATE_HOME" not in environ:
+                assert run("recall", "search", "workflow").code == 0
+    file.write_text("[warm]\non = true\n")
+    assert run("recall", "list").code == 2
+    assert not state.exists() or not list(state.rglob("*.lock"))
+    assert knowledge.is_dir()
+
+
+def test_a_search_with_a_helper_imports_what_a_list_does(both: Both, knowledge: Path) -> None:
+    loaded(calling("recall", "search", "workflow"))
+    before = both.helper.requests
+    names = loaded(calling("recall", "search", "workflow"))
+    assert both.helper.requests == before + 1
+    assert names & {*SLOW, *WRITING, "sqlite3", "subprocess", "ai_lessons.library.opened"} == set()
+    assert knowledge.is_dir()
+
+
+def searched(*words: str, **more: str) -> bytes:
+    done = subprocess.run(
+        [*PROGRAM, "recall", "search", *words], env=environment(**more), capture_output=True, check=True
+    )
+    return done.stdout + done.stderr
+
+
+def wait(done: Callable[[], object]) -> None:
+    until = time.monotonic() + SECONDS
+    while not done():
+        assert time.monotonic() < until, "it did not happen"
+        time.sleep(0.05)
+
+
+def test_a_helper_is_started_used_killed_stopped_and_started_again(run: Run, knowledge: Path, state: Path) -> None:
+    def helper() -> dict[str, Any]:
+        (one,) = run("admin", "warm", "status", "--json").json or [{"state": "none", "requests": -1}]
+        return dict(one)
+
+    def forget_the_last_start() -> None:
+        for lock in (state / "warm").glob("*.lock"):
+            os.utime(lock, (0, 0))
+
+    expected = searched("workflow", "transitions", AI_LESSONS_WARM="0")
+    for end in (signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM):
+        assert searched("workflow", "transitions") == expected
+        wait(lambda: helper()["requests"] > 0)
+        assert oct((state / "warm").stat().st_mode & 0o777) == "0o700"
+        assert [oct(one.stat().st_mode & 0o777) for one in (state / "warm").iterdir()] == ["0o600"] * 2
+        before = helper()
+        assert searched("workflow", "transitions") == expected
+        assert helper()["requests"] >= before["requests"]
+        assert before["repositories"] == [str(knowledge)]
+        os.kill(before["pid"], end)
+        if end is signal.SIGSTOP:
+            assert helper()["state"] == "silent"
+            assert searched("workflow", "transitions") == expected
+            assert run("admin", "warm", "stop", "--json").json[0]["state"] == "stopped"
+        wait(lambda: helper()["state"] == "none")
+        forget_the_last_start()
