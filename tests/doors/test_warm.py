@@ -151,7 +151,6 @@ queries = st.builds(
     every=st.booleans(),
     versions=st.just(()),
     plain=st.booleans(),
-    rerank=st.sampled_from((False,)),
 )
 edits = st.tuples(st.sampled_from(("notes/a.md", "garden/b.md", "garden/c.md")), st.sampled_from((None, *WORDS)))
 
