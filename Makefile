@@ -2,6 +2,8 @@
 # Another interpreter: make test PYTHON=python3.12
 
 VENV := .venv
+# a quarter of the time of the tests is waiting
+WORKERS := $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 BIN := $(VENV)/bin
 # -qq keeps pip to its errors
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq install
@@ -30,9 +32,9 @@ lint: $(VENV)/dev
 types: $(VENV)/dev
 	$(BIN)/mypy
 
-# The tests, one process for each core; some only: make tests ARGS="tests/repository -k hooks"
+# The tests, in one process more than there are cores; some only: make tests ARGS="tests/repository -k hooks"
 tests: $(VENV)/dev
-	$(BIN)/python -m pytest -q -n auto --dist worksteal $(ARGS)
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal $(ARGS)
 
 # The bars of speed; read docs/benchmarks.md first: it takes minutes
 bench: $(VENV)/dev
