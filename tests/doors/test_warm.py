@@ -345,7 +345,7 @@ def test_a_folder_that_others_can_enter_is_refused(both: Both, mode: int, monkey
     folder.chmod(mode)
     with pytest.raises(warm.Alone):
         warm.ask(both.place, None, warm.STATUS)
-    warm.start(folder, None)
+    warm.start(folder / warm.program(), None)
     assert started == []
     folder.chmod(0o700)
     if os.geteuid() == 0:
@@ -366,7 +366,7 @@ def test_two_never_start_within_a_moment(state: Path, monkeypatch: pytest.Monkey
     started: list[object] = []
     monkeypatch.setattr("ai_lessons.repository.programs.leave_running", lambda *_, **__: started.append(1))
     for _ in range(3):
-        warm.start(state / "warm", None)
+        warm.start(state / "warm" / warm.program(), None)
     assert started == [1]
 
 

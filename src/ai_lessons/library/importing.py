@@ -18,7 +18,7 @@ from ai_lessons.library import secret_scan
 from ai_lessons.library.checking import checked, project_name
 from ai_lessons.library.refreshing import as_doc, refreshed_text, remember_sources, take
 from ai_lessons.library.reports import Imported, PassagePreview, Written
-from ai_lessons.library.running import interpreter_of
+from ai_lessons.library.running import content, interpreter_of
 from ai_lessons.repository import outside
 from ai_lessons.repository.sources import Sources
 from ai_lessons.repository.store import Change, blob_id
@@ -112,11 +112,7 @@ def _import(
     remember_sources(parts, sources)
     marks = []
     for entry in (one.entry for one in fresh if one.entry.kind is Kind.SCRIPT):
-        where = entry.fields.get("path")
-        if where and not parts.store.exists(entry.path):
-            code = outside.read(outside.expanded(str(where)))[0]
-        else:
-            code = parts.store.read(entry.path)
+        _, code = content(parts, entry)
         marks.append((entry.path, fingerprint(code, interpreter_of(entry))))
     if marks:
         Trust(parts.options.state_dir).add_all(marks)

@@ -88,7 +88,7 @@ def _allowed(
         raise UsageError(f"{light.handle} is a {light.kind}: only scripts can be run")
     entry, _ = parts.load(light.id)
     by, where, root = interpreter_of(entry), cwd or parts.options.cwd, parts.store.root
-    file, data = _content(parts, entry)
+    file, data = content(parts, entry)
     beside = _beside(parts, entry, file, data, where)
     _demand_trust(parts, light, file, beside | {file.name: data}, by)
     env = scripts.environment(root)
@@ -165,14 +165,14 @@ def trust_script(library: Library, ref: str) -> tuple[str, ...]:
     if light.kind is not Kind.SCRIPT:
         raise UsageError(f"{light.handle} is a {light.kind}, not a script")
     entry, _ = parts.load(light.id)
-    file, data = _content(parts, entry)
+    file, data = content(parts, entry)
     beside = _beside(parts, entry, file, data, file.parent)
     marks = [(entry.path, fingerprint(data, interpreter_of(entry)))]
     Trust(parts.options.state_dir).add_all([*marks, *((name, fingerprint(beside[name])) for name in beside)])
     return (str(file), *(str(file.parent / name) for name in sorted(beside)))
 
 
-def _content(parts: RepositorySession, entry: Entry) -> tuple[Path, bytes]:
+def content(parts: RepositorySession, entry: Entry) -> tuple[Path, bytes]:
     """Where the runnable file is, and its bytes. Raises NotFound: it is gone."""
     if parts.store.exists(entry.path):
         return parts.store.root / entry.path, parts.store.read(entry.path)

@@ -108,12 +108,15 @@ class Asking:
         folder, options = self.options.warm, self.options._asdict()
         travels = {key: value for key, value in options.items() if key not in _CALLERS_OWN}
         request = (self.root, travels, self.options.ask_keys is not None, name, asked, how)
+        place = None
         if folder and (self.library.missing if self._held else True):
             with suppress(Alone, OSError):
-                return ask(folder / program(), request)
+                place = folder / program()
+                return ask(place, request)
         answer = JOBS[name]()(self.library, *asked, **how)
         if folder and (self.library.missing if self._held else self.library.has_index):
-            start(folder, request)
+            with suppress(OSError):
+                start(place or folder / program(), request)
         return answer
 
 
@@ -211,15 +214,14 @@ def claimed(lock: Path) -> Iterator[bool]:
         os.close(fd)
 
 
-def start(folder: Path, request: object) -> None:
-    """Start a helper, with a first question, and do not wait for it. Where that is not possible, nothing happens.
+def start(place: Path, request: object) -> None:
+    """Start a helper at this address, with a first question, without waiting. Where it cannot be, nothing happens.
 
     It runs with our interpreter, in `/`, and imports nothing from where we stand.
     """
     with suppress(OSError, *_NOT_OURS):
+        folder, lock = place.parent, place.with_suffix(LOCK)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        place = folder / program()
-        lock = place.with_suffix(LOCK)
         if not private(folder) or (lock.exists() and time.time() < lock.stat().st_mtime + STARTING):
             return
         with claimed(lock) as free:
