@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import logging
 import urllib.request
+from contextlib import suppress
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 from moto.server import ThreadedMotoServer
 
-from ai_lessons.errors import NotFound, Unreachable, UsageError
+from ai_lessons.errors import Conflict, NotFound, Unreachable, UsageError
 from ai_lessons.index.model_files import ModelUnavailable
 from ai_lessons.index.shared import SharedIndex
-from ai_lessons.library import setup, shared_index
+from ai_lessons.library import indexing, setup, shared_index
 from hash_embedder import HashEmbedder
 from library.world import World, options
 
@@ -103,6 +105,55 @@ def test_a_clone_without_a_model_searches_text(
     came = shared_index.index_pull(clone.library, uri)
     assert (came.came, came.missing) == (3, 0)
     assert clone.found("bread") == ["About bread"]
+
+
+def in_place(uri: str, *worlds: World) -> None:
+    """Let these clones use one index there."""
+    for one in worlds:
+        if "://" in uri:
+            setup.config_set(one.library, "search.index", uri)
+        else:
+            one.options = one.options._replace(index_dir=f"file://{uri.replace(' ', '-')}")
+
+
+def test_an_index_that_many_share_is_read_in_place_and_written_by_reindex_alone(
+    world: World, clone: World, uri: str, embedder: CountingEmbedder
+) -> None:
+    in_place(uri, world, clone)
+    clone.fresh()
+    assert "no index is at" in " ".join(clone.search("cheese").notes)
+    indexing.reindex(world.fresh())
+    state = clone.fresh().primary.store.state_dir
+    embedder.asked.clear()
+    found = clone.search("cheese")
+    assert [hit.entry.title for hit in found.docs][:1] == ["About cheese"]
+    assert not found.notes
+    assert not (state / "index").exists()
+    assert embedder.asked == []
+    clone.write("notes/dates.md", "# About dates\n\nOf palms.\n")
+    behind = clone.search("palms").notes
+    assert any("1 entry changed since the index at" in note for note in behind), behind
+    indexing.reindex(clone.fresh())
+    after = clone.search("palms")
+    assert after.docs[0].entry.title == "About dates"
+    assert not after.notes
+    # the other clone has no such file, and shows nothing of it
+    assert "About dates" not in world.found("palms")
+
+
+def test_one_machine_at_a_time_writes_to_an_index_that_many_share(
+    world: World, clone: World, uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_place(uri, world, clone)
+    index = world.fresh().primary.index
+    with index.claimed(), pytest.raises(Conflict, match="another process is writing to the index"):
+        indexing.reindex(clone.fresh())
+    with suppress(KeyboardInterrupt), index.claimed():
+        raise KeyboardInterrupt
+    assert indexing.reindex(clone.fresh()).passages == 3
+    with index.claimed():
+        monkeypatch.setattr("ai_lessons.index.table.DEAD", timedelta(0))
+        assert indexing.reindex(clone.fresh(), full=True).passages == 3
 
 
 def test_where_nothing_lies_a_pull_says_how_to_push(clone: World, uri: str) -> None:

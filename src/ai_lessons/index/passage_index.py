@@ -21,6 +21,7 @@ from ai_lessons.index.table import LANCE_ERRORS, Tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from ai_lessons.index.model_sources import Progress
@@ -84,6 +85,7 @@ class Index:
         self._embeds = embedder is not None
         self._filler = MissingVectors(model, vectors, self._state, embedder)
         self._query = TableQuery(self._uri, partial(Tables, self._uri), self._filler, self._state)
+        self._behind: tuple[str, tuple[int, int], int] | None = None
 
     def close(self) -> None:
         """Let go of the table. The embedding cache belongs to the caller."""
@@ -141,6 +143,35 @@ class Index:
             self._query.text_alone = self._lacks_most(done.missing)
         no_model = self._filler.no_model if done.missing else ""
         return replace(done, notes=(*done.notes, no_model)) if no_model else done
+
+    def as_it_lies(self, generation: str, fingerprints: Callable[[], Mapping[str, str]]) -> IndexRefresh:
+        """What an index that others write holds of this generation; notes say by how much it is behind.
+
+        Raises StorageFailed: the place cannot be read.
+        """
+        try:
+            table, version = self._query.look()
+            if table is None:
+                return IndexRefresh(notes=(f"no index is at {self._uri} yet: `ai-lessons admin reindex` makes it",))
+            missing, behind = self._state.missing_at(generation, *version), 0
+            if missing is None:
+                if self._behind is None or self._behind[:2] != (generation, version):
+                    known, wanted = table.fingerprints(), fingerprints()
+                    differing = sum(known.get(entry) != hash_ for entry, hash_ in wanted.items())
+                    self._behind = generation, version, differing + len(known.keys() - wanted.keys())
+                missing, behind = table.missing(), self._behind[2]
+                if not behind:
+                    self._state.remember(generation, *version, missing)
+            self._query.text_alone = self._lacks_most(missing)
+        except LANCE_ERRORS as error:
+            raise StorageFailed(f"the index at {self._uri} cannot be read: {first_line(error)}") from error
+        changed = "1 entry" if behind == 1 else f"{behind:,} entries"
+        said = f"{changed} changed since the index at {self._uri} was written: `ai-lessons admin reindex` writes it"
+        return IndexRefresh(missing=missing, notes=(said,) if behind else ())
+
+    def claimed(self) -> AbstractContextManager[Callable[[], None]]:
+        """See `Tables.claimed`."""
+        return self._query.tables.claimed()
 
     def candidates(self, text: str, wanted: PassageFilter | None = None, depth: int = 100) -> Candidates:
         """The best passages by full text and by vector. No letter or digit in the question: nothing.

@@ -22,15 +22,6 @@ if TYPE_CHECKING:
     from ai_lessons.index.table import Passages
     from ai_lessons.index.vectors import VectorCache
 
-IMPATIENT = {
-    "timeout": "20s",
-    "connect_timeout": "5s",
-    "client_max_retries": "2",
-    "client_retry_timeout": "20",
-    "download_retry_count": "2",
-}
-"""For object stores: by default they are tried for minutes before a wrong address is an error."""
-
 
 class SharedIndex:
     """Raises Unreachable where the address is wrong, nothing answers, or access is refused."""
@@ -38,7 +29,7 @@ class SharedIndex:
     def __init__(self, uri: str) -> None:
         self.uri = uri
         with self._reached():
-            self._tables = Tables(uri, IMPATIENT if "://" in uri else None)
+            self._tables = Tables(uri)
 
     def state(self) -> IndexStatus:
         """What lies there now; all zero and empty where there is nothing."""

@@ -12,7 +12,9 @@ import asyncio
 import json
 import os
 import sys
-from datetime import timedelta
+import time
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib.util import find_spec
 from math import sqrt
@@ -57,6 +59,7 @@ from lancedb.background_loop import LOOP
 from lancedb.index import FTS, IvfSq
 from lancedb.query import MatchQuery
 
+from ai_lessons.errors import Conflict
 from ai_lessons.index.columns import FTS_COLUMN, as_arrow, schema, vector_column
 from ai_lessons.index.ranking import Match
 from ai_lessons.index.rows import IndexStatus, embedded_text, one_of, with_parts
@@ -110,16 +113,31 @@ METADATA_CACHE = 32 << 20
 LANCE_ERRORS = (RuntimeError, ValueError, OSError)
 """What lancedb raises for trouble with a table; it has no errors of its own."""
 
+WRITING = "writing"
+"""A table that is there while a process writes to an index that many machines share."""
+
+BEAT, DEAD = 60.0, timedelta(minutes=10)
+"""Seconds between two signs of life of that process, and how long without one makes it dead."""
+
+IMPATIENT = {
+    "timeout": "20s",
+    "connect_timeout": "5s",
+    "client_max_retries": "2",
+    "client_retry_timeout": "20",
+    "download_retry_count": "2",
+}
+"""For object stores: by default they are tried for minutes before a wrong address is an error."""
+
 
 class Tables:
     """The tables of one index: the newest complete one is in use, the others are leftovers or being built."""
 
-    def __init__(self, uri: str, storage_options: Mapping[str, str] | None = None) -> None:
+    def __init__(self, uri: str) -> None:
         self._uri = uri
         self._how: dict[str, Any] = {
             # Without an interval of zero an open table never sees what other processes commit.
             "read_consistency_interval": timedelta(0),
-            "storage_options": dict(storage_options) if storage_options else None,
+            "storage_options": IMPATIENT if "://" in uri else None,
             # Lance would keep up to 7 GB of what it has read; every small commit adds to it.
             "session": lancedb.Session(index_cache_size_bytes=INDEX_CACHE, metadata_cache_size_bytes=METADATA_CACHE),
         }
@@ -161,6 +179,36 @@ class Tables:
         """Remove every table but this. Readers of an older one reopen once."""
         for number in self._numbers() - {keep.number}:
             self._db.drop_table(f"{NAME}{number}", ignore_missing=True)
+
+    @contextmanager
+    def claimed(self) -> Iterator[Callable[[], None]]:
+        """Be the only process, of any machine, that writes here; what is given is to be called now and then meanwhile.
+
+        Raises Conflict: another one writes.
+        """
+        columns = pa.schema([("beat", pa.int64())])
+        if WRITING in self._db.list_tables(limit=10_000).tables:
+            last = max(one["timestamp"] for one in self._db.open_table(WRITING).list_versions()).astimezone(UTC)
+            if datetime.now(UTC) - last < DEAD:
+                said = f"another process is writing to the index at {self._uri} (last seen {last:%Y-%m-%d %H:%M} UTC)"
+                raise Conflict(said, hint=f"try again when it is done; {DEAD} without a sign of life, and you may")
+            self._db.drop_table(WRITING, ignore_missing=True)
+        try:
+            claim = self._db.create_table(WRITING, schema=columns)
+        except LANCE_ERRORS as error:
+            raise Conflict(f"another process has just begun to write to the index at {self._uri}") from error
+        beaten = time.monotonic()
+
+        def beat() -> None:
+            nonlocal beaten
+            if time.monotonic() > beaten + BEAT:
+                claim.add(pa.table({"beat": [1]}, schema=columns))
+                beaten = time.monotonic()
+
+        try:
+            yield beat
+        finally:
+            self._db.drop_table(WRITING, ignore_missing=True)
 
     def _passages(self, table: Any, number: int) -> Passages:
         return Passages(table, number, partial(self._open_for_questions, number))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError, UsageError
@@ -56,9 +58,11 @@ class Indexing:
         options, config = parts.options, parts.reading_config
         model, dimensions = self._chosen(config.model)
         self.vectors = VectorCache(options.cache_dir / "vectors.sqlite")
+        place, state = options.index_dir or self._agreed(config.index_uri) or "", parts.store.state_dir
+        self._shared = "://" in place
         self.index = Index(
-            options.index_dir or self._agreed(config.index_uri) or parts.store.state_dir / "index",
-            parts.store.state_dir,
+            place or state / "index",
+            state / sha256(place.encode()).hexdigest()[:12] if self._shared else state,
             self.vectors,
             model=model,
             dimensions=dimensions,
@@ -93,17 +97,33 @@ class Indexing:
             return PINNED.name, PINNED.dimensions
 
     def refresh(
-        self, *, seconds: float | None = SEARCH_SECONDS, full: bool = False, again: Collection[str] = ()
+        self,
+        *,
+        seconds: float | None = SEARCH_SECONDS,
+        full: bool = False,
+        again: Collection[str] = (),
+        shared: bool = False,
     ) -> IndexRefresh:
         """Bring the index up to date with the catalog (refresh that first).
 
         `seconds` of embedding at most (None: until complete, 0: text only); `full` builds it anew; `again` names
-        entries to write anew whatever is known of them.
+        entries to write anew whatever is known of them. An index that machines share is only written if `shared`.
+
+        Raises Conflict: another machine is writing to it.
         """
-        done = self.index.refresh(
-            self.generation, self._fingerprints, self._rows, progress=self._parts.options.progress,
-            seconds=seconds, full=full, again=again,
-        )  # fmt: skip
+        known, show = (self.generation, self._fingerprints), self._parts.options.progress
+        if self._shared and not shared:
+            done = self.index.as_it_lies(*known)
+        else:
+            with self.index.claimed() if self._shared else nullcontext(lambda: None) as beat:
+
+                def progress(what: str, at: int, of: int) -> None:
+                    beat()
+                    show(what, at, of)
+
+                done = self.index.refresh(
+                    *known, self._rows, progress=progress, seconds=seconds, full=full, again=again
+                )
         self.missing = done.missing
         return replace(done, notes=(*self._notes, *done.notes)) if self._notes else done
 
@@ -180,4 +200,4 @@ def reindex(
     again = [parts.resolve(ref).id for ref in refs]
     if kinds:
         again += [light.id for light in catalog.select(Filter(kinds=frozenset(kinds), status=None))]
-    return parts.indexing.refresh(seconds=seconds, full=full, again=again)
+    return parts.indexing.refresh(seconds=seconds, full=full, again=again, shared=True)
