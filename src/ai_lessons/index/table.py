@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib.util import find_spec
-from math import sqrt
+from math import ceil, sqrt
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -102,9 +102,11 @@ VECTORS_AT_ONCE = 4096
 REFINE = 2
 """Times the depth: as many of the nearest by index are compared in full."""
 
-ALL_PARTITIONS = 100_000
 PARTITIONS_PER_ROOT = 3
 """Partitions are the root of the number of rows, divided by this."""
+
+PROBED = 100_000
+"""Rows that a question is compared with, those of the nearest partitions; of fewer all."""
 
 INDEX_CACHE = 96 << 20
 METADATA_CACHE = 32 << 20
@@ -348,7 +350,8 @@ class Passages:
     def by_vector(self, vector: Sequence[float], where: str, depth: int, *, exact: bool = False) -> tuple[Match, ...]:
         """Passages by cosine similarity, best first. `exact`: whatever index there is, compare with every vector."""
         search = self._table.search(vector, vector_column_name="vector", query_type="vector").distance_type("cosine")
-        search = search.bypass_vector_index() if exact else search.nprobes(ALL_PARTITIONS).refine_factor(REFINE)
+        probes = ceil(partitions(rows := self.count()) * min(1.0, PROBED / max(rows, 1)))
+        search = search.bypass_vector_index() if exact else search.nprobes(probes).refine_factor(REFINE)
         if where:
             search = search.where(where, prefilter=True)
         found = search.select([*HIT, "_distance", "vector"]).limit(depth).to_arrow()
@@ -385,8 +388,7 @@ class Passages:
         rows = self.count()
         if rows <= FLAT or self.vectors_indexed() is not None or 2 * self.missing() > rows:
             return
-        partitions = max(1, int(sqrt(rows) / PARTITIONS_PER_ROOT))
-        self._table.create_index("vector", config=IvfSq(distance_type="cosine", num_partitions=partitions))
+        self._table.create_index("vector", config=IvfSq(distance_type="cosine", num_partitions=partitions(rows)))
 
     def vectors_indexed(self) -> int | None:
         """How many rows the index of vectors covers; None where there is none and all are compared."""
@@ -415,6 +417,11 @@ class Passages:
         search = self._table.search().where(where).select(list(columns))
         found = search.limit(limit if limit is not None else max(1, self.count())).to_arrow()
         return cast("dict[str, list[str]]", found.select(list(columns)).to_pydict())
+
+
+def partitions(rows: int) -> int:
+    """Into how many parts the index of the vectors of so many rows is cut."""
+    return max(1, int(sqrt(rows) / PARTITIONS_PER_ROOT))
 
 
 def _hits(rows: pa.Table, scores: Sequence[float]) -> tuple[Match, ...]:
