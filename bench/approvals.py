@@ -99,7 +99,7 @@ def approve(root: Path) -> dict[str, float]:
     from ai_lessons.repository.proposal_commits import ProposalRequest, propose
     from ai_lessons.repository.store import Store
 
-    store = Store.open(root, committing=Committer)
+    store = Store(root, committing=Committer)
     took = []
     with opened(store.worktree) as repo:
         for n in range(APPROVALS):

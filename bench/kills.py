@@ -192,7 +192,7 @@ def after(place: Place) -> list[str]:
         made_ = editing.add_lesson(library, LessonDraft(f"After {place.count}", project="after"))
         place.accepted[made_.path] = "after"
         syncing.save(library)  # the user commits so often here that our commits keep out of the way
-    left = Store.open(place.root).pending()
+    left = Store(place.root).pending()
     if left:
         wrong.append(f"{len(left)} jobs still wait")
     wrong += [f"a lock is left: {lock}" for lock in locks(place.root)]

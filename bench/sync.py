@@ -51,7 +51,7 @@ def work(root: Path, mine: int, rounds: int, go: Path) -> None:
         time.sleep(0.01)
     told = {"merged": 0, "torn": 0}
     seconds = []
-    store = Store.open(root, committing=Committer)
+    store = Store(root, committing=Committer)
     for n in range(1, rounds + 1):
         change(store, mine, n)
         start = time.perf_counter()
@@ -85,7 +85,7 @@ def prepare(folder: Path, clones: int) -> list[Path]:
         git(made[-1], "config", "user.name", f"Clone {n}")
         git(made[-1], "config", "user.email", f"clone{n}@example.com")
         if n == 0:
-            store = Store.open(made[0], committing=Committer)
+            store = Store(made[0], committing=Committer)
             store.apply(Job("Begin", [Change(SHARED, text(clones).encode()), Change(EVENTS, b"")]))
             sync(store)
     return made
@@ -112,7 +112,7 @@ def settle(clones: Sequence[Path]) -> None:
     """Sync everybody until all have what all have done."""
     for _ in range(2):
         for root in clones:
-            store = Store.open(root, committing=Committer)
+            store = Store(root, committing=Committer)
             sync(store)
 
 

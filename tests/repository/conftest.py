@@ -26,7 +26,7 @@ class Opened(Protocol):
 @pytest.fixture
 def opened() -> Opened:
     def make(path: Path, *, autocommit: bool | None = None) -> Store:
-        return Store.open(path, autocommit=autocommit, committing=Committer)
+        return Store(path, autocommit=autocommit, committing=Committer)
 
     return make
 

@@ -37,7 +37,7 @@ class Desk:
 
     @property
     def store(self) -> Store:
-        return Store.open(self.root, committing=Committer)
+        return Store(self.root, committing=Committer)
 
     def run(self, *arguments: str) -> str:
         return self.git(self.root, *arguments)

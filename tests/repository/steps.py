@@ -19,7 +19,7 @@ def add(path: str, text: str = "text\n") -> Job:
 
 def note_only(store: Store, job: Job) -> None:
     """Apply a job through a store that cannot commit, as a process would that dies before its commit."""
-    Store.open(store.root).apply(job)
+    Store(store.root).apply(job)
 
 
 def clean(git: Git, root: Path) -> None:

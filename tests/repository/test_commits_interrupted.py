@@ -145,12 +145,12 @@ def test_ctrl_c_right_after_the_branch_has_moved_still_brings_the_index_up_to_da
 def test_a_disk_that_fills_up_while_committing_leaves_the_job_noted(
     store: Store, git: Git, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(_fd: int, _data: bytes) -> None:
+    def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    for module in (objects, ref_update):
+    for module, step in ((objects, "write_all"), (ref_update, "write_new")):
         with monkeypatch.context() as patched:
-            patched.setattr(module, "write_all", full)
+            patched.setattr(module, step, full)
             done = store.apply(add(f"{module.__name__[-5:]}.md"))
         assert "no space left" in done.waiting
         clean(git, store.root)

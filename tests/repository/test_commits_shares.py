@@ -27,7 +27,7 @@ SPAWN = multiprocessing.get_context("spawn")
 
 def write_many(root: Path, writer: int, count: int) -> None:
     """One process of an agent."""
-    store = Store.open(root, committing=Committer)
+    store = Store(root, committing=Committer)
     for n in range(count):
         store.apply(add(f"p/lessons/{writer}-{n}.md"))
 
@@ -99,7 +99,7 @@ def test_when_all_processes_are_done_no_job_waits_although_one_was_killed(git_re
     for process in processes:
         process.join(120)
     assert [process.exitcode for process in processes] == [-signal.SIGKILL, 0, 0, 0]
-    assert Store.open(git_repo).pending() == ()
+    assert Store(git_repo).pending() == ()
     assert tracked(git, git_repo) >= {f"p/lessons/{n}-{k}.md" for n in (1, 2, 3) for k in range(60)}
 
 

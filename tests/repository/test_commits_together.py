@@ -23,7 +23,7 @@ SPAWN = multiprocessing.get_context("spawn")
 
 def write_many(root: Path, writer: int, count: int) -> None:
     """One process of an agent: `count` jobs, each with its own author."""
-    store = Store.open(root, committing=Committer)
+    store = Store(root, committing=Committer)
     for n in range(count):
         job = Job(
             f"Add {writer}-{n}", [Change(f"p/lessons/{writer}-{n}.md", b"%d\n" % n)], (), Actor(f"W{writer}", "w@x")
@@ -118,7 +118,7 @@ def test_a_process_that_waits_for_the_lock_learns_the_commit_that_another_made_f
 ) -> None:
     first, second = opened(git_repo), opened(git_repo)
     second_half = Committer(second)
-    Store.open(git_repo).apply(add("a.md"))
+    Store(git_repo).apply(add("a.md"))
     (intent,) = first.pending()
     first.save()
     assert second_half.commit(intent.name).commit == git(git_repo, "rev-parse", "HEAD")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize(
     ("place", "step"),
-    [(branch_update._Checkout, "_note"), (files.Staging, "add"), (ref_update, "install"), (ref_update, "_put")],
+    [(branch_update, "_note"), (files.Staging, "add"), (ref_update, "install"), (ref_update, "_put")],
     ids=lambda one: one if isinstance(one, str) else "",
 )
 def test_a_death_while_a_proposal_is_taken_leaves_nothing_half(

@@ -71,7 +71,7 @@ def test_a_signing_program_that_waits_for_somebody_is_gone_before_the_commit_is_
     git(git_repo, "config", "commit.gpgsign", "true")
     git(git_repo, "config", "gpg.program", str(signer))
     monkeypatch.setattr("ai_lessons.repository.git.SIGN_TIMEOUT", 2.0)
-    store = Store.open(git_repo, committing=Committer)
+    store = Store(git_repo, committing=Committer)
     done = store.apply(Job("Add a file", [Change("a.md", b"# A\n")]))
     assert done.commit
     assert any("unsigned" in note for note in done.notes)

@@ -71,7 +71,7 @@ def test_a_folder_that_looks_like_a_git_directory_is_refused(
 ) -> None:
     lay_out(project / folder, tmp_path / "ran", head=head)
     with pytest.raises(Exception, match="git directory") as caught:
-        Store.open(project / ".ai/reference")
+        Store(project / ".ai/reference")
     assert str((project / folder).resolve()) in str(caught.value)
 
 
@@ -209,8 +209,8 @@ def test_in_a_folder_of_a_bigger_repository_only_the_users_git_says_whether_we_c
 ) -> None:
     if by_git:
         git(project, "config", "ai-lessons.autocommit", by_git)
-    store = Store.open(project / ".ai/reference")
+    store = Store(project / ".ai/reference")
     assert store.commits(stated) is commits
     assert store.autocommit is commits
-    alone = Store.open(project)
+    alone = Store(project)
     assert [alone.commits(one) for one in (None, True, False)] == [True, True, False]

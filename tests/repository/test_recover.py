@@ -274,7 +274,7 @@ def test_a_folder_that_git_removes_under_a_write_is_made_again(
 
 def write_many(root: Path, writer: int) -> None:
     """One process of an agent that never rests."""
-    store = Store.open(root, committing=Committer)
+    store = Store(root, committing=Committer)
     for n in range(60):
         store.apply(add(f"p/lessons/{writer}-{n}.md", f"{writer} {n}\n"))
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def test_a_store_without_a_committing_half_notes_the_job_and_says_so(git_repo: Path) -> None:
-    store = Store.open(git_repo)
+    store = Store(git_repo)
     done = store.apply(add("p/lessons/a.md"))
     assert (done.commit, done.waiting) == (None, "nothing here makes commits")
     assert store.read("p/lessons/a.md") == b"text\n"
@@ -35,7 +35,7 @@ def test_opening_and_reading_load_neither_dulwich_nor_start_git(git_repo: Path) 
         "import sys, pathlib, subprocess\n"
         "subprocess.run = None\n"
         "from ai_lessons.repository.store import Store\n"
-        f"store = Store.open(pathlib.Path({str(git_repo)!r}))\n"
+        f"store = Store(pathlib.Path({str(git_repo)!r}))\n"
         "list(store.scan()); store.read('README.md'); store.head(); store.pending()\n"
         "assert not [m for m in sys.modules if m.partition('.')[0] in ('dulwich', 'yaml', 'ulid')]\n"
     )
@@ -207,6 +207,6 @@ def test_committing_a_missing_file_as_it_is_is_not_found(store: Store) -> None:
 def test_the_clock_of_the_store_dates_the_author(git_repo: Path, git: Git) -> None:
     from ai_lessons.repository.commit import Committer
 
-    store = Store.open(git_repo, committing=Committer, clock=lambda: 1_700_000_000.5)
+    store = Store(git_repo, committing=Committer, clock=lambda: 1_700_000_000.5)
     store.apply(add("a.md"))
     assert git(git_repo, "log", "-1", "--format=%at %ct") == "1700000000 1700000000"

@@ -55,7 +55,7 @@ class Clone:
 
     @property
     def store(self) -> Store:
-        return Store.open(self.root, committing=Committer)
+        return Store(self.root, committing=Committer)
 
     def run(self, *arguments: str) -> str:
         return self.git(self.root, *arguments)
@@ -166,7 +166,7 @@ def test_edits_of_the_same_entry_are_merged_key_by_key_into_a_merge_commit(team:
 
 
 def test_what_waits_is_committed_first(team: Team) -> None:
-    Store.open(team.ann.root).apply(Job("Add", [Change("w.md", b"w\n")]))
+    Store(team.ann.root).apply(Job("Add", [Change("w.md", b"w\n")]))
     assert team.ann.sync().sent == 1
     assert team.ann.git(team.hub, "show", "main:w.md") == "w"
 
@@ -549,7 +549,7 @@ def test_a_shallow_clone_shares_as_far_as_it_reaches_and_says_where_it_does_not(
 def test_a_folder_of_a_bigger_repository_is_shared_with_that(team: Team) -> None:
     (team.ann.root / "p").mkdir(exist_ok=True)
     with pytest.raises(Refused, match="is shared as a whole"):
-        sync(Store.open(team.ann.root / "p", committing=Committer))
+        sync(Store(team.ann.root / "p", committing=Committer))
 
 
 def test_a_hub_that_is_gone_is_unreachable_and_nothing_changes(team: Team) -> None:

@@ -33,7 +33,7 @@ class Library:
     def __init__(self, root: Path, options: Options) -> None:
         """Open the repository at `root`, whose tier `options.tier` names.
 
-        Raises NoRepository, Refused, UnsupportedRepository, StorageFailed: see `Store.open`.
+        Raises NoRepository, Refused, UnsupportedRepository, StorageFailed: see `Store`.
         """
         self.options = options
         self._opened: dict[Path, RepositorySession] = {}
@@ -104,7 +104,7 @@ class Library:
     def open(self, name: str) -> RepositorySession:
         """The repository of any known tier.
 
-        Raises NotFound: no tier is called so. NoRepository, …: it cannot be opened, see `Store.open`.
+        Raises NotFound: no tier is called so. NoRepository, …: it cannot be opened, see `Store`.
         """
         places = (*self._reads, *self.options.places.known)
         for place in places:
@@ -229,7 +229,7 @@ def _state(place: TierPlace, root: Path, reads: set[Path], options: Options) -> 
     if name == options.places.belongs_to:
         why = "the project's .ai-lessons.toml names it"
     try:
-        Store.open(place.root)
+        Store(place.root)
     except NoRepository as error:
         return TierState(name, MISSING, path, why, place.remedy(error.hint), place.url)
     except AiLessonsError as error:

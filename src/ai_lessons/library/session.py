@@ -71,11 +71,11 @@ class RepositorySession:
         """`embedders` gives embedding models that other repositories use, too; without it they are this one's own.
 
         Raises:
-            See `Store.open`. UnsupportedRepository: also of a newer program, whose files may mean something else here.
+            See `Store`. UnsupportedRepository: also of a newer program, whose files may mean something else here.
         """
         self.options = options
         self._shared_embedders = embedders
-        self.store = Store.open(root, committing=_committer)
+        self.store = Store(root, committing=_committer)
         self._refreshed: Refreshed | None = None
         self.skipped: list[str] = []
         """Folders and names that the last walk could not read, with the reason."""

@@ -1,8 +1,4 @@
-"""Puts a commit on the approval branch, whether it is checked out or not, under the rules that commits of ours follow.
-
-Where the branch is checked out, the files of the commit and their entries in git's index come along; what the user has
-staged or left unstaged stays as it is, also in those very files.
-"""
+"""Puts a commit on the approval branch. Where it is checked out, files and index come along; the user's edits stay."""
 
 from __future__ import annotations
 
@@ -48,7 +44,7 @@ class Landing:
     """A commit whose objects are on the disk, made for the branch as it was at `tip`.
 
     `files` are the paths (relative to the root) that it changes there: blob ids before and after, None for no file.
-    `programs` says of a path whether the commit makes it executable; of others the bit stays as it is.
+    `programs` says of a path whether it becomes executable; of others the bit stays.
     """
 
     tip: str
@@ -60,10 +56,7 @@ class Landing:
 
 @contextmanager
 def committing(store: Store) -> Iterator[None]:
-    """Hold our commit lock, with what a dead process left cleared away.
-
-    Raises StorageFailed: another process keeps it.
-    """
+    """Hold our commit lock, what a dead process left cleared away. Raises StorageFailed: another process keeps it."""
     with (
         translated(str(store.git_dir), writing=True),
         held(store.state_dir / "commit.lock", patience=PATIENCE) as mine,
@@ -75,10 +68,7 @@ def committing(store: Store) -> Iterator[None]:
 
 
 def recover(worktree: Worktree) -> None:
-    """Finish or undo what a dead process of ours left. Under our commit lock.
-
-    Files follow the branch if it has moved.
-    """
+    """Finish or undo what a dead process of ours left: files follow a branch that has moved. Under our commit lock."""
     ref_update.recover(worktree)
     try:
         told = json.loads((worktree.state_dir / _NOTE).read_bytes())
@@ -114,9 +104,8 @@ def _forget(worktree: Worktree) -> None:
 def land(store: Store, repo: Repo, ref: str, build: Callable[[Draft, str], Landing]) -> tuple[Landing, tuple[str, ...]]:
     """Make the branch `ref` point to what `build(draft, tip)` makes, and say what the user should know.
 
-    `build` is asked again whenever the branch moved meanwhile, and raises if its commit makes no sense there any more.
-    Raises Conflict: a merge or the like is under way, the branch is checked out elsewhere, or it keeps moving.
-    StorageFailed: the disk said no. And whatever `build` raises. Nothing has changed then.
+    `build` is asked again if the branch moved meanwhile. Nothing has changed where it raises, or this:
+    Conflict: a merge or the like is under way, the branch is checked out elsewhere, or it keeps moving. StorageFailed.
     """
 
     def attempt() -> tuple[Landing, tuple[str, ...]] | None:
@@ -133,24 +122,23 @@ def land(store: Store, repo: Repo, ref: str, build: Callable[[Draft, str], Landi
         if head.commit != landing.tip:
             return None
         mark = worktree_status.index_mark(store.worktree)
-        notes = _Checkout(store, here(store.worktree, repo, landing.files), landing).run(repo, head, mark)
+        notes = _check_out(store, repo, here(store.worktree, repo, landing.files), landing, head, mark)
         return None if notes is None else (landing, notes)
 
     return _until_done(store, attempt)
 
 
 def put_back(store: Store, repo: Repo, paths: Mapping[str, tuple[str | None, str | None]]) -> tuple[str, ...]:
-    """Bring files and their index entries from what is there to what is checked out; what the user should know.
+    """Bring files and their index entries from the first to the second of two blobs (None: no file); what to tell.
 
-    `paths` gives the blobs of both, None for no file. A file that is not what it is said to be any more stays.
-    Raises Conflict: a merge or the like is under way. StorageFailed: the disk said no.
+    A file that is not what it is said to be stays. Raises Conflict: a merge or the like is under way. StorageFailed.
     """
 
     def attempt() -> tuple[str, ...] | None:
         head, mark = read_head(store.worktree), worktree_status.index_mark(store.worktree)
         before = {path: replace(one, staged=one.old) for path, one in here(store.worktree, repo, paths).items()}
         same = Landing(head.commit or "", head.commit or "", paths, ref_update.ReflogLine("", "", ""))
-        return _Checkout(store, before, same).run(repo, head, mark)
+        return _check_out(store, repo, before, same, head, mark)
 
     return _until_done(store, attempt)
 
@@ -173,59 +161,47 @@ def _until_done(store: Store, attempt: Callable[[], _Done | None]) -> _Done:
             time.sleep(0.02)
 
 
-class _Checkout:
-    """Files and index brought to what a commit holds, as far as that overwrites nothing of the user's."""
+def _check_out(
+    store: Store, repo: Repo, before: Mapping[str, Here], landing: Landing, head: Head, mark: str
+) -> tuple[str, ...] | None:
+    """Bring branch, index and files to what a commit holds, over nothing of the user's; None: one moved meanwhile."""
+    worktree, after = store.worktree, {path: new for path, (_, new) in landing.files.items()}
+    written = [path for path, blob in after.items() if before[path].untouched and not before[path].has(blob)]
+    entries: dict[bytes, tuple[int, ObjectID] | None] = {}
+    for path, blob in after.items():
+        if not before[path].staged_something:
+            mode = {None: before[path].mode or PLAIN, True: EXECUTABLE, False: PLAIN}[landing.programs.get(path)]
+            entries[os.fsencode(worktree.prefix + path)] = (mode, ObjectID(blob.encode())) if blob else None
+    done = False
+    with store.writing(), files.Staging(store.root) as staging:
+        _note(store, landing, written)  # before the first file, whose temporary name only the note tells
+        try:
+            for path in written:
+                if (blob := after[path]) is not None:
+                    data = checked_out(worktree, repo, path, blob)
+                    staging.add(path, data, executable=landing.programs.get(path))
+            index = ref_update.changed(worktree, entries), mark
+            done = ref_update.install(worktree, head, landing.commit or None, index, landing.log)
+        finally:
+            # Ctrl-C may come right after the move, before `install` has said so
+            if done or landing.tip != landing.commit == read_head(worktree).commit:
+                staging.publish()
+                staging.settle()
+                for path in written:
+                    if after[path] is None:
+                        files.remove_file(worktree.root, path)
+            staging.abandon()
+            _forget(worktree)
+    if not done:
+        return None
+    left = [path for path in after if path not in written]
+    return tuple(
+        f"your own edit of {path} stays as it is; it is not approved"
+        for path in left
+        if before[path].staged_something or not before[path].has(after[path])
+    )
 
-    def __init__(self, store: Store, before: Mapping[str, Here], landing: Landing) -> None:
-        self._store, self._before, self._landing = store, before, landing
-        self._after = {path: new for path, (_, new) in landing.files.items()}
-        self._written = [p for p, blob in self._after.items() if before[p].untouched and not before[p].has(blob)]
 
-    def run(self, repo: Repo, head: Head, mark: str) -> tuple[str, ...] | None:
-        """Branch and index, then the files; None, and nothing has changed, if either moved meanwhile."""
-        store, worktree = self._store, self._store.worktree
-        with store.writing(), files.Staging(store.root) as staging:
-            self._note()  # before the first file, whose temporary name only the note tells
-            done = False
-            try:
-                for path in self._written:
-                    if (blob := self._after[path]) is not None:
-                        data = checked_out(worktree, repo, path, blob)
-                        staging.add(path, data, executable=self._landing.programs.get(path))
-                index = ref_update.changed(worktree, self._entries()), mark
-                done = ref_update.install(worktree, head, self._landing.commit or None, index, self._landing.log)
-            finally:
-                # Ctrl-C may come right after the move, before `install` has said so
-                if done or self._landing.tip != self._landing.commit == read_head(worktree).commit:
-                    staging.publish()
-                    staging.settle()
-                    for path in self._written:
-                        if self._after[path] is None:
-                            files.remove_file(worktree.root, path)
-                staging.abandon()
-                _forget(worktree)
-        return self._notes() if done else None
-
-    def _note(self) -> None:
-        programs = self._landing.programs
-        rows = {path: (*self._landing.files[path], programs.get(path)) for path in self._written}
-        told = json.dumps({"tip": self._landing.commit, "files": rows}).encode()
-        files.write_file(self._store.state_dir, _NOTE, told)
-
-    def _entries(self) -> dict[bytes, tuple[int, ObjectID] | None]:
-        """What git's index shall say, by path below the worktree's top; what the user staged is left out."""
-        worktree = self._store.worktree
-        found: dict[bytes, tuple[int, ObjectID] | None] = {}
-        for path, blob in self._after.items():
-            if not self._before[path].staged_something:
-                mode = {None: self._before[path].mode or PLAIN, True: EXECUTABLE, False: PLAIN}
-                entry = (mode[self._landing.programs.get(path)], ObjectID(blob.encode())) if blob else None
-                found[os.fsencode(worktree.prefix + path)] = entry
-        return found
-
-    def _notes(self) -> tuple[str, ...]:
-        return tuple(
-            f"your own edit of {path} stays as it is; it is not approved"
-            for path, blob in self._after.items()
-            if path not in self._written and (self._before[path].staged_something or not self._before[path].has(blob))
-        )
+def _note(store: Store, landing: Landing, written: list[str]) -> None:
+    rows = {path: (*landing.files[path], landing.programs.get(path)) for path in written}
+    files.write_file(store.state_dir, _NOTE, json.dumps({"tip": landing.commit, "files": rows}).encode())

@@ -1,7 +1,4 @@
-"""Group commit: the process that gets our commit lock commits every job that waits, one commit a job.
-
-Everything slow (reading files, making objects, a new index beside git's) happens before git's index lock is taken.
-"""
+"""Group commit: the process that gets our commit lock commits every job that waits, one commit a job."""
 
 from __future__ import annotations
 
@@ -50,14 +47,6 @@ def due(worktree: Worktree, when: float) -> bool:
     return False
 
 
-def tidy(worktree: Worktree) -> None:
-    """Start `git gc --auto` and leave it alone: what it has to say it also says to the user's next command.
-
-    Nobody waits for it, and it is never ended: killed, it would leave git's lock on branches.
-    """
-    git.leave_running(worktree, "gc", "--auto", "--quiet")
-
-
 BATCH = 100
 """Jobs that share one move of the branch."""
 
@@ -91,10 +80,9 @@ class _Outcome:
 
 @dataclass(slots=True)
 class _Batch:
-    """Commits on top of HEAD, nothing pointing to them yet. `tip` and `tree` are HEAD's if there is nothing to commit.
+    """Commits on top of HEAD (`tip`, `tree`), nothing pointing to them yet. `entries` are git's, by path below its top.
 
-    `jobs` maps each job that is dealt with to its commit, or "" where it changed nothing; `entries` are index entries
-    by path below the worktree's top.
+    `jobs` maps each job that is dealt with to its commit, or "" where it changed nothing.
     """
 
     tip: ObjectID | None
@@ -139,7 +127,8 @@ class Committer:
                     if not left or min(left) < QUEUE:
                         break
                 if untidy and outcome.commits and not worktree_status.at_work(self._worktree, self._journal.moves()):
-                    tidy(self._worktree)
+                    # never waited for nor ended: killed, it would leave git's lock on branches
+                    git.leave_running(self._worktree, "gc", "--auto", "--quiet")
         except Later as later:
             outcome.waiting = str(later)
             outcome.notes += recover.told(self._journal.missing(self._store.root, None if insist else FEW))
@@ -161,7 +150,15 @@ class Committer:
 
     def _drain(self, outcome: _Outcome) -> None:
         if waiting := self._journal.ages():
-            self._refuse_busy(outcome, alone=len(waiting) == 1)
+            if reason := worktree_status.busy(self._worktree):
+                raise Later(reason)
+            moves, alone = self._journal.moves(), len(waiting) == 1
+            left = 0.0 if outcome.insist else worktree_status.wait(self._worktree, moves, alone=alone)
+            if alone and 0 < left <= worktree_status.SETTLE:
+                time.sleep(left)  # the user's command is done, and no other write waits for this one
+                left = worktree_status.wait(self._worktree, moves, alone=alone)
+            if left:
+                raise Later(_AT_WORK)
         if not worktree_status.busy(self._worktree):
             self._look_after(read_head(self._worktree), outcome)
         recover.returned(self._worktree, self._journal)
@@ -186,17 +183,6 @@ class Committer:
                 outcome.notes += recover.told(found)
                 self._journal.settle(BatchRecord(head.commit or "", {}))
         self._looked_at = head.commit
-
-    def _refuse_busy(self, outcome: _Outcome, *, alone: bool) -> None:
-        if reason := worktree_status.busy(self._worktree):
-            raise Later(reason)
-        moves = self._journal.moves()
-        left = 0.0 if outcome.insist else worktree_status.wait(self._worktree, moves, alone=alone)
-        if left and alone and left <= worktree_status.SETTLE:
-            time.sleep(left)  # the user's command is done, and no other write waits for this one
-            left = worktree_status.wait(self._worktree, moves, alone=alone)
-        if left:
-            raise Later(_AT_WORK)
 
     def _commit_batch(self, repo: Repo, jobs: Sequence[Intent], outcome: _Outcome) -> None:
         deadline = time.monotonic() + (SAVE_TRIES if outcome.insist else TRIES)
@@ -226,8 +212,13 @@ class Committer:
             return False
         batch = _Batch(start, tree, self._people.committer() or "")
         self._build(draft, batch, jobs, disk, when)
-        index = self._save(draft, batch)
-        if batch.entries:
+        if not batch.entries:
+            draft.save()
+        else:
+            with ThreadPoolExecutor(1) as pool:  # git makes the index while the objects go to the disk
+                making = pool.submit(ref_update.changed, self._worktree, batch.entries)
+                draft.save()
+                index = making.result()
             more = f" (and {len(batch.subjects) - 1} more)" if len(batch.subjects) > 1 else ""
             said = f"commit: {batch.subjects[-1]}{more}" if batch.subjects else "commit"
             log = ref_update.ReflogLine(batch.committer, f"{when} {zone(when)}", said)
@@ -245,21 +236,13 @@ class Committer:
             self._journal.settle(BatchRecord(batch.tip.decode() if batch.tip else "", batch.jobs))
         return True
 
-    def _save(self, draft: Draft, batch: _Batch) -> bytes:
-        """Bring the objects to the disk, and meanwhile let git make the index: its bytes, empty if nothing changes."""
-        if not batch.entries:
-            draft.save()
-            return b""
-        with ThreadPoolExecutor(1) as pool:
-            index = pool.submit(ref_update.changed, self._worktree, batch.entries)
-            draft.save()
-            return index.result()
-
     def _build(self, draft: Draft, batch: _Batch, jobs: Sequence[Intent], disk: OnDisk, when: int) -> None:
-        in_conflict = git.unmerged(self._worktree)
+        prefix, blocked = self._worktree.prefix, dict(disk.unreadable)
+        for path in (name.removeprefix(prefix) for name in git.unmerged(self._worktree) if name.startswith(prefix)):
+            blocked.setdefault(path, f"{path} is in conflict; resolve it (git add {path}) and it is committed")
         for job in jobs:
             author = job.author or self._people.author()
-            reason = self._block(job, disk, in_conflict)
+            reason = next((blocked[noted.path] for noted in job.paths if noted.path in blocked), "")
             if not reason and not (author and (batch.committer or job.author)):
                 reason = NO_IDENTITY
             try:
@@ -269,14 +252,6 @@ class Committer:
                 reason = error.message
             if reason:
                 batch.blocked[job.name] = reason
-
-    def _block(self, job: Intent, disk: OnDisk, in_conflict: frozenset[str]) -> str:
-        for noted in job.paths:
-            if noted.path in disk.unreadable:
-                return disk.unreadable[noted.path]
-            if self._worktree.prefix + noted.path in in_conflict:
-                return f"{noted.path} is in conflict; resolve it (git add {noted.path}) and it is committed"
-        return ""
 
     def _append(self, draft: Draft, batch: _Batch, job: Intent, disk: OnDisk, author: str, when: int) -> None:
         wanted = [(noted.path, disk.wanted(noted)) for noted in job.paths]

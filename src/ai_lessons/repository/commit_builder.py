@@ -24,10 +24,7 @@ NO_IDENTITY = (
 
 
 class People:
-    """Who commits and whether commits are signed, by git's own rules; asked once, because every question costs 4 ms.
-
-    Signing stops for this process at the first failure: what asks for a passphrase would be asked again and again.
-    """
+    """Who commits and whether commits are signed, by git's rules, asked once. Signing stops at the first failure."""
 
     def __init__(self, worktree: Worktree) -> None:
         self._worktree = worktree

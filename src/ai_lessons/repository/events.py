@@ -1,8 +1,4 @@
-"""Event logs: what this clone records, and what all clones recorded, as files of whole lines.
-
-What happens here is appended to a log below the state folder, inside the git directory: reading knowledge never makes
-the working tree dirty.
-"""
+"""Logs of events, as files of whole lines: what this clone records (inside git's folder), and what all clones did."""
 
 from __future__ import annotations
 
@@ -59,10 +55,7 @@ class EventLog:
 
     @property
     def clone(self) -> str:
-        """The name of this clone: made once, by whoever comes first.
-
-        Raises StorageFailed, Conflict: the state folder cannot be written.
-        """
+        """The name of this clone, made once. Raises StorageFailed, Conflict: the state folder cannot be written."""
         file = self._own / "clone"
         for _ in range(2):
             seen = file.exists()
@@ -80,10 +73,7 @@ class EventLog:
         return file.read_text(errors="replace").strip()
 
     def append(self, lines: Sequence[bytes], month: str) -> None:
-        """Add whole lines to the log of a month (`yyyy-mm`), one process at a time.
-
-        Raises StorageFailed, Conflict: the state folder cannot be written, or is full.
-        """
+        """Add whole lines to the log of a month (`yyyy-mm`). Raises StorageFailed, Conflict: no place for it."""
         if not lines or not _MONTH.fullmatch(month):
             return
         with translated(str(self._own), writing=True):
@@ -124,38 +114,26 @@ class EventLog:
     def unshared(self, *, at_least: int = 1) -> list[Change]:
         """What to put into the repository so that it holds this clone's lines; empty if fewer than so many bytes wait.
 
-        Lines that stand there already are kept, whoever put them there.
+        Lines that stand there already are kept.
         """
-        waiting = self._waiting()
-        if sum(size for _, _, size in waiting) < at_least:
-            return []
-        clone = self.clone
-        return [change for file, there, _ in waiting if (change := self._carried(file, f"{FOLDER}/{clone}", there))]
-
-    def _waiting(self) -> list[tuple[LogFile, LogFile | None, int]]:
-        """Own logs with the copy in the repository, if there is one, and by how much they are larger."""
         own = list(self._own_files())
-        if not own:
+        prefix = f"{FOLDER}/{self.clone}/" if own else ""
+        shared = {log.path: log for log in self._shared_files() if log.path.startswith(prefix)} if own else {}
+        sizes = {name: log.stamp[1] for name, log in shared.items()}
+        waiting = [log for log in own if log.stamp[1] > sizes.get(prefix + log.name, 0)]
+        if sum(log.stamp[1] - sizes.get(prefix + log.name, 0) for log in waiting) < at_least:
             return []
-        prefix = f"{FOLDER}/{self.clone}/"
-        shared = {log.path: log for log in self._shared_files() if log.path.startswith(prefix)}
-        pairs = [(log, shared.get(prefix + log.name)) for log in own]
-        return [
-            (log, there, more) for log, there in pairs if (more := log.stamp[1] - (there.stamp[1] if there else 0)) > 0
-        ]
-
-    @staticmethod
-    def _carried(file: LogFile, folder: str, there: LogFile | None) -> Change | None:
-        data = file.read()
-        own = data[: data.rfind(b"\n") + 1]
-        old = there.read() if there else b""
-        if own.startswith(old):
-            new = own
-        else:
-            known = set(old.split(b"\n"))
-            lacking = [line for line in own.split(b"\n") if line and line not in known]
-            new = old + b"\n" * (not old.endswith(b"\n")) + b"".join(line + b"\n" for line in lacking)
-        return Change(f"{folder}/{file.name}", new) if new != old else None
+        changes = []
+        for log in waiting:
+            data, old = log.read(), shared[prefix + log.name].read() if prefix + log.name in shared else b""
+            new = data[: data.rfind(b"\n") + 1]
+            if not new.startswith(old):
+                known = set(old.split(b"\n"))
+                lacking = [line for line in new.split(b"\n") if line and line not in known]
+                new = old + b"\n" * (not old.endswith(b"\n")) + b"".join(line + b"\n" for line in lacking)
+            if new != old:
+                changes.append(Change(prefix + log.name, new))
+        return changes
 
 
 def _name(month: str, part: int) -> str:

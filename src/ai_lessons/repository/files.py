@@ -1,8 +1,4 @@
-"""Files below one folder, never outside it: walk, read, write, remove.
-
-Every folder on the way is opened without following links, so a pulled symbolic link cannot lead a read or a write
-elsewhere.
-"""
+"""Files below one folder, never outside it: every folder on the way is opened without following links."""
 
 from __future__ import annotations
 
@@ -26,10 +22,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def held_back() -> Iterator[None]:
-    """Ctrl-C during the block takes effect right after it. Only for blocks of well below a second.
+    """Ctrl-C during the block, which takes well below a second, takes effect right after it.
 
-    Does nothing in other threads than the main one, which no Ctrl-C interrupts, and where the signal is not
-    handled by Python. Does not hold back a kill.
+    Does nothing in other threads than the main one, and where the signal is not handled by Python.
     """
     usual = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(usual):
@@ -66,8 +61,7 @@ _HINTS = {
 def walk(root: Path, skipped: list[str] | None = None) -> Iterator[tuple[str, list[Row]]]:
     """Yield every folder below `root` (its path, "" for the root) with the rows of its plain files, in any order.
 
-    Leaves out names with a leading dot, symbolic links, sockets and the like, and whole folders that hold a `.git` of
-    their own.
+    Leaves out names with a leading dot, symbolic links, sockets, and whole folders that hold a `.git` of their own.
     """
     stack = [("", os.fspath(root))]
     while stack:
@@ -150,7 +144,9 @@ def read_file(root: Path, path: str, limit: int = READ_LIMIT) -> tuple[bytes, os
             status = os.fstat(fd)
             if not stat.S_ISREG(status.st_mode):
                 raise InvalidEntry([Problem(path, "not a plain file")])
-            data = _read_all(fd, min(status.st_size, limit) + 1)
+            size, data = min(status.st_size, limit) + 1, b""
+            while len(data) < size and (more := os.read(fd, size - len(data))):
+                data += more
         finally:
             os.close(fd)
     except OSError as error:
@@ -158,14 +154,6 @@ def read_file(root: Path, path: str, limit: int = READ_LIMIT) -> tuple[bytes, os
     if len(data) > limit:
         raise InvalidEntry([Problem(path, f"larger than {limit} bytes")])
     return data, status
-
-
-def _read_all(fd: int, size: int) -> bytes:
-    """Up to `size` bytes. One call is enough for a file that does not grow meanwhile."""
-    data = os.read(fd, size)
-    while len(data) < size and (more := os.read(fd, size - len(data))):
-        data += more
-    return data
 
 
 def status_of(root: Path, path: str) -> os.stat_result | None:
@@ -348,6 +336,20 @@ def append_lines(file: Path, lines: bytes, *, private: bool = False) -> None:
         size = os.fstat(fd).st_size
         # a last line that a full disk or a kill cut off would swallow the new one
         write_all(fd, (b"\n" if size and os.pread(fd, 1, size - 1) != b"\n" else b"") + lines)
+    finally:
+        os.close(fd)
+
+
+def write_new(place: Path, data: bytes, *, durable: bool) -> None:
+    """Write a file that is not there yet, by a path of our own; whole or not at all. Raises OSError."""
+    fd = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        write_all(fd, data)
+        if durable:
+            os.fsync(fd)
+    except BaseException:
+        place.unlink(missing_ok=True)
+        raise
     finally:
         os.close(fd)
 

@@ -1,4 +1,4 @@
-"""The journal: which files were written and wait for a commit, which commit each job got, and what was swept away.
+"""Which files were written and wait for a commit, which commit each job got, and what was swept away.
 
 One file a job in the state folder: a line of JSON, then the bytes that the job wrote.
 """
@@ -12,7 +12,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.repository.files import status_of, translated, write_all
+from ai_lessons.repository.files import status_of, translated, write_new
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -30,10 +30,7 @@ KEEP_RECORDS = 200
 
 
 class Noted(NamedTuple):
-    """One path of a job. `gone`: the job removed it. `executable` as the job asked, None: as it was.
-
-    `size` is how many bytes the job wrote; None: it wrote none, or commits the file as it is.
-    """
+    """One path of a job, `gone` if it removed it. `size`: bytes it wrote, None: none. `executable` None: as it was."""
 
     path: str
     gone: bool = False
@@ -44,8 +41,7 @@ class Noted(NamedTuple):
 class Intent(NamedTuple):
     """One job that waits for its commit. `when` in seconds since 1970, `zone` in seconds east of UTC.
 
-    `author` is `Name <email>`, or None for the user as git knows them. `message` is complete, trailers included.
-    `head` is the commit on which the files were written, None for none.
+    `author`: `Name <email>`, None for git's user. `message`: trailers included. `head`: the commit it was written on.
     """
 
     name: str
@@ -77,10 +73,7 @@ class Journal:
         self._records = state_dir / "committed"
 
     def begin(self, intent: Intent, data: bytes) -> None:
-        """Note a job whose files are about to be written. Under the write lock.
-
-        `data` are the bytes of each path that has a `size`, in order.
-        """
+        """Note a job whose files are about to be written; `data`: those of a `size`, in order. Under the write lock."""
         self._write(intent, data, _WRITING)
 
     def ready(self, name: str) -> None:
@@ -118,10 +111,7 @@ class Journal:
             self.drop(name)
 
     def pending(self, newest: int | None = None) -> list[Intent]:
-        """Every committable job, or the newest so many, oldest first.
-
-        A note that cannot be read is put aside: its files are still there.
-        """
+        """Every committable job, or the newest so many, oldest first. A note that cannot be read is put aside."""
         return self._read(_READY, newest)
 
     def missing(self, root: Path, newest: int | None = None) -> tuple[Intent, ...]:
@@ -217,20 +207,11 @@ class Journal:
             os.rename(self._folder / (name + old), self._folder / (name + new))
 
     def _write(self, intent: Intent, data: bytes, suffix: str) -> None:
-        """Write a note to the disk; whoever reads it holds a lock that we hold now."""
         head = {**intent._asdict(), "paths": [noted._asdict() for noted in intent.paths]}
         place = self._folder / (intent.name + suffix)
         with translated(str(place), writing=True):
             self._folder.mkdir(parents=True, exist_ok=True)
-            fd = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-            try:
-                write_all(fd, json.dumps(head).encode() + b"\n" + data)
-                os.fsync(fd)
-            except BaseException:
-                place.unlink(missing_ok=True)
-                raise
-            finally:
-                os.close(fd)
+            write_new(place, json.dumps(head).encode() + b"\n" + data, durable=True)
 
 
 def new_name() -> str:

@@ -1,8 +1,4 @@
-"""Git objects by way of dulwich: look up, build trees and commits, bring them to the disk.
-
-The engine only: no porcelain, no refs, no index, because dulwich's own ways of committing lose commits and staged edits
-under load (see docs).
-"""
+"""Git objects by way of dulwich, whose refs, index and porcelain are not used: look up, build, bring to the disk."""
 
 from __future__ import annotations
 
@@ -14,6 +10,7 @@ import stat
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dulwich.errors import ChecksumMismatch, FileFormatException, NotGitRepository
@@ -34,10 +31,7 @@ if TYPE_CHECKING:
 
 
 class StoredCommit(NamedTuple):
-    """What stands in a commit, as far as it can be read: an odd one names nobody and no time, and stops no reader.
-
-    `time` is the committer's, in seconds since 1970.
-    """
+    """What stands in a commit (`time` the committer's, since 1970); an odd one names no person and no time."""
 
     id: str
     tree: ObjectID
@@ -56,10 +50,7 @@ _MADE: Final = re.compile(rb"^(author|committer) ([^\n]*?>) (\d{1,12}) [+-]\d{4}
 
 
 def read_commit(store: BaseObjectStore, name: ObjectID) -> StoredCommit:
-    """A commit by its own lines: dulwich refuses whole commits over a time zone that git passes over.
-
-    Raises KeyError: there is no such commit.
-    """
+    """A commit by its own lines: dulwich refuses some that git takes. Raises KeyError: there is no such commit."""
     hexed = name.decode()
     try:
         with open(f"{os.fspath(store.path)}/{hexed[:2]}/{hexed[2:]}", "rb") as file:  # type: ignore[attr-defined]  # of a repository on disk
@@ -102,10 +93,7 @@ _SYNC_THREADS = 32  # the file system brings files to the disk together: 30 at o
 
 @contextmanager
 def opened(worktree: Worktree) -> Iterator[Repo]:
-    """The accepted repository as dulwich sees it, wherever dulwich itself would look for one.
-
-    Raises UnsupportedRepository: dulwich cannot read it, or an object is missing or damaged.
-    """
+    """The accepted repository as dulwich sees it. Raises UnsupportedRepository: not to be read, or damaged."""
     tree = None if worktree.top == worktree.git_dir else os.fspath(worktree.top)
     try:
         with Repo(os.fspath(worktree.top), controldir=os.fspath(worktree.git_dir), worktree=tree) as repo:
@@ -167,10 +155,7 @@ class Draft:
         return None if tree is None else (mode, tree)
 
     def edit(self, tree: ObjectID | None, changes: Mapping[bytes, tuple[int, ObjectID] | None]) -> ObjectID:
-        """The tree with these paths set or (None) removed; only trees on the changed paths are read and made.
-
-        Raises Conflict: a path leads into a submodule.
-        """
+        """The tree with these paths set or (None) removed. Raises Conflict: a path leads into a submodule."""
         return self._edit(tree, changes) or self._add(Tree())
 
     def _edit(self, tree: ObjectID | None, changes: Mapping[bytes, tuple[int, ObjectID] | None]) -> ObjectID | None:
@@ -187,18 +172,15 @@ class Draft:
             elif name in edited:
                 del edited[name]
         for name, inner in below.items():
-            self._edit_folder(edited, name, inner)
+            mode, old = edited[name] if name in edited else (FOLDER, None)  # noqa: SIM401 - a dulwich Tree has no get
+            if stat.S_IFMT(mode) == 0o160000:
+                raise Conflict(f"{os.fsdecode(name)} is a repository of its own; nothing is committed into it")
+            made = self._edit(old if stat.S_ISDIR(mode) else None, inner)
+            if made is not None:
+                edited[name] = (FOLDER, made)
+            elif name in edited and stat.S_ISDIR(mode):
+                del edited[name]
         return self._add(edited) if len(edited) else None
-
-    def _edit_folder(self, tree: Tree, name: bytes, inner: Mapping[bytes, tuple[int, ObjectID] | None]) -> None:
-        mode, old = tree[name] if name in tree else (FOLDER, None)  # noqa: SIM401 - a dulwich Tree has no get
-        if stat.S_IFMT(mode) == 0o160000:
-            raise Conflict(f"{os.fsdecode(name)} is a repository of its own; nothing is committed into it")
-        made = self._edit(old if stat.S_ISDIR(mode) else None, inner)
-        if made is not None:
-            tree[name] = (FOLDER, made)
-        elif name in tree and stat.S_ISDIR(mode):
-            del tree[name]
 
     def commit(
         self,
@@ -217,16 +199,15 @@ class Draft:
         return self._add(made)
 
     def save(self) -> None:
-        """Bring every new object to the disk, surely there when this returns.
+        """Bring every new object to the disk, surely there when this returns: nothing may point to them before.
 
-        A branch that survives a power cut while its objects do not is a broken repository, so nothing may point to them
-        before this is done.
         Raises StorageFailed: no space, no permission, and so on; what was written is never half an object.
         """
         new = list(self._new.values())
         with translated(self._folder, writing=True):
+            packs = sum(1 for _ in Path(self._folder, "pack").glob("*.idx")) if len(new) >= PACK_FROM else 0
             # whether packs have one already is not asked: to open them all would cost more than a second copy
-            if len(new) >= MANY or (len(new) >= PACK_FROM and _packs(self._folder) < FEW_PACKS):
+            if len(new) >= MANY or (len(new) >= PACK_FROM and packs < FEW_PACKS):
                 _write_pack(self._folder, new)
             else:
                 lacking = [made for made in new if not self._is_loose(made.id)]
@@ -273,7 +254,11 @@ def _write_some(folder: str, objects: Sequence[ShaFile]) -> None:
             waiting.append((fd, temporary, f"{place}/{hexed[2:]}"))
             raw = made.as_raw_string()
             write_all(fd, zlib.compress(b"%s %d\0" % (made.type_name, len(raw)) + raw, 1))
-        _sync([fd for fd, _, _ in waiting])
+        if len(waiting) > 1:
+            with ThreadPoolExecutor(len(waiting)) as pool:
+                list(pool.map(os.fsync, [fd for fd, _, _ in waiting]))
+        else:
+            os.fsync(waiting[0][0])
         for _, temporary, final in waiting:
             os.rename(temporary, final)
     finally:
@@ -291,21 +276,6 @@ def _fan_out(folder: str, name: str) -> str:
             # a repository that a group shares says so by the mode of its folders
             os.chmod(place, stat.S_IMODE(os.stat(folder).st_mode))
     return place
-
-
-def _sync(descriptors: Sequence[int]) -> None:
-    if len(descriptors) == 1:
-        os.fsync(descriptors[0])
-    elif descriptors:
-        with ThreadPoolExecutor(len(descriptors)) as pool:
-            list(pool.map(os.fsync, descriptors))
-
-
-def _packs(folder: str) -> int:
-    try:
-        return sum(name.endswith(".idx") for name in os.listdir(f"{folder}/pack"))
-    except FileNotFoundError:
-        return 0
 
 
 def _write_pack(folder: str, objects: Sequence[ShaFile]) -> None:

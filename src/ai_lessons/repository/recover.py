@@ -1,8 +1,4 @@
-"""Writes that a git command of the user's took from the disk, or off the branch: found, named, and brought back.
-
-`git stash -u`, `git clean` and `git reset --hard` remove what they find, and no lock keeps them from a file that we
-wrote a moment ago.
-"""
+"""Writes that a git command of the user's took from the disk, or off the branch: found, named, and brought back."""
 
 from __future__ import annotations
 
@@ -41,10 +37,7 @@ LOOKED_AT = 20
 def swept(
     worktree: Worktree, draft: Draft, tree: ObjectID | None, head: str | None, jobs: Sequence[Intent], disk: OnDisk
 ) -> list[Intent]:
-    """Note what the jobs wrote and neither the disk nor a commit of HEAD's (whose tree is `tree`) has.
-
-    Under the commit lock. A file that a later job wrote or removed is that job's business.
-    """
+    """Note what the jobs wrote and neither the disk nor HEAD (whose tree is `tree`) has. Under the commit lock."""
     journal = Journal(worktree.state_dir)
     noted = sorted((*journal.pending(), *journal.orphans()), key=lambda job: job.name)
     last = {one.path: job.name for job in noted for one in job.paths}
@@ -75,11 +68,7 @@ def _was_committed(worktree: Worktree, job: Intent, head: str | None, name: byte
 
 
 def dropped(worktree: Worktree, repo: Repo, head: str) -> list[Intent]:
-    """Note what commits of ours wrote that no branch has any more, and neither HEAD nor the disk.
-
-    `git stash` ends with a reset to the commit that it found at its beginning: what we committed in between is gone
-    from branch and disk. Under the commit lock.
-    """
+    """Note what our commits wrote and no branch nor the disk has (as after `git stash`). Under the commit lock."""
     found, draft, journal = [], Draft(repo), Journal(worktree.state_dir)
     for record in islice(journal.records(), LOOKED_AT):
         if not record.head or contains(worktree, repo, head, record.head):
@@ -88,16 +77,18 @@ def dropped(worktree: Worktree, repo: Repo, head: str) -> list[Intent]:
         if not refs.code and not refs.out:
             for commit in filter(None, record.jobs.values()):
                 made = repo[ObjectID(commit.encode())]
-                gone = _lost_of(worktree, repo, draft, made, head) if isinstance(made, Commit) else {}
-                found += [journal.sweep(_intent_of(made), gone)] if gone and isinstance(made, Commit) else []
+                if isinstance(made, Commit) and (gone := _lost_of(worktree, repo, draft, made, head)):
+                    author, said = (text.decode(errors="replace") for text in (made.author, made.message))
+                    parent = made.parents[0].decode() if made.parents else None
+                    job = Intent("", said, made.author_time, made.author_timezone, (), author, parent)
+                    found.append(journal.sweep(job, gone))
     return found
 
 
 def note_left_out(worktree: Worktree, repo: Repo, last: BatchRecord, head: str, when: int) -> None:
-    """Note files of ours that lie on the disk as we committed them, and that a commit of the user's left out of HEAD.
+    """Note files on the disk as we committed them that a commit of the user's left out of HEAD. Under the commit lock.
 
-    `git commit` reads its index before it locks it, and may write what it read over our entry; its next commit then
-    removes our file from HEAD, not from the disk. A file that is ignored since is left alone. Under the commit lock.
+    `git commit` reads its index before it locks it, and may write what it read over our entry.
     """
     journal = Journal(worktree.state_dir)
     shown = ("--name-only", "--no-renames", "--diff-filter=D", "-z")
@@ -138,12 +129,6 @@ def _lost_of(worktree: Worktree, repo: Repo, draft: Draft, made: Commit, head: s
     return lost
 
 
-def _intent_of(made: Commit) -> Intent:
-    author, message = made.author.decode(errors="replace"), made.message.decode(errors="replace")
-    parent = made.parents[0].decode() if made.parents else None
-    return Intent("", message, made.author_time, made.author_timezone, (), author, parent)
-
-
 def told(found: Sequence[Intent]) -> list[str]:
     """What the next answer says about it."""
     paths = [one.path for job in found for one in job.paths]
@@ -163,10 +148,7 @@ def returned(worktree: Worktree, journal: Journal) -> None:
 
 
 def bring_back(store: Store, job: Intent) -> None:
-    """Write the files of a job that was swept away again (or that misses some), so that it waits for its commit.
-
-    Raises Conflict: another text is there now. StorageFailed: the disk said no.
-    """
+    """Write the files of a job that was swept away again. Raises Conflict: another text is there. StorageFailed."""
     with store.writing():
         wanted = {one: store.journal.content(job, one.path) or b"" for one in job.paths}
         for one, data in wanted.items():

@@ -1,7 +1,4 @@
-"""Moves a branch, alone or together with git's index, under git's own locks, and mends what a death in between left.
-
-Git's lock on X is a file `X.lock`, renamed over X.
-"""
+"""Moves a branch, alone or with git's index, under git's own locks (`X.lock`, renamed over X); mends after a death."""
 
 from __future__ import annotations
 
@@ -9,17 +6,16 @@ import errno
 import os
 import secrets
 import shutil
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import Conflict, StorageFailed
 from ai_lessons.repository import git, worktree_status
-from ai_lessons.repository.files import held_back, translated, write_all
+from ai_lessons.repository.files import held_back, translated, write_new
 from ai_lessons.repository.worktree import read_head, read_ref, read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from dulwich.objects import ObjectID
@@ -69,7 +65,7 @@ def _locked(
         with translated(str(target), writing=True):
             proof.parent.mkdir(parents=True, exist_ok=True)
             try:
-                _write(proof, content, durable=durable)
+                write_new(proof, content, durable=durable)
                 _link(proof, lock, content)
             except BaseException:
                 proof.unlink(missing_ok=True)
@@ -83,16 +79,6 @@ def _locked(
             proof.unlink(missing_ok=True)
 
 
-def _write(path: Path, content: bytes, *, durable: bool) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-    try:
-        write_all(fd, content)
-        if durable:
-            os.fsync(fd)
-    finally:
-        os.close(fd)
-
-
 def _link(proof: Path, lock: Path, content: bytes) -> None:
     lock.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -104,7 +90,7 @@ def _link(proof: Path, lock: Path, content: bytes) -> None:
             raise
         # a file system without hard links: as good a lock, but after a crash nothing proves that it is ours
         try:
-            _write(lock, content, durable=False)
+            write_new(lock, content, durable=False)
         except FileExistsError:
             raise Taken(lock) from None
 
@@ -122,16 +108,9 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _branch_locked(worktree: Worktree, ref: str, new: str) -> AbstractContextManager[Path]:
-    return _locked(worktree, worktree.common_dir / ref, f"{new}\n".encode(), durable=True)
-
-
 def move_branch(worktree: Worktree, ref: str, old: str | None, new: str, log: ReflogLine) -> bool:
-    """Make a branch that is not checked out point to `new` if it points to `old` (None: if there is none).
-
-    False if it does not. Raises Taken: git holds the branch's lock.
-    """
-    with _branch_locked(worktree, ref, new) as lock:
+    """Make a branch that is not checked out point to `new`; False if it is not at `old`. Raises Taken: git holds it."""
+    with _locked(worktree, worktree.common_dir / ref, f"{new}\n".encode(), durable=True) as lock:
         if read_ref(worktree, ref) != old:
             return False
         _put(lock, worktree.common_dir / ref)
@@ -140,10 +119,7 @@ def move_branch(worktree: Worktree, ref: str, old: str | None, new: str, log: Re
 
 
 def point(worktree: Worktree, ref: str, old: str | None, new: str, log: ReflogLine) -> None:
-    """`move_branch`, for callers that give up where it was moved meanwhile.
-
-    Raises Conflict: it was, or git holds its lock.
-    """
+    """`move_branch`, for callers that give up. Raises Conflict: it was moved meanwhile, or git holds its lock."""
     if not move_branch(worktree, ref, old, new, log):
         name = ref.removeprefix("refs/heads/")
         raise Conflict(f"{name} was moved meanwhile; nothing was changed", hint="try again")
@@ -156,24 +132,21 @@ def install(worktree: Worktree, head: Head, tip: str | None, index: tuple[bytes,
     Raises Taken: git holds a lock.
     """
     content, mark = index
-    moves = head.ref is not None and tip is not None and tip != head.commit
-    # the branch first: its lock is brought to the disk, which takes a while, and git waits for it
-    branch = _branch_locked(worktree, head.ref, tip) if moves and head.ref and tip else nullcontext()
-    target = index_file(worktree)
-    with branch as branch_lock:
+    target, ref = index_file(worktree), head.ref if tip not in {None, head.commit} else None
+    with ExitStack() as branch:
+        if ref:  # the branch first: its lock is brought to the disk, which takes a while, and git waits for it
+            place = worktree.common_dir / ref
+            branch_lock = branch.enter_context(_locked(worktree, place, f"{tip}\n".encode(), durable=True))
         with _locked(worktree, target, content, tip=tip or "") as lock:
-            if (
-                worktree_status.busy(worktree)
-                or read_head(worktree) != head
-                or worktree_status.index_mark(worktree) != mark
-            ):
+            now = worktree_status.index_mark(worktree)
+            if worktree_status.busy(worktree) or read_head(worktree) != head or now != mark:
                 return False
-            if branch_lock is not None and head.ref:
-                _put(branch_lock, worktree.common_dir / head.ref)
+            if ref:
+                _put(branch_lock, worktree.common_dir / ref)
             # once the branch has moved, an index that has not would delete the files
             _put(lock, target)
-        if branch_lock is not None and head.ref and tip:
-            _note_move(worktree, head.ref, head.commit, tip, log)
+        if ref:
+            _note_move(worktree, ref, head.commit, tip or "", log)
     return True
 
 
@@ -194,17 +167,14 @@ def _note_move(worktree: Worktree, ref: str, old: str | None, new: str, log: Ref
 
 
 def recover(worktree: Worktree) -> None:
-    """Finish or undo what a dead process of ours left, and clear its git locks. Under our commit lock.
-
-    A branch that has moved without its index gets the index that was made for it: otherwise the next `git commit`
-    would delete the files.
-    """
+    """Finish or undo what a dead process of ours left, and clear its git locks. Under our commit lock."""
     proofs = list(lock_folder(worktree).iterdir()) if lock_folder(worktree).exists() else []
     if not proofs:
         return
     ours = {_identity(proof): proof.name for proof in proofs}
     target, head = index_file(worktree), read_head(worktree)
     tip = ours.get(_identity(lock_of(target)), "").partition("-")[0]
+    # with the branch moved and not the index, the next `git commit` would delete the files
     if tip and tip == head.commit:
         _put(lock_of(target), target)  # the index cannot have changed since: the lock was there
     # the proofs go in any case, so whatever they prove has to be found now
@@ -218,8 +188,7 @@ def recover(worktree: Worktree) -> None:
 def changed(worktree: Worktree, entries: Mapping[bytes, tuple[int, ObjectID] | None]) -> bytes:
     """The bytes of the index with these entries (mode, blob) set or (None) dropped; paths are below the worktree's top.
 
-    The git program makes them, on a copy, for every format it knows; it fills in the stat of the files when it looks.
-    Raises StorageFailed: git said no.
+    The git program makes them on a copy, and fills in the stat when it looks. Raises StorageFailed: git said no.
     """
     copy, original = lock_folder(worktree) / f"-index-{secrets.token_hex(8)}", index_file(worktree)
     gone = [b"0 %s\t%s\0" % (b"0" * 40, path) for path, entry in entries.items() if entry is None]

@@ -1,17 +1,15 @@
-"""The store: one knowledge repository's files, and jobs that change them.
-
-A job is checked whole, then its files are put in place, then it is noted in the journal; only then is a commit tried.
-"""
+"""One knowledge repository's files, and the jobs that change them: checked whole, put in place, noted, committed."""
 
 from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from contextlib import contextmanager
 from enum import Enum
 from functools import cached_property
 from hashlib import sha1
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from ai_lessons.errors import Conflict, NotFound, Refused, StorageFailed, UsageError
 from ai_lessons.knowledge.layout import check_path
@@ -20,7 +18,7 @@ from ai_lessons.repository.files import READ_LIMIT, Row, Staging
 from ai_lessons.repository.folders import OpenFolders
 from ai_lessons.repository.journal import Intent, Journal, Noted, new_name
 from ai_lessons.repository.locks import held
-from ai_lessons.repository.worktree import TRUE, Head, Worktree, locate, read_head, read_settings, refuse_layout
+from ai_lessons.repository.worktree import TRUE, Head, locate, read_head, read_settings, refuse_layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -55,8 +53,7 @@ AS_IT_IS: Final = _Marker.AS_IT_IS
 class Change(NamedTuple):
     """What shall be at `path`: these bytes, nothing (None), or what is there (`AS_IT_IS`).
 
-    `executable` None keeps the bit of the file that is there (a new file gets none). `expect` is the `blob_id` of
-    the content that the caller read, None if it saw no file, `ANY` if that does not matter.
+    `executable` None keeps the bit that is there. `expect`: the `blob_id` that the caller read, None if it saw no file.
     """
 
     path: str
@@ -117,71 +114,32 @@ class Committing(Protocol):
 
 
 class Store:
-    """The files of one knowledge repository, which may be a folder of a bigger git repository.
-
-    Safe for use by several threads and processes at once. Does not know what an entry is.
-    """
+    """The files of one knowledge repository, for several threads and processes at once. Knows nothing of entries."""
 
     def __init__(
         self,
-        worktree: Worktree,
-        *,
-        autocommit: bool | None = None,
-        committing: Callable[[Store], Committing] | None = None,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        self.worktree = worktree
-        self.journal = Journal(worktree.state_dir)
-        self.autocommit = self.commits(None) if autocommit is None else autocommit
-        self._connect = committing
-        self._clock = clock
-
-    @classmethod
-    def open(
-        cls,
         path: Path,
         *,
         autocommit: bool | None = None,
         committing: Callable[[Store], Committing] | None = None,
         clock: Callable[[], float] = time.time,
-    ) -> Self:
+    ) -> None:
         """The repository whose folder is exactly `path` (a git worktree, or any folder of one).
 
         `autocommit` None: commit, unless the folder belongs to a bigger repository.
         Raises NoRepository, Refused, UnsupportedRepository: see `worktree.locate`.
         """
-        return cls(locate(path), autocommit=autocommit, committing=committing, clock=clock)
-
-    @property
-    def root(self) -> Path:
-        """The folder of the knowledge repository; links resolved."""
-        return self.worktree.root
-
-    @property
-    def git_dir(self) -> Path:
-        """The git directory of this worktree."""
-        return self.worktree.git_dir
-
-    @property
-    def state_dir(self) -> Path:
-        """Where projections live: inside the git directory, one for each folder that is a knowledge repository."""
-        return self.worktree.state_dir
-
-    @property
-    def prefix(self) -> str:
-        """`root` relative to the top of the git worktree, with a trailing slash, or empty."""
-        return self.worktree.prefix
-
-    @property
-    def is_folder_of_bigger_repo(self) -> bool:
-        """True where git's worktree begins above our root."""
-        return bool(self.worktree.prefix)
+        self.worktree = worktree = locate(path)
+        self.root, self.prefix, self.git_dir = worktree.root, worktree.prefix, worktree.git_dir
+        self.state_dir = worktree.state_dir
+        self.is_folder_of_bigger_repo = bool(worktree.prefix)
+        self.journal = Journal(self.state_dir)
+        self.autocommit = self.commits(None) if autocommit is None else autocommit
+        self._connect = committing
+        self._clock = clock
 
     def commits(self, stated: bool | None) -> bool:
-        """Whether every job is committed, where the repository's own settings say `stated` (None: nothing).
-
-        They count for nothing in a folder of a bigger repository, because they come with the code of others.
-        """
+        """Whether every job is committed, where the repository's settings say `stated`: they bind no bigger one."""
         if self.is_folder_of_bigger_repo:
             return read_settings(self.worktree.common_dir / "config").get(AUTOCOMMIT, "").lower() in TRUE
         return stated is not False
@@ -211,9 +169,8 @@ class Store:
         return tuple(self.journal.pending())
 
     def apply(self, job: Job) -> Applied:
-        """Put the job's files in place, note it, and try to commit it together with all others that wait.
+        """Put the job's files in place, all or none, note it, and try to commit it together with all others that wait.
 
-        All or nothing up to the last step: if a check or the disk says no, no file has changed.
         Raises Conflict: a file is not what the job expects, or its place is taken. Refused: a path leads out, through a
         link, or has a name that we do not create. StorageFailed: no space, no permission, and so on. NotFound: a file
         to be committed as it is is not there. UsageError: the job names a path twice.
@@ -304,13 +261,11 @@ class Store:
         self.journal.drop_orphans()
 
     def _check(self, job: Job) -> None:
-        seen: set[str] = set()
         known: set[str] = set()
+        if twice := [path for path, times in Counter(change.path for change in job.changes).items() if times > 1]:
+            raise UsageError(f"a job cannot change {twice[0]} twice")
         with OpenFolders(self.root) as folders:
             for change in job.changes:
-                if change.path in seen:
-                    raise UsageError(f"a job cannot change {change.path} twice")
-                seen.add(change.path)
                 there = files.status_in(folders, change.path)
                 if there is None and isinstance(change.data, bytes):
                     check_path(change.path, hidden=True)
@@ -349,19 +304,13 @@ def blob_id(data: bytes) -> str:
 
 
 def _intent(job: Job, now: float, head: str | None) -> Intent:
-    actor = job.actor
-    return Intent(
-        name=new_name(),
-        message=message_of(job.subject, job.trailers, job.actor),
-        when=int(now),
-        zone=time.localtime(now).tm_gmtoff,
-        paths=tuple(
-            Noted(c.path, c.data is None, c.executable, len(c.data) if isinstance(c.data, bytes) else None)
-            for c in job.changes
-        ),
-        author=f"{_name(actor.name)} <{_name(actor.email or '')}>" if actor.name else None,
-        head=head,
+    actor, message = job.actor, message_of(job.subject, job.trailers, job.actor)
+    paths = tuple(
+        Noted(c.path, c.data is None, c.executable, len(c.data) if isinstance(c.data, bytes) else None)
+        for c in job.changes
     )
+    author = f"{_name(actor.name)} <{_name(actor.email or '')}>" if actor.name else None
+    return Intent(new_name(), message, int(now), time.localtime(now).tm_gmtoff, paths, author, head)
 
 
 def message_of(subject: str, trailers: Sequence[tuple[str, str]], actor: Actor) -> str:

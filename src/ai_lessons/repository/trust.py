@@ -1,7 +1,4 @@
-"""What this user lets run: the SHA-256 of every script text that was added or trusted on this machine.
-
-Kept in the user's own folder, so that nothing runs because it was pulled. The content counts, not the path.
-"""
+"""What this user lets run: the SHA-256 of every script text added or trusted here, kept in the user's own folder."""
 
 from __future__ import annotations
 
@@ -47,10 +44,7 @@ class Trust:
         self.add_all([(path, fingerprint(data, interpreter))])
 
     def add_all(self, scripts: Iterable[tuple[str, str]]) -> None:
-        """Trust texts from now on: (path, mark) each, of a script its `fingerprint`. The path is only for people.
-
-        Raises StorageFailed: the state folder cannot be written.
-        """
+        """Trust texts from now on: (path for people, mark) each. Raises StorageFailed: no place for it."""
         known = self.marks()
         new = {mark: path for path, mark in scripts if mark not in known}
         if not new:
@@ -61,24 +55,18 @@ class Trust:
             append_lines(self._file, lines.encode(), private=True)
 
     def knows(self, data: bytes, interpreter: str = "") -> bool:
-        """True if exactly this text was added or trusted here before.
-
-        Raises StorageFailed: the list is there and cannot be read.
-        """
+        """True if exactly this text was added or trusted here. Raises StorageFailed: the list cannot be read."""
         return fingerprint(data, interpreter) in self.marks()
 
     def marks(self) -> frozenset[str]:
         """Everything that is trusted. Raises StorageFailed: the list is there and cannot be read."""
         with translated(str(self._file)):
             text = self._file.read_text(errors="replace") if self._file.exists() else ""
-        return frozenset(found for line in text.split("\n") if (found := self._read(line)))
-
-    def _read(self, line: str) -> str | None:
-        """The mark in one line; None for a line that is damaged, which then trusts nothing."""
-        with suppress(ValueError, KeyError, TypeError):
-            found = json.loads(line)[self._kind]
-            return found if isinstance(found, str) else None
-        return None
+        found = set()
+        for line in text.split("\n"):
+            with suppress(ValueError, KeyError, TypeError):  # a damaged line trusts nothing
+                found.add(json.loads(line)[self._kind])
+        return frozenset(one for one in found if isinstance(one, str))
 
 
 def neighbours(
@@ -86,8 +74,7 @@ def neighbours(
 ) -> dict[str, bytes]:
     """Files below the folder of a script that its text names, or that those name: path below that folder, and bytes.
 
-    A file is named by its file name, one without a dot in it only after a slash, and one that is loaded also without
-    its suffix (`import helper`).
+    A name without a dot counts only after a slash; a file that is loaded is also named without its suffix.
     """
     found: dict[str, bytes] = {}
     while True:

@@ -1,7 +1,4 @@
-"""Which jobs of ours can be taken back, and what the files are then. Writes nothing: the way back is a job like any.
-
-A job is a commit that this clone's journal remembers, or one of the same person with our trailers.
-"""
+"""Which jobs of ours (commits of this clone's journal, or of the same person with our trailers) can be taken back."""
 
 from __future__ import annotations
 
@@ -52,8 +49,8 @@ class Step:
 def plan(store: Store, count: int) -> tuple[Step, ...]:
     """The last `count` jobs, newest first, each with the files as they shall be once it and all newer ones are undone.
 
-    Raises NotFound: there are not so many. Refused: one of them decided about rules or changed their files. Conflict:
-    what came later cannot be kept apart from it. UnsavedEdits: a file has edits that are in no commit.
+    Raises NotFound: there are not so many. Refused: one decided about rules or changed their files. Conflict: what came
+    later cannot be kept apart from it. UnsavedEdits: a file has edits that are in no commit.
     """
     with opened(store.worktree) as repo:
         draft, files = Draft(repo), dict[str, _Now]()

@@ -1,7 +1,4 @@
-"""What is on disk and in git's index at some paths, as git would store it; and what the user is doing with git here.
-
-No lock protects a `git commit`, pull or stash from a branch that moves while it runs.
-"""
+"""What is on disk and in git's index at some paths, as git would store it; and what the user is doing with git here."""
 
 from __future__ import annotations
 
@@ -36,9 +33,9 @@ HALF_WRITTEN = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Here:
-    """One path. `old` is the blob that the branch had; `blob` and `data` what is on disk, None for no file.
+    """One path: the blob that the branch had, what is on disk, what the index says; None where it is in none.
 
-    `odd` says that something is there that is no plain file; `mode` is what the index says, None if it holds nothing.
+    `odd`: something is there that is no plain file.
     """
 
     old: str | None
@@ -64,12 +61,8 @@ class Here:
 
 
 def here(worktree: Worktree, repo: Repo, before: Mapping[str, tuple[str | None, str | None]]) -> dict[str, Here]:
-    """What is at the paths of `before` (relative to the root, with the blobs before and after a change).
-
-    Raises Conflict: one of them is in conflict in git's index.
-    """
-    names = {path: worktree.prefix + path for path in before}
-    index = staged(worktree, names.values())
+    """What is at the paths of `before`, with the blobs before and after a change. Raises Conflict: of git's index."""
+    index = staged(worktree, [worktree.prefix + path for path in before])
     contents: dict[str, bytes] = {}
     odd: set[str] = set()
     for path in before:
@@ -82,7 +75,7 @@ def here(worktree: Worktree, repo: Repo, before: Mapping[str, tuple[str | None, 
     found = {path: blob.decode() for path, blob in blobs(worktree, Draft(repo), contents).items()}
     made = {}
     for path, (old, new) in before.items():
-        mode, blob = index.get(names[path], (None, None))
+        mode, blob = index.get(worktree.prefix + path, (None, None))
         if blob == new:
             blob = old  # the user has staged just what comes: nothing of theirs is lost by it
         plain = mode if mode is None or stat.S_ISREG(mode) else EXECUTABLE
@@ -92,11 +85,7 @@ def here(worktree: Worktree, repo: Repo, before: Mapping[str, tuple[str | None, 
 
 @dataclass(frozen=True, slots=True)
 class OnDisk:
-    """The state of noted paths (relative to the root). `files` maps a path to what git shall track there.
-
-    A path in `gone` has no file; one that is in neither is not ours any more (a link, a folder). `unreadable` maps a
-    path to the reason.
-    """
+    """The state of noted paths: what git shall track, no file, or why unreadable; in none: a link or a folder."""
 
     files: Mapping[str, tuple[int, ObjectID]]
     gone: frozenset[str]
@@ -104,20 +93,14 @@ class OnDisk:
     filling: bool
 
     def wanted(self, noted: Noted) -> tuple[bool, tuple[int, ObjectID] | None]:
-        """(True, what the commit shall hold) or (False, None) where the disk says something else than the job did.
-
-        A file that the job wrote and the user removed since, or the reverse, is the user's change, not the job's.
-        """
+        """(True, what the commit shall hold), or (False, None) where the user has removed or made the file since."""
         if noted.gone:
             return noted.path in self.gone, None
         return noted.path in self.files, self.files.get(noted.path)
 
 
 def look(worktree: Worktree, draft: Draft, jobs: Sequence[Intent], *, file_modes: bool) -> OnDisk:
-    """Read every path of the jobs once and make its blob.
-
-    `file_modes` False: the file system keeps no executable bit, so the job decides.
-    """
+    """Read every path of the jobs once and make its blob. `file_modes` False: the job decides what is executable."""
     read: dict[str, tuple[bytes, os.stat_result, Noted]] = {}
     gone: set[str] = set()
     unreadable: dict[str, str] = {}
@@ -164,10 +147,7 @@ def checked_out(worktree: Worktree, repo: Repo, path: str, blob: str) -> bytes:
 
 
 def staged(worktree: Worktree, paths: Iterable[str]) -> dict[str, tuple[int, str]]:
-    """What the index holds of these paths (relative to the worktree's top), as mode and blob id.
-
-    A path that was only announced (`git add -N`) is not held. Raises Conflict: one of the paths is in conflict.
-    """
+    """What the index holds of paths below the worktree's top, as mode and blob id. Raises Conflict: of one path."""
     wanted = frozenset(paths)
     literal = {"GIT_LITERAL_PATHSPECS": "1"}
     done = git.run(worktree, "ls-files", "-s", "-z", "--", *sorted(wanted), extra=literal) if wanted else None
@@ -218,10 +198,7 @@ def index_mark(worktree: Worktree) -> str:
 
 
 def wait(worktree: Worktree, moves: Sequence[float], *, alone: bool) -> float:
-    """For how many seconds a write should leave the branch alone; 0.0: it may move.
-
-    `moves` says when our commits moved it (seconds since 1970, oldest first), `alone` that no other write waits.
-    """
+    """For how many seconds a write should leave the branch alone; `moves`: when our commits moved it, oldest first."""
     now, sign = time.time(), _signs(worktree)
     left = [0.0, (SETTLE if alone else SETTLE_MANY) - abs(now - _moved_by_user(worktree, moves))]
     if sign > _head_moved(worktree):
