@@ -1,4 +1,4 @@
-"""The hooks as an agent host calls them: recorded events (`agent_events/`) into a process of its own.
+"""The hooks as an agent host calls them: recorded events (`agent_events/`), some into a process of their own.
 
 The events are those of one session of Claude Code 2.1.197 with a model that was played by a script; only folders and
 ids were replaced.
@@ -21,7 +21,7 @@ import pytest
 from ai_lessons.doors import agent_hook
 from ai_lessons.errors import UsageError
 from ai_lessons.library.agent_hooks import Moment
-from doors.world import PROGRAM, Run, environment
+from doors.world import PROGRAM, Run, environment, run_inside
 from test_import_cost import SLOW, WRITING
 
 if TYPE_CHECKING:
@@ -73,8 +73,10 @@ class Host:
         return out.decode()
 
     def hear(self, name: str, **changes: object) -> str:
-        """The context that the agent is given at this event, or nothing."""
-        return context(self.end(self.start(self.event(name, **changes))))
+        """The context that the agent is given at this event, or nothing; asked in this process."""
+        done = run_inside(["admin", "agent-hook"], self.code, self.event(name, **changes))
+        assert (done.code, done.err) == (0, "")
+        return context(done.out)
 
 
 def context(out: str) -> str:
@@ -155,9 +157,8 @@ def test_a_worktree_belongs_to_the_project_of_its_repository(
 
 
 def test_the_project_can_be_said(host: Host) -> None:
-    child = host.start(
-        host.event("session_start", cwd=str(host.code.parent)), "ai-lessons admin agent-hook --project jira-api"
-    )
+    event = host.event("session_start", cwd=str(host.code.parent))
+    child = host.start(event, "ai-lessons admin agent-hook --project jira-api")
     assert "for the project jira-api" in context(host.end(child))
 
 
@@ -379,7 +380,11 @@ def break_state(knowledge: Path, home: Path) -> dict[str, str]:
 def test_trouble_is_silence(
     host: Host, knowledge: Path, hermetic: Path, name: str, trouble: Callable[[Path, Path], dict[str, str]]
 ) -> None:
-    assert host.end(host.start(host.event(name), "ai-lessons admin agent-hook", **trouble(knowledge, hermetic))) == ""
+    event, environ = host.event(name), trouble(knowledge, hermetic)
+    if name == "session_start":
+        assert host.end(host.start(event, "ai-lessons admin agent-hook", **environ)) == ""
+    else:
+        assert run_inside(["admin", "agent-hook"], host.code, event, **environ).out == ""
 
 
 def test_trouble_is_written_down(host: Host, hermetic: Path) -> None:
