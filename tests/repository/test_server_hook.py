@@ -1,4 +1,4 @@
-"""Pushes by the git program to a bare hub with the hook installed; two tables say what is taken and what is not."""
+"""What a bare hub takes of a push, and what not: two tables; some rows are pushed to it with the hook installed."""
 
 from __future__ import annotations
 
@@ -54,21 +54,42 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def hub(tmp_path: Path, program: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[World, Clone]:
+def plain(tmp_path: Path, program: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[World, Clone]:
+    """Without the hook: a push is judged in this process, before git carries it out."""
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-    w, mine = world(tmp_path)
-    install(tmp_path / "hub.git")
-    return w, mine
+    return world(tmp_path)
+
+
+@pytest.fixture
+def hub(plain: tuple[World, Clone]) -> tuple[World, Clone]:
+    install(plain[0].folder / "hub.git")
+    return plain
 
 
 def install(git_dir: Path) -> str:
     return "\n".join(carry_out_on_server(git_dir, scaffold.hooks_dir(), "install"))
 
 
+def judged(clone: Clone, *what: str) -> str:
+    """What the hook would say to this push: git names the refs, and the hub reads the objects where they are."""
+    hub, updates = clone.root.parent / "hub.git", []
+    for row in clone.run("push", "--dry-run", "--porcelain", "--force", "origin", *what).splitlines()[1:-1]:
+        source, _, ref = row.split("\t")[1].rpartition(":")
+        old = clone.run("-C", str(hub), "rev-parse", "-q", "--verify", ref, ok=False)
+        updates.append(Update(ref, old or None, clone.head(source) if source else None))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GIT_QUARANTINE_PATH", str(clone.root / ".git/objects"))
+        return "\n".join(push_check.check(hub, updates))
+
+
 def push(clone: Clone, *what: str) -> str:
     """Nothing if the push was taken, else what the hub said; the hub then has nothing of it."""
+    what = what or ("main",)
+    hooked = (clone.root.parent / "hub.git/hooks/pre-receive").exists()
+    if not hooked and (refused := judged(clone, *what)):
+        return refused
     before = clone.run("ls-remote", "origin")
-    command = ["git", "push", "origin", *(what or ("main",))]
+    command = ["git", "push", "origin", *what]
     said = subprocess.run(command, cwd=clone.root, stderr=subprocess.PIPE, text=True, check=False).stderr
     if clone.run("ls-remote", "origin") != before:
         return ""
@@ -507,26 +528,44 @@ REFUSED: dict[str, tuple[Callable[[World, Clone], tuple[str, ...] | None], str]]
 
 
 @pytest.mark.parametrize("prepare", TAKEN.values(), ids=TAKEN)
-def test_the_hub_takes(hub: tuple[World, Clone], prepare: Callable[[World, Clone], tuple[str, ...] | None]) -> None:
-    what = prepare(*hub)
+def test_the_hub_takes(plain: tuple[World, Clone], prepare: Callable[[World, Clone], tuple[str, ...] | None]) -> None:
+    what = prepare(*plain)
 
-    assert push(hub[1], *(what or ())) == ""
+    assert push(plain[1], *(what or ())) == ""
 
 
 @pytest.mark.parametrize(("prepare", "because"), REFUSED.values(), ids=REFUSED)
 def test_the_hub_refuses(
-    hub: tuple[World, Clone], prepare: Callable[[World, Clone], tuple[str, ...] | None], because: str
+    plain: tuple[World, Clone], prepare: Callable[[World, Clone], tuple[str, ...] | None], because: str
 ) -> None:
-    what = prepare(*hub)
+    what = prepare(*plain)
 
-    assert because in push(hub[1], *(what or ()))
+    assert because in push(plain[1], *(what or ()))
 
 
-def test_what_was_there_before_the_hook_is_not_held_against_a_push(
-    tmp_path: Path, program: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-    w, mine = world(tmp_path)
+BY_GIT = (
+    "a squash pushed together with its proposal",
+    "signed: a merge with a record",
+    "a name with spaces and umlauts",
+    "a direct commit hidden in a pull merge",
+    "a rewrite",
+    "a replacement of commits",
+    "a link on a branch of its own",
+    "a control character",
+)
+"""Rows for which git itself runs the hook, besides what follows."""
+
+
+@pytest.mark.parametrize("name", BY_GIT)
+def test_git_hears_the_same_from_the_hook(hub: tuple[World, Clone], name: str) -> None:
+    prepare, because = REFUSED[name] if name in REFUSED else (TAKEN[name], "")
+    said = push(hub[1], *(prepare(*hub) or ()))
+
+    assert because in said if because else said == ""
+
+
+def test_what_was_there_before_the_hook_is_not_held_against_a_push(plain: tuple[World, Clone], tmp_path: Path) -> None:
+    w, mine = plain
     a_direct_commit(w, mine)
     a_link(w, mine)
     mine.run("push", "-q", "origin", "main")
@@ -537,9 +576,7 @@ def test_what_was_there_before_the_hook_is_not_held_against_a_push(
     assert push(mine) == ""
 
 
-def test_the_first_push_of_all_is_taken_but_for_its_files(
-    tmp_path: Path, program: Path, monkeypatch: pytest.MonkeyPatch, hub: tuple[World, Clone]
-) -> None:
+def test_the_first_push_of_all_is_taken_but_for_its_files(tmp_path: Path, hub: tuple[World, Clone]) -> None:
     w, mine = hub
     mine.run("init", "-q", "--bare", "../empty.git")
     install(tmp_path / "empty.git")
@@ -568,9 +605,7 @@ def test_whoever_runs_the_hub_can_permit_a_weaker_policy_once(hub: tuple[World, 
     assert push(mine) == ""
 
 
-def test_an_approval_branch_of_another_name_is_protected(
-    tmp_path: Path, program: Path, monkeypatch: pytest.MonkeyPatch, hub: tuple[World, Clone]
-) -> None:
+def test_an_approval_branch_of_another_name_is_protected(tmp_path: Path, hub: tuple[World, Clone]) -> None:
     w, mine = hub
     mine.run("init", "-q", "--bare", "-b", "trunk", "../other.git")
     install(tmp_path / "other.git")
