@@ -24,7 +24,7 @@ def package(tmp_path: Path) -> Path:
 
 def run(package: Path, program: str) -> list[str]:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(package), *sys.path])}
-    program = f"from ai_lessons.index.table import defer\n{program}"
+    program = f"from ai_lessons.index.deferring import defer\n{program}"
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.split("\n")[:-1]

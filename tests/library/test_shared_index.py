@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 import pytest
 from moto.server import ThreadedMotoServer
 
-from ai_lessons.errors import Conflict, NotFound, Unreachable, UsageError
+from ai_lessons.errors import Conflict, NotFound, StorageFailed, Unreachable, UsageError
 from ai_lessons.index.model_files import ModelUnavailable
 from ai_lessons.index.shared import SharedIndex
-from ai_lessons.library import indexing, setup, shared_index
+from ai_lessons.library import indexing, searching, setup, shared_index
+from ai_lessons.library.answers import Query
 from hash_embedder import HashEmbedder
 from library.world import World, options
 
@@ -193,6 +194,10 @@ def test_an_address_that_nobody_answers_is_unreachable(clone: World, monkeypatch
         shared_index.index_status(clone.fresh(offline=True), "s3://bucket/index")
     with pytest.raises(UsageError):
         shared_index.index_status(clone.library, "  ")
+    setup.config_set(clone.library, "search.index", "s3://bucket/index")
+    for job in (indexing.reindex, lambda library: searching.search(library, Query("bread"))):
+        with pytest.raises(StorageFailed, match="the index at s3://bucket/index cannot be"):
+            job(clone.fresh(offline=False))
 
 
 def test_half_a_push_is_nothing_for_those_who_read(

@@ -6,6 +6,7 @@ next refresh goes on. One writer at a time (file locks of ours); readers are nev
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -21,7 +22,6 @@ from ai_lessons.index.table import LANCE_ERRORS, Tables
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from ai_lessons.index.model_sources import Progress
@@ -169,9 +169,14 @@ class Index:
         said = f"{changed} changed since the index at {self._uri} was written: `ai-lessons admin reindex` writes it"
         return IndexRefresh(missing=missing, notes=(said,) if behind else ())
 
-    def claimed(self) -> AbstractContextManager[Callable[[], None]]:
-        """See `Tables.claimed`."""
-        return self._query.tables.claimed()
+    @contextmanager
+    def claimed(self) -> Iterator[Callable[[], None]]:
+        """See `Tables.claimed`. Raises StorageFailed, too: the place cannot be written."""
+        try:
+            with self._query.tables.claimed() as beat:
+                yield beat
+        except LANCE_ERRORS as error:
+            raise StorageFailed(f"the index at {self._uri} cannot be written: {first_line(error)}") from error
 
     def candidates(self, text: str, wanted: PassageFilter | None = None, depth: int = 100) -> Candidates:
         """The best passages by full text and by vector. No letter or digit in the question: nothing.

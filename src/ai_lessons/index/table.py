@@ -11,44 +11,14 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
 import time
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from importlib.util import find_spec
 from math import ceil, sqrt
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
-
-def defer(package: str) -> None:
-    """Let `import package` and imports of its submodules succeed without running its `__init__` yet.
-
-    It runs when a name that only `__init__` gives is first asked for. The standard library's LazyLoader cannot do
-    this for a package: an import of any submodule wakes it. A package that is loaded, or that is not installed, is
-    left alone.
-    """
-    spec = None if package in sys.modules else find_spec(package)
-    if spec is None or spec.loader is None or spec.submodule_search_locations is None:
-        return
-    loader, module = spec.loader, ModuleType(package)
-    module.__spec__, module.__loader__, module.__file__ = spec, loader, spec.origin
-    module.__package__, module.__path__ = package, list(spec.submodule_search_locations)
-
-    def wake(name: str) -> object:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        if module.__dict__.pop("__getattr__", None):
-            loader.exec_module(module)
-        try:
-            return module.__dict__[name]
-        except KeyError:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}") from None
-
-    module.__dict__["__getattr__"] = wake
-    sys.modules[package] = module
-
+from ai_lessons.index.deferring import defer
 
 # lancedb imports a REST client for servers that we do not use: half of what its import costs (0.4 s of 0.9)
 defer("lance_namespace_urllib3_client")
