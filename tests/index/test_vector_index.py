@@ -69,6 +69,20 @@ def test_what_is_written_after_the_index_was_made_is_found(world: World) -> None
     assert recall(world) >= 0.98
 
 
+def test_after_most_is_removed_the_rest_is_found_as_before(world: World) -> None:
+    for n in range(30, 200):
+        world.remove(f"e{n:05}")
+    world.refresh()
+    assert recall(world) >= 0.98
+
+
+def test_of_very_many_passages_the_nearest_parts_are_asked(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert newest(world)._probes() >= 6  # all there are
+    monkeypatch.setattr(table, "PROBED", 200)
+    assert newest(world)._probes() == 4  # parts of 60 or a few more
+    assert recall(world) > 0.3
+
+
 def test_filters_hold_with_an_index(world: World) -> None:
     world.put(*(entry(f"l{n}", f"number {n} says word{n}", kind="lesson") for n in range(5)))
     world.refresh()

@@ -320,12 +320,16 @@ class Passages:
     def by_vector(self, vector: Sequence[float], where: str, depth: int, *, exact: bool = False) -> tuple[Match, ...]:
         """Passages by cosine similarity, best first. `exact`: whatever index there is, compare with every vector."""
         search = self._table.search(vector, vector_column_name="vector", query_type="vector").distance_type("cosine")
-        probes = ceil(partitions(rows := self.count()) * min(1.0, PROBED / max(rows, 1)))
-        search = search.bypass_vector_index() if exact else search.nprobes(probes).refine_factor(REFINE)
+        search = search.bypass_vector_index() if exact else search.nprobes(self._probes()).refine_factor(REFINE)
         if where:
             search = search.where(where, prefilter=True)
         found = search.select([*HIT, "_distance", "vector"]).limit(depth).to_arrow()
         return _hits(found, cosines(self._matrix(found), vector))
+
+    def _probes(self) -> int:
+        """How many partitions a question asks; of few rows all there are, also where most were removed since."""
+        rows = max(1, self.count())
+        return rows if rows <= PROBED else ceil(PROBED / (PARTITIONS_PER_ROOT * sqrt(rows)))
 
     def all_vectors(self, at_most: int) -> tuple[list[str], Any, list[tuple[str, int, str, str]]] | None:
         """Row ids, vectors as rows of a matrix (float32), and hits of what has a vector; None if more than so many."""
@@ -358,7 +362,8 @@ class Passages:
         rows = self.count()
         if rows <= FLAT or self.vectors_indexed() is not None or 2 * self.missing() > rows:
             return
-        self._table.create_index("vector", config=IvfSq(distance_type="cosine", num_partitions=partitions(rows)))
+        partitions = max(1, int(sqrt(rows) / PARTITIONS_PER_ROOT))
+        self._table.create_index("vector", config=IvfSq(distance_type="cosine", num_partitions=partitions))
 
     def vectors_indexed(self) -> int | None:
         """How many rows the index of vectors covers; None where there is none and all are compared."""
@@ -387,11 +392,6 @@ class Passages:
         search = self._table.search().where(where).select(list(columns))
         found = search.limit(limit if limit is not None else max(1, self.count())).to_arrow()
         return cast("dict[str, list[str]]", found.select(list(columns)).to_pydict())
-
-
-def partitions(rows: int) -> int:
-    """Into how many parts the index of the vectors of so many rows is cut."""
-    return max(1, int(sqrt(rows) / PARTITIONS_PER_ROOT))
 
 
 def _hits(rows: pa.Table, scores: Sequence[float]) -> tuple[Match, ...]:
