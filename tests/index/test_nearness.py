@@ -3,53 +3,94 @@ from __future__ import annotations
 import pytest
 
 from ai_lessons.index.model_files import PINNED
-from ai_lessons.index.ranking import NEAR_LEAST, NEAR_MOST, Match, bar, holds, too_far
-from ai_lessons.index.rows import Candidates
+from ai_lessons.index.nearness import BAR, NEAR_LEAST, NEAR_MOST, RARE, WORDS_BAR, by_chance, chance, holders, is_about
+from ai_lessons.index.ranking import Match
+from ai_lessons.index.rows import Candidates, names
 
-PASSAGES = 100
-BAR = bar(PINNED.name, PASSAGES) or 0.0
+QUESTION = "how do I stop a container that hangs"
 
 
-def candidates(*scores: float, model: str = PINNED.name) -> Candidates:
-    return Candidates(vectors=tuple(Match(f"e{n}", 0, score) for n, score in enumerate(scores)), model=model)
+def candidates(
+    *scores: float, text: str = "", model: str = PINNED.name, by_words: tuple[Match, ...] = ()
+) -> Candidates:
+    vectors = tuple(Match(f"e{n}", 0, score, "", text) for n, score in enumerate(scores))
+    return Candidates(by_words, vectors, model=model)
+
+
+def judged(found: Candidates, *, complete: bool = True, question: str = QUESTION) -> float:
+    """The chance less the bar for it."""
+    likely, bar = chance(question, found, 100, lambda hit: hit.text, complete=complete)
+    assert 0 <= likely <= 1
+    return likely - bar
+
+
+def test_the_chance_grows_with_the_similarity_and_with_the_words_that_are_held() -> None:
+    by_vectors = [judged(candidates(score)) for score in (0.4, 0.6, 0.8)]
+    texts = ("nothing of it", "a container", "stop a container that hangs")
+    by_words = [judged(candidates(0.6, text=text)) for text in texts]
+    assert by_vectors == sorted(by_vectors)
+    assert by_words == sorted(by_words)
+    assert by_vectors[0] < 0 < by_vectors[-1]
+
+
+def test_while_vectors_are_missing_words_alone_may_tell() -> None:
+    hit = Match("a", 0, 7.0, "", "stop a container that hangs")
+    assert judged(Candidates((hit,))) > 0
+    assert judged(Candidates((Match("a", 0, 7.0, "", "something else"),))) < 0
+    assert judged(candidates(0.3, by_words=(hit,)), complete=False) > 0
+
+
+def test_of_a_model_that_was_not_measured_nothing_is_too_far() -> None:
+    assert judged(candidates(0.1, model="another")) >= 0
+
+
+def test_a_question_without_words_that_are_looked_for_is_near_what_holds_it() -> None:
+    assert judged(candidates(0.7), question="how is it") > 0
+
+
+def test_the_nearest_of_many_is_nearer_by_chance_up_to_a_limit() -> None:
+    found = [by_chance(10**n) for n in range(8)]
+    assert found == sorted(found)
+    assert (by_chance(0), found[0], found[-1]) == (NEAR_LEAST, NEAR_LEAST, NEAR_MOST)
+    assert WORDS_BAR < BAR
 
 
 @pytest.mark.parametrize(
-    ("found", "expected"),
+    ("question", "expected"),
     [
-        (candidates(BAR), None),
-        (candidates(BAR - 0.01, 0.2), (BAR - 0.01, BAR)),
-        (candidates(0.1, model="another"), None),
-        (candidates(), None),
+        ("what does ENOENT mean", ("ENOENT",)),
+        ("git push --force-with-lease refuses", ("--force-with-lease",)),
+        ("ERR_ASSERTION and SPARK-31967", ("ERR_ASSERTION", "SPARK-31967")),
+        ("setUserName in app.config.ts", ("setUserName", "app.config.ts")),
+        ("error E0308 from str_replace", ("E0308", "str_replace")),
+        ("set up well-known hosts with ls -l, e.g. for 2.16.1", ()),
+        ("unzip my_file.txt and file1.gz", ()),
+        ("WHY IS EVERYTHING LOUD", ()),
     ],
 )
-def test_only_the_nearest_passage_of_a_measured_model_decides(
-    found: Candidates, expected: tuple[float, float] | None
-) -> None:
-    assert too_far(found, PASSAGES) == expected
+def test_names_are_codes_flags_functions_and_files(question: str, expected: tuple[str, ...]) -> None:
+    assert sorted(set(names(question))) == sorted(expected)
 
 
-def test_the_bar_rises_with_the_passages_up_to_a_limit() -> None:
-    bars = [bar(PINNED.name, 10**n) for n in range(8)]
-    assert bars == sorted(bars, key=lambda one: one or 0.0)
-    assert bars[0] == NEAR_LEAST
-    assert bars[-1] == NEAR_MOST
-    assert bar(PINNED.name, 0) == NEAR_LEAST
-    assert bar("another", 10) is None
+def test_the_passages_that_hold_most_of_the_names_are_meant_unless_many_hold_them() -> None:
+    hits = [Match(f"e{n}", 0, 1.0, "", "uses JSON") for n in range(RARE + 1)]
+    hits += [
+        Match("a", 2, 1.0, "", "`enoent`, then"),
+        Match("b", 0, 1.0, "", "ENOENT and EPERM"),
+        Match("c", 0, 1.0, "", "XENOENT"),
+    ]
+    assert holders(("ENOENT", "EPERM", "JSON"), hits, lambda hit: hit.text) == {("b", 0)}
+    assert holders(("ENOENT",), hits, lambda hit: hit.text) == {("a", 2), ("b", 0)}
+    assert holders(("JSON",), hits, lambda hit: hit.text) == frozenset()
 
 
 @pytest.mark.parametrize(
-    ("question", "text", "expected"),
+    ("question", "expected"),
     [
-        ("TS2345", "What TS2345 means", True),
-        ("how do I list all files", "Listing of files", True),
-        ("boundary layer of a wing", "a wing of the house", False),
-        ("one two three fourth", "One, two and three.", True),
-        ("one two thirds fourth", "One, two and three.", False),
-        ("how is it", "anything", True),
-        ("数据库", "别的", False),
-        ("", "", True),
+        ("what does ENOENT mean", True),
+        ("why do I get ENOENT when reading many files", True),
+        ("print the average round trip time of five pings to the gateway of ACME", False),
     ],
 )
-def test_a_text_that_holds_most_words_of_the_question_is_near(question: str, text: str, expected: bool) -> None:
-    assert holds(question, ["something else", text]) is expected
+def test_a_question_is_about_its_names_or_mentions_them(question: str, *, expected: bool) -> None:
+    assert is_about(question, names(question)) is expected

@@ -141,9 +141,9 @@ SHAPES: Mapping[str, Callable[[Any], Any]] = {
     "answers.Answer": lambda value: (
         {"query": value.query}
         | {kind.folder: encode(hits) for kind, hits in value.groups.items()}
-        | keyed(value, "prompt notes coverage")
+        | keyed(value, "prompt notes coverage weak?")
     ),
-    "answers.Hit": _about("heading factors?", scored=True),
+    "answers.Hit": _about("heading factors? also?", scored=True),
     "answers.Left": _about("reason detail"),
     "answers.Listing": lambda value: [light(entry) for entry in value.entries],
     "answers.Related": lambda value: (

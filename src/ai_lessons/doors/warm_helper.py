@@ -20,9 +20,8 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ai_lessons.library import warm
-from ai_lessons.library.kept import Kept
 from ai_lessons.library.model import Embedders
-from ai_lessons.library.opened import Library
+from ai_lessons.library.opened import Kept, Library
 from ai_lessons.library.options import Options
 
 if TYPE_CHECKING:

@@ -208,6 +208,12 @@ class CatalogReader:
         """The versions of active entries, most used first."""
         return self._tallies("SELECT version, kind, count(*) FROM shown JOIN versions USING (key)")
 
+    def versions_of_projects(self) -> dict[str, frozenset[str]]:
+        """The versions of active entries, by project; projects without any are left out."""
+        query = "SELECT DISTINCT project, version FROM shown JOIN versions USING (key) WHERE status = 'active'"
+        rows = self._rows(query)
+        return {project: frozenset(name for one, name in rows if one == project) for project in sorted({*dict(rows)})}
+
     def projects(self) -> list[Tally]:
         """The projects of active entries, largest first."""
         return self._tallies("SELECT project, kind, count(*) FROM shown")

@@ -11,17 +11,19 @@ from dataclasses import dataclass, field, replace
 from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.index.rows import LOST, places
+from ai_lessons.index.rows import places
 from ai_lessons.knowledge.versions import score as version_score
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from ai_lessons.index.rows import Candidates
 
 VECTOR_WEIGHT = 0.5
 """Share of the vectors in the mix. Measured over twelve judged sets: .4 .546, .5 .550, .6 .538 nDCG@10."""
+
+LEAD = 0.5
+"""Where some passages lead, they have scores above this, and all others below."""
 
 MATCH_BONUS = 0.1
 """What a context tag of weight 1 adds to the factor of an entry that carries it."""
@@ -84,12 +86,16 @@ def normalised(hits: Sequence[Match], depth: int, floor: float | None = None) ->
 
 
 def fuse(
-    text: Sequence[Match], vectors: Sequence[Match], depth: int = 100, weight: float = VECTOR_WEIGHT
+    text: Sequence[Match],
+    vectors: Sequence[Match],
+    depth: int = 100,
+    weight: float = VECTOR_WEIGHT,
+    lead: AbstractSet[tuple[str, int]] = frozenset(),
 ) -> tuple[Match, ...]:
     """The mix of both lists, best passage per entry, best entry first (equal scores: by id).
 
     A passage that a list does not have counts 0 there. With one list empty the other decides alone. `depth` is the
-    limit with which both lists were asked for.
+    limit with which both lists were asked for. The passages of `lead` (entry id, ordinal) come before all others.
     """
     weight = 0.0 if not vectors else weight if text else 1.0
     by_text = normalised(text, depth, floor=0.0)
@@ -98,6 +104,8 @@ def fuse(
     for hit in (*text, *vectors):
         key = (hit.entry_id, hit.ordinal)
         score = (1 - weight) * by_text.get(key, 0.0) + weight * by_vector.get(key, 0.0)
+        if lead:
+            score = LEAD * score + (1 - LEAD) * (key in lead)
         known = best.get(hit.entry_id)
         if known is None or (-score, hit.ordinal) < (-known.score, known.ordinal):
             best[hit.entry_id] = Match(hit.entry_id, hit.ordinal, score, hit.heading, hit.text)
@@ -258,7 +266,7 @@ GAPS: Mapping[frozenset[str], str] = {
 COMPLETE = "This is well covered. If something here was wrong or out of date, say so: update it or add a lesson."
 
 
-def gap_prompt(counts: Mapping[str, int]) -> str:
+def gap_prompt(counts: Mapping[str, int | bool]) -> str:
     """One sentence or two on what to contribute, from how many of each group an answer holds."""
     present = frozenset(group for group, count in counts.items() if count)
     if len(present) == len(counts):
@@ -302,38 +310,3 @@ def _rarest(passages: int) -> float:
     The inverse document frequency of BM25 (Robertson and Zaragoza 2009), with the 1 that keeps it positive.
     """
     return log(1 + (max(passages, 1) - 0.5) / 1.5)
-
-
-NEAR_LEAST, NEAR_RISE, NEAR_MOST = 0.51, 0.015, 0.64
-"""Cosine similarity: NEAR_LEAST + NEAR_RISE x ln(passages), at most NEAR_MOST; 0.56 for 20 passages, 0.62 for 1,500."""
-
-MEASURED = frozenset({"bge-small-en-v1.5-int8"})
-"""Models for which these hold. Of any other nothing is too far."""
-
-SHARED = 0.75
-"""Share of a question's words from which on a text is near that holds them, whatever its vector says."""
-
-WORDS_ALONE = 0.5
-"""The same while vectors are missing, so that words alone tell."""
-
-
-def bar(model: str, passages: int) -> float | None:
-    """The similarity from which on one of so many passages is near; None for a model that is not measured."""
-    return min(NEAR_LEAST + NEAR_RISE * log(max(passages, 1)), NEAR_MOST) if model in MEASURED else None
-
-
-def too_far(found: Candidates, passages: int) -> tuple[float, float] | None:
-    """The similarity of the nearest passage and the bar, if it is below; None where it is not or nobody can tell."""
-    least = bar(found.model, passages)
-    if not found.vectors or least is None or found.vectors[0].score >= least:
-        return None
-    return found.vectors[0].score, least
-
-
-def holds(question: str, texts: Iterable[str], share: float = SHARED) -> bool:
-    """Whether one of the texts holds this share of the question's words, of those that a search looks for."""
-    wanted = {stem(word) for word in QUERY_WORD.findall(question.lower()) if len(word) > 1 and word not in LOST}
-    if not wanted:
-        return True
-    words = ({stem(word) for word in QUERY_WORD.findall(text.lower())} for text in texts)
-    return any(len(wanted & there) >= share * len(wanted) for there in words)

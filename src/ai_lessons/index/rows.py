@@ -27,6 +27,12 @@ NAME = re.compile(
 )
 """A flag, or words with nothing but the marks of a name between them."""
 
+_CAPITALS = re.compile(r"(?<![\w-])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*(?![\w-])")
+_UNDERSCORED = re.compile(r"(?<!\w)\w*[A-Za-z0-9]_+[A-Za-z0-9]\w*")
+_PLAIN = re.compile(r"[A-Z]?[a-z]+(?:[-/:][A-Z]?[a-z]+)*|-[A-Za-z]|v?[0-9][0-9.:/x-]*|-*(?:[A-Za-z]\.)+[A-Za-z]?")
+_MADE_UP = re.compile(r"(?i)(?:my|foo|bar|old|new|test|temp|tmp|example|file|dir)[\w.-]*|\w*(?:file|dir)[0-9]*\.\w+")
+"""What looks like a name and tells little: hyphenated words, short flags, numbers, versions, initials; my_file.txt."""
+
 LONGEST_NAME = 100
 JOINT = "0"
 """What stands for the marks of a name in its whole form, so that this is one word for the tokenizer and no other."""
@@ -57,6 +63,16 @@ def hidden_parts(text: str) -> list[str]:
         parts.update(dict.fromkeys(run[i : i + 2] for i in range(len(run) - 1)))
     parts.update(dict.fromkeys(BESIDE_CJK.findall(text)))
     return list(parts)
+
+
+def names(question: str) -> tuple[str, ...]:
+    """Codes, flags, functions and files of a question, as they stand there: ENOENT, --force, setName, `a.py`, E0308."""
+    kinds = (_CAPITALS, _UNDERSCORED, CAMEL_WORD, CODE, NAME)
+    found = (one.group() for kind in kinds for one in kind.finditer(question))
+    telling = dict.fromkeys(
+        name for name in found if len(name) > 2 and not (_PLAIN.fullmatch(name) or _MADE_UP.fullmatch(name))
+    )
+    return () if question.upper() == question and " " in question.strip() else tuple(telling)
 
 
 def _whole(name: str) -> str:

@@ -191,11 +191,10 @@ class Tables:
 
     def _numbers(self) -> set[int]:
         if "://" in self._uri:
-            names = self._db.list_tables(limit=10_000).tables
+            found = self._db.list_tables(limit=10_000).tables
         else:  # every search looks, and lancedb takes a millisecond to read a folder
-            found = os.listdir(self._uri) if os.path.isdir(self._uri) else []
-            names = [name.removesuffix(".lance") for name in found if name.endswith(".lance")]
-        return {int(name[len(NAME) :]) for name in names if name.startswith(NAME) and name[len(NAME) :].isdigit()}
+            found = [name.removesuffix(".lance") for name in os.listdir(self._uri)] if os.path.isdir(self._uri) else []
+        return {int(name[len(NAME) :]) for name in found if name.startswith(NAME) and name[len(NAME) :].isdigit()}
 
 
 class Passages:
@@ -297,14 +296,14 @@ class Passages:
 
         `text` is data, never a query language.
         """
-        asked = asyncio.run_coroutine_threadsafe(self._by_text(with_parts(text), where, depth), LOOP.loop)
+        asked = asyncio.run_coroutine_threadsafe(self._by_text(text, where, depth), LOOP.loop)
         return lambda: _hits(rows := asked.result(), rows.column("_score").to_pylist())
 
     async def _by_text(self, text: str, where: str, depth: int) -> pa.Table:
         # the other way to ask, which waits at once, takes half as long again: it goes to and fro between two threads
         if self._reopened is None:
             self._reopened = await self._reopen()
-        wanted = MatchQuery(text, column=FTS_COLUMN)  # type: ignore[call-arg]  # pydantic's defaults
+        wanted = MatchQuery(with_parts(text), column=FTS_COLUMN)  # type: ignore[call-arg]  # pydantic's defaults
         query = self._reopened.query().nearest_to_text(wanted)
         found = (query.where(where) if where else query).select([*HIT, "_score"]).limit(depth)
         return await found.to_arrow()

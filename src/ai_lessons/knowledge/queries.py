@@ -30,6 +30,9 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+_MANY_LINES, _NAMING, _LAST, _LINE = 8, 5, 2, 300
+_ERROR = re.compile(r"\b\w*(?:Error|Exception)\b|\b[A-Z]+_?ERR\w*|\bE[A-Z]{3,}\b|(?i:\b(?:error|fatal|panic)\b)")
+_HEADER = re.compile(r"\s*(?:Traceback\b|at\b|File\b)")
 _QUOTES = str.maketrans("“”„‟", '""""')  # the quotes that phones and word processors type
 _KINDS = {name: kind for kind in Kind for name in (kind.value, kind.folder)}
 
@@ -71,6 +74,19 @@ def parse(query: str) -> Asked:
         _listed(filters.get("version", []), listed),
         one_project(filters.get("project", [])),
     )
+
+
+def gist(text: str) -> str:
+    """What a long output of a program says: its first line, those that name an error, and its last ones.
+
+    Anything else, and what is short, as it is.
+    """
+    lines = [line for line in text.splitlines() if line.strip()]
+    if len(lines) < _MANY_LINES:
+        return text
+    named = [line for line in lines if _ERROR.search(line)][-_NAMING:]
+    first = [] if _HEADER.match(lines[0]) else lines[:1]
+    return "\n".join(dict.fromkeys(line.strip()[:_LINE] for line in (*first, *named, *lines[-_LAST:])))
 
 
 def _is_code(prefix: str, value: str) -> bool:

@@ -31,6 +31,8 @@ _ALL = "*"
 _RELEASE = r"v?[0-9][0-9a-z.+!_-]*"
 _WILDCARD = re.compile(r"v?([0-9]+(?:\.[0-9]+)*)(?:\.[x*])+$")
 _COMPARED = re.compile(rf"(>=|<=|={{1,3}}|!=|~=|>|<|\^|~)\s*({_RELEASE}|v?[0-9][0-9.]*\.[x*])")
+_RELEASE_IN = re.compile(r"(?<![0-9.])v?([0-9]+(?:\.[0-9]+)*)")
+_MOVING = frozenset({"latest", "newest", "current", "stable", "edge", "main", "master", "head", "next"})
 _BETWEEN = re.compile(rf"({_RELEASE})\s+-\s+({_RELEASE})")
 
 
@@ -91,6 +93,36 @@ def parsed(text: str) -> VersionSet:
     except InvalidVersion:
         spans = ()
     return VersionSet(frozenset(), spans) if spans else VersionSet(frozenset({plain}))
+
+
+def release(text: str) -> Version | None:
+    """The release that a version as people write it names: of `stable-2.16.1`, `^2.16` and `2.x` 2.16.1, 2.16 and 2."""
+    plain = text.strip()[:LONGEST]
+    try:
+        return _version(plain)
+    except InvalidVersion:
+        found = _RELEASE_IN.search(plain)
+        return _version(found[1]) if found else None
+
+
+def nearest(asked: str, stored: Iterable[str]) -> str | None:
+    """The stored version that comes nearest to one that is not stored; None: none of the same major version.
+
+    Of the same minor version if there is one; the newest that is not above, else the next above. Where less is named
+    (`2`, `2.16`), the newest of that series; of a name like `latest` the newest of all.
+    """
+    known = {name: found for name in stored if (found := release(name)) is not None}
+    wanted = release(asked)
+    if wanted is None:
+        return max(known, key=known.__getitem__, default=None) if asked.strip().casefold() in _MOVING else None
+    same = {name: one for name, one in known.items() if one.major == wanted.major}
+    count = len(wanted.release)
+    minor = {name: one for name, one in same.items() if count > 1 and one.release[:2] == wanted.release[:2]}
+    pool = minor or same
+    below = {name: one for name, one in pool.items() if one <= wanted or count == 1 or (count == 2 and minor)}
+    if below:
+        return max(below, key=below.__getitem__)
+    return min(pool, key=pool.__getitem__, default=None)
 
 
 def _in_use(text: str) -> Version | None:

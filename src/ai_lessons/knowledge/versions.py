@@ -52,6 +52,24 @@ def score(asked: Iterable[str], have: Iterable[str]) -> float | None:
     )
 
 
+def newest_first(versions: Iterable[str]) -> tuple[str, ...]:
+    """Versions as people sort them: releases from the newest down, then names."""
+    every = sorted(set(versions))
+    if len(every) < 2:
+        return tuple(every)
+    from ai_lessons.knowledge.version_sets import release  # noqa: PLC0415  # packaging takes 8 ms to load
+
+    known = {name: found for name in every if (found := release(name)) is not None}
+    return (*sorted(known, key=known.__getitem__, reverse=True), *(name for name in every if name not in known))
+
+
+def nearest(asked: str, stored: Iterable[str]) -> str | None:
+    """See `version_sets.nearest`."""
+    from ai_lessons.knowledge import version_sets  # noqa: PLC0415  # packaging takes 8 ms to load
+
+    return version_sets.nearest(asked, stored)
+
+
 def listed(text: str) -> tuple[str, ...]:
     """The versions of a list with commas, each once. Commas inside a range, as in `>=1.4,<2`, part nothing."""
     parts: list[str] = []

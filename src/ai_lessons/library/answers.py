@@ -52,17 +52,23 @@ class Query(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """One result: the entry (with `score` and `snippet` set) and, if asked for, the factors of the score."""
+    """One result: the entry (with `score` and `snippet` set) and, if asked for, the factors of the score.
+
+    `also`: the other versions of the same page that were found, newest first.
+    """
 
     entry: Light
     heading: str = ""
     factors: Mapping[str, float] = MappingProxyType({})
+    also: tuple[str, ...] = ()
 
 
 class Answer(NamedTuple):
     """What a search found, best first. `notes` is what the user should know about this answer.
 
-    `approvals` is by rule id, if it was asked for. `coverage` is the share of passages that have a vector.
+    `approvals` is by rule id, if it was asked for. `coverage` is the share of passages that have a vector. `weak`:
+    nothing stored comes near the question, and these are only the nearest. `known` are the kinds of which something
+    does, shown or not.
     """
 
     query: str
@@ -71,11 +77,14 @@ class Answer(NamedTuple):
     notes: tuple[str, ...] = ()
     approvals: Mapping[str, Approval] = MappingProxyType({})
     coverage: float = 1.0
+    weak: bool = False
+    known: frozenset[Kind] = frozenset()
 
     @property
     def groups(self) -> dict[Kind, tuple[Hit, ...]]:
-        """The hits of every kind, in the order of `KINDS`."""
-        return {kind: tuple(hit for hit in self.hits if hit.entry.kind is kind) for kind in KINDS}
+        """The hits of every kind; the kind whose best is found first stands first."""
+        kinds = dict.fromkeys((*(hit.entry.kind for hit in self.hits), *KINDS))
+        return {kind: tuple(hit for hit in self.hits if hit.entry.kind is kind) for kind in kinds}
 
     @property
     def rules(self) -> tuple[Hit, ...]:

@@ -171,7 +171,7 @@ class _Asked:
         query = self._query
         asked = Query(query.query, kinds, project=query.project, limit=self._budget, plain=True)
         found = find(self._parts, asked._replace(context_tags=query.context_tags))
-        return [hit.entry for hit in found.hits]
+        return [] if found.weak else [hit.entry for hit in found.hits]
 
 
 def _in_project(path: str, cwd: Path) -> str:

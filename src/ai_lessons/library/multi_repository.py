@@ -273,6 +273,13 @@ class Catalogs:
         """The versions of active entries, most used first."""
         return _together(one.versions() for one in self._all)
 
+    def versions_of_projects(self) -> dict[str, frozenset[str]]:
+        """The versions of active entries, by project."""
+        found: dict[str, frozenset[str]] = {}
+        for project, versions in (pair for one in self._all for pair in one.versions_of_projects().items()):
+            found[project] = found.get(project, frozenset()) | versions
+        return found
+
     def projects(self) -> list[Tally]:
         """The projects of active entries, largest first."""
         return _together(one.projects() for one in self._all)

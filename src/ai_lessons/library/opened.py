@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias, TypeVar
 
 from ai_lessons import library
-from ai_lessons.errors import AiLessonsError, NoRepository, NotFound, Refused
+from ai_lessons.errors import AiLessonsError, NoRepository, NotFound, Refused, StorageFailed
 from ai_lessons.library.options import ENTERPRISE, PROJECT, USER, TierPlace
 from ai_lessons.library.session import RepositorySession
 from ai_lessons.repository.store import Store
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from ai_lessons.library.model import Embedders
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
     Reading: TypeAlias = RepositorySession | MultiRepository
     """What a job that reads is given: one repository, or several as one."""
+
+T = TypeVar("T")
 
 
 class Library:
@@ -243,3 +246,33 @@ def _why_not(place: TierPlace, options: Options) -> str:
     if place.name == PROJECT:
         return f"there is none; to make one: ai-lessons admin init {place.root}"
     return "the project belongs to another one" if options.places.belongs_to else "the project does not belong to it"
+
+
+class Kept:
+    """A library held open for many jobs that read, for one thread at a time.
+
+    Opens its library when a job first needs it, and again where what it holds was replaced or is broken.
+    """
+
+    def __init__(self, make: Callable[[], Library]) -> None:
+        self._make = make
+        self._library: Library | None = None
+
+    def do(self, job: Callable[[Library], T]) -> T:
+        """Do a job on it."""
+        if self._library is not None and self._library.replaced:
+            self.close()
+        try:
+            self._library = self._library or self._make()
+            return job(self._library)
+        except BaseException as error:
+            # what is kept open may be what is broken: the next call begins afresh
+            if not isinstance(error, AiLessonsError) or isinstance(error, StorageFailed):
+                self.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of it."""
+        kept, self._library = self._library, None
+        if kept is not None:
+            kept.close()

@@ -3,94 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import UsageError
 from ai_lessons.index import rows
 from ai_lessons.index.catalog_reading import Filter
-from ai_lessons.index.ranking import (
-    NEAR_MOST,
-    SHARED,
-    VECTOR_WEIGHT,
-    WORDS_ALONE,
-    Match,
-    RankingFacts,
-    fuse,
-    gap_prompt,
-    holds,
-    rank,
-    snippet,
-    too_far,
-)
-from ai_lessons.knowledge.entries import Kind
-from ai_lessons.knowledge.queries import Asked, one_project, parse
-from ai_lessons.knowledge.versions import AUTO
-from ai_lessons.knowledge.versions import score as version_score
+from ai_lessons.index.nearness import NAMED, chance, holders, is_about
+from ai_lessons.index.ranking import VECTOR_WEIGHT, Match, RankingFacts, fuse, gap_prompt, rank, snippet
+from ai_lessons.index.rows import names
+from ai_lessons.knowledge.entries import KINDS, Kind
+from ai_lessons.knowledge.queries import Asked, gist, one_project, parse
+from ai_lessons.knowledge.versions import newest_first
 from ai_lessons.library.answers import Answer, Hit, Query
 from ai_lessons.library.provenance import approvals_of
 from ai_lessons.library.relating import see_also, settled, warnings, with_room
 from ai_lessons.library.surfacing import ALL_RULES, rules_for
 from ai_lessons.library.surfacing import DEPTH as RULES_DEPTH
+from ai_lessons.library.versions_asked import Versions, asked_versions, what_there_is
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from ai_lessons.index.ranking import Ranked
     from ai_lessons.index.rows import Candidates, IndexRefresh
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.knowledge.manifests import Use
     from ai_lessons.library.opened import Library, Reading
 
-NAMED_IN_NOTE = 6
-"""Packages that a note names; the others are counted."""
+NEAREST = 5
+"""Results that are shown where none comes near the question."""
 
-
-class Versions(NamedTuple):
-    """Versions asked of entries: of projects by their own, and of all others alike. Empty asks for nothing."""
-
-    others: frozenset[str] = frozenset()
-    of_project: Mapping[str, frozenset[str]] = MappingProxyType({})
-    notes: tuple[str, ...] = ()
-
-    def of(self, project: str) -> frozenset[str]:
-        """What is asked of an entry of this project."""
-        return self.of_project.get(project, self.others)
-
-    def spellings(self, known: Sequence[str]) -> tuple[frozenset[str] | None, dict[str, frozenset[str]]]:
-        """Of the versions as entries write them those that fit: for all others (None: whatever), and by project."""
-
-        def fitting(asked: frozenset[str]) -> frozenset[str]:
-            return frozenset(name for name in known if version_score(asked, {name}) is not None)
-
-        by_project = {project: fitting(asked) for project, asked in self.of_project.items()}
-        return (fitting(self.others) if self.others else None), by_project
-
-
-def asked_versions(parts: Reading, query: Query) -> Versions:
-    """What the query asks for, with `auto` resolved. The catalog is up to date already."""
-    named = frozenset(version for version in query.versions if version.strip().casefold() != AUTO)
-    if len(named) == len(set(query.versions)):
-        return Versions(named)
-    from ai_lessons.knowledge.manifests import in_use
-    from ai_lessons.repository.code_repository import manifests
-
-    projects = [query.project] if query.project else [tally.name for tally in parts.catalog.projects()]
-    files, left_out = manifests(parts.options.cwd)
-    uses = in_use(files, projects, parts.reading_config.tag_aliases)
-    notes = [_note(uses, query.project), *(f"left out for the versions in use: {one}" for one in left_out)]
-    used = {project: named | {use.version for use in found} for project, found in uses.items()}
-    return Versions(named, used, tuple(notes))
-
-
-def _note(uses: Mapping[str, Sequence[Use]], project: str | None) -> str:
-    """Which versions are in use, and what says so."""
-    found = (use for one in uses.values() for use in one)
-    every = dict.fromkeys(f"{use.package} {use.version.lstrip('@')} ({use.path})" for use in found)
-    if not every:
-        whose = f"of {project!r}" if project else "of any project here"
-        return f"versions in use: no lock or manifest file of the code you are in names one {whose}"
-    more = len(every) - NAMED_IN_NOTE
-    return "versions in use: " + ", ".join(list(every)[:NAMED_IN_NOTE]) + (f" and {more} more" if more > 0 else "")
+FAR, FEW = 0.15, 50
+"""Share of the best result's score below which results are left out, where more than so many are found."""
 
 
 DEPTH = 100
@@ -106,8 +49,11 @@ def search(library: Library, query: Query) -> Answer:
     """
     parts = library.reading
     answer = find(parts, query)
+    asked = understood(query)[0]
+    # what to contribute is what is not there, not what was not asked for
+    known = find(parts, asked._replace(kinds=frozenset(), plain=True)).known if asked.kinds else answer.known
     return answer._replace(
-        prompt=gap_prompt({kind.folder: len(found) for kind, found in answer.groups.items()}),
+        prompt=gap_prompt({kind.folder: kind in known for kind in KINDS}),
         approvals=approvals_of(parts, (hit.entry for hit in answer.rules)) if query.approvals else {},
     )
 
@@ -131,9 +77,7 @@ def find(parts: Reading, query: Query) -> Answer:
     parts.current()
     versions = asked_versions(parts, query)
     if not query.text:
-        hits = settled(parts, query, _filtered(parts, with_room(query), versions))
-        notes = [*_notes(parts, versions), *warnings(parts, [hit.entry for hit in hits])]
-        return Answer(asked, tuple(hits), notes=tuple(notes))
+        return _by_filters(parts, query, versions)._replace(query=asked)
     done = parts.indexing.refresh()
     surfacing = not query.kinds and parts.rules.count > 0
     depth = max(DEPTH, query.limit)
@@ -147,19 +91,72 @@ def find(parts: Reading, query: Query) -> Answer:
         phrases, wanted = (), replace(wanted, phrases=())
         found = parts.indexing.candidates(query.text, wanted, depth)
     coverage = _coverage(parts, done.missing)
+    near = _near(parts, query.text, found, complete=not done.missing)
     # the best of a few vectors must not outrank the best of all texts
     weight = VECTOR_WEIGHT * (coverage if found.text and found.vectors else 1.0)
-    matches = fuse(found.text, found.vectors, found.depth, weight)
-    hits = settled(parts, query, _hits(parts, with_room(query), phrases, matches, versions))
-    tells = not phrases and not (done.missing and found.note)  # without a model words would have to tell for good
-    nothing = why_nothing(parts, query.text, found, hits, coverage) if tells else ""
-    hits = [] if nothing else hits
+    matches = fuse(found.text, found.vectors, found.depth, weight, near.lead)
+    matches = tuple(replace(match, score=match.score * near.chance) for match in matches)
+    weak = near.chance < near.bar and not phrases
+    room = query._replace(limit=min(query.limit, NEAREST)) if weak else query
+    hits = settled(parts, room, _hits(parts, with_room(room), (*phrases, *names(query.text)), matches, versions))
+    told = [unheld, nothing_near(parts, hits) if weak or not hits else "", "" if hits else _what_there_is(parts, query)]
     if surfacing:
         hits = rules_for(parts, query, found_rules, [hit.entry for hit in hits], complete=not done.missing) + hits
     lights = [hit.entry for hit in hits]
-    told = [*filter(None, [unheld, nothing]), *warnings(parts, lights), *see_also(parts, lights)]
-    notes = [*_notes(parts, versions, done, found, coverage), *told]
-    return Answer(asked, tuple(hits), notes=tuple(notes), coverage=coverage)
+    notes = [*_notes(parts, versions, done, found, coverage), *filter(None, told), *versions.told(lights)]
+    notes += [*warnings(parts, lights), *see_also(parts, lights)]
+    known = {near.kinds[match.entry_id] for match in matches if len(matches) <= FEW or match.score >= near.bar}
+    kinds = frozenset() if weak else frozenset(known | {light.kind for light in lights})
+    return Answer(asked, tuple(hits), notes=tuple(notes), coverage=coverage, weak=weak, known=kinds)
+
+
+def _by_filters(parts: Reading, query: Query, versions: Versions) -> Answer:
+    hits = settled(parts, query, _filtered(parts, with_room(query), versions))
+    lights = [hit.entry for hit in hits]
+    nothing = "" if hits else _what_there_is(parts, query)
+    notes = [*_notes(parts, versions), *filter(None, [nothing]), *versions.told(lights), *warnings(parts, lights)]
+    return Answer(query.text, tuple(hits), notes=tuple(notes), known=frozenset(light.kind for light in lights))
+
+
+class Near(NamedTuple):
+    """How near the found comes to the question: the chance that the best answers it, and from which on it counts.
+
+    The passages of `lead` hold what the question is about. `kinds` are those of the entries, by id.
+    """
+
+    chance: float
+    bar: float
+    lead: frozenset[tuple[str, int]]
+    kinds: Mapping[str, Kind]
+
+
+def _near(parts: Reading, question: str, found: Candidates, *, complete: bool) -> Near:
+    lights = parts.catalog.many({hit.entry_id for hit in (*found.text, *found.vectors)})
+
+    def text_of(hit: Match) -> str:
+        title = lights[hit.entry_id].title if hit.entry_id in lights else ""
+        return f"{title} {hit.heading} {hit.text}"
+
+    named = names(question)
+    holding = holders(named, found.text, text_of)
+    likely, bar = chance(question, found, parts.index.passages(), text_of, complete=complete)
+    likely = max(likely, NAMED) if holding else likely
+    kinds = {entry_id: light.kind for entry_id, light in lights.items()}
+    return Near(likely, bar, holding if is_about(question, named) else frozenset(), kinds)
+
+
+def nothing_near(parts: Reading, hits: Sequence[Hit]) -> str:
+    """One line where there is nothing to show, or only what is far from the question."""
+    if hits:
+        nearest = hits[0].entry
+        return f"nothing near; the nearest is {nearest.handle} ({nearest.title!r}, {nearest.score or 0:.2f} of 1)"
+    stored = sum(parts.catalog.sizes().entries.values())
+    return f"none of the {stored} entries stored here matches" if stored else "nothing is stored here yet"
+
+
+def _what_there_is(parts: Reading, query: Query) -> str:
+    catalog = parts.catalog
+    return what_there_is(query, catalog.versions_of_projects(), [tally.name for tally in catalog.projects()])
 
 
 def understood(query: Query) -> tuple[Query, tuple[str, ...]]:
@@ -167,6 +164,7 @@ def understood(query: Query) -> tuple[Query, tuple[str, ...]]:
 
     Raises UsageError: nothing is asked for, no such kind, or filters that cannot all hold.
     """
+    query = query._replace(text=gist(query.text))
     said = Asked(" ".join(query.text.split())) if query.plain else parse(query.text)
     if said == Asked():
         raise UsageError("the query is empty", hint="say what you look for, or use `ai-lessons recall list`")
@@ -209,7 +207,7 @@ def _wanted(
 ) -> rows.PassageFilter:
     kinds = query.kinds or frozenset(kind for kind in Kind if without_rules and kind is not Kind.RULE)
     asks = versions.others or versions.of_project
-    others, of_project = versions.spellings([tally.name for tally in parts.catalog.versions()] if asks else [])
+    others, of_project = versions.spellings(tally.name for tally in parts.catalog.versions() if asks)
     return rows.PassageFilter(
         kinds=frozenset(kind.value for kind in kinds),
         project=query.project,
@@ -260,18 +258,35 @@ def _hits(
         },
         context=query.context_tags,
         aliases=parts.reading_config.tag_aliases,
-        limit=query.limit,
     )
+    # of few candidates the last ones count 0, however near they are
+    least = FAR * ranked[0].score if len(matches) > FEW else 0.0
+    pages: dict[tuple[object, ...], list[Ranked]] = {}
+    for one in ranked:
+        if one.score >= least:
+            pages.setdefault(_page(lights[one.match.entry_id]), []).append(one)
     return [
         Hit(
             (light := lights[one.match.entry_id])._replace(
-                score=one.score, snippet=snippet(one.match.text, query.text, phrases=phrases) or light.snippet
+                score=one.score,
+                snippet=snippet(one.match.text, query.text, phrases=phrases) or light.snippet,
             ),
             one.match.heading,
             one.factors if query.explain else {},
+            newest_first(_others(light, [lights[other.match.entry_id] for other in others])),
         )
-        for one in ranked
+        for one, *others in list(pages.values())[: query.limit]
     ]
+
+
+def _others(light: Light, same: Iterable[Light]) -> set[str]:
+    return {name for one in same for name in one.versions}.difference(light.versions)
+
+
+def _page(light: Light) -> tuple[object, ...]:
+    """What the versions of one page have in common: project, kind, and path below the version's folder."""
+    below = light.path.split("/")[3:] if light.kind.is_resource else []
+    return (light.tier, light.project, light.kind, *below) if below else (light.id,)
 
 
 def _coverage(parts: Reading, missing: int) -> float:
@@ -289,38 +304,4 @@ def _facts(light: Light, standings: Mapping[str, float], versions: Versions, dis
         versioned=light.kind.is_resource,
         asked=versions.of(light.project),
         distance=distance,
-    )
-
-
-BEST = 10
-"""Results that are looked at for the words of the question."""
-
-
-def why_nothing(parts: Reading, question: str, found: Candidates, hits: Sequence[Hit], coverage: float = 1.0) -> str:
-    """One line where there is nothing to show, or nothing that should be; empty where there is an answer.
-
-    While vectors are missing, words alone tell.
-    """
-    if not hits:
-        stored = sum(parts.catalog.sizes().entries.values())
-        return f"none of the {stored} entries stored here matches" if stored else "nothing is stored here yet"
-    if found.vectors and found.vectors[0].score >= NEAR_MOST:
-        return ""  # near in any repository: nothing need be counted
-    far = too_far(found, parts.index.passages())
-    if far is None and (coverage == 1.0 or found.vectors):
-        return ""
-    texts = {(hit.entry_id, hit.heading): hit.text for hit in (*found.text, *found.vectors)}
-    shown = (
-        f"{hit.entry.title} {hit.heading} {texts.get((hit.entry.id, hit.heading), hit.entry.snippet)}"
-        for hit in hits[:BEST]
-    )
-    if holds(question, shown, SHARED if coverage == 1.0 else WORDS_ALONE):
-        return ""
-    if far is None or coverage < 1.0:
-        return "nothing that is stored holds half of the words of this question; vectors are still missing"
-    nearest = parts.catalog.many([found.vectors[0].entry_id]).get(found.vectors[0].entry_id)
-    which = f" ({nearest.handle}, {nearest.title!r})" if nearest else ""
-    return (
-        f"nothing that is stored comes near this question: the nearest{which} has a similarity of {far[0]:.2f}, "
-        f"answers begin at {far[1]:.2f}"
     )

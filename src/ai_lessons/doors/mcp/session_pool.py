@@ -15,8 +15,7 @@ import anyio.from_thread
 
 from ai_lessons.doors.cli.command_context import options
 from ai_lessons.library.answers import Progress, silent
-from ai_lessons.library.kept import Kept
-from ai_lessons.library.opened import Library
+from ai_lessons.library.opened import Kept, Library
 from ai_lessons.library.options import Limits
 
 if TYPE_CHECKING:

@@ -1,0 +1,156 @@
+"""Which versions a search asks for: as they were given, as its words name them, and as the code in use pins them."""
+
+from __future__ import annotations
+
+import re
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+from ai_lessons.knowledge.versions import AUTO, nearest, newest_first
+from ai_lessons.knowledge.versions import score as version_score
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ai_lessons.knowledge.entries import Light
+    from ai_lessons.knowledge.manifests import Use
+    from ai_lessons.library.answers import Query
+    from ai_lessons.library.opened import Reading
+
+    Stored = Mapping[str, frozenset[str]]
+
+NAMED_IN_NOTE = 6
+"""Packages or versions that a note names; the others are counted."""
+
+_VERSION = r"(?:version\s*|v)?[0-9]+(?:\.[0-9x]+)*"
+
+
+class Versions(NamedTuple):
+    """Versions asked of entries: of projects by their own, and of all others alike. Empty asks for nothing.
+
+    `instead` says for which version (as asked) the nearest stored one stands in, by project.
+    """
+
+    others: frozenset[str] = frozenset()
+    of_project: Mapping[str, frozenset[str]] = MappingProxyType({})
+    notes: tuple[str, ...] = ()
+    instead: Mapping[str, str] = MappingProxyType({})
+
+    def of(self, project: str) -> frozenset[str]:
+        """What is asked of an entry of this project."""
+        return self.of_project.get(project, self.others)
+
+    def spellings(self, known: Iterable[str]) -> tuple[frozenset[str] | None, dict[str, frozenset[str]]]:
+        """Of the versions as entries write them those that fit: for all others (None: whatever), and by project."""
+        every = list(known)
+
+        def fitting(asked: frozenset[str]) -> frozenset[str]:
+            return frozenset(name for name in every if version_score(asked, {name}) is not None)
+
+        by_project = {project: fitting(asked) for project, asked in self.of_project.items()}
+        return (fitting(self.others) if self.others else None), by_project
+
+    def told(self, lights: Iterable[Light]) -> list[str]:
+        """Notes on versions that stand in for others, as far as these entries are of such projects."""
+        projects = dict.fromkeys(light.project for light in lights)
+        return [self.instead[project] for project in projects if project in self.instead]
+
+
+def asked_versions(parts: Reading, query: Query) -> Versions:
+    """What the query asks for. The catalog is up to date already.
+
+    With nothing asked for, a version that the words name counts, else what the lock files of the code around pin.
+    """
+    asked = frozenset(version for version in query.versions if version.strip().casefold() != AUTO)
+    stored = parts.catalog.versions_of_projects()
+    of_project: dict[str, frozenset[str]] = {}
+    notes: list[str] = []
+    if not query.versions:
+        of_project |= _in_words(query, stored)
+    if len(asked) < len(set(query.versions)) or (not query.versions and stored):
+        projects = stored.keys() - of_project if not query.versions else None
+        used, said = _in_use(parts, query, asked, projects)
+        # what nobody asked for must not empty the answer
+        of_project |= used if query.versions else {one: had for one, had in used.items() if _fitting(had, stored[one])}
+        notes += said if query.versions else ()
+    instead = {}
+    for project, versions in stored.items():
+        wanted = of_project.get(project, asked)
+        if not wanted or _fitting(wanted, versions) or (query.project and project != query.project):
+            continue
+        near = {one: found for one in sorted(wanted) if (found := nearest(one.lstrip("@"), versions))}
+        if near:
+            of_project[project] = frozenset(near.values())
+            pairs = ", ".join(f"{found} for {one.lstrip('@')}" for one, found in near.items())
+            instead[project] = f"{project} is not stored at the version asked for: the nearest is taken, {pairs}"
+    return Versions(asked, of_project, tuple(notes), instead)
+
+
+def what_there_is(query: Query, stored: Stored, projects: Sequence[str]) -> str:
+    """What to ask for instead, where a project or version leaves nothing; empty where neither was asked for."""
+    project = query.project
+    if project and project not in projects:
+        from difflib import get_close_matches
+
+        near = get_close_matches(project, projects, 1, 0.5)
+        meant = f"did you mean project {near[0]}{_having(stored.get(near[0], ()))}?" if near else ""
+        known = f"there are {', '.join(projects[:NAMED_IN_NOTE])}" if projects else "there is none yet"
+        return f"no project {project!r} here: {meant or known}"
+    if not query.versions:
+        return ""
+    having = [f"{name}{_having(stored[name])}" for name in ([project] if project else stored) if name in stored]
+    if not having:
+        return f"nothing of {project} states a version" if project else "nothing that is stored states a version"
+    said = "; ".join(having[:NAMED_IN_NOTE])
+    return f"nothing is stored at version {', '.join(query.versions)}: there are {said}"
+
+
+def _having(versions: Iterable[str]) -> str:
+    every = newest_first(versions)
+    listed = f"{every[-1]} … {every[0]}" if len(every) > NAMED_IN_NOTE else ", ".join(every)
+    return f", versions {listed}" if every else ""
+
+
+def _fitting(asked: Iterable[str], versions: Iterable[str]) -> bool:
+    wanted = set(asked)
+    return any(version_score(wanted, {one}) is not None for one in versions)
+
+
+def _in_words(query: Query, stored: Stored) -> dict[str, frozenset[str]]:
+    """Versions that stand behind a project's name, or, with a project asked for, anywhere as that project has them."""
+    found = {}
+    for project in stored:
+        name = rf"(?<![\w-]){re.escape(project)}[\s@/-]*({_VERSION})(?![\w.]*\w)"
+        if named := re.search(name, query.text, re.IGNORECASE):
+            found[project] = frozenset({re.sub(r"(?i)version\s*", "", named[1])})
+    if query.project and query.project in stored and query.project not in found:
+        words = re.findall(r"(?<![\w.])v?[0-9]+(?:\.[0-9]+)+(?![\w.]*\w)", query.text)
+        if fitting := frozenset(word for word in words if _fitting({word}, stored[query.project])):
+            found[query.project] = fitting
+    return found
+
+
+def _in_use(
+    parts: Reading, query: Query, named: frozenset[str], projects: Iterable[str] | None
+) -> tuple[dict[str, frozenset[str]], list[str]]:
+    """What lock and manifest files around pin for these projects (None: those asked for, or all), and notes on it."""
+    from ai_lessons.knowledge.manifests import in_use
+    from ai_lessons.repository.code_repository import manifests
+
+    if projects is None:
+        projects = [query.project] if query.project else [tally.name for tally in parts.catalog.projects()]
+    files, left_out = manifests(parts.options.cwd)
+    uses = in_use(files, list(projects), parts.reading_config.tag_aliases)
+    notes = [_note(uses, query.project), *(f"left out for the versions in use: {one}" for one in left_out)]
+    return {project: named | {use.version for use in found} for project, found in uses.items()}, notes
+
+
+def _note(uses: Mapping[str, Sequence[Use]], project: str | None) -> str:
+    """Which versions are in use, and what says so."""
+    found = (use for one in uses.values() for use in one)
+    every = dict.fromkeys(f"{use.package} {use.version.lstrip('@')} ({use.path})" for use in found)
+    if not every:
+        whose = f"of {project!r}" if project else "of any project here"
+        return f"versions in use: no lock or manifest file of the code you are in names one {whose}"
+    more = len(every) - NAMED_IN_NOTE
+    return "versions in use: " + ", ".join(list(every)[:NAMED_IN_NOTE]) + (f" and {more} more" if more > 0 else "")
