@@ -1,22 +1,21 @@
-"""How near questions come to what is stored: `python -m bench.nearness --data FOLDER [--work FOLDER]`.
+"""Which questions get "nothing near": `python -m bench.nearness --data FOLDER [--work FOLDER]`.
 
-The bar below which an answer is empty must let through questions that have an answer, and stop those that have none.
-The questions of one judged set are put to the passages of every other one; what they find there is no answer, by chance
-aside. The nearest of many passages is nearer than that of few, so it is measured on random parts of a set, too. At last
-the library itself is asked, by which a text that holds the question's words counts as well.
+The questions of each judged set are put to its own documents, where they have an answer, and to those of every other
+set, where they have none but by chance. A question is lost if it is told that nothing is near and its answer is not
+among the nearest that are shown. With `--fit` the numbers of `index.nearness` are fitted anew, without each of the sets
+in turn, and judged on that one.
 """
 
 from __future__ import annotations
 
 import os
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-import lancedb
 import numpy as np
 
-from ai_lessons.index.ranking import bar
-from ai_lessons.index.table import NAME
+from ai_lessons.index.nearness import by_chance, shares
+from ai_lessons.index.rows import PassageFilter
 from ai_lessons.library import searching
 from ai_lessons.library.answers import Query
 from ai_lessons.library.opened import Library
@@ -32,93 +31,120 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ai_lessons.index.ranking import Match
     from ai_lessons.library.options import Options
 
-    Floats = NDArray[np.float32]
+    Floats = NDArray[np.float64]
 
-QUESTIONS = 100
-SIZES = (30, 300, 1000)
+QUESTIONS = 150
 NEIGHBOURS = (frozenset({"tldr_nl2bash", "til_jb"}),)
 """Sets of one field: a question of one may well have its answer in the other."""
 
-LOST_BAR = 0.02
+LOST_BAR, FOREIGN_BAR = 0.02, 0.90
+LOST = 0.015
+"""Share of the answerable questions below the bar that a fit chooses."""
+
+ROUNDS, RIDGE = 50, 0.01
+
+
+class Seen(NamedTuple):
+    """What is known of one question put to one set: a one, similarity above chance, and both shares of its words."""
+
+    stored: str
+    asker: str
+    features: tuple[float, float, float, float]
 
 
 def main() -> None:
-    """Print both tables and judge what is lost."""
-    parser = arguments("How near questions come to what is stored.")
+    """Print the tables and judge what is lost and what is held back."""
+    parser = arguments("Which questions are told that nothing is near.")
+    parser.add_argument("--fit", action="store_true", help="fit the numbers anew, each set left out once")
     asked = parser.parse_args()
     if asked.data is None:
         parser.error("judged sets cannot be made up: give their folder with --data")
-    outcome, chance = Outcome(), np.random.default_rng(corpora.SEED)
+    outcome = Outcome()
     print(machine())
     with world(asked.work) as home:
         chosen = options(home.folder / "caches")
+        without = options(home.folder / "caches-without-model")._replace(offline=True)
         provide_model(folders(os.environ).cache, chosen.cache_dir)
         sets = {name: corpora.judged(asked.data / name) for name in TARGETS if (asked.data / name).is_dir()}
-        rows, answers = [], []
+        answers, seen = [], []
         for name, stored in sets.items():
             repo = repository(home, stored, chosen)
             for asker, questions in sets.items():
                 if frozenset({name, asker}) not in NEIGHBOURS:
-                    rows += by_size(repo, stored, questions, chosen, chance)
-                    answers.append(by_library(outcome, repo, stored, questions, chosen))
-        head = ["questions of", "put to", "passages", "5 %", "median", "95 %", "bar", "below it"]
-        print(table("similarity of the nearest passage", head, rows))
-        print(table("answers of the library", ["questions of", "put to", "questions", "empty"], answers))
+                    answers.append(by_library(outcome, repo, stored, questions, [chosen, without]))
+                    seen += features(repo, name, questions, chosen) if asked.fit else []
+    head = ["questions of", "put to", "questions", "nothing near", "lost", "by words alone", "lost"]
+    print(table("answers of the library", head, answers))
+    if asked.fit:
+        head = ["left out", "one", "similarity", "together", "stored", "bar", "lost", "held back"]
+        print(table("fitted without one set, judged on it", head, [fitted(seen, one) for one in (*sets, "")]))
     outcome.finish(check=asked.check)
 
 
-def texts(questions: corpora.Judged) -> dict[str, str]:
-    return {one: questions.queries[one] for one in some_queries(questions, QUESTIONS)}
-
-
-def by_size(
-    repo: Path,
-    stored: corpora.Judged,
-    questions: corpora.Judged,
-    chosen: Options,
-    chance: np.random.Generator,
-) -> list[list[str]]:
-    """A row for every size of a part; where a question has its answer in the set, this is in the part, too."""
-    with closing(RepositorySession(repo, chosen)) as parts:
-        catalog = parts.current()
-        parts.indexing.refresh()
-        paths = {place.id: place.path for place in catalog.locations()}
-        status, table = parts.index.status(), parts.index.in_use()
-        assert table is not None
-        columns = lancedb.connect(parts.store.state_dir / "index").open_table(f"{NAME}{table.number}").to_arrow()
-        embedder = parts.embedders.embedder(status.model)
-        asked = {one: embedder.embed_query(text) for one, text in texts(questions).items()}
-    docs = [n for n, kind in enumerate(columns["kind"].to_pylist()) if kind == "doc"]
-    ids = columns["entry_id"].to_pylist()
-    stored_as = [document(stored, paths[ids[n]]) for n in docs]
-    vectors = np.array(columns["vector"].combine_chunks().flatten()).reshape(len(ids), -1)[docs]
-    own = stored.name == questions.name
-    rows = []
-    for size in (*[size for size in SIZES if size < len(docs)], len(docs)):
-        best = []
-        for one, vector in asked.items():
-            part = set(chance.choice(len(docs), size, replace=False).tolist())
-            grades = questions.grades[one] if own else {}
-            part |= {n for n, doc in enumerate(stored_as) if grades.get(doc, 0) > 0}
-            best.append(float((vectors[sorted(part)] @ vector).max()))
-        limit = bar(status.model, size) or 0.0
-        figures = [*np.quantile(best, (0.05, 0.5, 0.95)), limit, np.mean(np.array(best) < limit)]
-        rows.append([questions.name, stored.name, f"{size:,}", *(number(float(x)) for x in figures)])
-    return rows
-
-
 def by_library(
-    outcome: Outcome, repo: Path, stored: corpora.Judged, questions: corpora.Judged, chosen: Options
+    outcome: Outcome, repo: Path, stored: corpora.Judged, questions: corpora.Judged, ways: list[Options]
 ) -> list[str]:
-    """How many questions the library leaves without docs."""
-    asked = list(texts(questions).values())
-    with Library(repo, chosen) as library:
-        empty = sum(not searching.search(library, Query(text, plain=True)).docs for text in asked) / len(asked)
-    if stored.name == questions.name:
-        outcome.judge(Bar(f"questions of {stored.name} left without an answer", empty, LOST_BAR, ""))
-    return [questions.name, stored.name, str(len(asked)), number(empty)]
+    """How many questions are told that nothing is near, and how many of these are lost; with the model and without."""
+    asked = some_queries(questions, QUESTIONS)
+    own = stored.name == questions.name
+    row = [questions.name, stored.name, str(len(asked))]
+    for chosen in ways:
+        with Library(repo, chosen) as library:
+            answers = {one: searching.search(library, Query(questions.queries[one], plain=True)) for one in asked}
+        weak = {one: answer for one, answer in answers.items() if answer.weak}
+        grades = questions.grades if own else {}
+        lost = sum(
+            not any(grades.get(one, {}).get(document(stored, hit.entry.path), 0) > 0 for hit in answer.docs)
+            for one, answer in weak.items()
+        )
+        row += [number(len(weak) / len(asked)), number(lost / len(asked)) if own else "-"]
+        how = "" if chosen is ways[0] else ", by words alone"
+        if own:
+            outcome.judge(Bar(f"questions of {stored.name} that are lost{how}", lost / len(asked), LOST_BAR, ""))
+        else:
+            said = f"questions of {questions.name} held back from {stored.name}{how}"
+            outcome.judge(Bar(said, len(weak) / len(asked), FOREIGN_BAR, "", at_least=True))
+    return row
+
+
+def features(repo: Path, name: str, questions: corpora.Judged, chosen: Options) -> list[Seen]:
+    """What the chance of an answer is told by, for every question."""
+    with closing(RepositorySession(repo, chosen)) as parts:
+        catalog, seen = parts.current(), []
+        parts.indexing.refresh()
+        for one in some_queries(questions, QUESTIONS):
+            text = questions.queries[one]
+            found = parts.indexing.candidates(text, PassageFilter(), 100)
+            lights = catalog.many(hit.entry_id for hit in (*found.text, *found.vectors))
+
+            def text_of(hit: Match) -> str:
+                return f"{lights[hit.entry_id].title} {hit.heading} {hit.text}"  # noqa: B023 - asked at once
+
+            above = found.vectors[0].score - by_chance(parts.index.passages())
+            seen.append(Seen(name, questions.name, (1.0, above, *shares(text, found, text_of))))
+        return seen
+
+
+def fitted(seen: list[Seen], left_out: str) -> list[str]:
+    """Logistic regression by Newton's method, both classes of equal weight, and what it makes of the set left out."""
+    x, y = np.array([one.features for one in seen]), np.array([one.stored == one.asker for one in seen])
+    away = np.array([bool(left_out) and left_out in {one.stored, one.asker} for one in seen])
+    weights = np.where(y, 1 / y[~away].sum(), 1 / (~y)[~away].sum())[~away] * len(seen)
+    beta: Floats = np.zeros(x.shape[1])
+    for _ in range(ROUNDS):
+        likely = 1 / (1 + np.exp(-x[~away] @ beta))
+        slope = x[~away].T @ (weights * (likely - y[~away])) + RIDGE * beta
+        curve = (x[~away].T * (weights * likely * (1 - likely))) @ x[~away] + RIDGE * np.eye(len(beta))
+        beta = beta - np.linalg.solve(curve, slope)
+    chances = 1 / (1 + np.exp(-x @ beta))
+    bar = np.quantile(chances[~away & y], LOST)
+    judged = away if left_out else ~away
+    own = y & np.array([one.stored == left_out or not left_out for one in seen])
+    figures = [*beta, bar, np.mean(chances[judged & own] < bar), np.mean(chances[judged & ~y] < bar)]
+    return [left_out or "none", *(number(float(one)) for one in figures)]
 
 
 if __name__ == "__main__":

@@ -139,11 +139,11 @@ def _pairs(keys: str, rows: Iterable[tuple[object, ...]]) -> list[Data]:
 
 SHAPES: Mapping[str, Callable[[Any], Any]] = {
     "answers.Answer": lambda value: (
-        {"query": value.query}
+        {"query": value.query, "order": [kind.folder for kind, hits in value.groups.items() if hits]}
         | {kind.folder: encode(hits) for kind, hits in value.groups.items()}
         | keyed(value, "prompt notes coverage weak?")
     ),
-    "answers.Hit": _about("heading factors? also?", scored=True),
+    "answers.Hit": _about("heading factors? also_in? section?", scored=True),
     "answers.Left": _about("reason detail"),
     "answers.Listing": lambda value: [light(entry) for entry in value.entries],
     "answers.Related": lambda value: (

@@ -46,7 +46,7 @@ def resources(found: Answer, view: View, more: More = lambda _hit: ()) -> str:
     for hit in sorted((*found.scripts, *found.docs), key=lambda hit: -(hit.entry.score or 0.0)):
         entry = hit.entry
         score = "" if entry.score is None else f"(score: {entry.score:.3f}) "
-        told = [_joined(("type", entry.kind), _versions(entry))]
+        told = [_joined(("type", entry.kind), _versions(entry), *_place(hit))]
         told += [f"path: {view.place(entry.path, entry.tier)}"] if entry.kind is Kind.SCRIPT else []
         lines = [f"  {text}" for text in (*told, *_snippet(hit), *more(hit))]
         blocks.append("\n".join([f"{_label(entry, view)} {score}{line(entry.title)}", *lines, *_factors(hit)]))
@@ -72,12 +72,21 @@ def _body(hit: Hit, view: View) -> list[str]:
     if entry.kind is Kind.LESSON:
         return [_joined(*((key, details.get(key)) for key in ("confidence", "source"))), *_snippet(hit)]
     if entry.kind is Kind.SCRIPT:
-        return [f"{_joined(_versions(entry))} | path: {view.place(entry.path, entry.tier)}", *_snippet(hit)]
-    return [_joined(_versions(entry), ("section", hit.heading)), *_snippet(hit)]
+        return [
+            f"{_joined(_versions(entry), *_place(hit))} | path: {view.place(entry.path, entry.tier)}",
+            *_snippet(hit),
+        ]
+    return [_joined(_versions(entry), *_place(hit)), *_snippet(hit)]
 
 
 def _versions(entry: Light) -> tuple[str, str]:
     return "versions", ", ".join(entry.versions) or "unversioned"
+
+
+def _place(hit: Hit) -> tuple[tuple[str, str], ...]:
+    """Where in which other versions the same is, and in which section of it the best passage."""
+    section = f"{hit.section} {hit.heading}".strip() if hit.section else hit.heading
+    return ("also in", ", ".join(hit.also_in)), ("section", section if hit.entry.kind is Kind.DOC else "")
 
 
 def _snippet(hit: Hit) -> list[str]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.index.rows import Row
 
-FORMAT = 2
+FORMAT = 3
 """Raised when the columns or what is written into them change: older tables are rebuilt."""
 
 FTS_COLUMN = "fts_text"
@@ -32,6 +32,7 @@ def schema(made: Mapping[str, str]) -> pa.Schema:
             pa.field("id", pa.string(), nullable=False),
             pa.field("entry_id", pa.string(), nullable=False),
             pa.field("ordinal", pa.int32(), nullable=False),
+            pa.field("section", pa.int32(), nullable=False),
             pa.field("kind", pa.string(), nullable=False),
             pa.field("tags", pa.list_(pa.string())),
             pa.field("versions", pa.list_(pa.string())),

@@ -93,7 +93,7 @@ def chance(question: str, found: Candidates, passages: int, text_of: TextOf, *, 
 
     `passages` is how many there are; `complete` says that all have a vector. Words are compared without their endings.
     """
-    together, stored = _shares(question, found, text_of)
+    together, stored = shares(question, found, text_of)
     by_words = _logistic(WORDS_BIAS + WORDS_TOGETHER * together + WORDS_STORED * stored)
     if not found.vectors:
         return by_words, WORDS_BAR
@@ -113,7 +113,7 @@ def _logistic(x: float) -> float:
     return 1 / (1 + exp(-x))
 
 
-def _shares(question: str, found: Candidates, text_of: TextOf) -> tuple[float, float]:
+def shares(question: str, found: Candidates, text_of: TextOf) -> tuple[float, float]:
     """The shares of the question's words that one of the best passages holds, and that all found by words hold."""
     wanted = {stem(word) for word in QUERY_WORD.findall(question.lower()) if len(word) > 1 and word not in LOST}
     if not wanted:

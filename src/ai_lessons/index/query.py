@@ -142,10 +142,10 @@ class TableQuery:
 class Vectors:
     """The vectors of many passages as rows of `matrix` (float32), one for each of the row ids.
 
-    `hits` says of each entry id, ordinal, heading and text.
+    `hits` says of each entry id, ordinal, heading, text and section.
     """
 
-    def __init__(self, ids: Sequence[str], matrix: Any, hits: Sequence[tuple[str, int, str, str]]) -> None:
+    def __init__(self, ids: Sequence[str], matrix: Any, hits: Sequence[tuple[str, int, str, str, int]]) -> None:
         self._places = {row: place for place, row in enumerate(ids)}
         self._matrix, self._lengths = matrix, np.maximum(np.linalg.norm(matrix, axis=1), _LEAST)
         self._hits = hits
@@ -160,8 +160,8 @@ class Vectors:
         if len(places) > depth:
             places = places[np.argpartition(-scores[places], depth)[:depth]]
         exact = zip(cosines(self._matrix[places], vector), map(int, places), strict=True)
-        best = [(score, *self._hits[n]) for score, n in exact]
-        found = [Match(entry, ordinal, score, heading, text) for score, entry, ordinal, heading, text in best]
+        best = ((score, *self._hits[n]) for score, n in exact)
+        found = [Match(entry, place, score, heading, text, part) for score, entry, place, heading, text, part in best]
         return tuple(sorted(found, key=lambda hit: (-hit.score, hit.entry_id, hit.ordinal)))
 
     def _let_pass(self, where: str, passing: Callable[[str], Sequence[str]]) -> Any:

@@ -34,13 +34,17 @@ DEFAULT_CONTEXT_WEIGHT = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A passage that was found. `score`: BM25, cosine similarity (-1 to 1), or the mix of both (0 to 1)."""
+    """A passage that was found. `score`: BM25, cosine similarity (-1 to 1), or the mix of both (0 to 1).
+
+    `section` is the number of the section in which it begins, as `passages.sections` counts; 0: in none.
+    """
 
     entry_id: str
     ordinal: int
     score: float
     heading: str = ""
     text: str = ""
+    section: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +112,7 @@ def fuse(
             score = LEAD * score + (1 - LEAD) * (key in lead)
         known = best.get(hit.entry_id)
         if known is None or (-score, hit.ordinal) < (-known.score, known.ordinal):
-            best[hit.entry_id] = Match(hit.entry_id, hit.ordinal, score, hit.heading, hit.text)
+            best[hit.entry_id] = replace(hit, score=score)
     return tuple(sorted(best.values(), key=lambda match: (-match.score, match.entry_id)))
 
 

@@ -113,6 +113,7 @@ class Row:
     id: str
     entry_id: str
     ordinal: int
+    section: int
     kind: str
     project: str
     tags: Sequence[str]
@@ -216,14 +217,15 @@ def embedded_text(title: str, heading: str, text: str) -> str:
 
 def rows_of(entry: EntryRows, model: str) -> Iterator[Row]:
     """The rows of an entry, at least one: an entry without text is found by its title."""
-    passages = {passage.ordinal: (passage.heading, passage.text) for passage in entry.passages} or {0: ("", "")}
+    passages = {one.ordinal: (one.heading, one.text, one.section) for one in entry.passages} or {0: ("", "", 0)}
     for place, ordinal in enumerate(sorted(passages)):
-        heading, text = passages[ordinal]
+        heading, text, section = passages[ordinal]
         whole = embedded_text(entry.title, heading, text)
         yield Row(
             id=f"{entry.id}:{place}",
             entry_id=entry.id,
             ordinal=ordinal,
+            section=section,
             kind=entry.kind,
             project=entry.project,
             tags=entry.tags,

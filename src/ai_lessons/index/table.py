@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ai_lessons.index.rows import Row
 
 NAME = "passages_"
-HIT = ("entry_id", "ordinal", "heading", "text")
+HIT = ("entry_id", "ordinal", "heading", "text", "section")
 """Columns of a hit. Beside them the score is asked for: lance prints a warning per query otherwise."""
 
 FTS_INDEX = "fts_text_idx"
@@ -311,8 +311,8 @@ class Passages:
     def holding(self, found: tuple[Match, ...], where: str, depth: int) -> tuple[Match, ...]:
         """What was found by text, and then what else fulfils the condition: stop words alone are in no index."""
         known = {(hit.entry_id, hit.ordinal) for hit in found}
-        columns = self._table.search().where(where).select(["entry_id", "ordinal", "heading", "text"]).limit(depth)
-        rows = (Match(one["entry_id"], one["ordinal"], 0.0, one["heading"], one["text"]) for one in columns.to_list())
+        columns = self._table.search().where(where).select(list(HIT)).limit(depth)
+        rows = (Match(score=0.0, **{name: one[name] for name in HIT}) for one in columns.to_list())
         others = [hit for hit in rows if (hit.entry_id, hit.ordinal) not in known]
         return (*found, *sorted(others, key=lambda hit: (hit.entry_id, hit.ordinal)))[:depth]
 
@@ -330,7 +330,7 @@ class Passages:
         rows = max(1, self.count())
         return rows if rows <= PROBED else ceil(PROBED / (PARTITIONS_PER_ROOT * sqrt(rows)))
 
-    def all_vectors(self, at_most: int) -> tuple[list[str], Any, list[tuple[str, int, str, str]]] | None:
+    def all_vectors(self, at_most: int) -> tuple[list[str], Any, list[tuple[str, int, str, str, int]]] | None:
         """Row ids, vectors as rows of a matrix (float32), and hits of what has a vector; None if more than so many."""
         columns = ["id", *HIT, "vector"]
         found = self._table.search().where("vector IS NOT NULL").select(columns).limit(at_most + 1).to_arrow()
@@ -394,6 +394,6 @@ class Passages:
 
 
 def _hits(rows: pa.Table, scores: Sequence[float]) -> tuple[Match, ...]:
-    entries, ordinals, headings, texts = (rows.column(name).to_pylist() for name in HIT)
-    hits = map(Match, entries, ordinals, scores, headings, texts)
+    entries, ordinals, *more = (rows.column(name).to_pylist() for name in HIT)
+    hits = map(Match, entries, ordinals, scores, *more)
     return tuple(sorted(hits, key=lambda hit: (-hit.score, hit.entry_id, hit.ordinal)))

@@ -47,6 +47,7 @@ class Passage:
 
     `heading` is the path of headings above it, `Section > Subsection`, without the title of the entry. `start` and
     `end` are its first and last line (from 1) in the body, for code in the script; 0 where it is from the frontmatter.
+    `section` is the number of the section in which it begins, 0 for none.
     """
 
     ordinal: int
@@ -54,6 +55,7 @@ class Passage:
     text: str
     start: int
     end: int
+    section: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,7 @@ class _Stretch:
     start: int
     end: int
     tokens: int
+    section: int = 0
     has_own_path: bool = True
 
     @property
@@ -114,22 +117,22 @@ def split(entry: Entry, chunking: Chunking) -> tuple[Passage, ...]:
         end = _lines(alone)(len(alone.rstrip())) if alone.strip() else 0
         return (Passage(0, "", whole, 1 if alone.strip() else 0, end),)
     cut = [*_cut_body(entry.title, head, body, chunking), *_cut_script(entry, code, chunking)]
-    return tuple(Passage(n, heading, text, start, end) for n, (heading, text, start, end) in enumerate(cut))
+    return tuple(Passage(n, *one) for n, one in enumerate(cut))
 
 
-_Cut = tuple[str, str, int, int]
-"""Heading, text, first line, last line."""
+_Cut = tuple[str, str, int, int, int]
+"""Heading, text, first line, last line, section."""
 
 
 def _cut_body(title: str, head: str, body: str, chunking: Chunking) -> Iterator[_Cut]:
     """The frontmatter's words stand before the first passage if both fit, else alone."""
     cut = list(_cut_markdown(title, body, chunking))
     if head and cut and cutting.fits(head + cut[0][1], chunking.limit):
-        heading, text, start, end = cut[0]
-        cut[0] = (heading, f"{head}\n{text}", start, end)
+        heading, text, start, end, section = cut[0]
+        cut[0] = (heading, f"{head}\n{text}", start, end, section)
     elif head:
         spans = cutting.pieces(head, cutting.span(head, 0, len(head)), chunking.limit)
-        yield from (("", head[one.start : one.end].strip(), 0, 0) for one in spans)
+        yield from (("", head[one.start : one.end].strip(), 0, 0, 0) for one in spans)
     yield from cut
 
 
@@ -142,7 +145,7 @@ def _cut_markdown(title: str, body: str, chunking: Chunking) -> Iterator[_Cut]:
         text = body[start : stretch.end]
         start += len(text) - len(text.lstrip("\r\n"))
         if text := text.lstrip("\r\n").rstrip():
-            yield _path(title, stretch.path), text, line(start), line(start + len(text) - 1)
+            yield _path(title, stretch.path), text, line(start), line(start + len(text) - 1), stretch.section
 
 
 def _cut_script(entry: Entry, code: str, chunking: Chunking) -> Iterator[_Cut]:
@@ -155,7 +158,7 @@ def _cut_script(entry: Entry, code: str, chunking: Chunking) -> Iterator[_Cut]:
         start = one.start + len(text) - len(text.lstrip("\r\n"))
         if text := text.lstrip("\r\n").rstrip():
             path = (name, about if one.start else "", names(text))
-            yield _path(entry.title, path), text, line(start), line(start + len(text) - 1)
+            yield _path(entry.title, path), text, line(start), line(start + len(text) - 1), 0
 
 
 def _path(title: str, headings: tuple[str, ...]) -> str:
@@ -201,20 +204,26 @@ def _stretches(body: str, chunking: Chunking) -> Iterator[_Stretch]:
     for line in lines_of(body):
         offsets.append(offsets[-1] + len(line))
     path: list[tuple[int, str]] = []
-    opening, starts = 0, [(0, False)]
+    opening, starts, section = 0, [(0, False)], 0
     for block in _blocks(body):
         start = offsets[block.start]
         if not block.level:
             starts.append((start, block.atomic))
             continue
-        yield from _section(body, tuple(text for _, text in path), opening, starts, start, chunking)
+        yield from _section(body, tuple(text for _, text in path), opening, starts, start, section, chunking)
         path = [*((level, text) for level, text in path if level < block.level), (block.level, block.heading)]
-        opening, starts = start, [(offsets[block.end], False)]
-    yield from _section(body, tuple(text for _, text in path), opening, starts, len(body), chunking)
+        opening, starts, section = start, [(offsets[block.end], False)], section + 1
+    yield from _section(body, tuple(text for _, text in path), opening, starts, len(body), section, chunking)
 
 
 def _section(
-    body: str, path: tuple[str, ...], opening: int, starts: list[tuple[int, bool]], closing: int, chunking: Chunking
+    body: str,
+    path: tuple[str, ...],
+    opening: int,
+    starts: list[tuple[int, bool]],
+    closing: int,
+    section: int,
+    chunking: Chunking,
 ) -> Iterator[_Stretch]:
     """The stretches of one section. A block reaches to the next: what the parser skips (link targets) stays with it."""
     own = estimate_tokens(body[opening : starts[0][0]])
@@ -229,10 +238,10 @@ def _section(
         elif whole.tokens:
             spans.append(whole)
     if own and not spans:
-        yield _Stretch(path, opening, closing, closing, own)
+        yield _Stretch(path, opening, closing, closing, own, section)
     for place, one in enumerate(cutting.packed(body, spans, chunking)):
         first = place == 0
-        yield _Stretch(path, opening if first else one.start, one.start, one.end, one.tokens + own * first)
+        yield _Stretch(path, opening if first else one.start, one.start, one.end, one.tokens + own * first, section)
 
 
 def _joined(stretches: Iterator[_Stretch], chunking: Chunking) -> list[_Stretch]:
@@ -252,7 +261,8 @@ def _joined(stretches: Iterator[_Stretch], chunking: Chunking) -> list[_Stretch]
             shared += 1
         has_own_path = last.has_own_path and shared == len(last.path)
         tokens = last.tokens + stretch.tokens
-        result[-1] = _Stretch(last.path[:shared], last.opening, last.start, stretch.end, tokens, has_own_path)
+        path = last.path[:shared]
+        result[-1] = replace(last, path=path, end=stretch.end, tokens=tokens, has_own_path=has_own_path)
     return result
 
 

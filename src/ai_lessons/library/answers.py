@@ -54,13 +54,15 @@ class Query(NamedTuple):
 class Hit(NamedTuple):
     """One result: the entry (with `score` and `snippet` set) and, if asked for, the factors of the score.
 
-    `also`: the other versions of the same page that were found, newest first.
+    `also_in`: the other versions of the same page that were found, newest first. `section`: the number of the section
+    of a long text in which the best passage begins; 0 for none.
     """
 
     entry: Light
     heading: str = ""
     factors: Mapping[str, float] = MappingProxyType({})
-    also: tuple[str, ...] = ()
+    also_in: tuple[str, ...] = ()
+    section: int = 0
 
 
 class Answer(NamedTuple):

@@ -98,14 +98,16 @@ def find(parts: Reading, query: Query) -> Answer:
     matches = tuple(replace(match, score=match.score * near.chance) for match in matches)
     weak = near.chance < near.bar and not phrases
     room = query._replace(limit=min(query.limit, NEAREST)) if weak else query
-    hits = settled(parts, room, _hits(parts, with_room(room), (*phrases, *names(query.text)), matches, versions))
+    shown = (*phrases, *names(query.text))
+    hits = settled(parts, room, _hits(parts, with_room(room), shown, matches, versions, near.lights))
     told = [unheld, nothing_near(parts, hits) if weak or not hits else "", "" if hits else _what_there_is(parts, query)]
     if surfacing:
         hits = rules_for(parts, query, found_rules, [hit.entry for hit in hits], complete=not done.missing) + hits
     lights = [hit.entry for hit in hits]
     notes = [*_notes(parts, versions, done, found, coverage), *filter(None, told), *versions.told(lights)]
     notes += [*warnings(parts, lights), *see_also(parts, lights)]
-    known = {near.kinds[match.entry_id] for match in matches if len(matches) <= FEW or match.score >= near.bar}
+    near_enough = (one.entry_id for one in matches if len(matches) <= FEW or one.score >= near.bar)
+    known = {near.lights[entry_id].kind for entry_id in near_enough if entry_id in near.lights}
     kinds = frozenset() if weak else frozenset(known | {light.kind for light in lights})
     return Answer(asked, tuple(hits), notes=tuple(notes), coverage=coverage, weak=weak, known=kinds)
 
@@ -121,13 +123,13 @@ def _by_filters(parts: Reading, query: Query, versions: Versions) -> Answer:
 class Near(NamedTuple):
     """How near the found comes to the question: the chance that the best answers it, and from which on it counts.
 
-    The passages of `lead` hold what the question is about. `kinds` are those of the entries, by id.
+    The passages of `lead` hold what the question is about. `lights` are the entries by id.
     """
 
     chance: float
     bar: float
     lead: frozenset[tuple[str, int]]
-    kinds: Mapping[str, Kind]
+    lights: Mapping[str, Light]
 
 
 def _near(parts: Reading, question: str, found: Candidates, *, complete: bool) -> Near:
@@ -141,8 +143,7 @@ def _near(parts: Reading, question: str, found: Candidates, *, complete: bool) -
     holding = holders(named, found.text, text_of)
     likely, bar = chance(question, found, parts.index.passages(), text_of, complete=complete)
     likely = max(likely, NAMED) if holding else likely
-    kinds = {entry_id: light.kind for entry_id, light in lights.items()}
-    return Near(likely, bar, holding if is_about(question, named) else frozenset(), kinds)
+    return Near(likely, bar, holding if is_about(question, named) else frozenset(), lights)
 
 
 def nothing_near(parts: Reading, hits: Sequence[Hit]) -> str:
@@ -222,9 +223,10 @@ def _filtered(parts: Reading, query: Query, versions: Versions) -> list[Hit]:
     """What passes the filters, from the catalog alone; where a version is asked for, only what can carry one."""
     kinds = query.kinds or frozenset(kind for kind in Kind if query.versions and kind.is_resource)
     wanted = Filter(kinds=kinds, project=query.project, tags=query.tags)
-    matches = [Match(light.id, 0, 1.0) for light in parts.catalog.select(wanted)]
+    lights = {light.id: light for light in parts.catalog.select(wanted)}
+    matches = [Match(entry_id, 0, 1.0) for entry_id in lights]
     place = {match.entry_id: number for number, match in enumerate(matches)}
-    hits = _hits(parts, query._replace(limit=len(matches)), (), matches, versions)
+    hits = _hits(parts, query._replace(limit=len(matches)), (), matches, versions, lights)
     return sorted(hits, key=lambda hit: (-(hit.entry.score or 0.0), place[hit.entry.id]))[: query.limit]
 
 
@@ -245,9 +247,13 @@ def _notes(
 
 
 def _hits(
-    parts: Reading, query: Query, phrases: Sequence[str], matches: Sequence[Match], versions: Versions
+    parts: Reading,
+    query: Query,
+    phrases: Sequence[str],
+    matches: Sequence[Match],
+    versions: Versions,
+    lights: Mapping[str, Light],
 ) -> list[Hit]:
-    lights = parts.catalog.many(match.entry_id for match in matches)
     standings = parts.usages.standings(lights.values())
     ranked = rank(
         matches,
@@ -265,22 +271,21 @@ def _hits(
     for one in ranked:
         if one.score >= least:
             pages.setdefault(_page(lights[one.match.entry_id]), []).append(one)
-    return [
-        Hit(
-            (light := lights[one.match.entry_id])._replace(
-                score=one.score,
-                snippet=snippet(one.match.text, query.text, phrases=phrases) or light.snippet,
-            ),
-            one.match.heading,
-            one.factors if query.explain else {},
-            newest_first(_others(light, [lights[other.match.entry_id] for other in others])),
+    hits = []
+    for one, *others in list(pages.values())[: query.limit]:
+        light, match = lights[one.match.entry_id], one.match
+        text = snippet(match.text, query.text, phrases=phrases) or light.snippet
+        versions_of = {name for other in others for name in lights[other.match.entry_id].versions}
+        hits.append(
+            Hit(
+                light._replace(score=one.score, snippet=text),
+                match.heading,
+                one.factors if query.explain else {},
+                newest_first(versions_of.difference(light.versions)),
+                match.section,
+            )
         )
-        for one, *others in list(pages.values())[: query.limit]
-    ]
-
-
-def _others(light: Light, same: Iterable[Light]) -> set[str]:
-    return {name for one in same for name in one.versions}.difference(light.versions)
+    return hits
 
 
 def _page(light: Light) -> tuple[object, ...]:
