@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
 
-from ai_lessons.knowledge.versions import listed, score
+from ai_lessons.knowledge.versions import listed, nearest, newest_first, score
 
 some = st.sets(st.sampled_from(["1.9", "1.10", "2.0", "v3", "latest"]))
 
@@ -189,3 +189,44 @@ def test_whatever_somebody_writes_is_a_version(asked: str, have: str) -> None:
     assert found is None or 0.7 <= found <= 1.0
     if asked.strip() and not asked.strip().startswith("@"):
         assert score([asked], [asked]) == 1.0
+
+
+STORED = ("2.16", "2.14.3", "2.14.0", "3.1.0", "lts", "1.9")
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ("2.16.1", "2.16"),
+        ("stable-2.16.1", "2.16"),
+        ("v2.16.4", "2.16"),
+        ("2", "2.16"),
+        ("2.14", "2.14.3"),
+        ("2.14.2", "2.14.0"),
+        ("2.15", "2.14.3"),
+        ("2.1", "2.14.0"),
+        ("^2.17", "2.16"),
+        ("3.x", "3.1.0"),
+        ("latest", "3.1.0"),
+        ("edge", "3.1.0"),
+        ("4.0", None),
+        ("jammy", None),
+    ],
+)
+def test_the_nearest_stored_version_is_of_the_same_major_version(asked: str, expected: str | None) -> None:
+    assert nearest(asked, STORED) == expected
+
+
+def test_versions_are_sorted_as_people_sort_them() -> None:
+    assert newest_first(["1.9", "lts", "1.10", "v2.0", "2.0.0rc1", "alpha"]) == (
+        "v2.0", "2.0.0rc1", "1.10", "1.9", "alpha", "lts",
+    )  # fmt: skip
+    assert newest_first(["one"]) == ("one",)
+    assert newest_first([]) == ()
+
+
+@given(st.text(max_size=30), st.lists(st.text(max_size=12), max_size=6))
+def test_whatever_is_asked_for_what_comes_nearest_is_stored(asked: str, stored: list[str]) -> None:
+    found = nearest(asked, stored)
+    assert found is None or found in stored
+    assert sorted(newest_first(stored)) == sorted(set(stored))

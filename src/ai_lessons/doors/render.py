@@ -217,7 +217,11 @@ def counts(values: Sequence[answers.Count], view: View, *, what: str) -> str:
     if not values:
         return f"No {what}s."
     header = (what.upper(), "ENTRIES", *(kind.folder.upper() for kind in Kind))
-    rows = [(one.name, str(one.total), *(str(one.by_kind.get(kind, 0)) for kind in Kind)) for one in values]
+    names = [f"{one.name} (newest)" if n == 0 and what == "version" else one.name for n, one in enumerate(values)]
+    rows = [
+        (name, str(one.total), *(str(one.by_kind.get(kind, 0)) for kind in Kind))
+        for name, one in zip(names, values, strict=True)
+    ]
     return "\n".join(table(header, rows, view, flexible=(0,)))
 
 

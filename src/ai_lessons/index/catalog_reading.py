@@ -204,9 +204,11 @@ class CatalogReader:
         """The tags of active entries, most used first."""
         return self._tallies("SELECT tag, kind, count(*) FROM shown JOIN tags USING (key)")
 
-    def versions(self) -> list[Tally]:
-        """The versions of active entries, most used first."""
-        return self._tallies("SELECT version, kind, count(*) FROM shown JOIN versions USING (key)")
+    def versions(self, project: str | None = None) -> list[Tally]:
+        """The versions of active entries, of one project or all, most used first."""
+        only = "" if project is None else "AND project = ?"
+        query = "SELECT version, kind, count(*) FROM shown JOIN versions USING (key)"
+        return self._tallies(query, only, () if project is None else (project,))
 
     def versions_of_projects(self) -> dict[str, frozenset[str]]:
         """The versions of active entries, by project; projects without any are left out."""
@@ -218,9 +220,9 @@ class CatalogReader:
         """The projects of active entries, largest first."""
         return self._tallies("SELECT project, kind, count(*) FROM shown")
 
-    def _tallies(self, query: str) -> list[Tally]:
+    def _tallies(self, query: str, only: str = "", values: tuple[str, ...] = ()) -> list[Tally]:
         by_name: dict[str, dict[str, int]] = {}
-        for name, kind, number in self._rows(f"{query} WHERE status = 'active' GROUP BY 1, 2"):
+        for name, kind, number in self._rows(f"{query} WHERE status = 'active' {only} GROUP BY 1, 2", values):
             by_name.setdefault(name, {})[kind] = number
         tallies = [Tally(name, sum(kinds.values()), kinds) for name, kinds in by_name.items()]
         return sorted(tallies, key=lambda tally: (-tally.total, tally.name))

@@ -10,6 +10,7 @@ from ai_lessons.index.catalog_reading import Filter, Tally
 from ai_lessons.knowledge import relations
 from ai_lessons.knowledge.entries import UNVERSIONED, Kind, Status
 from ai_lessons.knowledge.texts import may_have_headings, texts_of
+from ai_lessons.knowledge.versions import newest_first
 from ai_lessons.library.answers import Listing, Related, Section, Shown
 from ai_lessons.library.relating import superseded
 from ai_lessons.repository.store import blob_id
@@ -92,13 +93,19 @@ def tags(library: Library) -> tuple[Tally, ...]:
     return tuple(library.reading.current().tags())
 
 
-def versions(library: Library) -> tuple[Tally, ...]:
-    """Every version, `unversioned` included, with its docs and scripts counted."""
+def versions(library: Library, project: str | None = None) -> tuple[Tally, ...]:
+    """Every version with its docs and scripts counted, the newest first, names and `unversioned` last.
+
+    Raises NotFound: no such project.
+    """
     catalog = library.reading.current()
-    resources = catalog.select(Filter(kinds=frozenset(kind for kind in Kind if kind.is_resource)))
+    if project is not None and project not in {one.name for one in catalog.projects()}:
+        raise NotFound("project", project, hint="`ai-lessons recall projects` lists them")
+    resources = catalog.select(Filter(kinds=frozenset(kind for kind in Kind if kind.is_resource), project=project))
     plain = Counter(light.kind.value for light in resources if not light.versions)
     rest = (Tally(UNVERSIONED, plain.total(), dict(plain)),) if plain else ()
-    return tuple(sorted((*catalog.versions(), *rest), key=lambda count: (-count.total, count.name)))
+    known = {one.name: one for one in catalog.versions(project)}
+    return (*(known[name] for name in newest_first(known)), *rest)
 
 
 def projects(library: Library) -> tuple[Tally, ...]:

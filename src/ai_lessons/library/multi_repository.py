@@ -269,9 +269,9 @@ class Catalogs:
         """The tags of active entries, most used first."""
         return _together(one.tags() for one in self._all)
 
-    def versions(self) -> list[Tally]:
-        """The versions of active entries, most used first."""
-        return _together(one.versions() for one in self._all)
+    def versions(self, project: str | None = None) -> list[Tally]:
+        """The versions of active entries, of one project or all, most used first."""
+        return _together(one.versions(project) for one in self._all)
 
     def versions_of_projects(self) -> dict[str, frozenset[str]]:
         """The versions of active entries, by project."""

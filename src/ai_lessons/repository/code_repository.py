@@ -62,15 +62,15 @@ _NOT_OURS = frozenset(
 """Folders that hold other people's projects, or copies."""
 
 
-def manifests(cwd: Path) -> tuple[list[Manifest], list[str]]:
+def manifests(cwd: Path, *, below_too: bool = True) -> tuple[list[Manifest], list[str]]:
     """The files, nearest first, and why others were left out.
 
     First the folders from `cwd` up to the top of its git repository, each one step further away, then folders below the
-    top, all equally far. Outside of any repository `cwd` alone.
+    top, all equally far, unless these are not to be looked at. Outside of any repository `cwd` alone.
     """
     chain, inside = _up(cwd)
     top = chain[-1]
-    below = _below(top, frozenset(chain)) if inside else ()
+    below = _below(top, frozenset(chain)) if inside and below_too else ()
     found: list[Manifest] = []
     left_out: list[str] = []
     for distance, folder in [*enumerate(chain), *((len(chain), one) for one in below)]:

@@ -21,10 +21,11 @@ from ai_lessons.knowledge.entries import Status
 from ai_lessons.library.answers import ContextQuery, Query
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from ai_lessons.doors.terminal import View
+    from ai_lessons.library.answers import Count
 
 SORTS = ("newest", "title", "path", "created")
 LISTED = 100  # entries that a list shows unless told otherwise: neither a person nor an agent reads ten thousand
@@ -272,6 +273,27 @@ def counting(name: str) -> None:
         call.answer(getattr(library.browsing, name)(call.library), partial(render.counts, what=name[:-1]))
 
 
-for counted in ("tags", "versions", "projects"):
+for counted in ("tags", "projects"):
     counting(counted)
+
+
+@recall.command(
+    "versions",
+    examples=["ai-lessons recall versions", "ai-lessons recall versions --project jira-api"],
+    tool=Tool("versions", "project", "notice versions", "Versions of docs and scripts, the newest first.", reads=True),
+)
+@options.project_option
+@pass_call
+def versions(call: Call, project: str | None) -> None:
+    """Versions, the newest first, with the number of entries of each kind."""
+    found = library.browsing.versions(call.library, project)
+    text = partial(render.counts, what="version")
+
+    def data(value: Sequence[Count]) -> object:
+        every = [encode.encode(one) | ({"newest": True} if place == 0 else {}) for place, one in enumerate(value)]
+        return {"versions": every} if call.tool else every
+
+    call.answer(found, text, data, framed=lambda value, root: framing.told(text(value, framing.BARE), root))
+
+
 history.register(recall)

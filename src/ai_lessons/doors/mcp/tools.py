@@ -59,7 +59,7 @@ OUTPUT: Mapping[str, Data] = {
     key: schema
     for schema, keys in (
         (TEXTS, "tags notes warnings dropped_links"),
-        (OBJECTS, "rules scripts lessons docs related sections written skipped groups refreshed pending"),
+        (OBJECTS, "rules scripts lessons docs related sections written skipped groups refreshed pending versions"),
         (OBJECT, "frontmatter usage evaluation entries"),
         ({"type": ["object", "null"]}, "approval copy proposal"),
         ({"type": ["string", "null"]}, "commit"),
