@@ -9,13 +9,16 @@ in turn, and judged on that one.
 from __future__ import annotations
 
 import os
+import random
 from contextlib import closing
+from functools import partial
+from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ai_lessons.index.nearness import by_chance, shares
-from ai_lessons.index.rows import PassageFilter
+from ai_lessons.index.nearness import shares
+from ai_lessons.index.rows import PassageFilter, condition
 from ai_lessons.library import searching
 from ai_lessons.library.answers import Query
 from ai_lessons.library.opened import Library
@@ -27,16 +30,19 @@ from bench.inside import provide_model
 from bench.retrieval import TARGETS, document, options, repository, some_queries
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     from ai_lessons.index.ranking import Match
+    from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.options import Options
 
     Floats = NDArray[np.float64]
 
 QUESTIONS = 150
+SIZES, DEPTH = (20, 100, 400), 100
 NEIGHBOURS = (frozenset({"tldr_nl2bash", "til_jb"}),)
 """Sets of one field: a question of one may well have its answer in the other."""
 
@@ -48,11 +54,11 @@ ROUNDS, RIDGE = 50, 0.01
 
 
 class Seen(NamedTuple):
-    """What is known of one question put to one set: a one, similarity above chance, and both shares of its words."""
+    """One question put to one set: a one, similarity, logarithm of the passages, and both shares of its words."""
 
     stored: str
     asker: str
-    features: tuple[float, float, float, float]
+    features: tuple[float, ...]
 
 
 def main() -> None:
@@ -75,11 +81,11 @@ def main() -> None:
             for asker, questions in sets.items():
                 if frozenset({name, asker}) not in NEIGHBOURS:
                     answers.append(by_library(outcome, repo, stored, questions, [chosen, without]))
-                    seen += features(repo, name, questions, chosen) if asked.fit else []
+                    seen += features(repo, stored, questions, chosen) if asked.fit else []
     head = ["questions of", "put to", "questions", "nothing near", "lost", "by words alone", "lost"]
     print(table("answers of the library", head, answers))
     if asked.fit:
-        head = ["left out", "one", "similarity", "together", "stored", "bar", "lost", "held back"]
+        head = ["left out", "one", "similarity", "among", "together", "stored", "bar", "lost", "held back"]
         print(table("fitted without one set, judged on it", head, [fitted(seen, one) for one in (*sets, "")]))
     outcome.finish(check=asked.check)
 
@@ -110,22 +116,33 @@ def by_library(
     return row
 
 
-def features(repo: Path, name: str, questions: corpora.Judged, chosen: Options) -> list[Seen]:
-    """What the chance of an answer is told by, for every question."""
+def features(repo: Path, stored: corpora.Judged, questions: corpora.Judged, chosen: Options) -> list[Seen]:
+    """What the chance of an answer is told by, for every question, of parts of the set and of all of it."""
     with closing(RepositorySession(repo, chosen)) as parts:
         catalog, seen = parts.current(), []
         parts.indexing.refresh()
+        table, dice = parts.index.in_use(), random.Random(corpora.SEED)
+        assert table is not None
+        ids = {document(stored, place.path): place.id for place in catalog.locations() if "/docs/" in place.path}
         for one in some_queries(questions, QUESTIONS):
             text = questions.queries[one]
-            found = parts.indexing.candidates(text, PassageFilter(), 100)
-            lights = catalog.many(hit.entry_id for hit in (*found.text, *found.vectors))
-
-            def text_of(hit: Match) -> str:
-                return f"{lights[hit.entry_id].title} {hit.heading} {hit.text}"  # noqa: B023 - asked at once
-
-            above = found.vectors[0].score - by_chance(parts.index.passages())
-            seen.append(Seen(name, questions.name, (1.0, above, *shares(text, found, text_of))))
+            good = {ids[doc] for doc, grade in questions.grades[one].items() if grade > 0 and doc in ids}
+            for size in (*SIZES, len(ids)):
+                part = dice.sample(sorted(ids.values()), size)
+                own = frozenset({*part, *good} if stored.name == questions.name else part)
+                wanted = PassageFilter(ids=own) if size < len(ids) else PassageFilter()
+                passages = table.count(condition(wanted) or None)
+                found = parts.indexing.candidates(text, wanted, DEPTH)
+                near, among = found.vectors[0].score, log(passages)
+                lights = catalog.many(hit.entry_id for hit in (*found.text, *found.vectors))
+                both = shares(text, found, partial(text_of, lights))
+                seen.append(Seen(stored.name, questions.name, (1.0, near, among, *both)))
         return seen
+
+
+def text_of(lights: Mapping[str, Light], hit: Match) -> str:
+    """All that a passage is found by."""
+    return f"{lights[hit.entry_id].title} {hit.heading} {hit.text}"
 
 
 def fitted(seen: list[Seen], left_out: str) -> list[str]:

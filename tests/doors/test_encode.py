@@ -57,7 +57,7 @@ def test_a_list_is_an_array_without_scores() -> None:
 def test_a_search_has_its_four_groups_and_factors_only_where_there_are_any() -> None:
     found = Answer("q", (Hit(LESSON, "H"), Hit(LESSON, "", {"vector": 0.5})), notes=("full text only",))
     data = encode.encode(found)
-    assert list(data) == ["query", "rules", "scripts", "lessons", "docs", "prompt", "notes", "coverage"]
+    assert list(data) == ["query", "order", "rules", "scripts", "lessons", "docs", "prompt", "notes", "coverage"]
     assert "factors" not in data["lessons"][0]
     assert data["lessons"][0]["heading"] == "H"
     assert data["lessons"][1]["factors"] == {"vector": 0.5}

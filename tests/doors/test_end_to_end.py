@@ -312,7 +312,7 @@ def test_every_data_command_speaks_json_and_text(run: Run, knowledge: Path, args
 
 def test_json_has_the_shapes_of_the_interface(run: Run, knowledge: Path) -> None:
     search = run("recall", "search", "workflow", "--json", "--explain").json
-    assert set(search) == {"query", "rules", "scripts", "lessons", "docs", "prompt", "notes", "coverage"}
+    assert set(search) == {"query", "order", "rules", "scripts", "lessons", "docs", "prompt", "notes", "coverage"}
     assert set(search["lessons"][0]) == LIGHT | {"score", "heading", "factors", "confidence", "source", "status"}
     assert set(search["docs"][0]) == LIGHT | {"score", "heading", "factors"}
     listed = run("recall", "list", "--json").json

@@ -247,8 +247,8 @@ def test_while_vectors_are_missing_words_tell_that_there_is_nothing(
     for word in WORDS:
         both.write(f"notes/{word}.md", f"# {word}\n\nAbout {word}.\n")
     found = both.alone("search", Query("apples grown on faraway planets with spaceships"))
-    assert found.hits == ()
-    assert any("holds half of the words" in note for note in found.notes)
+    assert found.weak
+    assert any(note.startswith("nothing near; the nearest is D-") for note in found.notes)
 
 
 def test_a_hundred_ask_at_once_and_each_is_answered(both: Both) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ai_lessons.index.model_files import PINNED
-from ai_lessons.index.nearness import BAR, NEAR_LEAST, NEAR_MOST, RARE, WORDS_BAR, by_chance, chance, holders, is_about
+from ai_lessons.index.nearness import BAR, RARE, chance, holders, is_about
 from ai_lessons.index.ranking import Match
 from ai_lessons.index.rows import Candidates, names
 
@@ -19,9 +19,9 @@ def candidates(
 
 def judged(found: Candidates, *, complete: bool = True, question: str = QUESTION) -> float:
     """The chance less the bar for it."""
-    likely, bar = chance(question, found, 100, lambda hit: hit.text, complete=complete)
+    likely = chance(question, found, 100, lambda hit: hit.text, complete=complete)
     assert 0 <= likely <= 1
-    return likely - bar
+    return likely - BAR
 
 
 def test_the_chance_grows_with_the_similarity_and_with_the_words_that_are_held() -> None:
@@ -48,11 +48,10 @@ def test_a_question_without_words_that_are_looked_for_is_near_what_holds_it() ->
     assert judged(candidates(0.7), question="how is it") > 0
 
 
-def test_the_nearest_of_many_is_nearer_by_chance_up_to_a_limit() -> None:
-    found = [by_chance(10**n) for n in range(8)]
-    assert found == sorted(found)
-    assert (by_chance(0), found[0], found[-1]) == (NEAR_LEAST, NEAR_LEAST, NEAR_MOST)
-    assert WORDS_BAR < BAR
+def test_the_nearest_of_many_says_less_than_that_of_few() -> None:
+    found = candidates(0.62)
+    chances = [chance(QUESTION, found, 10**n, lambda hit: hit.text, complete=True) for n in range(7)]
+    assert chances == sorted(chances, reverse=True)
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ def _pairs(keys: str, rows: Iterable[tuple[object, ...]]) -> list[Data]:
 SHAPES: Mapping[str, Callable[[Any], Any]] = {
     "answers.Answer": lambda value: (
         {"query": value.query, "order": [kind.folder for kind, hits in value.groups.items() if hits]}
-        | {kind.folder: encode(hits) for kind, hits in value.groups.items()}
+        | {kind.folder: encode(value.groups[kind]) for kind in KINDS}
         | keyed(value, "prompt notes coverage weak?")
     ),
     "answers.Hit": _about("heading factors? also_in? section?", scored=True),

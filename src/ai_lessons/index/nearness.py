@@ -24,18 +24,19 @@ if TYPE_CHECKING:
 MEASURED = frozenset({"bge-small-en-v1.5-int8"})
 """Models whose similarities are known. With any other one nothing is too far."""
 
-NEAR_LEAST, NEAR_RISE, NEAR_MOST = 0.51, 0.015, 0.64
-"""Cosine similarity that the nearest of so many passages has by chance: LEAST + RISE x ln(passages), at most MOST."""
+BIAS, NEAR, AMONG, TOGETHER, STORED = -25.6, 41.6, -1.03, 2.8, 4.35
+"""Logistic regression on questions put to their own and to foreign sets of 20 to 7,000 passages: similarity of the
+nearest, logarithm of the number of passages, share of the question's words that one of the best passages holds, and
+share that any of those found by words holds."""
 
-BIAS, NEAR, TOGETHER, STORED = -7.8, 45.7, 3.9, 3.6
-"""Logistic regression on 1,708 questions put to their own and to foreign sets: similarity above chance, share of the
-question's words that one of the best passages holds, and share that any passage found by words holds."""
-
-WORDS_BIAS, WORDS_TOGETHER, WORDS_STORED = -9.9, 6.9, 7.7
+WORDS_BIAS, WORDS_AMONG, WORDS_TOGETHER, WORDS_STORED = -2.28, -0.89, 5.8, 7.5
 """The same from words alone, while vectors are missing."""
 
-BAR, WORDS_BAR = 0.27, 0.16
+BAR = 0.2
 """Chance from which an answer counts as one: about 2 % of the questions that have an answer fall below."""
+
+FEWEST = 20
+"""Passages below which nothing was measured."""
 
 NAMED = 0.6
 """The least chance where a stored text holds a name that the question holds."""
@@ -88,25 +89,21 @@ def is_about(question: str, wanted: Iterable[str]) -> bool:
     return len(named) >= ABOUT * len(words)
 
 
-def chance(question: str, found: Candidates, passages: int, text_of: TextOf, *, complete: bool) -> tuple[float, float]:
-    """The chance that the best of `found` answers the question, and the bar for it.
+def chance(question: str, found: Candidates, passages: int, text_of: TextOf, *, complete: bool) -> float:
+    """The chance that the best of `found` answers the question.
 
     `passages` is how many there are; `complete` says that all have a vector. Words are compared without their endings.
     """
     together, stored = shares(question, found, text_of)
-    by_words = _logistic(WORDS_BIAS + WORDS_TOGETHER * together + WORDS_STORED * stored)
+    among = log(max(passages, FEWEST))
+    by_words = _logistic(WORDS_BIAS + WORDS_AMONG * among + WORDS_TOGETHER * together + WORDS_STORED * stored)
     if not found.vectors:
-        return by_words, WORDS_BAR
+        return by_words
     if found.model not in MEASURED:
-        return max(by_words, BAR), BAR
-    above = found.vectors[0].score - by_chance(passages)
-    both = _logistic(BIAS + NEAR * above + TOGETHER * together + STORED * stored)
-    return (both, BAR) if complete or both >= BAR else (max(both, by_words), max(BAR, WORDS_BAR))
-
-
-def by_chance(passages: int) -> float:
-    """The similarity that a question has with the nearest of so many passages that have nothing to do with it."""
-    return min(NEAR_LEAST + NEAR_RISE * log(max(passages, 1)), NEAR_MOST)
+        return max(by_words, BAR)
+    near = BIAS + NEAR * found.vectors[0].score + AMONG * among
+    both = _logistic(near + TOGETHER * together + STORED * stored)
+    return both if complete else max(both, by_words)
 
 
 def _logistic(x: float) -> float:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ai_lessons.errors import UsageError
 from ai_lessons.index import rows
 from ai_lessons.index.catalog_reading import Filter
-from ai_lessons.index.nearness import NAMED, chance, holders, is_about
+from ai_lessons.index.nearness import BAR, NAMED, chance, holders, is_about
 from ai_lessons.index.ranking import VECTOR_WEIGHT, Match, RankingFacts, fuse, gap_prompt, rank, snippet
 from ai_lessons.index.rows import names
 from ai_lessons.knowledge.entries import KINDS, Kind
@@ -51,7 +51,9 @@ def search(library: Library, query: Query) -> Answer:
     answer = find(parts, query)
     asked = understood(query)[0]
     # what to contribute is what is not there, not what was not asked for
-    known = find(parts, asked._replace(kinds=frozenset(), plain=True)).known if asked.kinds else answer.known
+    known = (
+        find(parts, asked._replace(kinds=frozenset(), plain=True)).known if asked.kinds and asked.text else answer.known
+    )
     return answer._replace(
         prompt=gap_prompt({kind.folder: kind in known for kind in KINDS}),
         approvals=approvals_of(parts, (hit.entry for hit in answer.rules)) if query.approvals else {},
@@ -96,7 +98,8 @@ def find(parts: Reading, query: Query) -> Answer:
     weight = VECTOR_WEIGHT * (coverage if found.text and found.vectors else 1.0)
     matches = fuse(found.text, found.vectors, found.depth, weight, near.lead)
     matches = tuple(replace(match, score=match.score * near.chance) for match in matches)
-    weak = near.chance < near.bar and not phrases
+    # without a model words would have to tell for good, and they tell less
+    weak = near.chance < BAR and not phrases and not (done.missing and found.note)
     room = query._replace(limit=min(query.limit, NEAREST)) if weak else query
     shown = (*phrases, *names(query.text))
     hits = settled(parts, room, _hits(parts, with_room(room), shown, matches, versions, near.lights))
@@ -106,7 +109,7 @@ def find(parts: Reading, query: Query) -> Answer:
     lights = [hit.entry for hit in hits]
     notes = [*_notes(parts, versions, done, found, coverage), *filter(None, told), *versions.told(lights)]
     notes += [*warnings(parts, lights), *see_also(parts, lights)]
-    near_enough = (one.entry_id for one in matches if len(matches) <= FEW or one.score >= near.bar)
+    near_enough = (one.entry_id for one in matches if len(matches) <= FEW or one.score >= BAR)
     known = {near.lights[entry_id].kind for entry_id in near_enough if entry_id in near.lights}
     kinds = frozenset() if weak else frozenset(known | {light.kind for light in lights})
     return Answer(asked, tuple(hits), notes=tuple(notes), coverage=coverage, weak=weak, known=kinds)
@@ -121,13 +124,12 @@ def _by_filters(parts: Reading, query: Query, versions: Versions) -> Answer:
 
 
 class Near(NamedTuple):
-    """How near the found comes to the question: the chance that the best answers it, and from which on it counts.
+    """How near the found comes to the question: the chance that the best answers it, and the passages that lead.
 
     The passages of `lead` hold what the question is about. `lights` are the entries by id.
     """
 
     chance: float
-    bar: float
     lead: frozenset[tuple[str, int]]
     lights: Mapping[str, Light]
 
@@ -141,9 +143,9 @@ def _near(parts: Reading, question: str, found: Candidates, *, complete: bool) -
 
     named = names(question)
     holding = holders(named, found.text, text_of)
-    likely, bar = chance(question, found, parts.index.passages(), text_of, complete=complete)
+    likely = chance(question, found, parts.index.passages(), text_of, complete=complete)
     likely = max(likely, NAMED) if holding else likely
-    return Near(likely, bar, holding if is_about(question, named) else frozenset(), lights)
+    return Near(likely, holding if is_about(question, named) else frozenset(), lights)
 
 
 def nothing_near(parts: Reading, hits: Sequence[Hit]) -> str:

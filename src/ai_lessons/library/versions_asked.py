@@ -74,8 +74,10 @@ def asked_versions(parts: Reading, query: Query) -> Versions:
         of_project |= used if query.versions else {one: had for one, had in used.items() if _fitting(had, stored[one])}
         notes += said if query.versions else ()
     instead = {}
+    # asked of no project in particular, a version may well be that of another one
+    fits = not query.project and any(_fitting(asked, versions) for versions in stored.values())
     for project, versions in stored.items():
-        wanted = of_project.get(project, asked)
+        wanted = of_project.get(project, frozenset() if fits else asked)
         if not wanted or _fitting(wanted, versions) or (query.project and project != query.project):
             continue
         near = {one: found for one in sorted(wanted) if (found := nearest(one.lstrip("@"), versions))}
