@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
 from typing import Any
 
 from ai_lessons.doors import encode, render, render_jobs, render_rules
@@ -46,8 +45,8 @@ NEW = Pending(
     evidence=(LESSON,),
     path="jira-api/rules/x.md",
 )
-EDIT = replace(
-    NEW, change="edit", remote=True, branch="origin/rules/b", conflicts=(), similar=(), rejected_before="", evidence=(),
+EDIT = NEW._replace(
+    change="edit", remote=True, branch="origin/rules/b", conflicts=(), similar=(), rejected_before="", evidence=(),
     added=1, removed=1, diff="--- a/x.md\n+++ b/x.md\n@@ -1 +1 @@\n-Old.\n+New.\n",
 )  # fmt: skip
 APPROVAL = Approval(
@@ -148,8 +147,8 @@ def test_an_edit_is_shown_as_what_differs_from_the_text_in_force() -> None:
 
 
 def test_a_new_lesson_is_shown_with_the_report_first() -> None:
-    lesson = replace(
-        NEW, kind="lesson", handle="L-L00001", rationale="", tags=(), conflicts=(), similar=(), rejected_before="",
+    lesson = NEW._replace(
+        kind="lesson", handle="L-L00001", rationale="", tags=(), conflicts=(), similar=(), rejected_before="",
         evidence=(), report="## Evaluation\n\nNo secrets.\n\n[a]pprove this",
     )  # fmt: skip
     assert (
@@ -182,14 +181,14 @@ def test_of_a_script_all_that_differs_is_shown() -> None:
     diff = (
         "--- /dev/null\n+++ b/x.sh\n@@ -0,0 +1 @@\n+rm -rf /\n--- /dev/null\n+++ b/x.sh.md\n@@ -0,0 +1 @@\n+Tidies.\n"
     )
-    text = render_rules.proposal(replace(NEW, kind="script", body="Tidies.\n", diff=diff), VIEW)
+    text = render_rules.proposal(NEW._replace(kind="script", body="Tidies.\n", diff=diff), VIEW)
     assert "a new script, suggested by" in text
     assert "    +rm -rf /\n" in text
 
 
 def test_other_proposals_that_were_taken_stand_below_the_rules() -> None:
     text = render_rules.audit(
-        Audit((ROW,), (), ok=True, taken=(TAKEN, replace(TAKEN, handle="", approved_by=""))), VIEW
+        Audit((ROW,), (), ok=True, taken=(TAKEN, TAKEN._replace(handle="", approved_by=""))), VIEW
     )
     assert text.splitlines()[2:] == [
         "",
@@ -204,13 +203,13 @@ def test_other_proposals_that_were_taken_stand_below_the_rules() -> None:
 
 
 def test_a_removal_says_so() -> None:
-    assert "the removal of a rule in force" in render_rules.proposal(replace(EDIT, change="removal"), VIEW)
+    assert "the removal of a rule in force" in render_rules.proposal(EDIT._replace(change="removal"), VIEW)
 
 
 def test_a_new_rule_without_a_text_or_anything_else_is_its_headline_and_facts() -> None:
-    bare = replace(NEW, body="\n", diff="+++ b/x\n@@ -0,0 +1,3 @@\n+---\n+title: a\n+---\n", evidence=(), path="")
+    bare = NEW._replace(body="\n", diff="+++ b/x\n@@ -0,0 +1,3 @@\n+---\n+title: a\n+---\n", evidence=(), path="")
     assert render_rules.proposal(bare, VIEW).endswith("rejected on 2026-10-01: too broad")
-    unreadable = replace(bare, diff="", body="what git has")
+    unreadable = bare._replace(diff="", body="what git has")
     assert render_rules.proposal(unreadable, VIEW).endswith("\n\n    what git has")
 
 
@@ -227,8 +226,8 @@ def test_an_approval_and_a_rejection_say_what_git_has_of_them() -> None:
 
 
 def test_an_audit_is_a_table_and_a_verdict() -> None:
-    direct = replace(
-        ROW, handle="R-R00002", in_force=False, evidence=1, how="direct", approved_by="", approved_at="", commit="",
+    direct = ROW._replace(
+        handle="R-R00002", in_force=False, evidence=1, how="direct", approved_by="", approved_at="", commit="",
         problem="a text at x.md is on main without approval: a commit on the branch itself",
     )  # fmt: skip
     assert (
@@ -267,7 +266,7 @@ Send it back."""
 
 
 def test_a_rule_with_an_unapproved_change_shows_it_below_the_text_in_force() -> None:
-    changed = replace(APPROVAL, suggested_by="", unapproved_change="--- a\n+++ b\n@@ -1 +1 @@\n-Old.\n+New.\n")
+    changed = APPROVAL._replace(suggested_by="", unapproved_change="--- a\n+++ b\n@@ -1 +1 @@\n-Old.\n+New.\n")
     text = render.shown(Shown(RULE, "Old.\n", "", {}, approval=changed), VIEW)
     assert text.endswith(
         "Old.\n\nAn unapproved change exists; what is in force stands above. It would change this:\n"
@@ -315,26 +314,25 @@ def test_a_change_of_a_rule_says_where_it_is_proposed_and_not_that_anything_was_
 def evil(value: Any, text: str) -> Any:
     """The value with every text in it replaced."""
     swapped: dict[str, Any] = {}
-    for field in fields(value):
-        old = getattr(value, field.name)
+    for name, old in value._asdict().items():
         if isinstance(old, str):
-            swapped[field.name] = text
+            swapped[name] = text
         elif isinstance(old, tuple) and all(isinstance(one, str) for one in old):
-            swapped[field.name] = (text,)
-    return replace(value, **swapped)
+            swapped[name] = (text,)
+    return value._replace(**swapped)
 
 
 def test_no_text_of_a_proposal_reaches_the_terminal_as_it_is() -> None:
     bad = "\x1b]0;pwned\x07\r\x1b[2K\u202e"
     entry = light(Kind.RULE, "R00009", bad, tags=(bad,), path=bad, snippet=bad, details={"rationale": bad})
     diff = f"--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+---\n+{bad}: {bad}\n+---\n"
-    approval = replace(evil(APPROVAL, bad), unapproved_change=diff)
+    approval = evil(APPROVAL, bad)._replace(unapproved_change=diff)
     texts = [
         render_rules.suggested(evil(SUGGESTED, bad), VIEW),
         render_rules.pending((evil(NEW, bad),), VIEW),
-        render_rules.proposal(replace(evil(NEW, bad), change="new", diff=diff, evidence=(entry,)), VIEW),
-        render_rules.proposal(replace(evil(NEW, bad), evidence=(entry,)), VIEW),
-        render_rules.proposal(replace(evil(NEW, bad), change="new", kind="script", diff=diff), VIEW),
+        render_rules.proposal(evil(NEW, bad)._replace(change="new", diff=diff, evidence=(entry,)), VIEW),
+        render_rules.proposal(evil(NEW, bad)._replace(evidence=(entry,)), VIEW),
+        render_rules.proposal(evil(NEW, bad)._replace(change="new", kind="script", diff=diff), VIEW),
         render_rules.audit(Audit((), (), ok=True, taken=(evil(TAKEN, bad),)), VIEW),
         render_rules.approved((evil(Decided("", "", "", "", "", ""), bad),), VIEW),
         render_rules.decided("Rejected", evil(Decided("", "", "", "", "", ""), bad), VIEW),
@@ -342,7 +340,7 @@ def test_no_text_of_a_proposal_reaches_the_terminal_as_it_is() -> None:
         render_rules.why(Why(entry, bad, bad, ((bad, bad),), (), (), approval, (bad,)), VIEW),
         render_rules.context(Context((entry,), (entry,)), VIEW),
         render.shown(Shown(entry, bad, bad, {}, approval=approval), VIEW),
-        render_jobs.written(replace(proposed(), notes=(f"proposed on {bad}",)), VIEW),
+        render_jobs.written(proposed()._replace(notes=(f"proposed on {bad}",)), VIEW),
     ]
     assert [text for text in texts if set("\x1b\x07\r\u202e") & set(text)] == []
 
@@ -351,7 +349,7 @@ def test_what_waits_as_data_has_the_documented_keys_and_more() -> None:
     (data,) = encode.encode((NEW,))
     documented = ["id", "handle", "title", "branch", "suggested_by", "suggested_at", "conflicts", "similar"]
     assert set(documented) <= data.keys()
-    assert data.keys() == {field.name for field in fields(Pending)}
+    assert data.keys() == set(Pending._fields)
     assert [entry["handle"] for entry in data["evidence"]] == ["L-L00001"]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -94,8 +93,7 @@ def test_stats_of_a_repository_without_feedback_say_nothing_of_use() -> None:
 
 
 def test_stats_name_the_useful_and_the_effect_with_its_interval() -> None:
-    told = replace(
-        STATS,
+    told = STATS._replace(
         most_useful=(Judged("L-1", "Good \x1b[31mtitle", 3, 1, 0, 0.8),),
         least_useful=(Judged("L-2", "Bad", 0, 0, 2, 0.2),),
         damaged_events=2,

@@ -1,7 +1,4 @@
-"""What the hooks of an agent host ask and tell: knowledge at the start and before an edit, a reminder at the end.
-
-The catalog answers, so that a hook may run before every edit; nothing slow is loaded.
-"""
+"""What the hooks of an agent host ask and tell: knowledge at the start and before an edit, a reminder at the end."""
 
 from __future__ import annotations
 
@@ -20,14 +17,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.opened import Library, Reading
+    from ai_lessons.library.opened import Library
     from ai_lessons.library.warm import Asking
 
-AT_THE_START = 12
-"""Rules and lessons told when a session begins."""
+AT_THE_START = 12  # Rules and lessons told when a session begins
 
-BEFORE_A_TOOL = 5
-"""Rules and lessons told before one call of a tool."""
+BEFORE_A_TOOL = 5  # Rules and lessons told before one call of a tool
 
 _LOOKED_AT = 100
 _OURS = "ai-lessons"
@@ -47,9 +42,8 @@ class Moment(StrEnum):
 class AgentEvent(NamedTuple):
     """One event. `agent` is empty for the main agent of a session, else names the subagent, which sees its own context.
 
-    `forgotten` says that the agent no longer has in mind what it was told (a new session, or its context was
-    compacted); `again` that it goes on only because of an earlier answer at a stop; `unfinished` that background work
-    will wake it again. `paths` are files that the tool is about to read or write, `command` a line for a shell.
+    `forgotten`: the agent no longer has in mind what it was told. `again`: it goes on because of an earlier answer at
+    a stop. `unfinished`: background work will wake it. `paths`: files that the tool is about to read or write.
     """
 
     moment: Moment
@@ -73,11 +67,7 @@ class Reminder(StrEnum):
 
 
 class Told(NamedTuple):
-    """What to tell the agent; nothing if it is empty.
-
-    `project` is the one of the folder, None where the repository knows none of its name. `pending` counts proposals
-    that wait for a person. `attempts` names what failed, for a reminder.
-    """
+    """What to tell the agent; `project` is the folder's, `pending` counts proposals, `attempts` names what failed."""
 
     rules: tuple[Light, ...] = ()
     lessons: tuple[Light, ...] = ()
@@ -93,18 +83,17 @@ NOTHING = Told()
 
 
 def hear(asking: Asking, event: AgentEvent, *, project: str | None = None) -> Told:
-    """What to tell the agent at this event of its session. `project` overrules the name of the folder it works in.
+    """What to tell the agent at this event of its session. `project` overrules the name of its folder.
 
-    Where only the session is asked about, no repository is opened.
     Raises NoRepository and its like: see `Library`. StorageFailed: the state folder cannot be written.
     """
     state = asking.options.state_dir
     if event.moment is Moment.STOP:
         return _stop(state, event) if asking.root.is_dir() else NOTHING
-    if event.moment not in {Moment.BEGIN, Moment.BEFORE_TOOL}:
-        return _after_tool(state, event)
     if event.moment is Moment.BEGIN:
         return _begin(asking, event, project)
+    if event.moment is not Moment.BEFORE_TOOL:
+        return _after_tool(state, event)
     with agent_sessions.opened(state, event.session) as session:
         # looked for once a session, found or not: an agent calls `ls` a hundred times
         marked = session.fresh(event.agent, (f"scope {one}" for one in scopes(event.tool, event.command)))
@@ -125,24 +114,18 @@ def at_the_start(opened: Library, cwd: Path, project: str | None) -> Start:
     """What to know in this folder. `project` overrules its name."""
     parts = opened.reading
     parts.current()
-    chosen = project or _project(parts, cwd)
-    found = library.contexts.context_of(parts, ContextQuery(project=chosen, budget=AT_THE_START))
+    if not project:
+        name, known = outside.name_of(cwd), [tally.name for tally in parts.catalog.projects()]
+        same = (one for one in known if outside.same_name(one, name))
+        project = name if name in known else next(same, None)
+    found = library.contexts.context_of(parts, ContextQuery(project=project, budget=AT_THE_START))
     notes = list(found.notes)
     try:
         pending = sum(map(library.pending_count.number_pending, parts.every))
     except AiLessonsError as error:
         pending = 0
         notes.append(f"the proposals cannot be counted: {error.message}")
-    return Start(chosen, found, pending, tuple(notes))
-
-
-def _project(parts: Reading, cwd: Path) -> str | None:
-    """The project that is named as the code repository around `cwd` is; None if there is none."""
-    name = outside.name_of(cwd)
-    known = [tally.name for tally in parts.catalog.projects()]
-    if name in known:
-        return name
-    return next((one for one in known if outside.same_name(one, name)), None)
+    return Start(project, found, pending, tuple(notes))
 
 
 def before_a_tool(opened: Library, paths: Sequence[str], scopes: Sequence[str]) -> list[Light]:
@@ -191,7 +174,7 @@ def _only(lights: Iterable[Light], ids: set[str]) -> tuple[Light, ...]:
 
 
 def scopes(tool: str, command: str) -> tuple[str, ...]:
-    """The projects that the call of a tool may be about: the tool, its MCP server, the programs of a command line.
+    """The projects that a call may be about: the tool, its MCP server, the programs of a command line.
 
     >>> scopes("Bash", "git push")
     ('Bash', 'bash', 'git')
@@ -212,13 +195,11 @@ def _after_tool(state_dir: Path, event: AgentEvent) -> Told:
     if not attempts or (not failed and not agent_sessions.known(state_dir, event.session)):
         return NOTHING
     with agent_sessions.opened(state_dir, event.session) as session:
-        if wrote:
-            if not failed:
-                session.settle()
-            return NOTHING
-        if not failed:
-            if session.failures:
-                session.note_success(attempts)
+        if wrote and not failed:
+            session.settle()
+        elif not failed and session.failures:
+            session.note_success(attempts)
+        if wrote or not failed:
             return NOTHING
         session.note_failure(attempts)
         if session.failures > 1 and Reminder.SEARCH not in session.said:
@@ -232,21 +213,13 @@ def _stop(state_dir: Path, event: AgentEvent) -> Told:
     if event.again or event.unfinished or not agent_sessions.known(state_dir, event.session):
         return NOTHING
     with agent_sessions.opened(state_dir, event.session) as session:
-        reminder = _owed(session)
-        if reminder is None or reminder in session.said:
+        # a single failure that was never tried again, in a session that went on well, is no iteration
+        unsolved = session.failed_last and not session.solved
+        reminder = Reminder.UNSOLVED if unsolved else Reminder.ITERATION
+        owed = session.solved or session.failed_last or session.failures > 1
+        if not (session.failures and owed) or reminder in session.said:
             return NOTHING
         told = Told(reminder=reminder, failures=session.failures, attempts=tuple(session.failed))
         session.said.append(reminder)
         session.settle()
     return told
-
-
-def _owed(session: agent_sessions.Session) -> Reminder | None:
-    """A single failure that was never tried again, in a session that went on well, is no iteration."""
-    if not session.failures:
-        return None
-    if session.solved:
-        return Reminder.ITERATION
-    if session.failed_last:
-        return Reminder.UNSOLVED
-    return Reminder.ITERATION if session.failures > 1 else None

@@ -6,7 +6,6 @@ Those of the other jobs are in `reports`, because making a class costs every sta
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -17,8 +16,7 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.repository.history import FileRevision
 
-    Count: TypeAlias = Tally
-    """A tag, version or project, with the number of entries of each kind that carry it."""
+    Count: TypeAlias = Tally  # A tag, version or project, with the number of entries of each kind that carry it
 
     Revision: TypeAlias = FileRevision
 
@@ -129,8 +127,7 @@ class Related(NamedTuple):
     depth: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Approval:
+class Approval(NamedTuple):
     """By whose hand a rule is in force. Times are ISO 8601 in UTC, people `Name <address>`.
 
     `evidence` is the level (1 a commit on the branch, 2 a merge of its proposal, 3 signed), `how` the way in one word.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -55,10 +56,9 @@ def taken(parts: RepositorySession, entry: str = "") -> list[TakenProposal]:
 
 
 def _taken_row(parts: RepositorySession, one: TakenProposal) -> TakenRow:
-    try:
+    light = None
+    with suppress(NotFound, AmbiguousName):
         light = parts.catalog.resolve(one.entry) if one.entry else None
-    except (NotFound, AmbiguousName):
-        light = None
     return TakenRow(
         id=light.id if light else one.entry,
         handle=light.handle if light else "",
@@ -106,10 +106,9 @@ def trust_keys(library: Library, ask: Callable[[str, list[str]], bool] | None) -
     """Trust exactly the keys of the list on the branch, if `ask` agrees. Raises NotFound, Refused, StorageFailed."""
     parts = library.primary
     parts.options.refuse_agents("say whom to trust", "ai-lessons admin trust-keys")
-    looks = parts.rules.looks()
-    if not looks or looks[-1].tip is None:
+    view = next(iter(parts.rules.looks()[::-1]), None)
+    if view is None or view.tip is None:
         raise NotFound("approval branch in", str(parts.store.root), hint="commit something on a branch called main")
-    view = looks[-1]
     text, keys = parts.rules.signatures.proposed(view)
     if not keys:
         raise NotFound("list of signers on the approval branch", SIGNERS, hint="write one, commit it, and try again")

@@ -26,9 +26,8 @@ def checked(path: str, data: bytes, side: bytes | None = None, *, was: Entry | N
         _same_entry(was, entry)
     text = decode(data if side is None else side, path)
     problems = [problem for problem in check_entry(entry, text) if not problem.fixable]
-    problems += secret_scan.problems(
-        entry.fields, texts_of(path, data, side), "" if was is None else was.path + was.body + was.code
-    )
+    before = was.path + was.body + was.code if was else ""
+    problems += secret_scan.problems(entry.fields, texts_of(path, data, side), before)
     if problems:
         raise InvalidEntry(problems)
     return entry

@@ -1,14 +1,10 @@
-"""What speaks against an entry before a person has read it: the same elsewhere, much the same, the opposite, a secret.
-
-Words decide, not vectors: suggesting must not pay for a model.
-"""
+"""What speaks against an entry before a person reads it, by words: much the same elsewhere, the opposite, a secret."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.index.catalog_reading import Filter
@@ -20,18 +16,14 @@ from ai_lessons.library import relating, secret_scan
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from ai_lessons.knowledge.entries import Entry, Light, Pattern
+    from ai_lessons.knowledge.entries import Entry, Light
     from ai_lessons.knowledge.evaluation import EvaluationReport
     from ai_lessons.library.session import RepositorySession
 
-ALIKE: Final = 0.6
-"""Share of the words of the shorter title that two entries have in common, from which on they are called alike."""
+ALIKE: Final = 0.6  # Share of the words of the shorter title in common, from which on two entries are called alike
+ALIKE_IN_FULL: Final = 0.5  # The same (words in common of all words) for title, rationale and text together
 
-ALIKE_IN_FULL: Final = 0.5
-"""The same (words in common of all words) for title, rationale and text together."""
-
-COMPARED: Final = 20
-"""Entries of another repository that are read and compared."""
+COMPARED: Final = 20  # Entries of another repository that are read and compared
 
 TOLD: Final = 5
 
@@ -42,11 +34,11 @@ _FILLERS: Final = frozenset(
         " use when with you your always never every must should only"
     )
 )
+_PLURAL: Final = re.compile(r"(?<=..[^s])s$")
 _NEGATIVE: Final = re.compile(r"(?:never|do not|don['\u2019]?t|must not|avoid)\s+", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(NamedTuple):
     """An entry as it is compared; `state` says what it is to others, such as `in force`."""
 
     id: str
@@ -80,10 +72,7 @@ def alike(one: Said, others: Iterable[Said]) -> tuple[str, ...]:
 
 
 def likeness(one: Said, other: Said) -> float:
-    """How alike two texts are, 0 to 1; 0.0 for those that are not to be called so.
-
-    Where the other has nothing but a title, titles are compared.
-    """
+    """How alike two texts (titles, where the other is only that) are, 0 to 1; 0.0: not to be called so."""
     here, there = words(one.title), words(other.title)
     shorter = min(len(here), len(there))
     # two words in common of two say little, so a short title has to be the same
@@ -99,21 +88,13 @@ def likeness(one: Said, other: Said) -> float:
 def words(text: str) -> frozenset[str]:
     """The words of a text that say something, singular and plural as one."""
     found = (word.casefold() for word in _WORD.findall(text))
-    return frozenset(_stem(word) for word in found if word not in _FILLERS)
-
-
-def _stem(word: str) -> str:
-    """Plural and singular are one word."""
-    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+    return frozenset(_PLURAL.sub("", word) for word in found if word not in _FILLERS)
 
 
 def same(one: Said, other: Said) -> bool:
     """True for the same words in the same order, whatever id, date and tags say."""
-    return _plain(one.text) == _plain(other.text)
-
-
-def _plain(text: str) -> tuple[str, ...]:
-    return tuple(word.casefold() for word in _WORD.findall(text))
+    mine, theirs = ([word.casefold() for word in _WORD.findall(x.text)] for x in (one, other))
+    return mine == theirs
 
 
 def says_the_same(one: Entry, other: Entry) -> bool:
@@ -135,10 +116,7 @@ def contradicted(parts: RepositorySession, entry: Entry) -> list[str]:
 def evaluate(
     target: RepositorySession, entry: Entry, files: Mapping[str, str], projects: Sequence[str] = ()
 ) -> EvaluationReport:
-    """The report on an entry for the repository `target`; `files` are its texts as they shall be, by path.
-
-    `projects` are names of where the entry comes from. Writes nothing there but what is derived.
-    """
+    """The report on an entry of `projects` for the repository `target`; `files`: its new texts, by path."""
     target.current()
     may_stay = secret_scan.allowed(entry.fields)
     secrets = [
@@ -188,15 +166,11 @@ def _opposed(parts: RepositorySession, entry: Entry) -> Iterator[str]:
         if light.id not in known:
             yield f"{_name(light)} says the opposite for the same case"
     for light in catalog.select(Filter(kinds=frozenset({Kind.RULE}), status=None)):
-        if light.id not in known and _against(light.title, pattern):
+        begins = _NEGATIVE.match(light.title)
+        differs = bool(begins) is not pattern.negative  # one forbids, the other demands
+        action = light.title[begins.end() :] if begins else light.title
+        if light.id not in known and differs and relating.alike(action, pattern.action):
             yield f"{_name(light)} says the opposite"
-
-
-def _against(title: str, pattern: Pattern) -> bool:
-    """Whether a rule forbids what a pattern says to do, or demands what it forbids."""
-    begins = _NEGATIVE.match(title)
-    action = title[begins.end() :] if begins else title
-    return bool(begins) is not pattern.negative and relating.alike(action, pattern.action)
 
 
 def _name(light: Light) -> str:

@@ -1,7 +1,4 @@
-"""What to know before one begins: rules in force and lessons for a project, some tags, or files about to be edited.
-
-Comes from the catalog alone, so that a hook can ask before every edit; the index is loaded only for words to search.
-"""
+"""What to know before one begins: rules in force and lessons for a project, tags or files, from the catalog alone."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple
 
+from ai_lessons import library
 from ai_lessons.errors import UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.index.ranking import context_boost, context_weights
@@ -26,44 +24,36 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.answers import Approval, ContextQuery, Usage
+    from ai_lessons.library.answers import ContextQuery, Usage
     from ai_lessons.library.opened import Library, Reading
 
-LOOKED_AT = 500
-"""Newest lessons of a project or tag among which the surest are chosen."""
+LOOKED_AT = 500  # Newest lessons of a project or tag among which the surest are chosen
 
-_BY_PATH, _BY_PROJECT, _BY_GLOBAL = 2.0, 1.0, 0.5
-"""What the reasons weigh, beside the tags: a file names an entry by itself, `global` rules hold everywhere a little."""
+_BY_PATH, _BY_PROJECT, _BY_GLOBAL = 2.0, 1.0, 0.5  # What the reasons weigh, beside the tags
 
 _SURE = {word.value: place for place, word in enumerate(Confidence)}
 
 
-def context(library: Library, query: ContextQuery, ask: Callable[..., Context] | None = None) -> Context:
-    """Rules in force and lessons for what one is about to do. Without words to search for it loads no index.
+def context(opened: Library, query: ContextQuery, ask: Callable[..., Context] | None = None) -> Context:
+    """Rules in force and lessons for what one is about to do; what came is recorded. Only words load an index.
 
-    Rules come first, but no more than half of the budget while there are lessons for the rest. What came is recorded.
-    An entry comes for one of these reasons: `applies_to` names one of the files, it lies in the project, it carries a
-    context tag, or (rules) it is global. With nothing but files asked for only the first one counts, and an entry that
-    says what files it is about never comes for others. With words to search for, lessons come by file or by the search.
-    With nothing asked for at all the project is `global`. Of the lessons come those that pass what was learned, see
-    `learning.choose`. `ask` does the job `context`, elsewhere perhaps. Raises UsageError: a budget below 1.
+    An entry comes because `applies_to` names one of the files (the only reason where only files are asked for), by its
+    project or a context tag, or as a global rule; of lessons those that `learning.choose` lets pass.
+    `ask` does the job `context`, elsewhere perhaps. Raises UsageError: a budget below 1.
     """
-    found = ask("context", query) if ask else known(library, query)
-    return found._replace(notes=(*found.notes, *record(library.reading, found)))
+    found = ask("context", query) if ask else known(opened, query)
+    return found._replace(notes=(*found.notes, *record(opened.reading, found)))
 
 
-def known(library: Library, query: ContextQuery) -> Context:
+def known(opened: Library, query: ContextQuery) -> Context:
     """The same, and nothing is written down."""
-    parts = library.reading
+    parts = opened.reading
     parts.current()
     return context_of(parts, query)
 
 
 def context_of(parts: Reading, query: ContextQuery) -> Context:
-    """The same from the catalog as it was last brought up to date, for a job that asks more than once.
-
-    What came is not written down: the caller that shows it calls `record`.
-    """
+    """As `known`, from the catalog as it was last brought up to date; who shows it calls `record`."""
     if query.budget is not None and query.budget < 1:
         raise UsageError(f"a budget of {query.budget} leaves room for nothing", hint="--budget 10")
     injecting = Injecting(parts, query.budget)
@@ -78,16 +68,10 @@ def context_of(parts: Reading, query: ContextQuery) -> Context:
         chosen,
         tuple(lessons),
         (*notes, *(injecting.question() if lessons else ())),
-        _approvals(parts, chosen) if query.approvals else {},
+        library.provenance.approvals_of(parts, chosen) if query.approvals else {},
         tuple(left_out),
         edges,
     )
-
-
-def _approvals(parts: Reading, rules: Sequence[Light]) -> dict[str, Approval]:
-    from ai_lessons.library.provenance import approvals_of
-
-    return approvals_of(parts, rules)
 
 
 class _Asked:
@@ -131,15 +115,9 @@ class _Asked:
     def _filters(self, kinds: frozenset[Kind]) -> Iterator[Filter]:
         if self._project:
             yield Filter(kinds=kinds, project=self._project, limit=LOOKED_AT)
-        for tag in self._spellings():
-            yield Filter(kinds=kinds, tags=(tag,), limit=LOOKED_AT)
-
-    def _spellings(self) -> Iterator[str]:
-        """The context tags under all their names."""
-        for tag, weight in self._weights.items():
-            if weight > 0:
-                yield tag
-                yield from (alias for alias, name in self._aliases.items() if name == tag)
+        for tag in (tag for tag, weight in self._weights.items() if weight > 0):
+            for name in (tag, *(alias for alias, name in self._aliases.items() if name == tag)):
+                yield Filter(kinds=kinds, tags=(name,), limit=LOOKED_AT)
 
     def _nearest(self, lights: Iterable[Light]) -> list[Light]:
         scored = [light._replace(score=score) for light in lights if (score := self._score(light)) > 0]
@@ -166,11 +144,9 @@ class _Asked:
         return any_match(stated(light.details.get("applies_to")), self._paths)
 
     def _searched(self, kinds: frozenset[Kind]) -> list[Light]:
-        from ai_lessons.library.searching import find
-
         query = self._query
         asked = Query(query.query, kinds, project=query.project, limit=self._budget, plain=True)
-        found = find(self._parts, asked._replace(context_tags=query.context_tags))
+        found = library.searching.find(self._parts, asked._replace(context_tags=query.context_tags))
         return [] if found.weak else [hit.entry for hit in found.hits]
 
 
@@ -178,13 +154,10 @@ def _in_project(path: str, cwd: Path) -> str:
     """A file of the caller's as its own project sees it: from the folder that holds `.git`, else from `cwd`."""
     whole = Path(os.path.normpath(cwd / os.path.expanduser(path)))
     root = next((folder for folder in whole.parents if (folder / ".git").exists()), cwd)
-    if whole.is_relative_to(root):
-        return whole.relative_to(root).as_posix()
-    return whole.as_posix().lstrip("/")
+    return (whole.relative_to(root) if whole.is_relative_to(root) else whole).as_posix().lstrip("/")
 
 
-NEAREST = 60
-"""Nearest lessons among which are chosen, beside three times the budget."""
+NEAREST = 60  # Nearest lessons among which are chosen, beside three times the budget
 
 ASKING = "say afterwards how these did: ai-lessons contribute feedback ID helpful|ignored|contradicted"
 DEPTH = 100
@@ -203,13 +176,10 @@ class Injecting:
 
     def __init__(self, parts: Reading, budget: int | None) -> None:
         """`budget` None: as many entries as has proved best."""
-        self._parts = parts
-        self._parameters = parts.usages.parameters()
+        self._parts, self._parameters = parts, parts.usages.parameters()
         self._session = parts.options.session or ""
-        chance = self._chance("bars")
-        positions = {
-            name: self._parameters[name].sample(chance.betavariate) for name in (BUDGET, CONFIDENCE, SIMILARITY)
-        }
+        draw, names = self._chance("bars").betavariate, (BUDGET, CONFIDENCE, SIMILARITY)
+        positions = {name: self._parameters[name].sample(draw) for name in names}
         self.budget = int(self._at(BUDGET, positions)) if budget is None else budget
         if budget is not None:
             del positions[BUDGET]  # the caller said how many: what comes last then says nothing about the parameter
@@ -223,22 +193,22 @@ class Injecting:
         return self._parameters[name].at(positions[name])
 
     def choose(self, lessons: Sequence[Light], query: ContextQuery, rules: int) -> Chosen:
-        """The lessons that come beside so many rules that would, those that do not, and the edges.
-
-        Rules take at most half of the budget while there are lessons for the rest.
-        """
+        """The lessons that come beside so many rules, which take at most half of the budget while lessons are left."""
         near = list(lessons[: NEAREST + 3 * self.budget])
         usages = self._parts.usages.several(near)
         near.sort(key=lambda light: (-(light.score or 0), -usages[light.id].confidence))
         similar = self._similarities(query.query) if query.query.strip() else {}
-        candidates = [_candidate(light, usages[light.id], similar.get(light.id)) for light in near]
+        candidates = [
+            Candidate(one.id, _used(usages[one.id]), similar.get(one.id), firm=bool(one.details.get("firm")))
+            for one in near
+        ]
         by_id = {light.id: light for light in near}
         fit = [by_id[one.id] for one in choose(candidates, self._bars._replace(budget=len(near) + 1)).chosen]
         away = giving_way(self._parts, fit, query.project)
         candidates = [one for one in candidates if one.id not in away]
-        room = self.budget - self.room(rules, len(fit) - len(away))
+        for_rules = min(rules, max((self.budget + 1) // 2, self.budget - (len(fit) - len(away))))
         without = self._ablation(near)
-        choice = choose(candidates, self._bars._replace(budget=room), without.__contains__)
+        choice = choose(candidates, self._bars._replace(budget=self.budget - for_rules), without.__contains__)
         return Chosen(
             [by_id[one.id] for one in choice.chosen],
             [
@@ -247,10 +217,6 @@ class Injecting:
             ],
             {one.id: one.edge for one in choice.chosen if one.edge},
         )
-
-    def room(self, rules: int, lessons: int) -> int:
-        """How many of the rules come."""
-        return min(rules, max((self.budget + 1) // 2, self.budget - lessons))
 
     def _ablation(self, lessons: Sequence[Light]) -> frozenset[str]:
         """Lessons to leave out on purpose. Only in a session with a name: else what it changed cannot be told."""
@@ -271,13 +237,8 @@ class Injecting:
 
     def question(self) -> list[str]:
         """In some sessions, the request to say how the lessons did."""
-        if not self._session:
-            return []
-        return [ASKING] if self._chance("question").random() < self._parameters[ASSESSMENT].value else []
-
-
-def _candidate(light: Light, usage: Usage, similarity: float | None) -> Candidate:
-    return Candidate(light.id, _used(usage), similarity, firm=bool(light.details.get("firm")))
+        rate = self._parameters[ASSESSMENT].value
+        return [ASKING] if self._session and self._chance("question").random() < rate else []
 
 
 def _used(usage: Usage) -> fold.UsageTally:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from ai_lessons import library
@@ -21,7 +20,6 @@ from ai_lessons.repository.store import Applied, Change, blob_id
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ai_lessons.index.catalog import Catalog
     from ai_lessons.knowledge.entries import Entry, Light
     from ai_lessons.library.opened import Library
     from ai_lessons.library.reports import LessonDraft, Written
@@ -31,17 +29,18 @@ _NOT_FIELDS = {"links", "content", "project", "allow_secrets"}
 
 
 def add_lesson(opened: Library, draft: LessonDraft) -> Written:
-    """A new lesson.
-
-    Raises InvalidEntry: it breaks the format (every problem is named); NotFound: a linked entry does not exist.
-    """
+    """A new lesson. Raises InvalidEntry: it breaks the format; NotFound: a linked entry does not exist."""
     parts = opened.primary
     if not draft.title.strip():
         raise UsageError("the lesson has no title", hint="say in one line what was observed: --title …")
     created = parts.options.now()
     entry_id = frontmatter.new_id(created)
-    links = _links(opened, draft.links)
-    said = {name: value for name, value in asdict(draft).items() if name not in _NOT_FIELDS}
+    links: list[tuple[str, str]] = []
+    if draft.links:
+        opened.reading.current()
+        links = frontmatter.resolved(draft.links, opened.reading.resolve)
+        refuse_wrong_kinds(opened.reading, Kind.LESSON, links)
+    said = {name: value for name, value in draft._asdict().items() if name not in _NOT_FIELDS}
     if parts.options.agent:
         said["origin"] = statements.AI  # whoever it says that it speaks for
     fields = frontmatter.lesson_fields(entry_id, frontmatter.stamp(created), links=links, **said)
@@ -59,16 +58,7 @@ def add_lesson(opened: Library, draft: LessonDraft) -> Written:
         return done
     parts.current()
     pattern = Pattern(draft.when, action, draft.because, negative=draft.dont is not None)
-    return replace(done, notes=(*done.notes, *opposites(parts, done.id, pattern)))
-
-
-def _links(opened: Library, wanted: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    if not wanted:
-        return []
-    opened.reading.current()
-    found = frontmatter.resolved(wanted, opened.reading.resolve)
-    refuse_wrong_kinds(opened.reading, Kind.LESSON, found)
-    return found
+    return done._replace(notes=(*done.notes, *opposites(parts, done.id, pattern)))
 
 
 def update(
@@ -91,9 +81,7 @@ def update(
     allow_secrets: Sequence[tuple[str, str]] = (),
     only_resources: bool = False,
 ) -> Written:
-    """Change what is given and nothing else; None leaves a key alone, an empty list removes it.
-
-    New versions or another project move the file; its id stays.
+    """Change what is given; None leaves a key alone, an empty list removes it. Versions and project move the file.
 
     Raises UsageError: nothing is given, or with `only_resources` it is a lesson or a rule.
     """
@@ -124,9 +112,7 @@ def update(
 def edit(opened: Library, ref: str, editor: Callable[[str, str], str | None]) -> Written | None:
     """Let `editor(text, suffix)` change the file's text; None if it gave up or changed nothing.
 
-    An invalid result is not written.
-
-    Raises InvalidEntry: what came back breaks the format. Conflict: the file changed meanwhile.
+    Raises InvalidEntry: what came back breaks the format; Conflict: the file changed meanwhile; nothing is written.
     """
     parts = opened.writing(ref)
     light = parts.resolve(ref)
@@ -139,10 +125,7 @@ def edit(opened: Library, ref: str, editor: Callable[[str, str], str | None]) ->
 
 
 def keep(opened: Library, ref: str) -> Written:
-    """Write down that an entry was looked at today and holds: `validating.review` leaves it alone for half a year.
-
-    Of a rule it is a proposal, as every edit of one.
-    """
+    """Write down that an entry was looked at today and holds, so that `review` leaves it alone for half a year."""
     parts = opened.writing(ref)
     light = parts.resolve(ref)
     today = frontmatter.stamp(parts.options.now())[:10]
@@ -150,9 +133,7 @@ def keep(opened: Library, ref: str) -> Written:
 
 
 def delete(opened: Library, refs: Sequence[str], *, only_resources: bool = False) -> tuple[Written, ...]:
-    """Remove entries, all in one commit. Git keeps their history, edits that were in no commit included.
-
-    The removal of a rule is a proposal.
+    """Remove entries, all in one commit; the removal of a rule is a proposal. Git keeps edits that were in no commit.
 
     Raises UsageError: with `only_resources` one of them is a lesson or a rule; then nothing is removed.
     """
@@ -169,12 +150,9 @@ def delete(opened: Library, refs: Sequence[str], *, only_resources: bool = False
 
 
 def link(opened: Library, a: str, b: str, relation: str, weight: float | None = None) -> Written:
-    """Write an edge from `a` to `b` into `a`. The same edge again only changes its weight.
+    """Write an edge into `a`. The same again, or a symmetric one that `b` states, only changes its weight.
 
-    A symmetric relation that `b` states already is the same edge.
-
-    Raises UsageError: no such relation, one that does not join these kinds, or both are the same entry. Conflict: it
-    would close a circle of a relation that makes no sense in one.
+    Raises UsageError: no such relation, wrong kinds, or both are the same entry. Conflict: it would close a circle.
     """
     if relation not in set(Relation):
         raise UsageError(f"no relation {relation!r}", hint="one of: " + ", ".join(Relation))
@@ -196,10 +174,7 @@ def link(opened: Library, a: str, b: str, relation: str, weight: float | None = 
 
 
 def unlink(opened: Library, a: str, b: str, relation: str | None = None) -> Written:
-    """Take the edges between two entries away (of one relation, or all), in whichever of the two they stand.
-
-    Raises NotFound: there is none.
-    """
+    """Take the edges between two entries away (of one relation, or all). Raises NotFound: there is none."""
     start, end = _pair(opened, a, b)
     for here, there in ((start, end), (end, start)):
         entry, _ = opened.reading.load(here.id)
@@ -252,10 +227,7 @@ def change(
 
 
 def rewrite(parts: RepositorySession, entry: Entry, text: str, new_text: str, path: str, subject: str) -> Written:
-    """Put the new text of an entry's frontmatter file in place, under another path if it moves.
-
-    Of a rule a proposal is made: what is in force changes only by a person's hand.
-    """
+    """Put the new text of an entry's frontmatter file in place, under another path if it moves; a rule is proposed."""
     if entry.kind is Kind.RULE:
         if new_text == text and path == entry.path:
             return parts.written_one(entry, Applied(None), ("nothing changed",))
@@ -287,15 +259,10 @@ def remove(parts: RepositorySession, refs: Sequence[str]) -> tuple[Written, ...]
     catalog = parts.current()
     every = list({light.id: light for light in map(parts.resolve, refs)}.values())
     lights = [light for light in every if light.kind is not Kind.RULE]
-    rules = tuple(_removal(parts, light) for light in every if light.kind is Kind.RULE)
-    return (*rules, *(_delete(parts, catalog, lights) if lights else ()))
-
-
-def _removal(parts: RepositorySession, rule: Light) -> Written:
-    return library.proposing.told(library.proposing.removal(parts, rule.id))
-
-
-def _delete(parts: RepositorySession, catalog: Catalog, lights: Sequence[Light]) -> tuple[Written, ...]:
+    rules = [light for light in every if light.kind is Kind.RULE]
+    proposed = tuple(library.proposing.told(library.proposing.removal(parts, light.id)) for light in rules)
+    if not lights:
+        return proposed
     files = [
         path
         for place in catalog.locations([light.id for light in lights])
@@ -307,23 +274,20 @@ def _delete(parts: RepositorySession, catalog: Catalog, lights: Sequence[Light])
     files = list(dict.fromkeys(files))
     parts.keep_edits(files)
     applied = parts.write(f"Delete {what}", [Change(path, None) for path in files], trailers)
-    return importing.told(lights, applied)
+    return (*proposed, *importing.told(lights, applied))
 
 
 def feedback(opened: Library, ref: str, outcome: str, note: str = "") -> Feedback:
-    """Say that an entry was helpful, ignored or contradicted; its confidence moves by that. One event, no commit.
-
-    Raises UsageError: another word. NotFound, AmbiguousName: not one entry. Refused: events are not recorded here.
-    """
+    """Say that an entry was helpful, ignored or contradicted: one event. Raises UsageError: another word; Refused."""
     if outcome not in OUTCOMES:
         raise UsageError(f"no outcome {outcome!r}", hint="one of: " + ", ".join(OUTCOMES))
     parts = opened.holding(ref)
     parts.refuse_other_formats()
     parts.current()
     light = parts.resolve(ref)
-    if not parts.usages.recording:
-        raise Refused("this repository records no events", hint="record them: ai-lessons admin config set events true")
     usages = parts.usages
+    if not usages.recording:
+        raise Refused("this repository records no events", hint="record them: ai-lessons admin config set events true")
     if outcome == CONTRADICTED and parts.options.agent and light.details.get("firm"):
         statements.ask(parts, light, f"says that it is contradicted{f': {note}' if note else ''}")
         kept = f"{light.handle} is firm: a person stated it, so this is kept as a question: ai-lessons admin review"

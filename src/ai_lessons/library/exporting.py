@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import AiLessonsError, StorageFailed, UsageError
 from ai_lessons.index.catalog_reading import Filter
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from ai_lessons.knowledge.entries import Entry, Light
+    from ai_lessons.knowledge.entries import Entry
     from ai_lessons.learning.events import Event
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
@@ -30,8 +29,7 @@ GROOVE, AGENTS, CLAUDE = "groove", "agents-md", "claude-rules"
 FORMS = (GROOVE, AGENTS, CLAUDE)
 
 
-@dataclass(frozen=True, slots=True)
-class Exported:
+class Exported(NamedTuple):
     """What was given away: `files` (path, what was done), else the `document`, and `skipped` (path, reason)."""
 
     form: str
@@ -49,8 +47,7 @@ class Exported:
 def export_file(library: Library, file: Path | None, form: str = "groove", *, project: str | None = None) -> Exported:
     """Write `groove`, one JSON document (None: hand it back), or the rules in force: `agents-md`, `claude-rules`.
 
-    Raises:
-        UsageError: no such form. StorageFailed: the place cannot be written, or is no plain file or folder.
+    Raises UsageError: no such form. StorageFailed: the place cannot be written, or is no plain file or folder.
     """
     parts = library.primary
     if project:
@@ -61,7 +58,11 @@ def export_file(library: Library, file: Path | None, form: str = "groove", *, pr
         raise UsageError(f"no form {form!r}", hint="one of: " + ", ".join(FORMS))
     if file is None:
         raise UsageError(f"{form} is written into files of yours", hint="name the file or folder in place of -")
-    rules = _rules(parts, project)
+    lights = parts.current().select(Filter(kinds=frozenset({Kind.RULE}), status=None))
+    wanted = [one for one in lights if project is None or one.project in {project, GLOBAL_PROJECT}]
+    wanted.sort(key=lambda one: (one.project != GLOBAL_PROJECT, one.project, one.title.casefold(), one.id))
+    parts.expect([one.id for one in wanted])
+    rules = [(one.handle, parts.load(one.id)[0]) for one in wanted]
     with translated(str(file), writing=True):
         if form == CLAUDE:
             done = _claude_rules(file, rules)
@@ -69,9 +70,6 @@ def export_file(library: Library, file: Path | None, form: str = "groove", *, pr
             job, text = ("install", agent_rules.agents_md(rules)) if rules else ("uninstall", "")
             done = ((str(file), agent_files.carry_out(file, job, text, agent_files.marks(agent_rules.NAME))),)
     return Exported(form, done, rules=len(rules), notes=tuple(parts.notes()))
-
-
-# --- the whole repository ---
 
 
 def _export_all(parts: RepositorySession, file: Path | None, project: str | None) -> Exported:
@@ -100,23 +98,20 @@ def _entries(parts: RepositorySession, project: str | None) -> tuple[list[tuple[
     for number, light in enumerate(lights):
         parts.options.progress("reading", number, len(lights))
         try:
-            found.append(_load(parts, light))
+            entry, text = parts.load(light.id)
+            place = parts.catalog.locate(light.id)
+            if entry.kind is Kind.RULE:  # as it is in force
+                file = Item("", entry.path, text.encode())
+            elif place.hash is None and place.side_path:  # the script itself lies elsewhere
+                file = Item("", place.side_path, parts.store.read(place.side_path))
+            else:
+                side, data = text.encode() if place.side_path else None, parts.store.read(entry.path)
+                file = Item("", entry.path, data, side, parts.executable(entry.path))
+            found.append((entry, file))
         except AiLessonsError as error:
             skipped.append((light.path, error.message))
     parts.options.progress("reading", len(lights), len(lights))
     return found, skipped
-
-
-def _load(parts: RepositorySession, light: Light) -> tuple[Entry, Item]:
-    """An entry with its files. Of a rule what is in force."""
-    entry, text = parts.load(light.id)
-    if entry.kind is Kind.RULE:
-        return entry, Item("", entry.path, text.encode())
-    place = parts.catalog.locate(light.id)
-    if place.hash is None and place.side_path:  # the script itself lies elsewhere
-        return entry, Item("", place.side_path, parts.store.read(place.side_path))
-    side = text.encode() if place.side_path else None
-    return entry, Item("", entry.path, parts.store.read(entry.path), side, parts.executable(entry.path))
 
 
 def _document(parts: RepositorySession, found: Sequence[tuple[Entry, Item]]) -> dict[str, Any]:
@@ -145,18 +140,6 @@ def _events(parts: RepositorySession, entries: set[str]) -> list[dict[str, Any]]
             if one and wanted and found.setdefault(one.id, one) != one:
                 void.add(one.id)
     return [json.loads(events.line_of(found[name])) for name in sorted(found.keys() - void)]
-
-
-# --- rules in force, for agents that have no program of ours ---
-
-
-def _rules(parts: RepositorySession, project: str | None) -> list[tuple[str, Entry]]:
-    """(handle, rule) of every rule in force: those that hold everywhere first, then by project and title."""
-    lights = parts.current().select(Filter(kinds=frozenset({Kind.RULE}), status=None))
-    wanted = [one for one in lights if project is None or one.project in {project, GLOBAL_PROJECT}]
-    wanted.sort(key=lambda one: (one.project != GLOBAL_PROJECT, one.project, one.title.casefold(), one.id))
-    parts.expect([one.id for one in wanted])
-    return [(one.handle, parts.load(one.id)[0]) for one in wanted]
 
 
 def _claude_rules(folder: Path, rules: Sequence[tuple[str, Entry]]) -> tuple[tuple[str, str], ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, Refused, UsageError
@@ -71,11 +70,7 @@ class Ruling(NamedTuple):
 
 
 def allow(tiers: Library, move: Move) -> Ruling:
-    """What the policies say of a move that they let go, at once or after a release.
-
-    Raises:
-        Refused: a policy forbids it, or lets only a general form go.
-    """
+    """What the policies say of a move that they let go. Raises Refused: one forbids it, or asks for a general form."""
     found = ruling(tiers, move)
     if found.refused:
         raise _refused(tiers, move, found)
@@ -84,25 +79,20 @@ def allow(tiers: Library, move: Move) -> Ruling:
 
 def ruling(tiers: Library, move: Move) -> Ruling:
     """What the policies say of a move. Refuses nothing: for a dry run, and for telling why."""
-    says = tuple(_say(tiers, question, move) for question in questions(move.source, move.target, tiers.belongs_to))
-    return Ruling(strictest(say.verdict for say in says), says)
-
-
-def _say(tiers: Library, question: Question, move: Move) -> Say:
-    at = governed(tiers, question.enterprise)
-    code = has_code(move.entry.kind, move.text)
-    verdict = answer(at.policies, question.policy, code=code, tied=bool(move.ties))
-    if verdict in _RELEASABLE and at.parts and released(at.parts, move):
-        return Say(question, at, PolicyVerdict.AS_IS, released=True)
-    return Say(question, at, verdict)
+    says = []
+    for question in questions(move.source, move.target, tiers.belongs_to):
+        at, code = governed(tiers, question.enterprise), has_code(move.entry.kind, move.text)
+        verdict = answer(at.policies, question.policy, code=code, tied=bool(move.ties))
+        let_go = verdict in _RELEASABLE and at.parts is not None and released(at.parts, move)
+        says.append(Say(question, at, PolicyVerdict.AS_IS if let_go else verdict, let_go))
+    return Ruling(strictest(say.verdict for say in says), tuple(says))
 
 
 def request_release(tiers: Library, move: Move) -> Suggested:
     """Ask the people of the enterprise to let exactly this text go: a proposal in their repository, made once.
 
-    Raises:
-        Refused: a policy forbids it, or git has no name for the user. UsageError: nothing has to be released.
-        NotFound: the enterprise's repository is not on this machine. InvalidEntry: a secret is in the text.
+    Raises Refused: a policy forbids it, or git has no name for the user. UsageError: nothing has to be released.
+    NotFound: the enterprise's repository is not on this machine. InvalidEntry: a secret is in the text.
     """
     found = ruling(tiers, move)
     if found.verdict is PolicyVerdict.REFUSED:
@@ -113,7 +103,7 @@ def request_release(tiers: Library, move: Move) -> Suggested:
     parts = tiers.open(say.question.enterprise)
     known = waiting(parts, move)
     if known is not None:
-        return replace(known, warnings=(f"asked for already: {known.branch} waits for a person",))
+        return known._replace(warnings=(f"asked for already: {known.branch} waits for a person",))
     stated = say.governed.says(say.question.policy, place=False)
     return ask(parts, move, author_here(tiers.primary.store.worktree), say.question.policy.key, stated)
 
@@ -121,8 +111,7 @@ def request_release(tiers: Library, move: Move) -> Suggested:
 def guard(tiers: Library, into: RepositorySession) -> Callable[[Sequence[Change]], None]:
     """What the user's repository `into` asks before a write while a project of an enterprise is worked in.
 
-    Removals pass, and so do files that are there and only committed: they are the user's own edits. Code that is in
-    these files already may stay.
+    Removals pass, and files that are there and only committed; code that is in these files already may stay.
     """
 
     def check(changes: Sequence[Change]) -> None:
@@ -185,7 +174,6 @@ def _code_in(path: str, data: bytes) -> frozenset[str]:
 
 
 def _refused(tiers: Library, move: Move, found: Ruling) -> Refused:
-    """The refusal of a move."""
     say = next(one for one in found.says if one.verdict is found.verdict)
     who, stated = say.question.enterprise, say.governed.says(say.question.policy)
     if found.verdict is PolicyVerdict.GENERIC:
@@ -205,7 +193,6 @@ def _refused(tiers: Library, move: Move, found: Ruling) -> Refused:
 
 
 def _not_written(tiers: Library, at: Governed) -> Refused:
-    """The refusal of a write to the user's repository, with the place to write to instead."""
     words = at.policies.personal is Personal.ALLOW_NON_CODE
     places = tiers.options.places
     if any(place.name == PROJECT and place.root.is_dir() for place in (*places.reads, *places.known)):

@@ -25,11 +25,9 @@ if TYPE_CHECKING:
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
 
-    Finding = tuple[str, str, str]
-    """State (ok, warning or error), what was found, and what mends it; see `Check`."""
+    Finding = tuple[str, str, str]  # State (ok, warning or error), what was found, and what mends it; see `Check`
 
-LOW_SPACE = 200 * 1024 * 1024
-"""Bytes free below which the doctor warns: the index and a model take about half of it."""
+LOW_SPACE = 200 * 1024 * 1024  # Bytes free below which the doctor warns: the index and a model take about half of it
 
 
 def doctor(library: Library) -> tuple[Check, ...]:
@@ -140,13 +138,13 @@ def _disk(parts: RepositorySession) -> Finding:
     return "ok", f"{free / 1e9:.1f} GB free", ""
 
 
+# The doctor's checks by the name of their line, in their order
 CHECKS: Mapping[str, Callable[[RepositorySession], Finding]] = {
     "repository": _repository, "git": lambda _: ("ok", git.run_outside("--version").text.strip(), ""),
     "identity": _identity, "pending": _pending, "entries": _entries, "approval": _approval, "hooks": _hooks,
     "catalog": _catalog, "index": _index, "model": _model,
     "config": lambda parts: ("ok", f"format {parts.config.format}", ""), "disk": _disk,
 }  # fmt: skip
-"""The doctor's checks by the name of their line, in their order."""
 
 
 def stats(library: Library) -> Stats:
@@ -221,11 +219,7 @@ def params(library: Library, name: str | None = None) -> tuple[Parameter, ...]:
 
 
 def params_reset(library: Library, name: str | None = None) -> tuple[Parameter, ...]:
-    """Forget what one parameter, or all, learned, and their bounds.
-
-    Raises:
-        NotFound: no such parameter. Refused: no events are recorded here.
-    """
+    """Forget what one parameter, or all, learned, and their bounds. Raises NotFound, Refused: no events here."""
     params(library, name)
     parts = library.primary
     parts.refuse_other_formats()

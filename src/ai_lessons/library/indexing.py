@@ -28,13 +28,11 @@ if TYPE_CHECKING:
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
 
-_PLACE = "search.index"
-"""What kind of thing is agreed to, in the list of what this user trusts."""
+_PLACE = "search.index"  # What kind of thing is agreed to, in the list of what this user trusts
 
 _HIDDEN = tuple(status for status in Status if status is not Status.ACTIVE)
 
-SEARCH_SECONDS = 1.5
-"""Embedding time that one search may spend on what is missing; the rest waits for the next one or for `reindex`."""
+SEARCH_SECONDS = 1.5  # Embedding time that one search may spend on what is missing; the rest waits for the next one
 
 
 def agreed(parts: RepositorySession, place: str) -> bool:
@@ -53,8 +51,7 @@ class Indexing:
     def __init__(self, parts: RepositorySession) -> None:
         self._parts = parts
         self._notes: list[str] = []
-        self.missing = 0
-        """Passages without a vector at the last refresh."""
+        self.missing = 0  # Passages without a vector at the last refresh
         options, config = parts.options, parts.reading_config
         model, dimensions = self._chosen(config.model)
         self.vectors = VectorCache(options.cache_dir / "vectors.sqlite")
@@ -104,12 +101,10 @@ class Indexing:
         again: Collection[str] = (),
         shared: bool = False,
     ) -> IndexRefresh:
-        """Bring the index up to date with the catalog (refresh that first).
+        """Bring the index up to date with the catalog (refresh that first). Raises Conflict: another machine writes.
 
         `seconds` of embedding at most (None: until complete, 0: text only); `full` builds it anew; `again` names
-        entries to write anew whatever is known of them. An index that machines share is only written if `shared`.
-
-        Raises Conflict: another machine is writing to it.
+        entries to write anew. An index that machines share is only written if `shared`.
         """
         known, show = (self.generation, self._fingerprints), self._parts.options.progress
         if self._shared and not shared:
@@ -191,10 +186,7 @@ def reindex(
     kinds: Collection[Kind] = (),
     seconds: float | None = None,
 ) -> IndexRefresh:
-    """Bring the index up to date now, until every vector is there (or for `seconds` of embedding).
-
-    `refs` or `kinds`: write those entries anew; `full`: build everything anew (vectors come from the cache).
-    """
+    """Bring the index up to date now; `refs`, `kinds`: write those entries anew, `full`: all (vectors are cached)."""
     parts = library.primary
     catalog = parts.current()
     again = [parts.resolve(ref).id for ref in refs]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UsageError
@@ -30,15 +30,13 @@ if TYPE_CHECKING:
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
 
-CONFIDENCE = {"ai": "medium", "user": "high"}
-"""How sure a lesson is taken to be by who states it."""
+CONFIDENCE = {"ai": "medium", "user": "high"}  # How sure a lesson is taken to be by who states it
 
 
 def add(library: Library, pattern: Pattern, *, scope: str = "", by: str = "ai") -> LessonChange:
     """A new lesson (added), unless it is there (unchanged); a person makes firm what an agent drafted (confirmed).
 
-    Raises:
-        UsageError: the scope cannot be a folder. InvalidEntry: the pattern breaks the format.
+    Raises UsageError: the scope cannot be a folder. InvalidEntry: the pattern breaks the format.
     """
     parts = library.primary
     by = "ai" if parts.options.agent else by
@@ -47,7 +45,7 @@ def add(library: Library, pattern: Pattern, *, scope: str = "", by: str = "ai") 
     same = [one for one in parts.current().select(wanted) if one.details.get("pattern") == str(pattern)]
     active = [one for one in same if one.details.get("status") == Status.ACTIVE]
     if active and (by != "user" or any(map(is_firm, active))):
-        return _told(_unchanged(active[0]), "unchanged", by)
+        return _unchanged(active[0], by)
     if active:  # a person states what is written already, whoever wrote it: it is firm here from now on
         light, entry = active[0], parts.load(active[0].id)[0]
         changes = {"from": statements.USER, "confidence": CONFIDENCE["user"]}
@@ -55,17 +53,12 @@ def add(library: Library, pattern: Pattern, *, scope: str = "", by: str = "ai") 
         done = change(parts, light, changes, "confirmed", f"Confirm lesson: {light.title}")
         return done._replace(change="confirmed")
     draft = LessonDraft(
-        title_of(pattern),
-        project=project,
-        confidence=CONFIDENCE[by],
-        origin=by,
-        when=pattern.when,
-        do=None if pattern.negative else pattern.action,
+        title_of(pattern), project=project, confidence=CONFIDENCE[by], origin=by, when=pattern.when,
+        because=pattern.because, do=None if pattern.negative else pattern.action,
         dont=pattern.action if pattern.negative else None,
-        because=pattern.because,
-    )
+    )  # fmt: skip
     written = add_lesson(library, draft)
-    return _told(replace(written, notes=(*written.notes, *(_history(parts, one) for one in same))), "added", by)
+    return _told(written._replace(notes=(*written.notes, *(_history(parts, one) for one in same))), "added", by)
 
 
 def _history(parts: RepositorySession, light: Light) -> str:
@@ -80,8 +73,7 @@ def _history(parts: RepositorySession, light: Light) -> str:
 def wrong(library: Library, ref: str, reason: str = "", *, by: str = "ai") -> LessonChange:
     """Mark a lesson as wrong: it leaves all results, its file and history stay. Again only changes the reason.
 
-    Raises:
-        Refused: an agent calls, and a person stated it. NotFound; UsageError: it is not a lesson.
+    Raises Refused: an agent calls, and a person stated it. NotFound; UsageError: it is not a lesson.
     """
     parts, light = lesson(library.writing, ref)
     reason = " ".join(reason.split())
@@ -117,15 +109,15 @@ def change(
     identity = frontmatter.identity(entry) if entry.derived else {}
     new = markdown.edit(text, {**identity, **changes})
     if new == text:
-        return _told(_unchanged(light, notes), "unchanged", str(light.details.get("from") or ""))
+        return _unchanged(light, str(light.details.get("from") or ""), notes)
     written = checked(entry.path, new.encode(), was=entry)
     edit = Change(entry.path, new.encode(), expect=blob_id(text.encode()))
     applied = parts.write(subject, [edit], [("Entry", written.id)])
     return _told(parts.written_one(written, applied, notes), what, str(written.fields.get("from") or ""))
 
 
-def _unchanged(light: Light, notes: Sequence[str] = ()) -> Written:
-    return Written(light.id, light.handle, light.kind, light.title, light.path, None, tuple(notes), light.tier)
+def _unchanged(one: Light, by: str, notes: Sequence[str] = ()) -> LessonChange:
+    return LessonChange(one.id, one.handle, one.title, one.path, None, "unchanged", by, "", tuple(notes), one.tier)
 
 
 def _told(one: Written, what: str, origin: str) -> LessonChange:
@@ -133,8 +125,7 @@ def _told(one: Written, what: str, origin: str) -> LessonChange:
 
 
 HEADING = "## Lessons"
-PATIENCE = 10.0
-"""Seconds to wait for another process that is writing into a target."""
+PATIENCE = 10.0  # Seconds to wait for another process that is writing into a target
 
 
 class PromotionTarget(NamedTuple):
@@ -150,12 +141,11 @@ def target_of(to: str, targets: Targets) -> PromotionTarget:
     kind, _, name = to.partition("/")
     if kind not in {"skill", "tool"} or not name:
         raise UsageError(f"{to!r} is no target", hint="skill/NAME or tool/NAME, such as skill/config-edit")
+    fault = "it has a slash" if "/" in name else ""
     try:
         check_path(name)
     except Refused as error:
         fault = error.message.partition(": ")[2]
-    else:
-        fault = "it has a slash" if "/" in name else ""
     if fault:
         raise UsageError(f"{name!r} cannot be the name of a {kind}: {fault}", hint="one plain name, such as tmux")
     if kind == "skill":
@@ -168,8 +158,7 @@ def target_of(to: str, targets: Targets) -> PromotionTarget:
 def promote_lesson(library: Library, ref: str, to: str, targets: Targets) -> LessonChange:
     """Append a lesson to `skill/NAME` or `tool/NAME`, once; then mark it promoted. A file that is not there is made.
 
-    Raises:
-        UsageError: no such target, or not a lesson. Conflict: it is marked wrong. Refused: a link is in the way.
+    Raises UsageError: no such target, or not a lesson. Conflict: it is marked wrong. Refused: a link is in the way.
     """
     target = target_of(to, targets)
     file = target.root / target.path
@@ -190,18 +179,16 @@ def promote_lesson(library: Library, ref: str, to: str, targets: Targets) -> Les
     names = [*stated, *([] if to in stated else [to])]
     changes = {"status": Status.PROMOTED.value, "promoted_to": names[0] if len(names) == 1 else names}
     done = change(parts, light, changes, "promoted", f"Promote lesson: {light.title}")
-    what = "promoted" if appended else done.change
-    return done._replace(change=what, target=str(file))
+    return done._replace(change="promoted" if appended else done.change, target=str(file))
 
 
 def _append(target: PromotionTarget, light: Light) -> bool:
     """Put the lesson at the end of the target, once. Every byte that is there stays."""
     with translated(str(target.root), writing=True):
         target.root.mkdir(parents=True, exist_ok=True)
-    try:
+    old = target.new.encode()
+    with suppress(NotFound):
         old = read_file(target.root, target.path)[0]
-    except NotFound:
-        old = target.new.encode()
     added = addition(decode(old, str(target.root / target.path)), light)
     if added:
         write_file(target.root, target.path, old + added.encode())

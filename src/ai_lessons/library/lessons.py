@@ -18,16 +18,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.knowledge.entries import Light, Pattern
-    from ai_lessons.library.opened import Library, Reading
+    from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
 
 
 def lesson(place: Callable[[str], RepositorySession], ref: str) -> tuple[RepositorySession, Light]:
-    """The lesson that is meant, and its repository, which `place` finds.
-
-    Raises:
-        NotFound, AmbiguousName. UsageError: the entry is of another kind.
-    """
+    """The lesson that is meant, and its repository, by `place`. Raises as that; UsageError: it is no lesson."""
     try:
         parts = place(ref)
     except NotFound as error:
@@ -35,9 +31,8 @@ def lesson(place: Callable[[str], RepositorySession], ref: str) -> tuple[Reposit
         raise
     light = parts.resolve(ref)
     if light.kind is not Kind.LESSON:
-        raise UsageError(
-            f"{light.handle} is a {light.kind}, not a lesson", hint=f"ai-lessons recall show {light.handle}"
-        )
+        hint = f"ai-lessons recall show {light.handle}"
+        raise UsageError(f"{light.handle} is a {light.kind}, not a lesson", hint=hint)
     return parts, light
 
 
@@ -72,11 +67,7 @@ class LessonShown(NamedTuple):
 
 
 class LessonChange(NamedTuple):
-    """What became of one lesson: `change` is added, confirmed, wrong, promoted or unchanged.
-
-    `commit` is None where nothing was written or the write waits. `target` is the file that the lesson stands in now
-    besides its own, as an absolute path; `tier` is of which repository.
-    """
+    """One lesson afterwards; `change`: added, confirmed, wrong, promoted, unchanged; `target`: where it also stands."""
 
     id: str
     handle: str
@@ -107,12 +98,13 @@ def list_lessons(
 def load(library: Library, scope: str | None = None, *, limit: int | None = None) -> Loaded:
     """The active lessons that hold everywhere, then those of `scope`; in each the firm first, then the oldest.
 
-    Of more than `limit` the firm and the newest are taken. What something newer supersedes stays away, and what did
-    more harm than good, unless a person stated it.
+    Of more than `limit` the firm and the newest are taken; what is superseded, or did harm and is not firm, stays away.
     """
     reading = library.reading
     catalog = reading.current()
-    left_out = _harmful(reading)
+    harm = [entry for entry, had in reading.usages.tallies().items() if harmful(had)]
+    known = catalog.many(harm) if harm else {}
+    left_out = frozenset(entry for entry, light in known.items() if not is_firm(light))
     without = superseded(reading) | left_out
     groups: dict[str, list[Light]] = {GLOBAL_PROJECT: [], scope or GLOBAL_PROJECT: []}
     order = "created" if limit is None else "firm"
@@ -137,11 +129,3 @@ def show(library: Library, ref: str) -> LessonShown:
     found = contents_of(parts, light)
     entry = Entry(light.id, light.kind, light.title, light.path, light.project, fields=found.fields)
     return LessonShown(light, entry.pattern, found.fields, found.body)
-
-
-def _harmful(reading: Reading) -> frozenset[str]:
-    had = reading.usages.tallies()
-    if not any(one.contradicted for one in had.values()):
-        return frozenset()
-    found = reading.catalog.many(entry for entry, one in had.items() if harmful(one))
-    return frozenset(entry for entry, light in found.items() if not is_firm(light))

@@ -28,10 +28,7 @@ def model_status(library: Library) -> ModelState:
 
 
 def model_pull(library: Library) -> ModelState:
-    """Get the embedding model now, whatever failed before.
-
-    Raises Unreachable: no source has it; says what was tried.
-    """
+    """Get the embedding model now, whatever failed before. Raises Unreachable: no source has it."""
     options, status = library.options, model_status(library)
     if status.present:
         return status
@@ -46,10 +43,7 @@ def _state(name: str, found: ModelFolder | None) -> ModelState:
 
 
 class Embedders:
-    """Embedders by name, each loaded once.
-
-    The pinned one computes in so many `threads` (None: on all cores). `before` is called before every passage.
-    """
+    """Embedders by name, each loaded once; `threads`: of the pinned one (None: all cores); `before` every passage."""
 
     def __init__(
         self, options: Options, *, threads: int | None = None, before: Callable[[], None] | None = None

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from ai_lessons.library.session import RepositorySession
 
     Key = Callable[[Light], tuple[object, ...]]
-    Reader: TypeAlias = "Catalog | Catalogs"
-    """What a job that reads asks: one catalog, or several as one."""
+    Reader: TypeAlias = "Catalog | Catalogs"  # What a job that reads asks: one catalog, or several as one
 
 
 class MultiRepository:

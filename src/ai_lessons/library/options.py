@@ -14,8 +14,7 @@ from ai_lessons.library.answers import Progress, silent
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-USER, PROJECT, ENTERPRISE = "user", "project", "enterprise:"
-"""Names of tiers; that of an enterprise goes on with its own."""
+USER, PROJECT, ENTERPRISE = "user", "project", "enterprise:"  # names of tiers; the last goes on with its own
 
 
 class TierPlace(NamedTuple):
@@ -32,11 +31,10 @@ class TierPlace(NamedTuple):
 
 
 class Places(NamedTuple):
-    """The tiers that are read from where one stands, and all that are known, nearest first.
+    """The tiers that are read from where one stands (none: only what is opened), and all known, nearest first.
 
-    `belongs_to` is the tier of the enterprise that the code project belongs to; empty: to none. It may be one that is
-    not known here. Without any in `reads` the repository that is opened is the only one. `named`: the one that is read
-    was named, so that no other applies. `file` is where enterprises are named.
+    `belongs_to`: the tier of the code project's enterprise, known here or not. `named`: the one that is read was named,
+    so that no other applies. `file`: where enterprises are named.
     """
 
     reads: tuple[TierPlace, ...] = ()
@@ -47,10 +45,7 @@ class Places(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """Which files of this machine a caller may name: those below `root`, and none that holds the caller's own secret.
-
-    `secret_file` is the device and inode of the file in which that is kept, under whatever name.
-    """
+    """Files a caller may name: below `root`, and none that is `secret_file` (device, inode) or holds the `secret`."""
 
     root: Path | None = None
     secret: bytes = b""
@@ -71,14 +66,11 @@ class Limits(NamedTuple):
 class Options(NamedTuple):
     """What a door knows that the repository does not: this machine's folders, who is calling, how to ask.
 
-    `cache_dir` may be deleted at any time; `state_dir` holds what this user trusts; `index_dir` puts the search
-    index elsewhere (a folder or a URI that LanceDB takes). `ask_trust(path, text)` is asked before a script runs
-    that this machine has never seen; without it such a script is refused. `ask_keys(question, keys)` is asked once whom
-    to trust where approvals have to be signed, `ask_source(doc, path, file)` before a doc is read again from
-    where it was not added from on this machine. `cwd` resolves relative file names. `agent` is who calls if that is no
-    person, `agent_by` the variable or file that says so. `tier` is the name of the repository
-    that is opened, `places` what is read beside it. `limits` says which files of this machine may be added. `warm` is
-    the folder where the helper listens that stays in memory; None: there shall be none.
+    `cache_dir` may be deleted; `state_dir` holds what this user trusts; `index_dir`: folder or URI of the search index.
+    `ask_trust(path, text)` is asked before an unknown script runs (None: refused), `ask_keys(question, keys)` once whom
+    to trust where approvals are signed, `ask_source(doc, path, file)` before a doc is read from elsewhere than before.
+    `agent` calls if no person does, as `agent_by` (a variable or file) says. `tier` is of the repository that is
+    opened, `places` what is read beside it. `warm`: the folder of the helper that stays in memory; None: none.
     """
 
     cache_dir: Path
@@ -102,10 +94,7 @@ class Options(NamedTuple):
     warm: Path | None = None
 
     def refuse_agents(self, what: str, command: str) -> None:
-        """Some jobs are for people; `what` completes "an agent cannot", `command` is how a person does it.
-
-        Raises Refused: an agent is calling.
-        """
+        """Raises Refused: an agent calls; `what` completes "an agent cannot", `command` is how a person does it."""
         if self.agent:
             where = f", without {self.agent_by} in the environment" if self.agent_by.isupper() else ""
             raise Refused(f"an agent cannot {what}: a person does", hint=f"ask the user: {command}{where}")

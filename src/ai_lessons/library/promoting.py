@@ -5,7 +5,6 @@ Whether it may leave is asked of the enterprises concerned, see `governing`; wha
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -98,7 +97,7 @@ class _Way:
         path, data = next(iter(copy.files.items()))
         checked(path, data, copy.files.get(copy.entry.side_path or ""))
         if plan.outcome == ASKED:
-            return replace(plan, suggested=governing.request_release(self._tiers, move))
+            return plan._replace(suggested=governing.request_release(self._tiers, move))
         with governing.admitted(self._target):  # the guard of the user's repository knows of no release
             return self._brought(copy, plan)
 
@@ -192,11 +191,11 @@ class _Way:
                 for path, data in copy.files.items()
             ]
             applied = self._target.write(subject, changes, trailers)
-            return replace(plan, written=self._target.written_one(copy.entry, applied))
+            return plan._replace(written=self._target.written_one(copy.entry, applied))
         report = (f"Reason: {reason}\n\n" if reason else "") + render(plan.report)
         report += "".join(f"- left behind: {plain(one)}\n" for one in plan.dropped)
         with desk(self._target) as at:
             made = make(
                 at, copy.entry, copy.files, subject, report=report, trailers=trailers, executable=copy.executable
             )
-        return replace(plan, suggested=made)
+        return plan._replace(suggested=made)

@@ -5,7 +5,6 @@ What an entry says is checked by the callers, and again by whoever approves.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import NotFound, UsageError
@@ -200,7 +199,7 @@ def propose(library: Library, paths: Sequence[str] = ()) -> tuple[Suggested, ...
         pairs = {path: pair for one in found for path, pair in one.blobs.items()}
         notes = branch_update.put_back(parts.store, at.repo, pairs) if pairs else ()
     if made and notes:
-        made[-1] = replace(made[-1], warnings=(*made[-1].warnings, *notes))
+        made[-1] = made[-1]._replace(warnings=(*made[-1].warnings, *notes))
     return tuple(made)
 
 

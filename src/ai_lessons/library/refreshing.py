@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,7 +73,7 @@ def refresh(
     applied = parts.write(f"Refresh {f'doc: {title}' if len(changes) == 1 else f'{len(changes)} docs'}", changes)
     late = [f"waiting: {applied.waiting}"] if applied.waiting else []
     return tuple(
-        replace(answer, warning="; ".join(filter(None, (answer.warning, *late)))) if answer.changed else answer
+        answer._replace(warning="; ".join(filter(None, (answer.warning, *late)))) if answer.changed else answer
         for answer, _ in looked
     )
 
@@ -100,7 +100,7 @@ def _look_at(
     names = f"a/{light.path}", f"b/{light.path}"
     diff = list(difflib.unified_diff(entry.body.split("\n"), body.split("\n"), *names, lineterm=""))
     added, removed = (sum(line.startswith(sign) for line in diff[2:]) for sign in "+-")
-    answer = replace(answer, changed=True, added=added, removed=removed, diff="\n".join(diff))
+    answer = answer._replace(changed=True, added=added, removed=removed, diff="\n".join(diff))
     return answer, Change(entry.path, new.encode(), expect=blob_id(old.encode()))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,19 +22,15 @@ if TYPE_CHECKING:
     from ai_lessons.library.answers import Hit, Query
     from ai_lessons.library.opened import Library, Reading
 
-SPARE = 20
-"""Results asked for beyond the limit, for those that take the places of superseded ones."""
+SPARE = 20  # Results asked for beyond the limit, for those that take the places of superseded ones
 
-LOWERED = 0.5
-"""What is left of the score of a superseded entry where it is shown all the same."""
+LOWERED = 0.5  # What is left of the score of a superseded entry where it is shown all the same
 
 _WORD = re.compile(r"\w+")
 
-SEE_ALSO = 3
-"""Results that are asked for what is related to them, and related entries that are named."""
+SEE_ALSO = 3  # Results that are asked for what is related to them, and related entries that are named
 
-CHAIN = 20
-"""Steps along `supersedes`; longer chains are mistakes."""
+CHAIN = 20  # Steps along `supersedes`; longer chains are mistakes
 
 
 def with_room(query: Query) -> Query:
@@ -42,10 +39,7 @@ def with_room(query: Query) -> Query:
 
 
 def settled(parts: Reading, query: Query, hits: Sequence[Hit]) -> list[Hit]:
-    """The best of these hits, as many as were asked for: without the superseded, or with `query.every` with less score.
-
-    Rules are never touched: whether one counts is decided by approval alone.
-    """
+    """The best hits, as many as asked for: no superseded (`query.every`: with less score); never of rules."""
     kept: list[Hit] = []
     for hit in nearer_first(parts, hits):
         if not query.every and len(kept) == query.limit:
@@ -99,9 +93,9 @@ def _origins(parts: Reading, light: Light) -> set[str]:
 
 
 def superseded_by(parts: Reading, entry_id: str, light: Light | None = None) -> Light | None:
-    """The newest active entry that takes the place of this one, over up to `CHAIN` steps; None if it stands.
+    """The newest active entry that takes the place of this one (`light`, if known); None if it stands.
 
-    `light` is the entry itself, where it is known. Of a firm lesson only links count that may silence one.
+    Follows up to `CHAIN` links; of a firm lesson only those count that may silence one.
     """
     found: Light | None = None
     seen, border = {entry_id}, [entry_id]
@@ -128,11 +122,8 @@ def superseded(parts: Reading) -> frozenset[str]:
     """The ids of all entries that something active takes the place of; of rules none, see `settled`."""
     old = {edge.target for edge in parts.catalog.edges() if edge.relation == Relation.SUPERSEDES}
     known = parts.catalog.many(old) if old else {}
-    return frozenset(
-        one
-        for one, light in known.items()
-        if light.kind is not Kind.RULE and superseded_by(parts, one, light) is not None
-    )
+    lessons = {one: light for one, light in known.items() if light.kind is not Kind.RULE}
+    return frozenset(one for one, light in lessons.items() if superseded_by(parts, one, light))
 
 
 def _is_active(light: Light) -> bool:
@@ -153,15 +144,12 @@ def contradictions(parts: Reading, lights: Iterable[Light]) -> list[tuple[Light,
 
 def warnings(parts: Reading, lights: Iterable[Light]) -> list[str]:
     """A sentence for each pair of results that contradict each other: both are never shown without saying so."""
-    return [_warning(parts, a, b) for a, b in contradictions(parts, lights)]
-
-
-def _warning(parts: Reading, a: Light, b: Light) -> str:
-    said = f"[{a.handle}] and [{b.handle}] contradict each other"
-    if a.tier == b.tier:
-        return said
-    nearer = min(a, b, key=lambda light: parts.nearness(light.tier))
-    return f"{said}: [{nearer.handle}] of the {nearer.tier} tier is nearer, so it counts"
+    told = []
+    for a, b in contradictions(parts, lights):
+        near = min(a, b, key=lambda light: parts.nearness(light.tier))
+        why = "" if a.tier == b.tier else f": [{near.handle}] of the {near.tier} tier is nearer, so it counts"
+        told.append(f"[{a.handle}] and [{b.handle}] contradict each other{why}")
+    return told
 
 
 def see_also(parts: Reading, lights: Sequence[Light]) -> list[str]:
@@ -183,17 +171,15 @@ def see_also(parts: Reading, lights: Sequence[Light]) -> list[str]:
 
 
 def giving_way(parts: Reading, lights: Sequence[Light], project: str | None) -> dict[str, tuple[str, str]]:
-    """Of lessons that would come together, those that do not, each with a word and a sentence for why.
+    """Of lessons that would come together, the surest of the nearest first, those that do not: (word, sentence) by id.
 
-    `lights` are in their order, the surest of the nearest first. Of two that contradict each other the one nearer to
-    where one works comes, by its tier, then its project, else the first; a general one is not repeated beside the one
-    that specializes it.
+    Of two that contradict each other the nearer one comes, by tier, then project, else the first; no general one comes
+    beside the one that specializes it.
     """
     away: dict[str, tuple[str, str]] = {}
     by_id = {light.id: light for light in lights}
     for light in lights:
-        newer = superseded_by(parts, light.id)
-        if newer is not None:
+        if newer := superseded_by(parts, light.id):
             away[light.id] = "superseded", f"superseded by [{newer.handle}]"
     for light in lights:
         for edge in parts.catalog.edges(light.id):
@@ -204,7 +190,9 @@ def giving_way(parts: Reading, lights: Sequence[Light], project: str | None) -> 
     for one, other in contradictions(parts, lights):
         if one.id in away or other.id in away:
             continue
-        far, near = ((parts.nearness(x.tier), _farther(x, project)) for x in (one, other))
+        # its own project is nearer than what holds everywhere, that than another project
+        steps = {GLOBAL_PROJECT: 1} | {project: 0}
+        far, near = ((parts.nearness(x.tier), steps.get(x.project, 2)) for x in (one, other))
         wins, loses = (other, one) if far > near else (one, other)
         if not may_silence(parts, wins.id, loses.id, by_id):
             wins, loses = loses, wins
@@ -212,13 +200,8 @@ def giving_way(parts: Reading, lights: Sequence[Light], project: str | None) -> 
     return away
 
 
-def _farther(light: Light, project: str | None) -> int:
-    """How far an entry is from the project one works in: its own, what holds everywhere, another one's."""
-    return 0 if light.project == project else 1 if light.project == GLOBAL_PROJECT else 2
-
-
 def refuse_circle(parts: Reading, start: Light, relation: str, end: Light) -> None:
-    """Refuse an edge that would close a circle of a relation that makes no sense in one. Raises Conflict: it would."""
+    """Raises Conflict: the edge would close a circle of a relation that makes no sense in one."""
     if relation not in ACYCLIC:
         return
     seen, border = {end.id}, [end.id]
@@ -238,30 +221,22 @@ def refuse_circle(parts: Reading, start: Light, relation: str, end: Light) -> No
 
 
 def refuse_wrong_kinds(parts: Reading, source: Kind, links: Iterable[tuple[str, str]]) -> None:
-    """Refuse links (relation, id) from an entry of this kind to kinds that their relation does not join.
-
-    What is not in the catalog, because it lies in another tier or comes later, is not looked at. Raises UsageError: the
-    first that is wrong, with the kinds and relations that are right.
-    """
+    """Look at links (relation, id) to what is in the catalog. Raises UsageError: a relation does not join the kinds."""
     wanted = list(links)
     known = parts.catalog.many({target for _, target in wanted}) if wanted else {}
     for relation, target in wanted:
         end = known.get(target)
-        wrong = wrong_kinds(relation, source, end.kind) if end else ""
-        if end and wrong:
+        if end and (wrong := wrong_kinds(relation, source, end.kind)):
             said, _, fitting = wrong.partition("; ")
             raise UsageError(f"{said} ({end.handle})", hint=fitting)
 
 
 def opposites(parts: Reading, written: str, pattern: Pattern) -> list[str]:
-    """A suggestion for each active lesson that says the opposite of this new one for the same case; links nothing.
-
-    Looks at lessons of the same project and of `global`. "The same" is half of the words of case and action.
-    """
+    """A suggestion for each active lesson of its project and `global` that says the opposite for the same case."""
     new = parts.catalog.many([written]).get(written)
     projects = dict.fromkeys((new.project, GLOBAL_PROJECT)) if new else ()
-    lessons = frozenset({Kind.LESSON})
-    known = [one for project in projects for one in parts.catalog.select(Filter(kinds=lessons, project=project))]
+    asked = [Filter(kinds=frozenset({Kind.LESSON}), project=project) for project in projects]
+    known = [light for wanted in asked for light in parts.catalog.select(wanted)]
     return [
         f"[{light.handle}] says the opposite for the same case; if so, say it: "
         f"ai-lessons contribute link {new.handle} {light.handle} --relation contradicts"
@@ -272,16 +247,14 @@ def opposites(parts: Reading, written: str, pattern: Pattern) -> list[str]:
 
 def opposed(lessons: Iterable[Light], pattern: Pattern) -> list[Light]:
     """Those lessons whose pattern says the opposite of this one for the same case, as far as their words tell."""
-    return [light for light in lessons if _opposed(str(light.details.get("pattern") or ""), pattern)]
-
-
-def _opposed(other: str, pattern: Pattern) -> bool:
-    try:
-        there = parse(other)
-    except UsageError:  # none, or what no pattern is: a file may say anything
-        return False
-    same_case = alike(there.when, pattern.when) and alike(there.action, pattern.action)
-    return there.negative != pattern.negative and same_case
+    found = []
+    for light in lessons:
+        with suppress(UsageError):  # no pattern: a file may say anything
+            there = parse(str(light.details.get("pattern") or ""))
+            same_case = alike(there.when, pattern.when) and alike(there.action, pattern.action)
+            if there.negative != pattern.negative and same_case:
+                found.append(light)
+    return found
 
 
 def alike(one: str, other: str) -> bool:
@@ -291,10 +264,7 @@ def alike(one: str, other: str) -> bool:
 
 
 class Graph(NamedTuple):
-    """Entries in their order, the links between them and to `missing` ids, which no entry has.
-
-    `clusters` are the ids of three or more entries that hang together over `related_to`, the largest first.
-    """
+    """Entries, the links between them and to `missing` ids; `clusters`: ids that hang together over `related_to`."""
 
     entries: tuple[Light, ...] = ()
     missing: tuple[str, ...] = ()
@@ -304,10 +274,7 @@ class Graph(NamedTuple):
 
 
 def graph(library: Library, refs: Sequence[str] = (), *, depth: int = 1, most: int = 200) -> Graph:
-    """What is linked within `depth` steps of these entries, or everything that is; at most so many entries.
-
-    Raises NotFound: no such entry; AmbiguousName: several entries answer to one of `refs`.
-    """
+    """What is linked within `depth` steps of these entries, or everything. Raises NotFound, AmbiguousName."""
     parts = library.reading
     catalog = parts.current()
     starts = [parts.resolve(ref).id for ref in refs]
@@ -317,14 +284,8 @@ def graph(library: Library, refs: Sequence[str] = (), *, depth: int = 1, most: i
     if drawn.left_out:
         every = len(drawn.ids) + drawn.left_out
         notes.append(f"{drawn.left_out} of {every} left out: --limit {every} shows all")
-    return Graph(
-        tuple(lights[name] for name in drawn.ids if name in lights),
-        tuple(name for name in drawn.ids if name not in lights),
-        drawn.lines,
-        tuple(notes),
-        clusters(
-            (one.source, one.target)
-            for one in drawn.lines
-            if one.relation == Relation.RELATED_TO and {one.source, one.target} <= lights.keys()
-        ),
-    )
+    joined = [(one.source, one.target) for one in drawn.lines if one.relation == Relation.RELATED_TO]
+    missing = tuple(name for name in drawn.ids if name not in lights)
+    entries = tuple(lights[name] for name in drawn.ids if name in lights)
+    groups = clusters(pair for pair in joined if {*pair} <= lights.keys())
+    return Graph(entries, missing, drawn.lines, tuple(notes), groups)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,12 +15,10 @@ if TYPE_CHECKING:
 
     IndexStatus: TypeAlias = rows.IndexStatus
     Shared: TypeAlias = rows.Shared
-    Indexed: TypeAlias = rows.IndexRefresh
-    """What a refresh of the index did, and what is still without a vector."""
+    Indexed: TypeAlias = rows.IndexRefresh  # What a refresh of the index did, and what is still without a vector
 
 
-@dataclass(frozen=True, slots=True)
-class Initialised:
+class Initialised(NamedTuple):
     """What `init` did. `created` False means the repository was already there and complete."""
 
     path: str
@@ -31,8 +29,7 @@ class Initialised:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """Outcome of `validate`: every problem left, what `--fix` mended, and how many files were read."""
 
     problems: tuple[Problem, ...]
@@ -40,8 +37,7 @@ class Report:
     files: int
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(NamedTuple):
     """One line of `doctor`: `state` is ok, warning or error; `remedy` the command or action that mends it."""
 
     name: str
@@ -50,9 +46,8 @@ class Check:
     remedy: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """An entry of which somebody said how it did."""
+class Judged(NamedTuple):
+    """An entry of which a user or agent said how it did."""
 
     handle: str
     title: str
@@ -62,8 +57,7 @@ class Judged:
     confidence: float
 
 
-@dataclass(frozen=True, slots=True)
-class Ablation:
+class Ablation(NamedTuple):
     """Sessions with a lesson, against those where it was left out: `difference` of what went well, 95 % interval."""
 
     shown: int
@@ -73,12 +67,8 @@ class Ablation:
     high: float
 
 
-@dataclass(frozen=True, slots=True)
-class Stats:
-    """Sizes (in bytes) and counts of one repository; `ablation` is None while too little is known.
-
-    `clusters` are the sizes of groups of three or more entries that `related_to` joins, the largest first.
-    """
+class Stats(NamedTuple):
+    """Sizes (bytes) and counts; `clusters`: sizes of groups that `related_to` joins; `ablation` None: not known yet."""
 
     entries: Mapping[str, int]
     projects: int
@@ -102,8 +92,7 @@ class Stats:
     clusters: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Stale:
+class Stale(NamedTuple):
     """A script whose external file is newer than what was indexed, or gone."""
 
     handle: str
@@ -112,19 +101,16 @@ class Stale:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Outdated:
+class Outdated(NamedTuple):
     """An entry to look at again: `reason` (review_by, asked, applies_to, source, failing, never_helpful), `detail`."""
 
     entry: Light
     reason: str
     detail: str
-    key: str = ""
-    """Of the frontmatter that it is about, if it is one."""
+    key: str = ""  # Of the frontmatter that it is about, if it is one
 
 
-@dataclass(frozen=True, slots=True)
-class ModelState:
+class ModelState(NamedTuple):
     """Where the embedding model is, if anywhere."""
 
     name: str
@@ -133,8 +119,7 @@ class ModelState:
     source: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(NamedTuple):
     """One parameter that learns, with its bounds; `alpha` and `beta` are of its position in its range."""
 
     name: str
@@ -149,8 +134,7 @@ class Parameter:
     updated_at: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(NamedTuple):
     """One entry that was written. `commit` is None while the write waits for one; `tier` is of which repository."""
 
     id: str
@@ -163,8 +147,7 @@ class Written:
     tier: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class LessonDraft:
+class LessonDraft(NamedTuple):
     """What a new lesson says. `when`, `do` or `dont`, and `because` come together or not at all."""
 
     title: str
@@ -183,11 +166,9 @@ class LessonDraft:
     dont: str | None = None
     because: str | None = None
     allow_secrets: Sequence[tuple[str, str]] = ()
-    """(fingerprint, reason) of what looks like a secret and may be kept; see `secret_scan`."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceDraft:
+class ResourceDraft(NamedTuple):
     """What to import: `paths` are files, folders (with `recursive`) or globs of the caller's file system."""
 
     kind: Kind
@@ -212,8 +193,7 @@ class Imported:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class PassagePreview:
+class PassagePreview(NamedTuple):
     """How one passage of a file would be cut: its heading path, size in estimated tokens and first words."""
 
     path: str
@@ -222,8 +202,7 @@ class PassagePreview:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Refreshed:
+class Refreshed(NamedTuple):
     """One doc looked at again. `changed` says its file was rewritten; `diff` is a unified diff of the body."""
 
     handle: str
@@ -238,8 +217,7 @@ class Refreshed:
     warning: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Feedback:
+class Feedback(NamedTuple):
     """What was said of an entry, and how it stands with that."""
 
     entry: Light

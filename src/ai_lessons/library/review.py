@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ai_lessons import library
@@ -49,7 +48,7 @@ def pending_rules(opened: Library) -> tuple[Pending, ...]:
             named, rest = more[:WRITERS_NAMED], more[WRITERS_NAMED:]
             said = [f"{number} more of {writer}" for writer, number in named]
             said += [f"{sum(number for _, number in rest)} more of {len(rest)} other people"] if rest else []
-            found[-1] = replace(found[-1], left_out=tuple(said))
+            found[-1] = found[-1]._replace(left_out=tuple(said))
         return tuple(found)
 
 

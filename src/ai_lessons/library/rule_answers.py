@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,8 +12,7 @@ if TYPE_CHECKING:
     from ai_lessons.library.reports import Written
 
 
-@dataclass(frozen=True, slots=True)
-class RuleDraft:
+class RuleDraft(NamedTuple):
     """What a new rule says. `links` are (relation, reference); no relation: the one that fits the kind of entry."""
 
     title: str
@@ -27,8 +25,7 @@ class RuleDraft:
     allow_secrets: Sequence[tuple[str, str]] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Suggested:
+class Suggested(NamedTuple):
     """A proposal that was made. `warnings` is what speaks against it, and what the user should know."""
 
     id: str
@@ -40,16 +37,13 @@ class Suggested:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
+class Pending(NamedTuple):
     """A proposal that waits for a person.
 
-    `kind` is that of the entry, or `release`. `change` is new, edit or removal; or unsigned: a text on the approval
-    branch (`branch`) that lacks signatures, with its blob id as `commit`. `added` and `removed` count lines of `diff`,
-    against the text in force (of what is no rule: on the approval branch). `conflicts` say why it cannot be taken, or
-    what it contradicts; `similar` names entries that say much the same; `rejected_before` is when and why the same text
-    was turned down; `evidence` what it links; `report` what the proposer says to those who decide; `left_out`, on the
-    last one that is listed, how many branches of whom are not.
+    `kind`: of the entry, or `release`. `change`: new, edit, removal, or unsigned (a text on the approval branch that
+    lacks signatures; `commit` is its blob id). `added` and `removed` count lines of `diff`, against the text in force.
+    `conflicts`: why it cannot be taken, or what it contradicts. `rejected_before`: when and why the same text was
+    turned down. `evidence`: what it links. `report`: what the proposer says. `left_out` (on the last): not listed.
     """
 
     id: str
@@ -77,12 +71,8 @@ class Pending:
     left_out: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Decided:
-    """What a person decided, in `commit`, about what lies at `path` (of a rejection: its record).
-
-    `branch` is the proposal's, or the approval branch for what stands there. `notes` is what the user should know.
-    """
+class Decided(NamedTuple):
+    """What a person decided, in `commit`, on the proposal of `branch`; at `path` lies the entry or the rejection."""
 
     id: str
     handle: str
@@ -93,8 +83,7 @@ class Decided:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TrustedKeys:
+class TrustedKeys(NamedTuple):
     """Whose keys approve rules of `repository`, pinned in `file`: a line for each (fingerprint, principals, type)."""
 
     repository: str
@@ -105,8 +94,7 @@ class TrustedKeys:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class AuditRow:
+class AuditRow(NamedTuple):
     """A rule of the approval branch, its `evidence` (0 to 3), the way in one word, and what lacks evidence there."""
 
     id: str
@@ -123,8 +111,7 @@ class AuditRow:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class TakenRow:
+class TakenRow(NamedTuple):
     """Another proposal that came to the approval branch, by merge or commit; a forge may not say who took it."""
 
     id: str
@@ -138,8 +125,7 @@ class TakenRow:
     commit: str
 
 
-@dataclass(frozen=True, slots=True)
-class Audit:
+class Audit(NamedTuple):
     """Every rule with its evidence, and other proposals that were taken; not `ok` with a violation or an alarm."""
 
     rows: tuple[AuditRow, ...]
@@ -152,12 +138,8 @@ class Audit:
 COPIED, PROPOSED, ASKED, PRESENT, REFUSED = "copied", "proposed", "asked", "present", "refused"
 
 
-@dataclass(frozen=True, slots=True)
-class PromotionRequest:
-    """How to promote; `reason` is for those who decide.
-
-    `person`: who asks may copy at once, and take an entry out of an enterprise; others only propose.
-    """
+class PromotionRequest(NamedTuple):
+    """How to promote; `reason` is for those who decide. `person`: may copy at once, also out of an enterprise."""
 
     reason: str = ""
     dry_run: bool = False
@@ -165,13 +147,10 @@ class PromotionRequest:
     allow_secrets: Sequence[tuple[str, str]] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Promoted:
-    """What became of an entry, or with `dry_run` what would.
+class Promoted(NamedTuple):
+    """What became of an entry, or with `dry_run` would: `written` is the copy, `suggested` the proposal (or release).
 
-    `entry` is the original, `written` the copy, `suggested` the proposal (with `asked`: of its release). `dropped` are
-    links that lead nowhere in the target; `policy` says whose policy has a say, `decided_in` the tier whose people
-    decide, empty where no decision is needed.
+    `dropped`: links that lead nowhere in the target. `policy`: whose has a say. `decided_in`: whose people decide, if.
     """
 
     entry: Light

@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 
 CATALOG_FILE = "catalog.sqlite"
 
-_LATER = re.compile(rb"^format:(?![ \t]*1[ \t]*(?:#|\r?$))", re.MULTILINE)
-"""Settings that state another format than the first one: only those are read before somebody asks for them."""
+_LATER = re.compile(rb"^format:(?![ \t]*1[ \t]*(?:#|\r?$))", re.MULTILINE)  # settings that are read at once
 
 
 def _identity(path: Path) -> tuple[int, ...] | None:
@@ -68,28 +67,19 @@ class RepositorySession:
     """Store, catalog, index, history and settings of one repository. For one thread at a time."""
 
     def __init__(self, root: Path, options: Options, embedders: Callable[[], Embedders] | None = None) -> None:
-        """`embedders` gives embedding models that other repositories use, too; without it they are this one's own.
-
-        Raises:
-            See `Store`. UnsupportedRepository: also of a newer program, whose files may mean something else here.
-        """
+        """Raises as `Store`; UnsupportedRepository: also of a newer program. `embedders`: shared with others."""
         self.options = options
         self._shared_embedders = embedders
         self.store = Store(root, committing=_committer)
         self._refreshed: Refreshed | None = None
-        self.skipped: list[str] = []
-        """Folders and names that the last walk could not read, with the reason."""
+        self.skipped: list[str] = []  # Folders and names that the last walk could not read, with the reason
         self._config: tuple[bytes, RepositoryConfig] | None = None
         self._place: tuple[tuple[int, ...] | None, ...] = ()
         self.rules = RulesInForce(self.store, options)
         self.guard: Callable[[Sequence[Change]], None] = lambda _changes: None
-        self._refuse_newer()
-
-    def _refuse_newer(self) -> None:
-        try:
+        stated = b""
+        with suppress(AiLessonsError):  # a job that needs the settings meets this again
             stated = self.store.read(CONFIG_PATH)
-        except AiLessonsError:
-            return  # whoever needs the settings meets this again
         if _LATER.search(stated):
             self.reading_config  # noqa: B018 - asked only for its error
 
@@ -105,10 +95,7 @@ class RepositorySession:
         return Catalog(self.store.state_dir / CATALOG_FILE, tier=self.options.tier)
 
     def current(self, parsed: Mapping[str, tuple[bytes, Entry]] = MappingProxyType({})) -> Catalog:
-        """The catalog, brought up to date with the files on disk and the rules in force.
-
-        `parsed` may hold, by path, the bytes of new files and the entries that they were found to be.
-        """
+        """The catalog, brought up to date with files and rules in force; `parsed`: bytes and entries of new files."""
 
         def read(path: str, data: bytes, side: bytes | None) -> Entry:
             known = parsed.get(path)
@@ -127,8 +114,8 @@ class RepositorySession:
         return bool(self._place) and self._where() != self._place
 
     def _where(self) -> tuple[tuple[int, ...] | None, ...]:
-        store = self.store
-        places = (store.root, store.git_dir, store.state_dir, store.state_dir / CATALOG_FILE, store.root / CONFIG_PATH)
+        root, state_dir = self.store.root, self.store.state_dir
+        places = (root, self.store.git_dir, state_dir, state_dir / CATALOG_FILE, root / CONFIG_PATH)
         return tuple(map(_identity, places))
 
     def _scan(self) -> Iterator[tuple[str, list[tuple[str, int, int, int, int, int]]]]:
@@ -137,9 +124,7 @@ class RepositorySession:
 
     def notes(self) -> list[str]:
         """What a reader should know about the last refresh; one line each."""
-        notes = []
-        if self._refreshed and self._refreshed.rebuilt:
-            notes.append(self._refreshed.rebuilt)
+        notes = [self._refreshed.rebuilt] if self._refreshed and self._refreshed.rebuilt else []
         left_out = (self._refreshed.unreadable if self._refreshed else 0) + len(self.skipped)
         if left_out:
             files = "1 file is" if left_out == 1 else f"{left_out} files are"
@@ -148,14 +133,10 @@ class RepositorySession:
 
     @property
     def config(self) -> RepositoryConfig:
-        """The repository's own settings as they are on disk now.
-
-        Raises InvalidEntry: the file cannot be read. UnsupportedRepository: it is of a newer program.
-        """
-        try:
+        """The settings as they are on disk now. Raises InvalidEntry, UnsupportedRepository (of a newer program)."""
+        data = b""
+        with suppress(NotFound):
             data = self.store.read(CONFIG_PATH)
-        except NotFound:
-            data = b""
         if self._config is None or self._config[0] != data:
             self._config = data, _settings(data)
         return self._config[1]
@@ -218,9 +199,7 @@ class RepositorySession:
         return self.indexing.index
 
     def resolve(self, ref: str) -> Light:
-        """The entry that a handle, id, end of an id, or path names. Call `current` first.
-
-        A path may be relative to the repository or to where the caller stands, or absolute.
+        """The entry that a handle, id, end of an id, or path (of repository or caller) names. Call `current` first.
 
         Raises NotFound, AmbiguousName. InvalidEntry: it is the path of a file that gives no entry; says why.
         """
@@ -243,9 +222,8 @@ class RepositorySession:
             return None
         given = self.options.cwd / os.path.expanduser(ref)
         for path in (given, given.parent.resolve() / given.name):
-            if path.is_relative_to(self.store.root):
-                relative = path.relative_to(self.store.root).as_posix()
-                return None if relative == "." else relative
+            if path != self.store.root and path.is_relative_to(self.store.root):
+                return path.relative_to(self.store.root).as_posix()
         return None
 
     @staticmethod
@@ -256,18 +234,13 @@ class RepositorySession:
         return read_entry(path, data, side)
 
     def load(self, entry_id: str) -> tuple[Entry, str]:
-        """The entry as its files are on disk, and the text of the file that holds its frontmatter.
-
-        A rule is read from the approval branch, whatever the file at its path holds. The text is empty for a script
-        without a side file.
-        """
+        """The entry (a rule: of the approval branch) and the text with its frontmatter; "" for a script without."""
         place = self.catalog.locate(entry_id)
         if place.approved and place.hash:
             approved = self.rules.text(entry_id, place.hash)
             return self.parse(place.path, approved, None), approved.decode("utf-8", "replace")
         side = self.store.read(place.side_path) if place.side_path else None
-        outside = place.hash is None
-        data = b"" if outside else self.store.read(place.path)
+        data = b"" if place.hash is None else self.store.read(place.path)
         entry = self.parse(place.path, data, side)
         own = side if side is not None else b"" if entry.code else data
         return entry, own.decode("utf-8", "replace")
@@ -283,8 +256,7 @@ class RepositorySession:
     def write(self, subject: str, changes: Sequence[Change], trailers: Sequence[tuple[str, str]] = ()) -> Applied:
         """One job: the files are in place when this returns, committed or waiting.
 
-        Raises Refused: a policy of an enterprise forbids it, or `statements.guard`; nothing was written. InvalidEntry:
-        a file would bring a secret into git; see `secret_gate`.
+        Raises Refused: a policy or `statements.guard` forbids it; InvalidEntry: a secret; then nothing was written.
         """
         self.guard(changes)
         statements.guard(self, changes)
@@ -294,10 +266,7 @@ class RepositorySession:
         return self.store.apply(Job(masked(subject), changes, told, library.secret_gate.actor(self)))
 
     def refuse_secrets(self, changes: Sequence[Change]) -> list[tuple[str, str]]:
-        """Called before anything is written, of a job by itself; trailers of `secret_gate.refuse`.
-
-        Raises InvalidEntry: a file would bring a secret into git; see `secret_gate`.
-        """
+        """Called before anything is written; trailers. Raises InvalidEntry: a file would bring a secret into git."""
         gate, root = library.secret_gate, self.store.root
         texts = ((x.path, gate.on_disk(root, x.path) if x.data is AS_IT_IS else x.data) for x in changes)
         return gate.refuse(self, {path: data if isinstance(data, bytes) else None for path, data in texts})
@@ -308,10 +277,7 @@ class RepositorySession:
         return self.store.apply(Job("Record events", changes)).commit
 
     def refuse_other_formats(self) -> None:
-        """Called before anything is written: only files in the format of this program are changed.
-
-        Raises UnsupportedRepository: the repository is of a newer program, or of an older one and not migrated yet.
-        """
+        """Called before anything is written. Raises UnsupportedRepository: it is of a newer or an older program."""
         from ai_lessons.knowledge.config import refuse_older
 
         refuse_older(self.reading_config)
@@ -322,10 +288,7 @@ class RepositorySession:
         self.store.autocommit = self.store.commits(self.config.autocommit)
 
     def keep_edits(self, paths: Sequence[str]) -> None:
-        """Commit edits of these files that are in no commit yet, because the next job replaces or removes them.
-
-        Where commits are the user's to make, the edits are theirs to keep, too.
-        """
+        """Commit edits of these files that are in no commit yet: the next job replaces them. Not in a user's git."""
         if not self.store.commits(self.config.autocommit):
             return
         edited = [path for path in paths if self.store.exists(path) and self.history.dirty(path)]

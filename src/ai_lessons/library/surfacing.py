@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.index.ranking import (
     QUERY_WORD,
@@ -29,19 +28,13 @@ if TYPE_CHECKING:
     from ai_lessons.library.multi_repository import Reader
     from ai_lessons.library.opened import Reading
 
-MOST = 5
-"""Rules that come along with one answer: more would be read by nobody."""
+MOST = 5  # Rules that come along with one answer: more would be read by nobody
 
+# Cosine similarity from which a rule is about what was asked, for the pinned model. Of 24 rules, and 48 questions in
+# other words, it lets 75 % pass that were meant (.50: 92, .60: 56), and 29 % of the others of the same domain (65, 12).
 SIMILARITY = 0.55
-"""Cosine similarity from which a rule is about what was asked, for the pinned model.
 
-Measured with 24 rules of 8 domains and 48 questions that use other words than the rule: it lets 75 % of the rules pass
-that were meant (.50: 92, .60: 56), 29 % of the others of the same domain (65, 12) and 14 % of the rest (38, 3), which
-the second condition holds back. A rule missed costs more than one too many.
-"""
-
-WORDS = 0.5
-"""Share of the question's words from which a rule is about it, where there is no vector to tell."""
+WORDS = 0.5  # Share of the question's words from which a rule is about it, where there is no vector to tell
 
 _COMMON = frozenset(
     QUERY_WORD.findall(
@@ -51,8 +44,7 @@ _COMMON = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Near:
+class Near(NamedTuple):
     """A rule as the searches found it. `similarity` is 0 to 1; `enough` says that it is about what was asked."""
 
     match: Match
@@ -60,8 +52,7 @@ class Near:
     enough: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """What a rule belongs to."""
 
     id: str
@@ -69,8 +60,7 @@ class Rule:
     tags: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(NamedTuple):
     """What one is working on: context tags with their weights (None: the default), the tags and project asked for."""
 
     context: Mapping[str, float | None]
@@ -83,8 +73,7 @@ def near(
 ) -> dict[str, Near]:
     """How close every rule is that the searches found, by its best passage; `titles` by id.
 
-    By cosine where its vector was found; `complete` says that every passage has one, so that a rule without is far
-    away. Else, and always where title and passage hold all words of the question, by the share of its words.
+    By cosine, else (unless `complete`: every passage has a vector) by the share of the question's words; all: always.
     """
     found: dict[str, Near] = {}
     for hit in vectors:
@@ -112,23 +101,15 @@ def _words(text: str) -> set[str]:
 
 
 def surfaced(
-    found: Mapping[str, Near],
-    rules: Sequence[Rule],
-    linked: AbstractSet[str],
-    work: Work,
-    aliases: Mapping[str, str],
+    found: Mapping[str, Near], rules: Sequence[Rule], linked: AbstractSet[str], work: Work, aliases: Mapping[str, str]
 ) -> tuple[Ranked, ...]:
-    """The rules that surface, best first, at most `MOST`; equal scores by id.
-
-    `linked` are ids of rules that a link, either way round, joins with a result: they count as just close enough if
-    they are not closer. Score and factors are those of `ranking`: similarity x context boost.
-    """
+    """The rules that surface, at most `MOST`, by similarity x context boost, then id; `linked` are close enough."""
     weights = context_weights(work.context, aliases)
     ranked = []
     for rule in rules:
         one = found.get(rule.id)
         is_linked = rule.id in linked
-        if not is_linked and not (one is not None and one.enough and belongs(rule, work, aliases)):
+        if not (is_linked or (one and one.enough and belongs(rule, work, aliases))):
             continue
         similarity = max(one.similarity if one else 0.0, SIMILARITY if is_linked else 0.0)
         boost = context_boost(weights, rule.tags, aliases)
@@ -139,31 +120,22 @@ def surfaced(
 
 
 def belongs(rule: Rule, work: Work, aliases: Mapping[str, str]) -> bool:
-    """Whether the rule and the work have a tag or project in common; the name of a project counts as a tag.
-
-    A context tag of weight 0 or less says what the work is not about.
-    """
+    """Whether rule and work have a tag or project (whose name counts as a tag) in common; a weight <= 0 is no tag."""
     weights = context_weights(work.context, aliases)
     wanted = {tag for tag, weight in weights.items() if weight > 0} | {aliases.get(tag, tag) for tag in work.tags}
     if work.project:
         wanted.add(aliases.get(work.project, work.project))
-    own = {aliases.get(tag, tag) for tag in (*rule.tags, rule.project)}
-    return not wanted.isdisjoint(own)
+    return not wanted.isdisjoint(aliases.get(tag, tag) for tag in (*rule.tags, rule.project))
 
 
 ALL_RULES = PassageFilter(kinds=frozenset({Kind.RULE.value}))
-DEPTH = 50
-"""Passages of rules asked of each half: far more than can surface."""
+DEPTH = 50  # Passages of rules asked of each half: far more than can surface
 
 
 def rules_for(
     parts: Reading, query: Query, found: Candidates, results: Sequence[Light], *, complete: bool
 ) -> list[Hit]:
-    """Of the rules that were `found`, those that surface beside these results, best first.
-
-    `complete` says that no passage lacks its vector. Neither the project nor the tags that the results are filtered by
-    keep a rule out: they say what one is working on.
-    """
+    """Of the rules `found`, those that surface beside these results, best first; `complete`: no vector is missing."""
     joined = linked(parts.catalog, (light.id for light in results))
     known = parts.catalog.many({hit.entry_id for hit in (*found.text, *found.vectors)} | joined)
     rules = {light.id: light for light in known.values() if light.kind is Kind.RULE}
@@ -176,21 +148,15 @@ def rules_for(
         Work(query.context_tags, frozenset(query.tags), query.project),
         parts.reading_config.tag_aliases,
     )
-    return [
-        Hit(
-            _light(rules[one.match.entry_id], close.get(one.match.entry_id), query.text)._replace(score=one.score),
-            one.match.heading,
-            one.factors if query.explain else {},
-        )
-        for one in ranked
-    ]
+    hits = []
+    for one in ranked:
+        light = rules[one.match.entry_id]
+        text = snippet(one.match.text, query.text) or light.snippet
+        light = light._replace(score=one.score, snippet=text)
+        hits.append(Hit(light, one.match.heading, one.factors if query.explain else {}))
+    return hits
 
 
 def linked(catalog: Reader, ids: Iterable[str]) -> set[str]:
     """Whatever a link joins with one of these entries, either way round."""
     return {end for entry_id in ids for edge in catalog.edges(entry_id) for end in (edge.source, edge.target)}
-
-
-def _light(light: Light, close: Near | None, query: str) -> Light:
-    text = close.match.text if close else ""
-    return light._replace(snippet=snippet(text, query) or light.snippet)

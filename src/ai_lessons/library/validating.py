@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -54,14 +53,14 @@ def validate(library: Library, paths: Sequence[str] = (), *, fix: bool = False, 
     ref = parts.rules.ref()
     if not wanted and ref:  # commits that are not as git writes them prove nothing
         odd = [Problem(f"commit {name[:10]}", what) for name, what in odd_commits(parts.store.worktree, ref)]
-        report = replace(report, problems=(*report.problems, *odd))
+        report = report._replace(problems=(*report.problems, *odd))
     changes, fixed = _mends(parts, wanted) if fix else ([], [])
     if changes:
         parts.write(f"Mend {fixed[0]}" if len(fixed) == 1 else f"Mend {len(fixed)} files", changes)
-        report = replace(_look(parts, wanted), fixed=tuple(fixed))
+        report = _look(parts, wanted)._replace(fixed=tuple(fixed))
     if content:
         stale = (one for one in _review_problems(parts) if _concerns(one.path, wanted))
-        return replace(report, problems=(*report.problems, *stale))
+        return report._replace(problems=(*report.problems, *stale))
     return report
 
 

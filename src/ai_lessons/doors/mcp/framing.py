@@ -5,7 +5,6 @@ Only a rule that a person approved is to be followed; all else is data, between 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +59,7 @@ def shown(value: Shown, root: str, call: str = SECTION_CALL) -> str:
     if value.approval is not None and value.approval.in_force:
         what = f"rule in force from {where}, {approved(value.approval)}"
     if value.approval and change:
-        value = value._replace(approval=replace(value.approval, unapproved_change=""))
+        value = value._replace(approval=value.approval._replace(unapproved_change=""))
     text = render.shown(value, BARE, call=call, frame=lambda text: marked(what, cut(text, where)))
     if change:
         unapproved = "a change of this rule that was not approved and that is not in force"
