@@ -1,7 +1,4 @@
-"""What jobs that read take and give: frozen values that doors build from arguments and render. No behaviour.
-
-Those of the other jobs are in `reports`, because making a class costs every start half a millisecond.
-"""
+"""What jobs that read take and give: frozen values; those of other jobs are in `reports`, as each costs every start."""
 
 from __future__ import annotations
 
@@ -20,8 +17,7 @@ if TYPE_CHECKING:
 
     Revision: TypeAlias = FileRevision
 
-Progress = Callable[[str, int, int], None]
-"""Called as `progress(what, done, total)`; a door draws it. Called from the thread that does the work."""
+Progress = Callable[[str, int, int], None]  # called as `progress(what, done, total)`, in the thread that does the work
 
 
 def silent(_what: str, _done: int, _total: int) -> None:
@@ -31,7 +27,7 @@ def silent(_what: str, _done: int, _total: int) -> None:
 class Query(NamedTuple):
     """A search. `kinds` empty means all; `context_tags` maps a tag to its weight or None for the default.
 
-    `text` may hold phrases and filters, as `knowledge.queries` has it, unless it is `plain` text of somebody's.
+    `text` may hold phrases and filters, as `knowledge.queries` has it, unless it is `plain`.
     `versions` are releases, ranges and names as `knowledge.versions.score` has it, or `auto`.
     `approvals` asks who approved the rules that are found, `every` for what is superseded, too.
     """
@@ -130,9 +126,8 @@ class Related(NamedTuple):
 class Approval(NamedTuple):
     """By whose hand a rule is in force. Times are ISO 8601 in UTC, people `Name <address>`.
 
-    `evidence` is the level (1 a commit on the branch, 2 a merge of its proposal, 3 signed), `how` the way in one word.
-    `unapproved_change` is a unified diff from the text in force to what stands in the working tree, else to what stands
-    on the approval branch; empty where both are as approved.
+    `evidence`: 1 a commit on the branch, 2 a merge of its proposal, 3 signed; `how`: the way in one word.
+    `unapproved_change`: unified diff from the text in force to the working tree, else to the approval branch; or empty.
     """
 
     in_force: bool
@@ -149,9 +144,8 @@ class Approval(NamedTuple):
 class Why(NamedTuple):
     """Where an entry comes from. `lines` say it all in sentences; the rest is the same as data.
 
-    `said_by` and `said_at` are of the first commit (empty while there is none), for a rule of its proposal. `source`
-    holds what the entry itself states: (key, value). `derived_from` is the whole chain, nearest first; `evidence` what
-    it is linked with otherwise.
+    `said_by` and `said_at` are of the first commit (if any), for a rule of its proposal. `source`: (key, value) as the
+    entry states. `derived_from`: the whole chain, nearest first; `evidence`: what it is linked with otherwise.
     """
 
     entry: Light
@@ -165,10 +159,7 @@ class Why(NamedTuple):
 
 
 class ContextQuery(NamedTuple):
-    """What one is about to do. `paths` are files about to be edited; `budget` is how many entries may come back.
-
-    Without a budget it is as many as has proved best.
-    """
+    """What one is about to do, to files of `paths`. `budget`: how many entries may come (None: as has proved best)."""
 
     project: str | None = None
     context_tags: Mapping[str, float | None] = MappingProxyType({})
@@ -179,10 +170,7 @@ class ContextQuery(NamedTuple):
 
 
 class Left(NamedTuple):
-    """A lesson that would have come.
-
-    `reason` is harm, confidence, similarity, budget, ablation, superseded, specialized or contradicts.
-    """
+    """Left out, by `reason`: harm, confidence, similarity, budget, ablation, superseded, specialized, contradicts."""
 
     entry: Light
     reason: str
@@ -190,10 +178,9 @@ class Left(NamedTuple):
 
 
 class Context(NamedTuple):
-    """What to know before doing it, most important first: rules to follow, and lessons.
+    """What to know before doing it, most important first; `left_out` are lessons that fitted and did not come.
 
-    `left_out` holds lessons that fitted and did not come. `edges`: by lesson the parameters (and their positions, 0 to
-    1) whose bar it passed only just.
+    `edges`: by lesson the parameters (and their positions, 0 to 1) whose bar it passed only just.
     """
 
     rules: tuple[Light, ...] = ()
@@ -205,10 +192,9 @@ class Context(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """How an entry has done so far. `last_used` is ISO 8601 in UTC.
+    """How an entry has done so far. `last_used` is ISO 8601 in UTC; `standing` is the factor that a search gives it.
 
-    `alpha` and `beta` begin with the author's word; `confidence` is alpha / (alpha + beta). `standing` is the factor
-    that a search gives it.
+    `alpha` and `beta` begin with the author's word; `confidence` is alpha / (alpha + beta).
     """
 
     times_injected: int
@@ -225,10 +211,7 @@ class Usage(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """Everything about one entry. With a section asked for, `body` is only that section and `section` its number.
-
-    `approval` is there for rules only, `usage` for lessons only.
-    """
+    """All about one entry (`approval`: of rules, `usage`: of lessons); with a `section` `body` is only that."""
 
     entry: Light
     body: str

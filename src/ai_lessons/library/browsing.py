@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ai_lessons import library
 from ai_lessons.errors import NotFound, UsageError
 from ai_lessons.index.catalog_reading import Filter, Tally
 from ai_lessons.knowledge import relations
@@ -18,22 +19,17 @@ from ai_lessons.repository.store import blob_id
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from ai_lessons.index.catalog_reading import Location
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.knowledge.passages import TextSection as Cut
-    from ai_lessons.library.answers import Approval
     from ai_lessons.library.multi_repository import Reader
     from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
     from ai_lessons.repository.history import FileRevision
 
 
-def show(library: Library, ref: str, *, section: int | None = None, heading: str | None = None) -> Shown:
-    """One entry whole, or one section of it by number (from 1) or heading (first that holds the words).
-
-    Raises NotFound: no such entry or section; AmbiguousName: several entries answer to `ref`.
-    """
-    parts = library.holding(ref)
+def show(opened: Library, ref: str, *, section: int | None = None, heading: str | None = None) -> Shown:
+    """One entry whole, or one section, by number (from 1) or words of its heading. Raises NotFound, AmbiguousName."""
+    parts = opened.holding(ref)
     light = parts.resolve(ref)
     entry = contents_of(parts, light)
     text = entry.body if light.kind is not Kind.SCRIPT else entry.body or entry.code
@@ -48,17 +44,17 @@ def show(library: Library, ref: str, *, section: int | None = None, heading: str
         raw=entry.raw,
         frontmatter=entry.fields,
         code=entry.code,
-        related=_neighbours(library.reading.catalog, light.id, 1),
+        related=_neighbours(opened.reading.catalog, light.id, 1),
         sections=tuple(Section(s.number, s.heading, s.level, s.end - s.start + 1) for s in found),
         section=chosen.number if chosen else None,
         notes=parts.rules.notes if light.kind is Kind.RULE else (),
-        approval=_approval(parts, light),
+        approval=library.provenance.approval_of(parts, light) if light.kind is Kind.RULE else None,
         usage=parts.usages.of(light) if light.kind is Kind.LESSON else None,
     )
 
 
 def list_entries(
-    library: Library,
+    opened: Library,
     *,
     kinds: Collection[Kind] = (),
     project: str | None = None,
@@ -68,37 +64,36 @@ def list_entries(
     sort: str = "newest",
     limit: int | None = None,
 ) -> Listing:
-    """Entries that pass the filters. `sort` newest, title, path or created.
-
-    `status` None means every status, and what is superseded, which active entries leave out.
-    """
-    catalog = library.reading.current()
+    """Entries by filters, as `Filter` sorts; `status` None: any, and the superseded. Raises UsageError: no status."""
+    if status is not None and status not in set(Status):
+        raise UsageError(f"no status {status!r}", hint="one of: " + ", ".join(Status))
+    catalog = opened.reading.current()
     wanted = Filter(
         kinds=frozenset(kinds),
         project=project,
         tags=(tag,) if tag else (),
         versions=tuple(versions),
-        status=_status(status),
+        status=Status(status) if status is not None else None,
         sort=sort,
         limit=limit,
-        without=superseded(library.reading) if status == Status.ACTIVE else frozenset(),
+        without=superseded(opened.reading) if status == Status.ACTIVE else frozenset(),
     )
     entries = tuple(catalog.select(wanted))
     total = len(entries) if limit is None else catalog.count(wanted)
-    return Listing(entries, total, tuple(library.reading.notes()))
+    return Listing(entries, total, tuple(opened.reading.notes()))
 
 
-def tags(library: Library) -> tuple[Tally, ...]:
+def tags(opened: Library) -> tuple[Tally, ...]:
     """Every tag with its entries counted, most used first."""
-    return tuple(library.reading.current().tags())
+    return tuple(opened.reading.current().tags())
 
 
-def versions(library: Library, project: str | None = None) -> tuple[Tally, ...]:
+def versions(opened: Library, project: str | None = None) -> tuple[Tally, ...]:
     """Every version with its docs and scripts counted, the newest first, names and `unversioned` last.
 
     Raises NotFound: no such project.
     """
-    catalog = library.reading.current()
+    catalog = opened.reading.current()
     if project is not None and project not in {one.name for one in catalog.projects()}:
         raise NotFound("project", project, hint="`ai-lessons recall projects` lists them")
     resources = catalog.select(Filter(kinds=frozenset(kind for kind in Kind if kind.is_resource), project=project))
@@ -108,26 +103,26 @@ def versions(library: Library, project: str | None = None) -> tuple[Tally, ...]:
     return (*(known[name] for name in newest_first(known)), *rest)
 
 
-def projects(library: Library) -> tuple[Tally, ...]:
+def projects(opened: Library) -> tuple[Tally, ...]:
     """Every project with its entries counted."""
-    return tuple(library.reading.current().projects())
+    return tuple(opened.reading.current().projects())
 
 
-def related(library: Library, ref: str, depth: int = 1) -> tuple[Related, ...]:
+def related(opened: Library, ref: str, depth: int = 1) -> tuple[Related, ...]:
     """Entries reached over links within `depth` steps, either way, nearest first; each once."""
-    catalog = library.reading.current()
-    return _neighbours(catalog, library.reading.resolve(ref).id, depth)
+    catalog = opened.reading.current()
+    return _neighbours(catalog, opened.reading.resolve(ref).id, depth)
 
 
-def log(library: Library, ref: str) -> tuple[FileRevision, ...]:
+def log(opened: Library, ref: str) -> tuple[FileRevision, ...]:
     """The commits that touched the entry's file, newest first, followed through renames."""
-    parts = library.holding(ref)
+    parts = opened.holding(ref)
     return parts.history.log(_file(parts, ref))
 
 
-def diff(library: Library, ref: str, rev: str | None = None) -> str:
+def diff(opened: Library, ref: str, rev: str | None = None) -> str:
     """Unified diff of the entry: the file on disk against its last commit, or against `rev`."""
-    parts = library.holding(ref)
+    parts = opened.holding(ref)
     path, store = _file(parts, ref), parts.store
     if rev is None and store.head().commit is None:
         from ai_lessons.repository.history import unified
@@ -136,17 +131,9 @@ def diff(library: Library, ref: str, rev: str | None = None) -> str:
     return parts.history.diff(path, rev or "HEAD")
 
 
-def complete(library: Library, prefix: str, what: str) -> Sequence[tuple[str, str]]:
+def complete(opened: Library, prefix: str, what: str) -> Sequence[tuple[str, str]]:
     """Completions of `prefix` with a word of help each; `what` is id, project, tag or version."""
-    return library.reading.current().complete(what, prefix)
-
-
-def _approval(parts: RepositorySession, light: Light) -> Approval | None:
-    if light.kind is not Kind.RULE:
-        return None
-    from ai_lessons.library.provenance import approval_of
-
-    return approval_of(parts, light)
+    return opened.reading.current().complete(what, prefix)
 
 
 def _file(parts: RepositorySession, ref: str) -> str:
@@ -161,12 +148,6 @@ def _sections(text: str) -> tuple[tuple[Cut, ...], Sequence[str]]:
     from ai_lessons.knowledge.passages import lines_of, sections
 
     return sections(text), lines_of(text)
-
-
-def _status(name: str | None) -> Status | None:
-    if name is not None and name not in set(Status):
-        raise UsageError(f"no status {name!r}", hint="one of: " + ", ".join(Status))
-    return Status(name) if name is not None else None
 
 
 def _choose(found: Sequence[Cut], number: int | None, heading: str | None, title: str) -> Cut:
@@ -207,10 +188,7 @@ class Contents(NamedTuple):
 
 
 def contents_of(parts: RepositorySession, light: Light) -> Contents:
-    """The entry as its files are on disk; a rule as it is in force, whatever the file at its path holds.
-
-    Raises NotFound: its file is gone since the catalog looked. InvalidEntry: it cannot be read any more.
-    """
+    """The entry as its files are on disk; a rule as it is in force. Raises NotFound: it is gone; InvalidEntry."""
     place = parts.catalog.locate(light.id)
     if place.approved and place.hash:
         data, side = parts.rules.text(light.id, place.hash), None
@@ -219,11 +197,7 @@ def contents_of(parts: RepositorySession, light: Light) -> Contents:
         side = parts.store.read(place.side_path) if place.side_path else None
     texts = texts_of(place.path, data, side, script=light.kind is Kind.SCRIPT)
     own = data if side is None else side
-    return Contents(_fields(parts, place, data, side), texts.body, texts.code, own.decode("utf-8", "replace"))
-
-
-def _fields(parts: RepositorySession, place: Location, data: bytes, side: bytes | None) -> Mapping[str, Any]:
-    """From the catalog; parsed if a file was changed in the moment since it looked."""
-    if (place.hash is None or blob_id(data) == place.hash) and (side is None or blob_id(side) == place.side_hash):
-        return parts.catalog.fields(place.id)
-    return parts.parse(place.path, data, side).fields
+    same = (place.hash is None or blob_id(data) == place.hash) and (side is None or blob_id(side) == place.side_hash)
+    # parsed if a file was changed in the moment since the catalog looked
+    fields = parts.catalog.fields(place.id) if same else parts.parse(place.path, data, side).fields
+    return Contents(fields, texts.body, texts.code, own.decode("utf-8", "replace"))

@@ -142,11 +142,8 @@ class SeveralIndexes:
     def _together(self, found: Sequence[Candidates], depth: int) -> Candidates:
         model = next((one.model for one in found if one.model), "")
         said = [one.note for one in found if one.note]
-        others = [
-            part.options.tier
-            for part, one in zip(self._parts, found, strict=True)
-            if one.vectors and one.model != model
-        ]
+        pairs = zip(self._parts, found, strict=True)
+        others = [part.options.tier for part, one in pairs if one.vectors and one.model != model]
         if others:
             said.append(f"the vectors of {' and '.join(others)} are of another model: only their texts are searched")
         taken: list[set[str]] = []  # the entries of each that a nearer repository has, too
@@ -219,11 +216,8 @@ class SeveralUsages:
         by_place: dict[int, list[Event]] = {}
         for event in happened:
             by_place.setdefault(self._parts.index(self._of_id(event.entry)), []).append(event)
-        return [
-            note
-            for place, several in by_place.items()
-            for note in self._parts[place].usages.record_if_possible(several)
-        ]
+        done = (self._parts[place].usages.record_if_possible(several) for place, several in by_place.items())
+        return [note for notes in done for note in notes]
 
 
 class Catalogs:
@@ -300,6 +294,7 @@ def created(light: Light) -> tuple[object, ...]:
     return (str(light.details.get("created") or ""), light.id)
 
 
+# The orders of `catalog_reading`, each a list of (key, backward), the first key deciding
 _ORDERS: Mapping[str, tuple[tuple[Key, bool], ...]] = {
     "newest": ((created, True),),
     "created": ((created, False),),
@@ -307,7 +302,6 @@ _ORDERS: Mapping[str, tuple[tuple[Key, bool], ...]] = {
     "path": ((lambda light: (light.path, light.id), False),),
     "firm": ((lambda light: (bool(light.details.get("firm")),), True), (created, True)),
 }
-"""The orders of `catalog_reading`, each a list of (key, backward), the first key deciding."""
 
 
 def _distinct(lights: Iterable[Light]) -> list[Light]:

@@ -21,29 +21,22 @@ if TYPE_CHECKING:
     from ai_lessons.library.options import Options
 
     Reading: TypeAlias = RepositorySession | MultiRepository
-    """What a job that reads is given: one repository, or several as one."""
 
 T = TypeVar("T")
 
 
 class Library:
-    """Opened repositories, each once. A context manager; for one thread at a time.
-
-    The one that is written to (`primary`) and the user's are opened at once, so that a damaged one is met before
-    anything is done; the others when they are first asked for.
-    """
+    """Opened repositories, each once: `primary` and the user's at once, the others when first asked for. One thread."""
 
     def __init__(self, root: Path, options: Options) -> None:
-        """Open the repository at `root`, whose tier `options.tier` names.
-
-        Raises NoRepository, Refused, UnsupportedRepository, StorageFailed: see `Store`.
-        """
+        """Open the repository at `root`, whose tier `options.tier` names. Raises as `Store`."""
         self.options = options
         self._opened: dict[Path, RepositorySession] = {}
         self._reading: Reading | None = None
         self._reads = options.places.reads or (TierPlace(options.tier, root),)
         self._notes: dict[str, str] = {}
-        if self.belongs_to and not options.places.named and not self._knows(self.belongs_to):
+        names = {place.name for place in (*self._reads, *options.places.known)}
+        if self.belongs_to and not options.places.named and self.belongs_to not in names:
             self._notes[self.belongs_to] = (
                 f"without the {self.belongs_to} tier: the project belongs to it, and config.toml does not name it"
                 " (ai-lessons admin tiers)"
@@ -105,10 +98,7 @@ class Library:
         return self._reading
 
     def open(self, name: str) -> RepositorySession:
-        """The repository of any known tier.
-
-        Raises NotFound: no tier is called so. NoRepository, …: it cannot be opened, see `Store`.
-        """
+        """The repository of any known tier. Raises NotFound: no tier is called so; as `Store`: it cannot be opened."""
         places = (*self._reads, *self.options.places.known)
         for place in places:
             if place.name == name:
@@ -121,24 +111,15 @@ class Library:
         names = sorted({place.name for place in places})
         raise NotFound("tier", name, suggestions=names, hint=hint if name.startswith(ENTERPRISE) else "")
 
-    def _knows(self, name: str) -> bool:
-        return any(place.name == name for place in (*self._reads, *self.options.places.known))
-
     def holding(self, ref: str) -> RepositorySession:
-        """The repository, among those that are read from here, that has the entry. Brings their catalogs up to date.
-
-        Raises NotFound, AmbiguousName, InvalidEntry: see `RepositorySession.resolve`.
-        """
+        """The repository, of those read from here (brought up to date), that has the entry. Raises as `resolve`."""
         reading = self.reading
         reading.current()
         light = reading.resolve(ref)
         return reading if isinstance(reading, RepositorySession) else reading.of(light.id)
 
     def writing(self, ref: str) -> RepositorySession:
-        """As `holding`, for a job that changes the entry.
-
-        Raises Refused: it is an enterprise's, and that tier was not named.
-        """
+        """As `holding`, to change the entry. Raises Refused: it is an enterprise's, and that tier was not named."""
         found = self.holding(ref)
         tier = found.options.tier
         if tier.startswith(ENTERPRISE) and found is not self.primary:
@@ -149,10 +130,7 @@ class Library:
         return found
 
     def _found(self, place: TierPlace) -> RepositorySession | None:
-        """An opened tier; None for one that is not here, with a note unless it need not be.
-
-        Raises AiLessonsError: the user's or the project's own repository is damaged.
-        """
+        """An opened tier; None (mostly noted): it is not here. Raises: the user's or the project's own is damaged."""
         try:
             return self._at(place)
         except NoRepository as error:
@@ -166,23 +144,16 @@ class Library:
 
     def _at(self, place: TierPlace) -> RepositorySession:
         if place.root not in self._opened:
-            options = self.options._replace(tier=place.name, index_dir=self._index_dir(place))
+            named = self.options.index_dir
+            if named is not None and place.name != USER:  # that of another tier lies beside the user's
+                named = f"{named.rstrip('/')}-{sha256(str(place.root).encode()).hexdigest()[:12]}"
+            options = self.options._replace(tier=place.name, index_dir=named)
             opened = self._opened[place.root] = RepositorySession(place.root, options, lambda: self.embedders)
-            if self.belongs_to and self._is_users(place):
+            users = {one.root for one in self.options.places.known if one.name == USER}
+            if self.belongs_to and (place.name == USER or place.root in users):
                 # PLW0108: policies are loaded when something is written
                 opened.guard = lambda changes: library.governing.guard(self, opened)(changes)  # noqa: PLW0108
         return self._opened[place.root]
-
-    def _is_users(self, place: TierPlace) -> bool:
-        """Whether the user's own repository lies there, whatever it is called in this call."""
-        return place.name == USER or any(x.name == USER and x.root == place.root for x in self.options.places.known)
-
-    def _index_dir(self, place: TierPlace) -> str | None:
-        """That of the user's repository is where the user says; one for another tier lies beside it."""
-        named = self.options.index_dir
-        if named is None or place.name == USER:
-            return named
-        return f"{named.rstrip('/')}-{sha256(str(place.root).encode()).hexdigest()[:12]}"
 
     @cached_property
     def embedders(self) -> Embedders:
@@ -194,11 +165,7 @@ READS, WRITES, MISSING, DAMAGED, ELSEWHERE = "reads", "writes", "missing", "dama
 
 
 class TierState(NamedTuple):
-    """One tier. `state`: writes (and reads), reads, missing, damaged, or not here (it does not apply).
-
-    `why` says what decides that, `hint` the next command where something is to be done; `path` is empty for an
-    enterprise that nothing here knows.
-    """
+    """One tier (`path` empty: not known here), its `state` (as above), `why`, and the next command (`hint`)."""
 
     name: str
     state: str

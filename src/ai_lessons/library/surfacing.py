@@ -1,4 +1,4 @@
-"""The rules that come along with a search: asked of the index apart, so that they take nobody's place."""
+"""The rules that come along with a search: asked of the index apart, so that they take no place of others."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ai_lessons.library.multi_repository import Reader
     from ai_lessons.library.opened import Reading
 
-MOST = 5  # Rules that come along with one answer: more would be read by nobody
+MOST = 5  # Rules that come along with one answer: agents read no more
 
 # Cosine similarity from which a rule is about what was asked, for the pinned model. Of 24 rules, and 48 questions in
 # other words, it lets 75 % pass that were meant (.50: 92, .60: 56), and 29 % of the others of the same domain (65, 12).
