@@ -65,6 +65,18 @@ def test_the_text_of_a_lesson_may_come_through_a_pipe(run: Run, knowledge: Path,
     assert "Grüße aus der Röhre" in (knowledge / done.json["path"]).read_text()
 
 
+@pytest.mark.usefixtures("knowledge")
+def test_what_a_lesson_says_already_is_named_before_it_is_said_again(run: Run) -> None:
+    add = ("contribute", "add-lesson", "--title", "Rebase rewrites every id of the branch", "--content")
+    first = run("--json", *add, "Never rebase what was pushed, or others lose their work.").json["handle"]
+    again = run(*add, "Never rebase what was pushed, or others lose work.")
+    assert again.code == 1
+    assert f"much like {first} 'Rebase rewrites every id of the branch', 0." in again.err
+    assert f"ai-lessons contribute update {first}" in again.err
+    assert run(*add, "Never rebase what was pushed, or others lose work.", "--anyway").code == 0
+    assert run(*add, "Something quite different about merges, notes, tags and worktrees.").code == 0
+
+
 def test_a_pattern_is_text_enough(run: Run, knowledge: Path) -> None:
     done = run("--json", "contribute", "add", "--title", "P", "--when", "w", "--dont", "d", "--because", "b")
     assert done.code == 0, done.err

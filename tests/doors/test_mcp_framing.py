@@ -17,7 +17,7 @@ from ai_lessons.doors.mcp.session_pool import SessionPool, Stopping
 from ai_lessons.doors.mcp.tools import DEFAULT
 from ai_lessons.errors import UsageError
 from ai_lessons.knowledge.entries import Kind, Light
-from ai_lessons.library.answers import Answer, Approval, Hit, Shown
+from ai_lessons.library.answers import Answer, Approval, Hit, Section, Shown
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,6 +72,18 @@ def test_a_long_text_is_cut_and_says_so() -> None:
     shown = Shown(ENTRY, "x" * (framing.LONGEST + 5), "", {})
     assert "… 5 more characters" in framing.shown(shown, "/root")
     assert "… 5 more characters" in framing.data(shown, encode(shown), "notice body")["body"]
+
+
+def test_a_long_text_with_sections_is_told_by_its_beginning_and_its_outline() -> None:
+    body = "Begins here.\n\n" + "".join(f"## Part {n}\n\n{'words ' * 200}\n\n" for n in range(1, 9))
+    sections = tuple(Section(n, f"Part {n}", 2, 4) for n in range(1, 9))
+    told = framing.shown(Shown(ENTRY, body, "", {}, sections=sections), "/root")
+    assert "Begins here." in told
+    assert len(told) < framing.OUTLINE / 2
+    assert "Part 8" in told
+    assert told.rstrip().endswith(f"One of them: get_resource {ENTRY.handle} section 1")
+    whole = framing.shown(Shown(ENTRY, body, "", {}), "/root")
+    assert whole.count("words") == 8 * 200  # nothing to choose from
 
 
 def test_data_is_as_harmless_as_text() -> None:

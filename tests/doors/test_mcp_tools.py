@@ -75,7 +75,7 @@ def test_parameters_have_their_agreed_names(agent: Agent) -> None:
     found = {name: list(tool.input_schema["properties"]) for name, tool in agent.tools().items()}
     assert found["search"] == ["query", "context_tags", "type", "versions", "project", "limit"]
     assert found["search_resources"] == ["query", "type", "versions", "limit"]
-    assert found["get_resource"] == ["resource_id", "section"]
+    assert found["get_resource"] == ["resource_id", "section", "heading"]
     assert found["run_script"] == ["resource_id", "args", "timeout"]
     assert found["add_resource"][:4] == ["type", "path", "title", "versions"]
     assert found["suggest_rule"][:6] == [
@@ -133,8 +133,8 @@ def test_an_entry_is_read_in_full_between_marks(agent: Agent) -> None:
     assert "WHEN updating a Jira workflow" in text
     assert "related_to -> [D-4T7QZM]" in text
     data = agent.call("get_resource", resource_id=LESSON)
-    assert data["body"].startswith("Seen on the sandbox")
-    assert data["frontmatter"]["from"] == "ai"
+    assert data["handle"] == "L-8F3K2A"
+    assert "body" not in data  # the text has it
 
 
 def test_a_section_is_read_alone_and_names_the_next_one(agent: Agent) -> None:

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from ai_lessons.errors import AiLessonsError
+from ai_lessons.errors import AiLessonsError, Conflict
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge import origins
 from ai_lessons.knowledge.entries import Kind, Relation
@@ -18,10 +18,15 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Entry, Light
     from ai_lessons.knowledge.evaluation import EvaluationReport
+    from ai_lessons.library.opened import Library
+    from ai_lessons.library.reports import LessonDraft
     from ai_lessons.library.session import RepositorySession
 
 ALIKE: Final = 0.6  # Share of the words of the shorter title in common, from which on two entries are called alike
 ALIKE_IN_FULL: Final = 0.5  # The same (words in common of all words) for title, rationale and text together
+
+REPEATED: Final = 0.8  # Words in common of all words of two lessons, from which on one repeats the other
+TELLING: Final = 5  # as many words at least: fewer say little
 
 COMPARED: Final = 20  # Entries of another repository that are read and compared
 
@@ -144,6 +149,21 @@ def _near(parts: RepositorySession, entry: Entry) -> tuple[Similar, ...]:
         elif score := likeness(mine, other):
             found.append(Similar(other.name, score))
     return tuple(sorted(found, key=lambda one: (not one.same, -one.likeness))[:TOLD])
+
+
+def refuse_repetition(opened: Library, draft: LessonDraft) -> None:
+    """Raises Conflict: an active lesson says nearly the same as this draft."""
+    parts = opened.primary
+    parts.current()
+    active = parts.catalog.select(Filter(kinds=frozenset({Kind.LESSON})))
+    mine = words(" ".join(filter(None, (draft.title, draft.content, draft.when, draft.do, draft.dont, draft.because))))
+    for light in [one for one in active if relating.alike(one.title, draft.title)][:COMPARED]:
+        there = parts.load(light.id)[0]
+        theirs = words(f"{there.title} {there.opening} {there.body}")
+        share = len(mine & theirs) / max(1, len(mine | theirs))
+        if share >= REPEATED and len(mine & theirs) >= TELLING:
+            hint = f"update it: `ai-lessons contribute update {light.handle}`; or add this one with --anyway"
+            raise Conflict(f"much like {light.handle} {light.title!r}, {share:.2f}: update it?", hint=hint)
 
 
 def copies(parts: RepositorySession, entry: Entry) -> list[str]:

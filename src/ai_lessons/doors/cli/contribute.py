@@ -61,7 +61,7 @@ def text_from(content: str | None, file: str | None, dash: str | None, *, option
     ],
     tool=Tool(
         "add_lesson",
-        "title content tags project confidence source category contexts applies_to links when do dont because",
+        "title content tags project confidence source category contexts applies_to links when do dont because anyway",
         "id handle path commit",
         "Record one observation; when, do or dont, because make it a pattern. "
         'Owed after more than one attempt. If a task failed: title "[UNSOLVED] …".',
@@ -93,13 +93,18 @@ def text_from(content: str | None, file: str | None, dash: str | None, *, option
 @click.option("--do", metavar="D", help="what to do,")
 @click.option("--dont", metavar="D", help="or what not to do,")
 @click.option("--because", metavar="B", help="and why.")
+@click.option("--anyway", is_flag=True, help="Also where another lesson says nearly the same.")
 @options.allow_secret_option
 @pass_call
-def add_lesson(call: Call, /, dash: str | None, content: str | None, file: str | None, **given: Any) -> None:
+def add_lesson(
+    call: Call, /, dash: str | None, content: str | None, file: str | None, anyway: bool, **given: Any
+) -> None:
     """Add a lesson (also: add). Without a text your editor opens; piped text is read."""
     text = text_from(content, file, dash, optional=bool(given["when"] and given["because"]))
     project = given.pop("project") or ""
     draft = LessonDraft(content=text, project=project, origin=call.caller, **given)
+    if not anyway:
+        library.comparing.refuse_repetition(call.library, draft)
     call.answer(library.editing.add_lesson(call.library, draft), render_jobs.written)
 
 

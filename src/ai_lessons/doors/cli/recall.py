@@ -134,13 +134,19 @@ def read(call: Call, ref: str, section: int | None, heading: str | None, raw: bo
         call.exactly(shown.raw)
 
 
-SHOWN = "notice id handle kind title tags path snippet body code frontmatter related sections section approval notes"
+SHOWN = "notice id handle kind title tags path related section approval notes"  # the text says the rest
 
 
 @recall.command(
     "show",
     examples=["ai-lessons recall show L-8F3K2A", "ai-lessons recall show D-4T7QZM --section 2"],
-    tool=Tool("get", "id=ref section", SHOWN, "Read one entry in full, or one numbered section of it.", reads=True),
+    tool=Tool(
+        "get",
+        "id=ref section heading",
+        SHOWN,
+        "Read an entry, or a section by number or heading.",
+        reads=True,
+    ),
 )
 @read_options
 @pass_call
@@ -154,9 +160,9 @@ def show(call: Call, /, **given: Any) -> None:
     examples=["ai-lessons recall show-resource S-9XW2RB", "ai-lessons recall show-resource D-4T7QZM --heading Limits"],
     tool=Tool(
         "get_resource",
-        "resource_id=ref section",
+        "resource_id=ref section heading",
         SHOWN,
-        "Read one search result of any kind in full, or one numbered section of it.",
+        "Read a search result of any kind, or a section of it by number or heading.",
         reads=True,
     ),
 )

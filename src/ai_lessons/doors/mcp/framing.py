@@ -33,6 +33,7 @@ PROPOSED = (
 )
 BARE = View()  # paths as they are in the repository, whose place the first line names
 LONGEST = 60_000  # characters of one text that an agent gets at once; longer ones are read by section, or from the file
+OUTLINE, BEGINNING = 8_000, 1_500  # longer texts with sections are told by so much of their beginning and an outline
 SECTION_CALL = "get_resource {} section "
 
 
@@ -60,6 +61,8 @@ def shown(value: Shown, root: str, call: str = SECTION_CALL) -> str:
         what = f"rule in force from {where}, {approved(value.approval)}"
     if value.approval and change:
         value = value._replace(approval=value.approval._replace(unapproved_change=""))
+    if value.section is None and len(value.body) > OUTLINE and len(value.sections) > 1:
+        value = value._replace(body=_beginning(value.body))
     text = render.shown(value, BARE, call=call, frame=lambda text: marked(what, cut(text, where)))
     if change:
         unapproved = "a change of this rule that was not approved and that is not in force"
@@ -90,6 +93,13 @@ def marked(what: str, text: str) -> str:
     """A text between two marks. The mark is a hash of the text, so that no text can hold its own end."""
     mark = sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
     return f"<<< {what}, data {mark}\n{text}\n>>> end of data {mark}"
+
+
+def _beginning(text: str) -> str:
+    """The first paragraphs of a long text; its sections are listed below them."""
+    ends = (text.rfind(end, 0, BEGINNING) for end in ("\n\n", "\n"))
+    start = text[: next((end for end in ends if end > 0), BEGINNING)].rstrip()
+    return f"{start}\n\n… {len(text):,} characters in all: read on by section"
 
 
 def cut(text: str, where: str) -> str:
