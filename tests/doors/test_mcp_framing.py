@@ -71,7 +71,7 @@ def test_a_rule_that_is_not_known_to_be_approved_does_not_look_approved() -> Non
 def test_a_long_text_is_cut_and_says_so() -> None:
     shown = Shown(ENTRY, "x" * (framing.LONGEST + 5), "", {})
     assert "… 5 more characters" in framing.shown(shown, "/root")
-    assert "… 5 more characters" in framing.data(shown, encode(shown), "notice body")["body"]
+    assert "body" not in framing.data(shown, encode(shown), "notice")
 
 
 def test_a_long_text_with_sections_is_told_by_its_beginning_and_its_outline() -> None:

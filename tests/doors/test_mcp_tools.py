@@ -82,7 +82,7 @@ def test_parameters_have_their_agreed_names(agent: Agent) -> None:
         "title", "rationale", "content", "tags", "linked_lessons", "linked_resources",
     ]  # fmt: skip
     assert found["record_outcome"] == ["id", "outcome", "note"]
-    assert found["get"] == ["id", "section"]
+    assert found["get"] == ["id", "section", "heading"]
 
 
 def test_a_search_answers_in_groups_and_as_data(agent: Agent, rule: str) -> None:

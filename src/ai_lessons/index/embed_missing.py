@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -66,7 +65,7 @@ class MissingVectors:
                 embedded += before - missing
                 if len(found) < len(rows) or missing >= before:
                     break
-        return replace(done, embedded=done.embedded + embedded, missing=missing)
+        return done._replace(embedded=done.embedded + embedded, missing=missing)
 
     def _compute(
         self, rows: Sequence[tuple[str, str, str]], deadline: float, tick: Callable[[int], None]

@@ -7,7 +7,7 @@ next refresh goes on. One writer at a time (file locks of ours); readers are nev
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -142,7 +142,7 @@ class Index:
             done = self._filler.fill(done, job.progress, None if few else seconds, self._of_our_model)
             self._query.text_alone = self._lacks_most(done.missing)
         no_model = self._filler.no_model if done.missing else ""
-        return replace(done, notes=(*done.notes, no_model)) if no_model else done
+        return done._replace(notes=(*done.notes, no_model)) if no_model else done
 
     def as_it_lies(self, generation: str, fingerprints: Callable[[], Mapping[str, str]]) -> IndexRefresh:
         """What an index that others write holds of this generation; notes say by how much it is behind.

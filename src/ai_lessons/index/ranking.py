@@ -7,8 +7,8 @@ best passage. It decides nothing about what is hidden (the caller leaves such en
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
 from math import log
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.index.rows import places
@@ -32,8 +32,7 @@ DEFAULT_CONTEXT_WEIGHT = 1.5
 """Weight of context tags where none has an explicit one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """A passage that was found. `score`: BM25, cosine similarity (-1 to 1), or the mix of both (0 to 1).
 
     `section` is the number of the section in which it begins, as `passages.sections` counts; 0: in none.
@@ -47,8 +46,7 @@ class Match:
     section: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class RankingFacts:
+class RankingFacts(NamedTuple):
     """What is known of an entry besides its text. `standing` is a factor, 1.0 where nothing was learned.
 
     `asked` are the versions that are asked of it, where these are others than of all (None). `distance` puts entries of
@@ -64,13 +62,12 @@ class RankingFacts:
     distance: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(NamedTuple):
     """An entry in its place. The product of `factors` (match, version, context, standing) is `score`."""
 
     match: Match
     score: float
-    factors: Mapping[str, float] = field(default_factory=dict)
+    factors: Mapping[str, float] = MappingProxyType({})
 
 
 def normalised(hits: Sequence[Match], depth: int, floor: float | None = None) -> dict[tuple[str, int], float]:
@@ -112,7 +109,7 @@ def fuse(
             score = LEAD * score + (1 - LEAD) * (key in lead)
         known = best.get(hit.entry_id)
         if known is None or (-score, hit.ordinal) < (-known.score, known.ordinal):
-            best[hit.entry_id] = replace(hit, score=score)
+            best[hit.entry_id] = hit._replace(score=score)
     return tuple(sorted(best.values(), key=lambda match: (-match.score, match.entry_id)))
 
 
@@ -295,7 +292,7 @@ def blend(lists: Sequence[Found], depth: int) -> tuple[Match, ...]:
         return tuple(several[0].hits[:depth]) if several else ()
     most = _rarest(sum(one.passages for one in several))
     every = [
-        replace(hit, score=hit.score * factor)
+        hit._replace(score=hit.score * factor)
         for one in several
         for factor in [most / _rarest(one.passages)]
         for hit in one.hits

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.index.vectors import vector_key
 
@@ -91,8 +91,7 @@ LONGEST_QUERY = 2000
 """Characters of a question that are looked at; the model reads fewer."""
 
 
-@dataclass(frozen=True, slots=True)
-class EntryRows:
+class EntryRows(NamedTuple):
     """One entry as it is to be found. `fingerprint` changes whenever anything else here does."""
 
     id: str
@@ -106,8 +105,7 @@ class EntryRows:
     passages: Sequence[Passage] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One row of the table. `text_key` names the vector of the passage in the embedding cache."""
 
     id: str
@@ -132,8 +130,7 @@ class Row:
         return embedded_text(self.title, self.heading, self.text)
 
 
-@dataclass(frozen=True, slots=True)
-class PassageFilter:
+class PassageFilter(NamedTuple):
     """Which passages may be found. Empty fields ask for nothing; of `tags` an entry must carry all.
 
     `versions`, unless None: entries that carry none of these spellings, but carry others, are left out. `versions_of`
@@ -145,12 +142,11 @@ class PassageFilter:
     tags: Sequence[str] = ()
     versions: frozenset[str] | None = None
     ids: frozenset[str] | None = None
-    versions_of: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    versions_of: Mapping[str, frozenset[str]] = MappingProxyType({})
     phrases: Sequence[str] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Candidates:
+class Candidates(NamedTuple):
     """Both lists, best first, each at most `depth` long. `note` says why there are no vectors, if so.
 
     `model` made the vectors.
@@ -163,8 +159,7 @@ class Candidates:
     model: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexRefresh:
+class IndexRefresh(NamedTuple):
     """What a refresh did. `missing` passages have no vector yet; `rebuilt` says in one line why all was made anew."""
 
     entries: int = 0
@@ -176,8 +171,7 @@ class IndexRefresh:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
+class Shared(NamedTuple):
     """A shared index. `usable`: its vectors are of the model in use here; `covers`: so many of our passages."""
 
     uri: str
@@ -189,8 +183,7 @@ class Shared:
     covers: int
 
 
-@dataclass(frozen=True, slots=True)
-class IndexStatus:
+class IndexStatus(NamedTuple):
     """The table in use. `indexed` None: every vector is compared, else how many passages their index covers.
 
     `unindexed` passages are searched by reading them. Sizes in bytes.

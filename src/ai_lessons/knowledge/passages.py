@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from markdown_it import MarkdownIt
 
@@ -41,8 +40,7 @@ _CODE = frozenset({"fence", "code_block"})
 _ATOMIC = _CODE | {"table_open"}
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(NamedTuple):
     """One piece of an entry, as it stands in the file. `ordinal` counts from 0.
 
     `heading` is the path of headings above it, `Section > Subsection`, without the title of the entry. `start` and
@@ -58,8 +56,7 @@ class Passage:
     section: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class TextSection:
+class TextSection(NamedTuple):
     """One section of a text, subsections included, numbered from 1 in the order of the headings.
 
     `start` and `end` are its first and last line, from 1, in `lines_of` the text. The first heading of a text, if it
@@ -73,8 +70,7 @@ class TextSection:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
+class _Block(NamedTuple):
     """A top-level block of Markdown by its lines (from 0, end exclusive); `level` above 0 for a heading."""
 
     start: int
@@ -84,8 +80,7 @@ class _Block:
     atomic: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Stretch:
+class _Stretch(NamedTuple):
     """Text below one path of headings: from `opening` with its own heading line, from `start` without."""
 
     path: tuple[str, ...]
@@ -250,7 +245,7 @@ def _joined(stretches: Iterator[_Stretch], chunking: Chunking) -> list[_Stretch]
     for stretch in stretches:
         if result and result[-1].is_bare and result[-1].path == stretch.path[: len(result[-1].path)]:
             bare = result.pop()
-            stretch = replace(stretch, opening=bare.opening, tokens=stretch.tokens + bare.tokens)  # noqa: PLW2901
+            stretch = stretch._replace(opening=bare.opening, tokens=stretch.tokens + bare.tokens)  # noqa: PLW2901
         last = result[-1] if result else None
         small = last is not None and min(last.tokens, stretch.tokens) < chunking.minimum
         if last is None or not small or last.tokens + stretch.tokens > chunking.limit:
@@ -262,7 +257,7 @@ def _joined(stretches: Iterator[_Stretch], chunking: Chunking) -> list[_Stretch]
         has_own_path = last.has_own_path and shared == len(last.path)
         tokens = last.tokens + stretch.tokens
         path = last.path[:shared]
-        result[-1] = replace(last, path=path, end=stretch.end, tokens=tokens, has_own_path=has_own_path)
+        result[-1] = last._replace(path=path, end=stretch.end, tokens=tokens, has_own_path=has_own_path)
     return result
 
 

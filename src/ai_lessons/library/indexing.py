@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -120,7 +119,7 @@ class Indexing:
                     *known, self._rows, progress=progress, seconds=seconds, full=full, again=again
                 )
         self.missing = done.missing
-        return replace(done, notes=(*self._notes, *done.notes)) if self._notes else done
+        return done._replace(notes=(*self._notes, *done.notes)) if self._notes else done
 
     def complete(self) -> None:
         """Compute the vectors that are missing, however long it takes, where all texts are there. Looks at no file."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import UsageError
@@ -90,14 +89,14 @@ def find(parts: Reading, query: Query) -> Answer:
     unheld = ""
     if phrases and not (found.text or found.vectors) and _words(phrases) < _words([query.text]):
         unheld = f"nothing holds {_or(repr(phrase) for phrase in phrases)} word by word: the words are looked for"
-        phrases, wanted = (), replace(wanted, phrases=())
+        phrases, wanted = (), wanted._replace(phrases=())
         found = parts.indexing.candidates(query.text, wanted, depth)
     coverage = _coverage(parts, done.missing)
     near = _near(parts, query.text, found, complete=not done.missing)
     # the best of a few vectors must not outrank the best of all texts
     weight = VECTOR_WEIGHT * (coverage if found.text and found.vectors else 1.0)
     matches = fuse(found.text, found.vectors, found.depth, weight, near.lead)
-    matches = tuple(replace(match, score=match.score * near.chance) for match in matches)
+    matches = tuple(match._replace(score=match.score * near.chance) for match in matches)
     # without a model words would have to tell for good, and they tell less
     weak = near.chance < BAR and not phrases and not (done.missing and found.note)
     room = query._replace(limit=min(query.limit, NEAREST)) if weak else query

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import NotFound, Unreachable, UsageError
 from ai_lessons.index.rows import Shared
@@ -15,16 +14,14 @@ if TYPE_CHECKING:
     from ai_lessons.library.session import RepositorySession
 
 
-@dataclass(frozen=True, slots=True)
-class Pushed:
+class Pushed(NamedTuple):
     """What lies in the shared index after a push."""
 
     shared: Shared
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Pulled:
+class Pulled(NamedTuple):
     """Vectors that came, those that had to be computed here all the same, and passages still without one."""
 
     uri: str
@@ -46,7 +43,7 @@ def index_status(library: Library, uri: str | None = None) -> IndexStatus:
     if uri is None:
         return status
     place = _place(parts, uri)
-    return replace(status, shared=_shared(parts, place, place.state()))
+    return status._replace(shared=_shared(parts, place, place.state()))
 
 
 def index_push(library: Library, uri: str) -> Pushed:

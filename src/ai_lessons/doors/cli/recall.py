@@ -134,7 +134,7 @@ def read(call: Call, ref: str, section: int | None, heading: str | None, raw: bo
         call.exactly(shown.raw)
 
 
-SHOWN = "notice id handle kind title tags path related section approval notes"  # the text says the rest
+SHOWN = "notice id handle kind title tags path frontmatter related section approval notes"  # the text says the rest
 
 
 @recall.command(

@@ -144,15 +144,14 @@ def plain(value: Any) -> Any:
 
 
 def data(value: object, found: Any, gives: str) -> dict[str, Any]:
-    """An answer as data: a list inside an object, with the notice, who approved a rule, and no endless text."""
+    """An answer as data: a list inside an object, with the notice, who approved a rule, and nothing that the text has."""
     keys = gives.split()
     told: dict[str, Any] = dict(found) if isinstance(found, dict) else {keys[-1]: found}
     if isinstance(value, Answer | Context):
         approvals = encode(value.approvals)
         told["rules"] = [rule | {"approval": approvals.get(rule["id"])} for rule in told["rules"]]
     if isinstance(value, Shown):
-        told |= {key: cut(told[key], value.entry.path) for key in ("body", "code") if told.get(key)}
-        told |= {"code": ""} if told.get("code") == told["body"] and told["body"] else {}
+        told = {key: one for key, one in told.items() if key not in {"body", "code", "snippet", "sections"}}
     if "notice" in keys:
         told = {"notice": PROPOSED if "pending" in keys else NOTICE} | told
     return {key: plain(one) for key, one in told.items()}
