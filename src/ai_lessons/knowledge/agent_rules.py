@@ -153,9 +153,7 @@ def _rule(name: str, section: MarkdownSection, project: str | None, now: datetim
 NAME = "ai-lessons rules"
 """What our markers in a file are called, beside those of the paragraph on how to use the program."""
 
-PREFIX = "ai-lessons-"
-"""How the names of our files in a folder of rules begin."""
-
+PREFIX = "ai-lessons-"  # How the names of our files in a folder of rules begin
 _MADE_BY = "Approved by a person in the knowledge repository; made by `ai-lessons admin export`, so edit them there."
 _BEGIN, _END = f"<!-- >>> {NAME} >>> -->", f"<!-- <<< {NAME} <<< -->"
 _CLAUDE_FILE = re.compile(

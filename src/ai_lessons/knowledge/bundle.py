@@ -190,8 +190,7 @@ def dump(document: Mapping[str, Any]) -> bytes:
 def read(text: str, name: str) -> Bundle:
     """What an export holds; damaged parts are named and left out. `name` is what messages call the file.
 
-    Raises:
-        InvalidEntry: no export. UnsupportedRepository: of a newer version.
+    Raises InvalidEntry: no export. UnsupportedRepository: of a newer version.
     """
 
     def refuse(constant: str) -> float:

@@ -21,9 +21,7 @@ from ai_lessons.knowledge.markdown import key_lines
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-TITLE_LENGTH = 200
-"""Characters of a title that lists and commits still show."""
-
+TITLE_LENGTH = 200  # Characters of a title that lists and commits still show
 FACTS_OF_HISTORY = ("approved", "approved_by", "approved_at", "suggested_by")
 """Keys that a rule must not carry: git knows, and a file that says so is a lie waiting to happen."""
 
@@ -33,8 +31,7 @@ _LISTS = ("tags", "versions", "contexts", "applies_to")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[Tt ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:[Zz]|[+-]\d{2}:?\d{2})?)?")
 _LOOKS_LIKE_A_VERSION = re.compile(r"[vV]?\d|(?:latest|main|master|stable|lts|next|current)$")
 
-Complaint = tuple[str, str]
-"""(top-level key it is about, or empty; what is wrong)."""
+Complaint = tuple[str, str]  # (top-level key it is about, or empty; what is wrong)
 
 
 class Fix(NamedTuple):

@@ -138,8 +138,7 @@ KEYS: Mapping[str, Key] = {
     "search.chunking.code_whole": _words("chunking.code_whole", _FLAG),
     "search.index": _text("index_uri", _ADDRESS, "empty, or an address that starts with s3://, gs:// or az://"),
     "tag_aliases": Key("tag_aliases", _aliases, dict),
-}
-"""Every setting by its dotted name, in the order of the file. What they are for is told in docs/reference."""
+}  # Every setting by its dotted name, in the order of the file. What they are for is told in docs/reference
 
 
 def parse_config(text: str) -> RepositoryConfig:

@@ -21,15 +21,9 @@ if TYPE_CHECKING:
 Found = tuple[str, str]
 """A package by its own name, and its version as `versions.score` takes it: `@2.32.3` in use, or a range."""
 
-LARGEST = 8 << 20
-"""Bytes of a file that is read. Lock files of big projects have five million."""
-
-LONGEST_NAME = 200
-"""Characters of a package's name or version; what is longer is left out."""
-
-MOST_REQUIREMENTS = 5000
-"""Lines of a requirements file that are read; each costs up to a tenth of a millisecond."""
-
+LARGEST = 8 << 20  # Bytes of a file that is read. Lock files of big projects have five million
+LONGEST_NAME = 200  # Characters of a package's name or version; what is longer is left out
+MOST_REQUIREMENTS = 5000  # Lines of a requirements file that are read; each costs up to a tenth of a millisecond
 PYTHON = "python"
 
 

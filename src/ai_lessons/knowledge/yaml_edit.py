@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 
 REMOVE: Final[Any] = object()  # as a value in the changes of `edit_mapping`: take the key away
 
-Splice = tuple[int, int, str]
-"""Replace text[start:end] by a string."""
+Splice = tuple[int, int, str]  # Replace text[start:end] by a string
 
 
 def line_start(text: str, position: int) -> int:

@@ -22,27 +22,17 @@ SCRIPT_OK, SCRIPT_FAILED = "script_ok", "script_failed"
 WRONG, RESTORED = "wrong", "restored"
 OBSERVED, BOUNDS, RESET = "observed", "bounds", "reset"
 
-OUTCOMES = (HELPFUL, IGNORED, CONTRADICTED)
-"""What a person or an agent can say of an entry that was shown."""
-
+OUTCOMES = (HELPFUL, IGNORED, CONTRADICTED)  # What a person or an agent can say of an entry that was shown
 USES = (INJECTED, HELPFUL, IGNORED, CONTRADICTED, SCRIPT_OK, SCRIPT_FAILED, WRONG, RESTORED, LEFT_OUT)
 """Words about an entry. Their order is that of `Tallies`."""
 
-TURNS = (OBSERVED, BOUNDS, RESET)
-"""Words about a parameter: these are folded in the order of their ids."""
-
-LINE_BYTES = 4096
-"""Longer lines are not read, and not written: a note is cut."""
-
-LARGEST = 1e9
-"""No number of ours is larger."""
-
+TURNS = (OBSERVED, BOUNDS, RESET)  # Words about a parameter: these are folded in the order of their ids
+LINE_BYTES = 4096  # Longer lines are not read, and not written: a note is cut
+LARGEST = 1e9  # No number of ours is larger
 NOTE_LENGTH = 500
 SESSION_LENGTH = 64
 
-Row = tuple[str, str, str, str, str]
-"""A use as caches take it: id, at, event, entry, session (empty for none)."""
-
+Row = tuple[str, str, str, str, str]  # A use as caches take it: id, at, event, entry, session (empty for none)
 _ULID = "[0-7][0-9A-HJKMNP-TV-Z]{25}"
 _AT = r"20\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ"
 _NUMBER = r"-?\d{1,9}(?:\.\d{1,9})?"
@@ -51,9 +41,7 @@ _PLAIN = re.compile(
     rf'^\{{"id":"({_ULID})","at":"({_AT})","event":"({"|".join(USES)})","entry":"({_ULID})"'
     rf'(?:,"session":"([\w.:@/+-]{{1,{SESSION_LENGTH}}})")?{_EDGE}\}}$',
     re.ASCII | re.MULTILINE,
-)
-"""A use exactly as `line_of` writes it: a million of these take half a second, as JSON six times as long."""
-
+)  # A use exactly as `line_of` writes it: a million of these take half a second, as JSON six times as long
 _IS_ULID = re.compile(_ULID)
 _IS_AT = re.compile(_AT, re.ASCII)
 _IS_WORD = re.compile("[a-z_]{1,40}")

@@ -28,16 +28,13 @@ HELPFUL_ALPHA, IGNORED_BETA, CONTRADICTED_BETA = 1.0, 0.1, 1.5
 WORTH = {HELPFUL: HELPFUL_ALPHA, IGNORED: -IGNORED_BETA, CONTRADICTED: -CONTRADICTED_BETA}
 """What showing a lesson was worth, by its outcome."""
 
-PRIOR_STRENGTH = 2.0
-"""alpha + beta before anything happened: as much as two outcomes."""
-
+PRIOR_STRENGTH = 2.0  # alpha + beta before anything happened: as much as two outcomes
 PRIOR = {"very-low": 0.1, "low": 0.3, "medium": 0.5, "high": 0.7, "very-high": 0.9}
 """Where a lesson starts, by the word of its author."""
 
 UNSTATED = PRIOR["medium"]
 
-STANDING_SWING = 0.15
-"""How far what was learned moves the score of a search, either way."""
+STANDING_SWING = 0.15  # How far what was learned moves the score of a search, either way
 
 
 class Tallies(NamedTuple):
@@ -122,11 +119,8 @@ ABLATION = "ablation_frequency"
 SETTING_STRENGTH = 4.0
 """alpha + beta before anything was observed: the setting that we ship counts as much as four outcomes."""
 
-REACH = 0.25
-"""How far an outcome is from the position that was used, at most."""
-
-HEAVIEST = 10.0
-"""No observation weighs more, whatever a log says."""
+REACH = 0.25  # How far an outcome is from the position that was used, at most
+HEAVIEST = 10.0  # No observation weighs more, whatever a log says
 
 
 class Definition(NamedTuple):

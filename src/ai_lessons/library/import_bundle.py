@@ -66,7 +66,6 @@ def import_file(
     """Take over what a file or folder of another tool holds: entries in one commit, rules as proposals.
 
     `form` is one of `import_sources.FORMS`. What is here already stays as it is; damaged parts are left out and named.
-
     Raises: as `import_sources.read_source`. InvalidEntry: also where nothing of it can be read.
     """
     parts = library.primary

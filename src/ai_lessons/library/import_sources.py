@@ -56,9 +56,8 @@ _NEVER_ENTERED = frozenset(("node_modules", "__pycache__"))
 def read_source(file: Path, form: str, project: str | None, now: datetime, progress: Progress) -> Bundle:
     """What a file or folder holds, each part of it as far as it can be read.
 
-    Raises:
-        NotFound: nothing there. InvalidEntry: not of that form. UsageError: no such form, or a project that it does not
-        take. UnsupportedRepository: of a newer version.
+    Raises NotFound: nothing there. InvalidEntry: not of that form. UsageError: no such form, or a project that it does
+    not take. UnsupportedRepository: of a newer version.
     """
     if project:
         project_name(project)
@@ -219,8 +218,7 @@ _TABLES = (*_MAIN, "edges", "rule_links", *(f"{one[:-1]}_{name}" for one in _MAI
 def read_database(file: Path, now: datetime) -> Bundle:
     """The lessons, rules, docs and scripts of a database, with their tags, versions and links.
 
-    Raises:
-        InvalidEntry: it is no such database, or damaged.
+    Raises InvalidEntry: it is no such database, or damaged.
     """
     with translated(str(file)), TemporaryDirectory() as folder:
         with file.open("rb") as start:

@@ -42,9 +42,8 @@ class Migrated:
 def migrate(library: Library, *, dry_run: bool = False, steps: Mapping[int, Migration] = config.STEPS) -> Migrated:
     """Bring the repository's files, but for approved rules, to the format of this program in one commit.
 
-    Raises:
-        UnsupportedRepository: it is of a newer program. UnsavedEdits: a file that changes has edits in no commit.
-        Refused: an earlier write waits for its commit. StorageFailed: git makes no tag.
+    Raises UnsupportedRepository: it is of a newer program. UnsavedEdits: a file that changes has edits in no commit.
+    Refused: an earlier write waits for its commit. StorageFailed: git makes no tag.
     """
     parts = library.primary
     old, new = parts.config.format, config.FORMAT

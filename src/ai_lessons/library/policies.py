@@ -130,8 +130,7 @@ class Move(NamedTuple):
 def released(parts: RepositorySession, move: Move) -> bool:
     """Whether a person let a record onto the approval branch (of `origin`, if known) that lets exactly this text go.
 
-    Raises:
-        UnsupportedRepository: the history cannot be read.
+    Raises UnsupportedRepository: the history cannot be read.
     """
     branches = counting(parts)
     looks = parts.rules.looks() if branches else ()

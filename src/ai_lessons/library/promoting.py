@@ -37,10 +37,9 @@ TRAILER = "Promoted-from"
 def promote(library: Library, ref: str, to: str, wanted: PromotionRequest | None = None) -> Promoted:
     """Bring an entry to another tier. What is there already in the same words is not brought again.
 
-    Raises:
-        UsageError: it is there, or that is no tier. NotFound: no such entry or tier, or nothing to propose on.
-        Conflict: it is marked wrong. Refused: a policy forbids it; an agent would copy; git has no name for the user.
-        InvalidEntry: it breaks the format, or holds a secret.
+    Raises UsageError: it is there, or that is no tier. NotFound: no such entry or tier, or nothing to propose on.
+    Conflict: it is marked wrong. Refused: a policy forbids it; an agent would copy; git has no name for the user.
+    InvalidEntry: it breaks the format, or holds a secret.
     """
     wanted = wanted or PromotionRequest()
     if "/" in to:

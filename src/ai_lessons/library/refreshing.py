@@ -41,9 +41,8 @@ def refresh(
 ) -> tuple[Refreshed, ...]:
     """Read docs again from where they came, in one commit; `every` means all that name a source.
 
-    Raises:
-        UsageError: neither names nor `every`. Unless `every`, where each is a warning: NotFound: no source, or it is
-        gone. InvalidEntry: what came is no text of an entry, or holds a secret. Refused: see `allow_source`.
+    Raises UsageError: neither names nor `every`. Unless `every`, where each is a warning: NotFound: no source, or it is
+    gone. InvalidEntry: what came is no text of an entry, or holds a secret. Refused: see `allow_source`.
     """
     parts = library.primary
     catalog = parts.current()
@@ -144,8 +143,7 @@ def _real(source: str) -> str:
 def refreshed_text(old: str, entry: Entry, came: Incoming, more: Mapping[str, Any]) -> str:
     """The text of a snapshot brought up to date with its source, and with what else it shall say.
 
-    Raises:
-        InvalidEntry: what came is no text, or breaks the format.
+    Raises InvalidEntry: what came is no text, or breaks the format.
     """
     new = old
     if entry.fields.get("content_hash") != came.hash:

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     Read = Callable[[str], bytes | None]
 
 
-ALLOWED = "Allowed-secret"
-"""The trailer that tells who allowed a secret to stay, by its mark."""
+ALLOWED = "Allowed-secret"  # The trailer that tells who allowed a secret to stay, by its mark
 
 
 def refuse(parts: RepositorySession, files: Mapping[str, bytes | None], known: str = "") -> list[tuple[str, str]]:

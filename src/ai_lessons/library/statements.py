@@ -29,8 +29,7 @@ AI, USER, AGENT = "ai", "user", "agent"
 SILENCING = frozenset((Relation.SUPERSEDES, Relation.CONTRADICTS, Relation.SPECIALIZES))
 """Relations that may keep the entry that they point to from being shown."""
 
-MOST_PATHS = 200
-"""Of so many lessons the history is asked apart; of more in one walk over all of it."""
+MOST_PATHS = 200  # Of so many lessons the history is asked apart; of more in one walk over all of it
 
 
 class _Me(NamedTuple):

@@ -236,9 +236,8 @@ class Recovered:
 def recover(library: Library, refs: Sequence[str] = (), *, only_list: bool = False) -> Recovered:
     """Bring back files that a git command took away before their commit: all, or those of these ids or paths.
 
-    Their bytes are kept for 30 days. `only_list`: bring back nothing.
-    Raises NotFound: nothing like that is kept. Conflict: another text is at its place now. StorageFailed: the disk said
-    no.
+    Their bytes are kept for 30 days. `only_list`: bring back nothing. Raises NotFound: nothing like that is kept.
+    Conflict: another text is at its place now. StorageFailed: the disk said no.
     """
     parts = library.primary
     if not only_list:
