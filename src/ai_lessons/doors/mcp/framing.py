@@ -144,7 +144,7 @@ def plain(value: Any) -> Any:
 
 
 def data(value: object, found: Any, gives: str) -> dict[str, Any]:
-    """An answer as data: a list inside an object, with the notice, who approved a rule, and nothing that the text has."""
+    """An answer as data: a list inside an object, with the notice and approvals, and nothing that the text has."""
     keys = gives.split()
     told: dict[str, Any] = dict(found) if isinstance(found, dict) else {keys[-1]: found}
     if isinstance(value, Answer | Context):
