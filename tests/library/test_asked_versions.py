@@ -38,6 +38,14 @@ def of_nodejs(world: World, text: str = "winemaking", **more: object) -> list[tu
     ]
 
 
+def test_of_versions_that_say_the_same_the_newest_is_shown(world: World) -> None:
+    for version in ("2.9", "2.16", "2.14"):
+        head = f"---\nkind: doc\ntitle: Leases\nversions: ['{version}']\n---\n"
+        world.write(f"etcd/docs/{version}/leases.md", f"{head}How leases of winemaking end.\n")
+    (hit,) = world.search("leases of winemaking").docs
+    assert (hit.entry.versions, hit.also_in) == (("2.16",), ("2.14", "2.9"))
+
+
 def test_the_versions_of_a_page_are_one_result(shop: World) -> None:
     hits = [hit for hit in shop.search("winemaking streams").docs if hit.entry.project == "nodejs"]
     assert sorted(hit.entry.title for hit in hits) == ["buffers", "streams"]

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 NEAREST = 5
 """Results that are shown where none comes near the question."""
 
+CLOSE = 0.95
+"""Share of the best version's score from which on another version of a page is as good."""
+
 FAR, FEW = 0.15, 50
 """Share of the best result's score below which results are left out, where more than so many are found."""
 
@@ -273,7 +276,7 @@ def _hits(
         if one.score >= least:
             pages.setdefault(_page(lights[one.match.entry_id]), []).append(one)
     hits = []
-    for one, *others in list(pages.values())[: query.limit]:
+    for one, *others in (_newest_leads(page, lights) for page in list(pages.values())[: query.limit]):
         light, match = lights[one.match.entry_id], one.match
         text = snippet(match.text, query.text, phrases=phrases) or light.snippet
         versions_of = {name for other in others for name in lights[other.match.entry_id].versions}
@@ -287,6 +290,17 @@ def _hits(
             )
         )
     return hits
+
+
+def _newest_leads(page: Sequence[Ranked], lights: Mapping[str, Light]) -> Sequence[Ranked]:
+    """The versions of a page with the newest of those in front that match about as well as the best."""
+    close = [one for one in page if one.score >= CLOSE * page[0].score]
+    order = newest_first({name for one in close for name in lights[one.match.entry_id].versions})
+    places = {name: place for place, name in enumerate(order)}
+    first = min(
+        close, key=lambda one: min((places[v] for v in lights[one.match.entry_id].versions), default=len(order))
+    )
+    return [first, *(one for one in page if one is not first)]
 
 
 def _page(light: Light) -> tuple[object, ...]:
