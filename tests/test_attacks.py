@@ -82,7 +82,7 @@ class Victim:
         """The branch as a clone sees it that knew this policy."""
         worktree = locate(self.clone.root)
         ref = REMOTE if policy.require == "forge" else self.ref
-        memory.save(worktree.state_dir, replace(memory.load(worktree.state_dir), policies={ref: policy}))
+        memory.save(worktree.state_dir, memory.load(worktree.state_dir)._replace(policies={ref: policy}))
         approval_memory.note_file(worktree, ref).unlink(missing_ok=True)
         view = derive(worktree, ref)
         return with_signatures(worktree, view, self.signers, repository="here") if policy.require == "signed" else view

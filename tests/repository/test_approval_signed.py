@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -163,7 +163,7 @@ def test_an_expired_key_approves_nothing_by_dating_it_back(signing: Signing) -> 
     expiry = mine.clock[0] + 600
     first = signing.decide("Use X", at=mine.clock[0])
     mine.commit("rule", {PATH: text("Use X"), **first})
-    signing.signers = tuple(replace(one, valid_before=float(expiry)) for one in signing.signers)
+    signing.signers = tuple(one._replace(valid_before=float(expiry)) for one in signing.signers)
     assert signing.served() == "Use X"
     mine.clock[0] += 7 * 24 * 3600
     mine.commit("work", {"jira/lessons/x.md": "x\n"})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -50,12 +49,12 @@ def put(repo: Path, git: Git, data: bytes, path: str = PATH, message: str = "by 
 @example("---")
 @example("\ufeff---\nkind: release\n---\n")
 def test_a_record_that_is_read_back_covers_its_text_and_no_other(text: str) -> None:
-    record = replace(RECORD, text=text)
+    record = RECORD._replace(text=text)
     found = read_release(record.render())
     assert found is not None
     assert found.covers(RECORD.entry, "user", text)
     assert not found.covers(RECORD.entry, "user", text.rstrip() + "x")
-    assert replace(found, text=RECORD.text) == RECORD
+    assert found._replace(text=RECORD.text) == RECORD
 
 
 @given(st.binary())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pytest
@@ -74,8 +74,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
 def approve(text: bytes, after: Record | None = None, **other: str) -> Record:
     first = Record(HERE, RULE, PATH, text_digest(text), "approve", None, "2026-01-01T00:00:00Z")
     if after is not None:
-        first = replace(first, previous=after.digest, at=after.at.replace("01T", "02T"))
-    return replace(first, **other)  # type: ignore[arg-type]  # only text fields are named
+        first = first._replace(previous=after.digest, at=after.at.replace("01T", "02T"))
+    return first._replace(**other)  # type: ignore[arg-type]  # only text fields are named
 
 
 FIRST = approve(V1)
@@ -105,7 +105,7 @@ CASES = [
     (
         "record of another repository",
         {PATH: V1},
-        lambda world: [world.signed(replace(FIRST, repository="another"), "alice")],
+        lambda world: [world.signed(FIRST._replace(repository="another"), "alice")],
         1,
         "unapproved",
     ),
@@ -119,7 +119,7 @@ CASES = [
     (
         "record changed after signing",
         {PATH: V1},
-        lambda world: [SignedRecord(replace(FIRST, path="b.md").canonical(), world.signed(FIRST, "alice").signatures)],
+        lambda world: [SignedRecord(FIRST._replace(path="b.md").canonical(), world.signed(FIRST, "alice").signatures)],
         1,
         "unapproved",
     ),
@@ -204,7 +204,7 @@ def test_a_chain_that_grew_is_remembered_anew(world: World) -> None:
 
 
 def test_an_expired_key_signs_nothing_new(world: World) -> None:
-    expired = tuple(replace(signer, valid_before=FIRST.seconds + 1) for signer in world.signers)
+    expired = tuple(signer._replace(valid_before=FIRST.seconds + 1) for signer in world.signers)
     judged = chains(by_alice(FIRST, SECOND)(world), expired, repository=HERE)
     assert list(judged[RULE].records) == [FIRST.digest]
 
@@ -225,7 +225,7 @@ def test_the_time_of_a_signature_is_believed_where_the_history_around_it_agrees(
 ) -> None:
     at = FIRST.seconds
     signature = Signature(world.signature(FIRST.canonical(), "alice", NAMESPACE), at + came, at + before)
-    expired = tuple(replace(signer, valid_after=at - 1, valid_before=at + 1) for signer in world.signers)
+    expired = tuple(signer._replace(valid_after=at - 1, valid_before=at + 1) for signer in world.signers)
     made = signature.made(at)
     assert made == (at if believed else at + max(came, before))
     judged = chains([SignedRecord(FIRST.canonical(), (signature,))], expired, repository=HERE)
@@ -233,7 +233,7 @@ def test_the_time_of_a_signature_is_believed_where_the_history_around_it_agrees(
 
 
 def test_what_was_decided_side_by_side_is_settled_by_a_record_that_follows_both(world: World) -> None:
-    settled = replace(approve(V3, SECOND), previous=joined([SECOND.digest, SIDEWAYS.digest]), at="2026-01-03T00:00:00Z")
+    settled = approve(V3, SECOND)._replace(previous=joined([SECOND.digest, SIDEWAYS.digest]), at="2026-01-03T00:00:00Z")
     records = by_alice(FIRST, SECOND, SIDEWAYS, settled)(world)
     assert verdict(world, {PATH: V3}, records).state == "approved"
     assert verdict(world, {PATH: V2}, records).state == "stale"

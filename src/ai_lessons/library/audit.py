@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ai_lessons.errors import AiLessonsError, AmbiguousName, NotFound, Refused
@@ -141,7 +140,7 @@ def acknowledge(library: Library, ask: Callable[[str], bool] | None) -> Audit:
     worktree = parts.store.worktree
     memory = approval_memory.load(worktree.state_dir)
     # what is gone is forgotten; the next look remembers what is there
-    approval_memory.save(worktree.state_dir, replace(memory, records={}))
+    approval_memory.save(worktree.state_dir, memory._replace(records={}))
     for view in looks:
         approval_memory.acknowledge(worktree, view, view.said)
     return audit(library)

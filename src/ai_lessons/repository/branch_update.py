@@ -6,8 +6,7 @@ import json
 import os
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from dulwich.objects import ObjectID
 
@@ -39,8 +38,7 @@ _NOTE: Final = "checkout"
 _Done = TypeVar("_Done")
 
 
-@dataclass(frozen=True, slots=True)
-class Landing:
+class Landing(NamedTuple):
     """A commit whose objects are on the disk, made for the branch as it was at `tip`.
 
     `files` are the paths (relative to the root) that it changes there: blob ids before and after, None for no file.
@@ -51,7 +49,7 @@ class Landing:
     commit: str
     files: Mapping[str, tuple[str | None, str | None]]
     log: ReflogLine
-    programs: Mapping[str, bool] = field(default_factory=dict)
+    programs: Mapping[str, bool] = {}
 
 
 @contextmanager
@@ -136,7 +134,7 @@ def put_back(store: Store, repo: Repo, paths: Mapping[str, tuple[str | None, str
 
     def attempt() -> tuple[str, ...] | None:
         head, mark = read_head(store.worktree), worktree_status.index_mark(store.worktree)
-        before = {path: replace(one, staged=one.old) for path, one in here(store.worktree, repo, paths).items()}
+        before = {path: one._replace(staged=one.old) for path, one in here(store.worktree, repo, paths).items()}
         same = Landing(head.commit or "", head.commit or "", paths, ref_update.ReflogLine("", "", ""))
         return _check_out(store, repo, before, same, head, mark)
 

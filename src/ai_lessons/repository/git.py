@@ -9,9 +9,8 @@ import os
 import shutil
 import subprocess
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import GitMissing, StorageFailed
 from ai_lessons.repository import programs
@@ -61,8 +60,7 @@ _WITH_HOOKS = frozenset(("commit", "merge", "push"))
 """What people see as theirs, so their hooks run; `config` is the other command without `_NO_HOOKS`: it tells them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(NamedTuple):
     """How a git command ended."""
 
     code: int

@@ -9,8 +9,7 @@ import difflib
 import os
 import re
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from dulwich.objects import Blob, ObjectID
 
@@ -35,8 +34,7 @@ LITERAL = {"GIT_LITERAL_PATHSPECS": "1"}  # a file may be called `*.md` or `:(to
 _TRAILER = re.compile(r"([A-Za-z][A-Za-z0-9-]*): (.+)")
 
 
-@dataclass(frozen=True, slots=True)
-class FileRevision:
+class FileRevision(NamedTuple):
     """One commit that touched a file. `when` is ISO 8601 with offset; `path` is the file's name in that commit."""
 
     commit: str
@@ -48,8 +46,7 @@ class FileRevision:
     trailers: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Introduced:
+class Introduced(NamedTuple):
     """A commit, no merge, and what it made of files: (path, blob before, blob after), None where there is none.
 
     `author` and `committer` are addresses, `who` names them as git does, `agent` is what a trailer says.

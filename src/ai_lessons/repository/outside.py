@@ -8,10 +8,9 @@ from __future__ import annotations
 import os
 import re
 import stat
-from dataclasses import dataclass
 from glob import glob, has_magic
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import InvalidEntry, NotFound, Problem, UsageError
 from ai_lessons.repository.files import READ_LIMIT, translated
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
 _NEVER_ENTERED = frozenset(("node_modules", "__pycache__"))
 
 
-@dataclass(frozen=True, slots=True)
-class Outside:
+class Outside(NamedTuple):
     """A file to import. `name` is its path below the folder that was asked for, with `/`: what it will be called."""
 
     path: Path

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -43,8 +42,7 @@ REJECT = "Reject"
 RULE = "rule"
 
 
-@dataclass(frozen=True, slots=True)
-class ProposalRequest:
+class ProposalRequest(NamedTuple):
     """What shall be proposed about an entry: files by path relative to the root, None to remove one.
 
     `stem` is the branch's name below `family`; `report` is for those who decide; `executable` are paths of programs.
@@ -55,7 +53,7 @@ class ProposalRequest:
     subject: str
     files: Mapping[str, bytes | None]
     trailers: Sequence[tuple[str, str]] = ()
-    actor: Actor = field(default_factory=Actor)
+    actor: Actor = Actor()
     family: str = PROPOSALS
     report: str = ""
     executable: Collection[str] = ()
@@ -69,8 +67,7 @@ class Made(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CommitSignature:
+class CommitSignature(NamedTuple):
     """Who makes a commit (author and committer, `Name <email>`) and when, in seconds since 1970."""
 
     author: str
@@ -163,7 +160,7 @@ def amend(store: Store, repo: Repo, proposal: Waiting, wanted: ProposalRequest) 
         place = checked_out_at(store.worktree, ref)
         if place:
             raise Conflict(f"{proposal.name} is checked out at {place}", hint="git switch to another branch first")
-        wanted = replace(wanted, family=PROPOSALS if proposal.is_rule else OTHERS)
+        wanted = wanted._replace(family=PROPOSALS if proposal.is_rule else OTHERS)
         return _point(store, Draft(repo), proposal.name, proposal.commit, there, wanted)
 
 

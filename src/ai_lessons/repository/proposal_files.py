@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import stat
-from dataclasses import dataclass
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -30,8 +29,7 @@ RELEASE: Final = "release"  # What is proposed by a record of a release, where e
 _NAMED_BY_ULID: Final = re.compile(r"([0-7][0-9a-hjkmnp-tv-z]{25})(?:-[^/]*)?", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """A file that a proposal changes: its blobs before, after, and on the approval branch now; None for none."""
 
     path: str

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dulwich.object_store import iter_tree_contents
 from dulwich.objects import Blob, ObjectID
@@ -36,8 +35,7 @@ REJECTION: Final = "rejection"
 WHAT: Final = (*(kind.value for kind in Kind), "release")  # What a proposal may be about; the key that holds its id
 
 
-@dataclass(frozen=True, slots=True)
-class Rejection:
+class Rejection(NamedTuple):
     """One proposal that was turned down. `what` is the kind of entry, or `release`; `at` is ISO 8601.
 
     `text` is the file it proposed, of several (`files`) each below a line with its path; empty for a removal.
@@ -134,8 +132,7 @@ def rejected(trunk: Trunk) -> list[Rejection]:
 RELEASE: Final = "release"
 
 
-@dataclass(frozen=True, slots=True)
-class Release:
+class Release(NamedTuple):
     """What one record says: `source` and `target` are tiers, `policy` the setting that asked for it.
 
     `text` is what may go, all files of the entry as one; `requested` is ISO 8601.

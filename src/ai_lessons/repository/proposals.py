@@ -6,7 +6,6 @@ One below rules/ is about a rule, one below proposals/ about any other entry, or
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
@@ -36,8 +35,7 @@ LOOKED_AT: Final = 500  # So many branches are looked at in one go; a look takes
 RIVALS_NAMED: Final = 3  # So many other proposals about the same entry are named
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(NamedTuple):
     """A proposal that waits for a person.
 
     `branch` is its name as git takes it (`rules/R-8F3K2A-use-x`, `origin/rules/…`), `name` the same without a remote.
@@ -165,7 +163,7 @@ def _rivals(found: list[Waiting]) -> list[Waiting]:
         what, more = "rule" if one.is_rule else "entry", len(rivals) - 1 - len(others)
         faults = [f"{other} proposes something else for this {what}" for other in others]
         faults += [f"and so do {more} more branches"] if more else []
-        told.append(replace(one, faults=(*one.faults, *faults)))
+        told.append(one._replace(faults=(*one.faults, *faults)))
     return told
 
 

@@ -11,7 +11,6 @@ import re
 import shutil
 import unicodedata
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -226,7 +225,7 @@ def _refused_approvals(now: Worktree, then: Worktree, ref: str) -> list[str]:
         shutil.copyfile(source / approval_branch.PROPOSALS, target / approval_branch.PROPOSALS)
     memory = approval_memory.load(now.state_dir)
     # without policies the judge does not miss a stricter one than it finds
-    approval_memory.save(then.state_dir, replace(memory, policies={}) if allowed else memory)
+    approval_memory.save(then.state_dir, memory._replace(policies={}) if allowed else memory)
     after = derive(then, ref)
     sides = before, after
     refused = [*refused_rules(*sides), *refused_unsigned(*sides), *refused_records(*sides)]

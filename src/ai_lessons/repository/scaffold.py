@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import AiLessonsError, Conflict, NoRepository, Refused, StorageFailed, Unreachable
 from ai_lessons.knowledge import layout
@@ -36,8 +35,7 @@ TEXT_SAMPLE = 8000
 """Git takes a file for binary if a NUL is among so many first bytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class FirstCommit:
+class FirstCommit(NamedTuple):
     """What is in git's index now, the commit (None where it waits), and what to tell about it."""
 
     staged: frozenset[str]
@@ -123,8 +121,7 @@ _KEEP_BYTES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Scaffolded:
+class Scaffolded(NamedTuple):
     """What was made at `root`. `created` False: all was there already, and nothing changed.
 
     `added` are the files that we wrote, `adopted` counts those that were there before and came into git now.
@@ -139,8 +136,7 @@ class Scaffolded:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Original:
+class Original(NamedTuple):
     """One file of the template."""
 
     data: bytes
@@ -241,9 +237,9 @@ def _with_rules(done: Scaffolded, rules: Mapping[str, bytes]) -> Scaffolded:
     try:
         propose_starters(locate(done.root), start, rules)
     except StorageFailed as error:  # the repository is there, and works without them
-        return replace(done, notes=(*done.notes, error.message))
+        return done._replace(notes=(*done.notes, error.message))
     note = f"{len(rules)} starter rules wait for a person who reads and approves them: ai-lessons admin review-rules"
-    return replace(done, notes=(*done.notes, note))
+    return done._replace(notes=(*done.notes, note))
 
 
 def read_template(folder: Path) -> dict[str, Original]:

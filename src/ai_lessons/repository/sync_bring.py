@@ -7,7 +7,6 @@ which refuses where somebody has edited what it would write. Asks no network.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dulwich.objects import ObjectID
@@ -54,8 +53,7 @@ MERGE_SECONDS: Final = 600.0
 AGAIN: Final = "ai-lessons admin sync"
 
 
-@dataclass(frozen=True, slots=True)
-class Brought:
+class Brought(NamedTuple):
     """What came in: how many commits, and the files that both sides had changed.
 
     `head` is where the branch stands now. With `torn` files nothing has moved.
@@ -67,8 +65,7 @@ class Brought:
     torn: tuple[Torn, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TornEntry:
+class TornEntry(NamedTuple):
     """A file that both sides changed and that has no merge. `id` is what to call it: a handle, else the path.
 
     `ours` and `theirs` are what each side has, None if it has no such file or it is no text; the two diffs lead there

@@ -56,8 +56,7 @@ class ConflictChoice(NamedTuple):
     text: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MergePlan:
+class MergePlan(NamedTuple):
     """The merged tree, None while there is a torn file; and the files that both sides changed and that were merged."""
 
     tree: ObjectID | None

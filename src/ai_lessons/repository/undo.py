@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -37,8 +36,7 @@ LOOKED_AT: Final = 10_000
 _OURS: Final = frozenset({"Entry", "Agent", "Session"})
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One job that is taken back."""
 
     commit: str

@@ -6,8 +6,7 @@ import os
 import stat
 import sys
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from dulwich.objects import ObjectID
 
@@ -31,8 +30,7 @@ HALF_WRITTEN = 0.2
 """Seconds for which a file that is shorter than what we wrote counts as one that `git stash pop` is just filling."""
 
 
-@dataclass(frozen=True, slots=True)
-class Here:
+class Here(NamedTuple):
     """One path: the blob that the branch had, what is on disk, what the index says; None where it is in none.
 
     `odd`: something is there that is no plain file.
@@ -83,8 +81,7 @@ def here(worktree: Worktree, repo: Repo, before: Mapping[str, tuple[str | None, 
     return made
 
 
-@dataclass(frozen=True, slots=True)
-class OnDisk:
+class OnDisk(NamedTuple):
     """The state of noted paths: what git shall track, no file, or why unreadable; in none: a link or a folder."""
 
     files: Mapping[str, tuple[int, ObjectID]]

@@ -6,7 +6,6 @@ Commits that concern no approval only move the tip of the note; anything else is
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from ai_lessons.errors import AiLessonsError, NotFound, StorageFailed, UnsupportedRepository
@@ -79,7 +78,7 @@ def _advanced(worktree: Worktree, ref: str, tip: str) -> CachedView | None:
     # every way from the new tip back to the old one begins at a child of the old one
     if not any(before in commit.parents for commit in fresh) or any(any(commit.changes) for commit in fresh):
         return None
-    return replace(noted, view=replace(noted.view, tip=tip), key=approval_branch.key_of(worktree, tip))
+    return noted._replace(view=noted.view._replace(tip=tip), key=approval_branch.key_of(worktree, tip))
 
 
 class _Derivation:

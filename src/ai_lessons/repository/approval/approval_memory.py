@@ -8,9 +8,8 @@ from __future__ import annotations
 import json
 import os
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ai_lessons.errors import StorageFailed
 from ai_lessons.repository.approval.approval_branch import PROPOSALS, REMEMBERED, branch_name, cut_off, folder, key_of
@@ -37,13 +36,12 @@ if TYPE_CHECKING:
 PROPOSALS_KEPT: Final = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Remembered:
+class Remembered(NamedTuple):
     """By ref the last tip and policy that raised no alarm; by rule the end of its chain of signed records."""
 
-    tips: Mapping[str, str] = field(default_factory=dict)
-    policies: Mapping[str, ApprovalPolicy] = field(default_factory=dict)
-    records: Mapping[str, str] = field(default_factory=dict)
+    tips: Mapping[str, str] = {}
+    policies: Mapping[str, ApprovalPolicy] = {}
+    records: Mapping[str, str] = {}
 
 
 def load(state_dir: Path) -> Remembered:
@@ -58,7 +56,8 @@ def load(state_dir: Path) -> Remembered:
 
 def save(state_dir: Path, remembered: Remembered) -> None:
     """Replace what is remembered, whole or not at all. Raises StorageFailed."""
-    replace_file(folder(state_dir) / REMEMBERED, json.dumps(asdict(remembered), sort_keys=True, indent=1))
+    raw = remembered._asdict() | {"policies": {ref: one._asdict() for ref, one in remembered.policies.items()}}
+    replace_file(folder(state_dir) / REMEMBERED, json.dumps(raw, sort_keys=True, indent=1))
 
 
 def replace_file(place: Path, text: str) -> None:
@@ -104,7 +103,7 @@ def known_from(several: Iterable[Proposal]) -> Known:
 
 def add_proposals(state_dir: Path, several: Iterable[Proposal]) -> None:
     """Remember proposals. Raises StorageFailed."""
-    _append(state_dir, [asdict(proposal) | {"author": proposal.author._asdict()} for proposal in several])
+    _append(state_dir, [proposal._asdict() | {"author": proposal.author._asdict()} for proposal in several])
 
 
 def forget_proposal(state_dir: Path, rule: str, branch: str) -> None:
@@ -124,11 +123,10 @@ def _append(state_dir: Path, rows: list[dict[str, Any]]) -> None:
         raise StorageFailed(f"{place} cannot be written: {error.strerror}") from error
 
 
-_FORMAT: Final = 4  # Raise it when the same history would be judged differently
+_FORMAT: Final = 5  # Raise it when the same history would be judged differently
 
 
-@dataclass(frozen=True, slots=True)
-class CachedView:
+class CachedView(NamedTuple):
     """A look without alarms; `key` is `key_of` its tip, `missing` says that the tip seen before (`checked`) is gone."""
 
     view: BranchView
@@ -160,7 +158,7 @@ def viewed(worktree: Worktree, ref: str, tip: str, found: CachedView) -> BranchV
     if cut_off(worktree):
         message = "the history is cut off (a shallow clone): rules whose approval lies before the cut are not in force"
         alarms += (Alarm("shallow", message, "git fetch --unshallow, or git fetch --deepen=100"),)
-    return replace(found.view, alarms=alarms)
+    return found.view._replace(alarms=alarms)
 
 
 def policy_in_force(
@@ -195,7 +193,7 @@ def acknowledge(worktree: Worktree, view: BranchView, said: ApprovalPolicy | Non
         remembered, policy = load(worktree.state_dir), said or view.policy
         if remembered.tips.get(view.ref) != view.tip or remembered.policies.get(view.ref) != policy:
             tips, policies = {**remembered.tips, view.ref: view.tip}, {**remembered.policies, view.ref: policy}
-            save(worktree.state_dir, replace(remembered, tips=tips, policies=policies))
+            save(worktree.state_dir, remembered._replace(tips=tips, policies=policies))
 
 
 def advance(worktree: Worktree, view: BranchView) -> None:
@@ -207,9 +205,8 @@ def advance(worktree: Worktree, view: BranchView) -> None:
 
 def note(worktree: Worktree, ref: str, found: CachedView) -> None:
     """Keep what a look found. Raises StorageFailed."""
-    view = {name: getattr(found.view, name) for name in BranchView.__slots__ if name != "alarms"}
-    data = {"format": _FORMAT, "view": view, "key": found.key, "checked": found.checked, "missing": found.missing}
-    replace_file(note_file(worktree, ref), json.dumps(data, separators=(",", ":"), default=asdict))
+    data = found._asdict() | {"format": _FORMAT, "view": found.view._asdict()}
+    replace_file(note_file(worktree, ref), json.dumps(data, separators=(",", ":")))
 
 
 def noted(worktree: Worktree, ref: str) -> CachedView | None:
@@ -219,8 +216,9 @@ def noted(worktree: Worktree, ref: str) -> CachedView | None:
         if raw["format"] != _FORMAT:
             return None
         view = raw["view"] | {
-            "policy": ApprovalPolicy(**raw["view"]["policy"]),
-            "said": ApprovalPolicy(**raw["view"]["said"]) if raw["view"]["said"] else None,
+            "alarms": (),
+            "policy": ApprovalPolicy(*raw["view"]["policy"]),
+            "said": ApprovalPolicy(*raw["view"]["said"]) if raw["view"]["said"] else None,
             "verdicts": {rule: unpack(one) for rule, one in raw["view"]["verdicts"].items()},
             "here": {rule: tuple(map(tuple, several)) for rule, several in raw["view"]["here"].items()},
             "texts": {rule: tuple(blobs) for rule, blobs in raw["view"]["texts"].items()},

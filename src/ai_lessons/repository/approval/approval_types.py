@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -50,8 +49,7 @@ class Said(NamedTuple):
     odd: str
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(NamedTuple):
     """A commit that changed texts of rules. `node` and `parents` are numbers for the ancestry, -1 for nothing before.
 
     `branches` is what it says it merged (see `merged_branches`), None if it says nothing; `rules` changed in it.
@@ -72,8 +70,7 @@ class CommitStep(NamedTuple):
     changes: tuple[tuple[PathChange, ...], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
+class Proposal(NamedTuple):
     """A text (None: the removal) of a rule that was seen on a proposal branch, perhaps one that is gone by now."""
 
     branch: str
@@ -119,19 +116,17 @@ class Verdict(NamedTuple):
     unapproved: tuple[UnapprovedChange, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(NamedTuple):
     """Proposals that this clone knows: by (rule, blob), and the branches by their tips."""
 
-    texts: Mapping[tuple[str, str | None], tuple[Proposal, ...]] = field(default_factory=dict)
-    tips: Mapping[str, str] = field(default_factory=dict)
+    texts: Mapping[tuple[str, str | None], tuple[Proposal, ...]] = {}
+    tips: Mapping[str, str] = {}
 
 
 Require = Literal["merge", "forge", "signed"]
 
 
-@dataclass(frozen=True, slots=True)
-class ApprovalPolicy:
+class ApprovalPolicy(NamedTuple):
     """What the approval branch asks for. `distinct`: another person than the proposer; `threshold`: so many sign."""
 
     require: Require = "merge"
@@ -139,8 +134,7 @@ class ApprovalPolicy:
     threshold: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Alarm:
+class Alarm(NamedTuple):
     """Something about the approval branch as a whole that a person has to look at; it stays until acknowledged.
 
     `rewritten`: a commit seen before is gone. `weakened`: the policy asks for less or other evidence. `shallow`: older
@@ -161,8 +155,7 @@ class RecordFile(NamedTuple):
     before: int
 
 
-@dataclass(frozen=True, slots=True)
-class BranchView:
+class BranchView(NamedTuple):
     """The approval branch as judged: its tip (None: no such branch), the policy there, and the verdict on every rule.
 
     `files` are rule files and those of approval on it, with their blobs; `here` the texts of each rule (path, blob),
@@ -176,8 +169,8 @@ class BranchView:
     files: Mapping[str, str]
     alarms: tuple[Alarm, ...] = ()
     said: ApprovalPolicy | None = None
-    here: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
-    texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    here: Mapping[str, tuple[tuple[str, str], ...]] = {}
+    texts: Mapping[str, tuple[str, ...]] = {}
     records: tuple[RecordFile, ...] = ()
     signer_lists: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
 

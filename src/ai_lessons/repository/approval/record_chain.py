@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
@@ -31,8 +30,7 @@ _TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2
 _DECISIONS: Final = frozenset({"approve", "revoke", "reject"})
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """One decision. `sha256` is `text_digest` of the rule's file.
 
     `previous` is the digest of the record before, or None; several, joined by commas, where this decision settles them.
@@ -49,7 +47,7 @@ class Record:
 
     def canonical(self) -> bytes:
         """The bytes that are signed and stored; equal records have equal bytes."""
-        return json.dumps({"v": FORMAT, **asdict(self)}, sort_keys=True, separators=(",", ":")).encode()
+        return json.dumps({"v": FORMAT, **self._asdict()}, sort_keys=True, separators=(",", ":")).encode()
 
     @property
     def digest(self) -> str:
@@ -66,8 +64,7 @@ class Record:
         return seconds_of(self.at)
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(NamedTuple):
     """An armoured signature: when it came to the branch, and when the commit before that was made (since 1970)."""
 
     armoured: str
@@ -93,8 +90,7 @@ class Text(NamedTuple):
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
-class RecordFinding:
+class RecordFinding(NamedTuple):
     """What the records say about one rule, and the text that they approve, which the branch may not have."""
 
     state: State
@@ -105,12 +101,11 @@ class RecordFinding:
     approved_path: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Chain:
+class Chain(NamedTuple):
     """The valid records of one rule with the people who signed each, and why the others are not valid."""
 
-    records: Mapping[str, Record] = field(default_factory=dict)
-    signed_by: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    records: Mapping[str, Record] = {}
+    signed_by: Mapping[str, tuple[str, ...]] = {}
     refused: tuple[str, ...] = ()
 
     def ends(self) -> tuple[str, ...]:
@@ -139,7 +134,7 @@ def parse_record(data: bytes) -> Record:
             raise NotVerified("the record is of a format that is not known")
         record = Record(**raw)
         fits = record.canonical() == data and record.decision in _DECISIONS and _TIME.fullmatch(record.at)
-        texts = all(isinstance(v, str) or (v is None and key == "previous") for key, v in asdict(record).items())
+        texts = all(isinstance(v, str) or (v is None and key == "previous") for key, v in record._asdict().items())
         if not fits or not texts or record.seconds < 0:
             raise NotVerified("the record is not in canonical form")
     except (ValueError, TypeError, AttributeError, RecursionError, OverflowError) as error:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from dulwich.objects import ObjectID
 from dulwich.refs import Ref
@@ -32,8 +31,7 @@ if TYPE_CHECKING:
     from ai_lessons.repository.worktree import Worktree
 
 
-@dataclass(frozen=True, slots=True)
-class Edited:
+class Edited(NamedTuple):
     """One rule that was changed in the working tree: its files by path, with the text as git would store it.
 
     `blobs` are the ids of what is there now and of what was checked out; None for no file.

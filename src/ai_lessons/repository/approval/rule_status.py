@@ -5,8 +5,7 @@ The last text with enough evidence stays in force until another one has it, or i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.repository.approval.approval_types import (
     MERGED,
@@ -26,8 +25,7 @@ if TYPE_CHECKING:
     from ai_lessons.repository.approval.rule_history import Ancestry, RawCommit
 
 
-@dataclass(frozen=True, slots=True)
-class Past:
+class Past(NamedTuple):
     """What the steps of every rule are judged by: the whole history by node, the proposals known, and the policy.
 
     With `distinct` only a merge of the proposal by a person who made none of its commits approves.
@@ -174,8 +172,7 @@ def _subject(commit: Commit) -> str:
     return commit.said.message.partition("\n")[0].strip()
 
 
-@dataclass(frozen=True, slots=True)
-class _Event:
+class _Event(NamedTuple):
     """Something that decides what is in force: a text approved or put back, or (blob None) a removal."""
 
     node: int

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import astuple, dataclass, replace
 from functools import partial
 from hashlib import sha256
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ai_lessons.errors import Refused, StorageFailed
 from ai_lessons.knowledge.layout import slug
@@ -73,7 +72,7 @@ def with_signatures(
         verdicts, gone, records = _judged(worktree, view, valid, remembered.records)
         with suppress(StorageFailed):  # where nothing can be written, they are judged every time
             if dict(remembered.records) != dict(records):
-                approval_memory.save(worktree.state_dir, replace(remembered, records=records))
+                approval_memory.save(worktree.state_dir, remembered._replace(records=records))
         remembered = approval_memory.load(worktree.state_dir)
         noted = {"key": _key(view, signers, repository, threshold, remembered), "gone": gone, "verdicts": verdicts}
         with suppress(StorageFailed):
@@ -83,12 +82,12 @@ def with_signatures(
         message = f"signed decisions seen here before are gone, about {', '.join(noted['gone'])}"
         alarms += (Alarm("rolled-back", message, "ask the others for the history as they have it: git log"),)
     verdicts = {rule: approval_memory.unpack(raw) for rule, raw in noted["verdicts"].items()}
-    return replace(view, verdicts=verdicts, alarms=alarms)
+    return view._replace(verdicts=verdicts, alarms=alarms)
 
 
 def _key(view: BranchView, signers: Sequence[Signer], repository: str, threshold: int, remembered: Remembered) -> str:
     """Everything that the verdicts depend on: not the tip, which moves with every lesson."""
-    keys = [[repr(part) for part in astuple(signer)] for signer in signers]
+    keys = [[repr(part) for part in signer] for signer in signers]
     parts = (keys, repository, threshold, dict(remembered.records), dict(view.here), dict(view.verdicts))
     return sha256(json.dumps((parts, view.records), sort_keys=True).encode()).hexdigest()
 
@@ -161,8 +160,7 @@ def _verdict(rule: str, found: RecordFinding, view: BranchView, blob_of: Callabl
     return Verdict(rule, in_force=True, path=path, blob=blob, evidence=evidence, unapproved=others)
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(NamedTuple):
     """A decision about the text `data` at `path`. `at` is ISO 8601 in UTC, `name` a ULID for the record's file."""
 
     rule: str
@@ -223,11 +221,11 @@ def _fitting(
     end = record_chain.joined(valid.ends())
     last = valid.records.get(end or "")
     # the same decision in the same place, whenever it was made
-    if last is not None and replace(last, at=wanted.at) == wanted.record(repository, last.previous):
+    if last is not None and last._replace(at=wanted.at) == wanted.record(repository, last.previous):
         if signers:
             raise Refused(f"this is decided and signed already, by {', '.join(valid.signed_by[end or ''])}")
         return last, paths[last.canonical()]
     new = wanted.record(repository, end)
     waiting = (one for digest, one in signed.records.items() if digest not in valid.records)
-    same = next((one for one in waiting if replace(one, at=new.at) == new), None)
+    same = next((one for one in waiting if one._replace(at=new.at) == new), None)
     return (same, paths[same.canonical()]) if same else (new, "")

@@ -8,11 +8,10 @@ from __future__ import annotations
 import os
 import re
 from base64 import b64decode, b64encode
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import NotFound, Problem, StorageFailed
 from ai_lessons.repository.files import translated
@@ -31,8 +30,7 @@ class NotVerified(Exception):
     """A signature or record that proves nothing; the text says why. Callers turn it into a verdict, not an error."""
 
 
-@dataclass(frozen=True, slots=True)
-class Signer:
+class Signer(NamedTuple):
     """One line: these principals' key, perhaps only in some namespaces or for some time (seconds since 1970)."""
 
     principals: str
