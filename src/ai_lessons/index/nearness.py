@@ -6,6 +6,7 @@ Measured, not derived: `python -m bench.nearness` fits and checks the numbers.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from math import exp, log
 from typing import TYPE_CHECKING
 
@@ -50,34 +51,21 @@ RARE = 20
 ABOUT = 0.25
 """Share of a question's words from which on it is about the names in it, and not about what they are named for."""
 
-_ASKING = LOST | {
-    "why",
-    "which",
-    "get",
-    "getting",
-    "use",
-    "using",
-    "mean",
-    "means",
-    "work",
-    "works",
-    "say",
-    "says",
-    "said",
-}
+_ASKING = LOST | set(re.findall(r"\w+", "why which get getting use using mean means work works say says said"))
 
 
-def holders(wanted: Iterable[str], found: Iterable[Match], text_of: TextOf) -> frozenset[tuple[str, int]]:
-    """The passages that hold most of these names, as whole words in any case. A name that many entries hold is none."""
+def holders(
+    wanted: Iterable[str], found: Iterable[Match], text_of: TextOf
+) -> tuple[frozenset[tuple[str, int]], frozenset[tuple[str, int]]]:
+    """The passages that hold any of these names, as whole words in any case, and those that are meant by them.
+
+    Meant are those that hold most of the names that no more than `RARE` entries hold.
+    """
     every = {(hit.entry_id, hit.ordinal): text_of(hit) for hit in found}
-    count: dict[tuple[str, int], int] = {}
-    for name in wanted:
-        holding = [key for key, text in every.items() if re.search(pattern(name), text)]
-        if len({entry for entry, _ in holding}) <= RARE:
-            for key in holding:
-                count[key] = count.get(key, 0) + 1
-    most = max(count.values(), default=0)
-    return frozenset(key for key, held in count.items() if held == most)
+    holding = [{key for key, text in every.items() if re.search(pattern(name), text)} for name in wanted]
+    rare = Counter(key for keys in holding if len({entry for entry, _ in keys}) <= RARE for key in keys)
+    most = max(rare.values(), default=0)
+    return frozenset().union(*holding), frozenset(key for key, held in rare.items() if held == most)
 
 
 def is_about(question: str, wanted: Iterable[str]) -> bool:

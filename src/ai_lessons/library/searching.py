@@ -144,10 +144,10 @@ def _near(parts: Reading, question: str, found: Candidates, *, complete: bool) -
         return f"{title} {hit.heading} {hit.text}"
 
     named = names(question)
-    holding = holders(named, found.text, text_of)
+    holding, meant = holders(named, found.text, text_of)
     likely = chance(question, found, parts.index.passages(), text_of, complete=complete)
     likely = max(likely, NAMED) if holding else likely
-    return Near(likely, holding if is_about(question, named) else frozenset(), lights)
+    return Near(likely, meant if is_about(question, named) else frozenset(), lights)
 
 
 def nothing_near(parts: Reading, hits: Sequence[Hit]) -> str:
