@@ -102,9 +102,7 @@ MOMENTS = {
 }  # fmt: skip
 NAMES = {moment: name for name, moment in MOMENTS.items()}
 
-FORGETFUL = frozenset({"startup", "clear", "compact"})
-"""Ways in which a session starts with nothing in mind; after `resume` and `fork` the agent still has the transcript."""
-
+FORGETFUL = frozenset({"startup", "clear", "compact"})  # Ways in which a session starts with nothing in mind
 LONGEST_COMMAND = 20_000  # characters of a command line that are looked at
 
 

@@ -188,5 +188,4 @@ SHAPES: Mapping[str, Callable[[Any], Any]] = {
     "reports.Imported": lambda value: (
         keyed(value, "written unchanged skipped commit notes") | {"skipped": _pairs("path reason", value.skipped)}
     ),
-}
-"""By type, as in `KEYS`, the shapes that take more than a choice of fields."""
+}  # By type, as in `KEYS`, the shapes that take more than a choice of fields

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 PROMPT_MARK = "\N{ELECTRIC LIGHT BULB}"
 HEADER_KEYS = frozenset(
     {"id", "kind", "title", "tags", "versions", "links", "pattern", "confidence", "source", "status"}
-)
-"""Frontmatter that the header of `show` already says in its own lines."""
+)  # Frontmatter that the header of `show` already says in its own lines
 
 
 def answer(found: Answer, view: View, more: More = lambda _hit: ()) -> str:

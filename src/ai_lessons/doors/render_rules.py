@@ -182,8 +182,7 @@ WOULD = {
     "asked": "may go to {} once people of {} release it, which would be asked for",
     "present": "nothing to do",
     "refused": "may not go to {}",
-}
-"""What a dry run says, by outcome."""
+}  # What a dry run says, by outcome
 
 STYLES = {"approve": "good", "revise": "warn", "reject": "bad"}
 

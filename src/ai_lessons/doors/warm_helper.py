@@ -27,17 +27,10 @@ from ai_lessons.library.options import Options
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-IDLE = 600.0
-"""Seconds without a question after which it ends."""
-
-MOST_MEMORY = 400 << 20
-"""Bytes; above it the least used repository is let go, and if none is left it ends."""
-
-LOOK = 2.0
-"""Seconds between two looks whether it should go on."""
-
-LONGEST = 60.0
-"""Seconds after which a job counts as hung, and whoever waits for it is left to do it."""
+IDLE = 600.0  # Seconds without a question after which it ends
+MOST_MEMORY = 400 << 20  # Bytes; above it the least used repository is let go, and if none is left it ends
+LOOK = 2.0  # Seconds between two looks whether it should go on
+LONGEST = 60.0  # Seconds after which a job counts as hung, and whoever waits for it is left to do it
 
 
 class Helper:

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 PROGRAM, SERVER = "ai-lessons-mcp", "ai-lessons"
-MARK = "ai-lessons admin agent-hook"
-"""What a command of ours holds, in every version."""
+MARK = "ai-lessons admin agent-hook"  # What a command of ours holds, in every version
 
 
 class HostKind(NamedTuple):

@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FOLDER = "agent-sessions"
-KEPT_SECONDS = 7 * 24 * 3600
-"""A session that was not heard of for so long is forgotten."""
-
+KEPT_SECONDS = 7 * 24 * 3600  # A session that was not heard of for so long is forgotten
 _LIMIT = 1 << 20
 
 

@@ -27,12 +27,8 @@ if TYPE_CHECKING:
     from ai_lessons.repository.store import Store
     from ai_lessons.repository.worktree import Head, Worktree
 
-SECONDS: Final = 5.0
-"""How long to try against a user who works with git meanwhile."""
-
-PATIENCE = 30.0
-"""Seconds to wait for another process of ours that is committing."""
-
+SECONDS: Final = 5.0  # How long to try against a user who works with git meanwhile
+PATIENCE = 30.0  # Seconds to wait for another process of ours that is committing
 _NOTE: Final = "checkout"
 
 _Done = TypeVar("_Done")

@@ -50,16 +50,13 @@ def around(cwd: Path, worktree: Path, knowledge: Path) -> Code | None:
     return Code(outside.name_of(top), files, inside)
 
 
-DEEPEST = 3
-"""Folders below the top one in which packages of a monorepo are looked for."""
-
+DEEPEST = 3  # Folders below the top one in which packages of a monorepo are looked for
 MOST_FOLDERS = 400
 MOST_FILES = 50
 
 _NOT_OURS = frozenset(
     {"node_modules", "vendor", "third_party", "site-packages", "target", "build", "dist", "venv", "env"}
-)
-"""Folders that hold other people's projects, or copies."""
+)  # Folders that hold other people's projects, or copies
 
 
 def manifests(cwd: Path, *, below_too: bool = True) -> tuple[list[Manifest], list[str]]:

@@ -32,11 +32,8 @@ if TYPE_CHECKING:
     from ai_lessons.repository.worktree import Head, Worktree
     from ai_lessons.repository.worktree_status import OnDisk
 
-QUIET = 10.0
-"""Seconds without a commit before one after which there is time for it: it takes the machine for a second or two."""
-
-_LOOSE, _SAMPLE = 27, "17"
-"""So many loose objects in one of git's 256 folders of them are many, as `git gc --auto` judges it."""
+QUIET = 10.0  # Seconds without a commit before one after which there is time for it: it takes a second or two
+_LOOSE, _SAMPLE = 27, "17"  # So many loose objects in one of git's 256 folders are many, as `git gc --auto` judges it
 
 
 def due(worktree: Worktree, when: float) -> bool:
@@ -47,18 +44,10 @@ def due(worktree: Worktree, when: float) -> bool:
     return False
 
 
-BATCH = 100
-"""Jobs that share one move of the branch."""
-
-QUEUE, SAVE_QUEUE = 0.3, 10.0
-"""Seconds to wait for another process of ours that is committing and takes our job along: in passing, and to save."""
-
-TRIES, SAVE_TRIES = 0.1, 5.0
-"""Seconds to try again where git's index is locked or the branch moves: in passing, and to save."""
-
-FEW = 20
-"""Jobs that a write looks through for files that were taken away, where it has to wait for its commit."""
-
+BATCH = 100  # Jobs that share one move of the branch
+QUEUE, SAVE_QUEUE = 0.3, 10.0  # Seconds to wait for a process of ours that takes our job along: in passing, and to save
+TRIES, SAVE_TRIES = 0.1, 5.0  # Seconds to try again while index or branch are locked or move: in passing, and to save
+FEW = 20  # Jobs that a write looks through for files that were taken away, where it has to wait for its commit
 _AT_WORK = "you work with git here, so the next command commits it, or at once: admin save"
 _MOVING = "git is busy in this repository; the next command commits it, or: admin save"
 

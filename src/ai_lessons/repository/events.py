@@ -18,12 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FOLDER = ".ai-lessons/events"
-PART_BYTES = 256 * 1024
-"""A part of this size is continued in the next one."""
-
-READ_LIMIT = 64 * 1024 * 1024
-"""Larger logs are not read: none of ours is."""
-
+PART_BYTES = 256 * 1024  # A part of this size is continued in the next one
+READ_LIMIT = 64 * 1024 * 1024  # Larger logs are not read: none of ours is
 _MONTH = re.compile(r"20\d\d-(?:0[1-9]|1[0-2])")
 _PART = re.compile(r"(20\d\d-(?:0[1-9]|1[0-2]))(?:\.([1-9]\d{0,4}))?\.jsonl")
 _CLONE = re.compile(r"[0-9a-z]{4,40}")

@@ -41,12 +41,10 @@ def held_back() -> Iterator[None]:
             usual(*came[0])
 
 
-Row = tuple[str, int, int, int, int, int]
-"""One file of a folder: name, mtime_ns, ctime_ns, size in bytes, inode, mode."""
+Row = tuple[str, int, int, int, int, int]  # One file of a folder: name, mtime_ns, ctime_ns, size in bytes, inode, mode
 
 READ_LIMIT = 8 * 1024 * 1024
-TEMPORARY = ".ai-lessons-tmp-"
-"""How a file begins that is not in its place yet; hidden, so that no walk sees it."""
+TEMPORARY = ".ai-lessons-tmp-"  # How a file begins that is not in its place yet; hidden, so that no walk sees it
 
 _HINTS = {
     errno.ENOSPC: "free some space, then repeat the command",

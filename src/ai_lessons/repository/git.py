@@ -56,8 +56,9 @@ _NO_PROGRAMS = (
     *("-c", "diff.ignoreSubmodules=all"),  # git would start itself in a submodule, with the settings of that one
 )
 _NO_HOOKS = ("-c", "core.hooksPath=/dev/null")
-_WITH_HOOKS = frozenset(("commit", "merge", "push"))
-"""What people see as theirs, so their hooks run; `config` is the other command without `_NO_HOOKS`: it tells them."""
+_WITH_HOOKS = frozenset(
+    ("commit", "merge", "push")
+)  # What people see as theirs, so their hooks run; `config` tells which those are
 
 
 class Done(NamedTuple):

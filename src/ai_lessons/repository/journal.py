@@ -19,14 +19,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _WRITING, _READY, _DAMAGED, _SWEPT = ".writing", ".json", ".damaged", ".swept"
-_NONSENSE = (ValueError, KeyError, TypeError, RecursionError)
-"""What reading a note raises that a person, or a power cut, filled with something else."""
-
-KEPT = 30 * 86_400.0
-"""Seconds for which the bytes of a file that was swept away are kept."""
-
-KEEP_RECORDS = 200
-"""Batches whose outcome is remembered."""
+_NONSENSE = (ValueError, KeyError, TypeError, RecursionError)  # Raised by a note that was damaged
+KEPT = 30 * 86_400.0  # Seconds for which the bytes of a file that was swept away are kept
+KEEP_RECORDS = 200  # Batches whose outcome is remembered
 
 
 class Noted(NamedTuple):

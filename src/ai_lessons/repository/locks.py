@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-_STEPS = (0.0005, 0.005)
-"""Seconds between tries, first and last: what the lock is held for is a few milliseconds, so an idle lock costs."""
+_STEPS = (0.0005, 0.005)  # Seconds between tries, first and last: the lock is held for a few milliseconds
 
 
 @contextmanager

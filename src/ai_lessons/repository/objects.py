@@ -42,9 +42,7 @@ class StoredCommit(NamedTuple):
     message: bytes
 
 
-LAST_SECOND: Final = 253_402_300_799
-"""Of the year 9999, which is as far as dates can be shown."""
-
+LAST_SECOND: Final = 253_402_300_799  # Of the year 9999, which is as far as dates can be shown
 _COMMIT: Final = re.compile(rb"tree ([0-9a-f]{40})\n((?:parent [0-9a-f]{40}\n)*)")
 _MADE: Final = re.compile(rb"^(author|committer) ([^\n]*?>) (\d{1,12}) [+-]\d{4}$", re.MULTILINE)
 

@@ -67,21 +67,14 @@ def leave_running(argv: Sequence[str], *, env: Mapping[str, str] | None, cwd: Pa
     threading.Thread(target=process.wait, daemon=True).start()  # or it stays as a zombie until we end
 
 
-KEPT = 20_000
-"""Bytes kept of each stream: the first half and the last half of them."""
-
-LINGER = 0.5
-"""Seconds to go on reading after the command has ended, because something that it left behind holds its output."""
-
+KEPT = 20_000  # Bytes kept of each stream: the first half and the last half of them
+LINGER = 0.5  # Seconds to go on reading after the end, because something left behind may hold the output
 _LOOK = 0.05
 _CHUNK = 65_536
 
 
-TIMED_OUT = 124
-"""Exit code of a script that was stopped because its time was over, as timeout(1) has it."""
-
-GRACE = 3.0
-"""Seconds between the request to end and the kill."""
+TIMED_OUT = 124  # Exit code of a script that was stopped because its time was over, as timeout(1) has it
+GRACE = 3.0  # Seconds between the request to end and the kill
 
 
 def start(

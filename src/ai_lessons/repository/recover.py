@@ -27,11 +27,8 @@ if TYPE_CHECKING:
     from ai_lessons.repository.worktree import Worktree
     from ai_lessons.repository.worktree_status import OnDisk
 
-SHOWN = 3
-"""So many files are named in an answer."""
-
-LOOKED_AT = 20
-"""The newest so many batches of ours are looked for where the branch was set back."""
+SHOWN = 3  # So many files are named in an answer
+LOOKED_AT = 20  # The newest so many batches of ours are looked for where the branch was set back
 
 
 def swept(

@@ -31,8 +31,7 @@ BRANCH = "main"
 _AGAIN = "ai-lessons admin init"
 
 _AS_THEY_ARE = ("--literal-pathspecs", "-c", "core.autocrlf=false", "-c", "core.safecrlf=false")
-TEXT_SAMPLE = 8000
-"""Git takes a file for binary if a NUL is among so many first bytes."""
+TEXT_SAMPLE = 8000  # Git takes a file for binary if a NUL is among so many first bytes
 
 
 class FirstCommit(NamedTuple):
@@ -111,9 +110,7 @@ def last_line(text: str) -> str:
 CLONE_SECONDS = 900.0
 _HEADS = "refs/heads/"
 
-_BASICS = (".gitattributes", ".gitignore")
-"""What a folder that has content already gets besides the config."""
-
+_BASICS = (".gitattributes", ".gitignore")  # What a folder that has content already gets besides the config
 _NORMALISE = b"* text=auto eol=lf\n"
 _STARTERS_HINT = "put it into a repository of its own: ai-lessons --tier user admin init --starters"
 _KEEP_BYTES = (

@@ -24,16 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-WRITE_PATIENCE = 60.0
-"""Seconds to wait for another process of ours that is putting files in place."""
-
+WRITE_PATIENCE = 60.0  # Seconds to wait for another process of ours that is putting files in place
 AUTOCOMMIT: Final = "ai-lessons.autocommit"
 
-TRIES = 20
-"""How often files are written anew because `git clean` or `git stash -u` removed them, or an empty folder."""
-
-DURABLE_FILES = 16
-"""Jobs of more files leave it to the commit to bring the content to the disk: 3 ms a file would add up."""
+TRIES = 20  # How often files are written anew because `git clean` or `git stash -u` removed them, or an empty folder
+DURABLE_FILES = 16  # Jobs of more files leave it to the commit to bring the content to the disk: 3 ms a file
 
 
 class _Marker(Enum):
@@ -43,11 +38,8 @@ class _Marker(Enum):
     AS_IT_IS = 2
 
 
-ANY: Final = _Marker.ANY
-"""`Change.expect`: whatever is there now may be replaced."""
-
-AS_IT_IS: Final = _Marker.AS_IT_IS
-"""`Change.data`: the file is there already; only commit it."""
+ANY: Final = _Marker.ANY  # `Change.expect`: whatever is there now may be replaced
+AS_IT_IS: Final = _Marker.AS_IT_IS  # `Change.data`: the file is there already; only commit it
 
 
 class Change(NamedTuple):

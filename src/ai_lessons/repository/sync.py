@@ -41,13 +41,10 @@ if TYPE_CHECKING:
     from ai_lessons.repository.sync_merge import Torn
     from ai_lessons.repository.worktree import Worktree
 
-CONFLICTS: Final = "conflict/"
-"""Our side of a conflict is a branch below this."""
-
+CONFLICTS: Final = "conflict/"  # Our side of a conflict is a branch below this
 _KEEP: Final = "sync: keep our side"
 
-TRIES: Final = 50
-"""How often somebody may be faster with a push."""
+TRIES: Final = 50  # How often somebody may be faster with a push
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,8 +35,7 @@ REMOVED: Final = "one side removed it, the other changed it"
 IN_THE_WAY: Final = "a file on one side has the name of a folder on the other"
 TAKEN: Final = "one side moved it to where the other put another file"
 
-_Entry = tuple[int, ObjectID]
-"""Mode and blob."""
+_Entry = tuple[int, ObjectID]  # Mode and blob
 
 
 class Torn(NamedTuple):

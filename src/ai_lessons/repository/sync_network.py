@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from ai_lessons.repository.git import Done
     from ai_lessons.repository.worktree import Worktree
 
-SECONDS: Final = 300.0
-"""Longest time for one answer of a remote, typing a password included."""
-
+SECONDS: Final = 300.0  # Longest time for one answer of a remote, typing a password included
 _SSH_PATIENCE: Final = ("-oConnectTimeout=20", "-oServerAliveInterval=15", "-oServerAliveCountMax=3")
 _HTTP_PATIENCE: Final = ("-c", "http.lowSpeedLimit=1", "-c", "http.lowSpeedTime=30")
 _ROW: Final = re.compile(r"([ +\-*!=])\t(\S*):(\S+)\t(.*)")

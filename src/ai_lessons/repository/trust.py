@@ -23,8 +23,7 @@ _LOADS = re.compile(r"^.*\b(?:import|from|use|do|require|require_relative|load|s
 _OF_A_FOLDER = frozenset(("__init__.py", "index.js", "package.json"))
 HERE = re.compile(
     r"(?<![\w./])\.(?:/|[\"'\s]|$)|-I\s*\.|\*\.\w|\s-[cm]\s|\"\"|''|\b(?:getcwd|cwd|PWD|pwd)\b", re.MULTILINE
-)
-"""How a text names the folder in which it is run."""
+)  # How a text names the folder in which it is run
 
 
 def fingerprint(data: bytes, interpreter: str = "") -> str:

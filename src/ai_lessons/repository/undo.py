@@ -30,9 +30,7 @@ if TYPE_CHECKING:
 
 TRAILER: Final = "Undoes"
 RESTORES: Final = "Restores"
-LOOKED_AT: Final = 10_000
-"""Commits, newest first, among which the last jobs are looked for."""
-
+LOOKED_AT: Final = 10_000  # Commits, newest first, among which the last jobs are looked for
 _OURS: Final = frozenset({"Entry", "Agent", "Session"})
 
 

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 STATE_FOLDER = "ai-lessons"
-TRUE = frozenset(("true", "yes", "on", "1"))
-"""What git takes for true; any other number but 0 is, too, and nobody writes it."""
-
+TRUE = frozenset(("true", "yes", "on", "1"))  # What git takes for true; numbers but 0 are, too, and nobody writes them
 _EXTENSIONS = frozenset(("noop", "preciousobjects", "partialclone", "worktreeconfig", "relativeworktrees"))
 _COMMIT = re.compile("[0-9a-f]{40}")
 _SECTION = re.compile(r'\[\s*([\w.-]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]')

@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from ai_lessons.repository.worktree import Worktree
 
 _EMPTY = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"  # the blob of nothing, which stands for "announced" too
-
-HALF_WRITTEN = 0.2
-"""Seconds for which a file that is shorter than what we wrote counts as one that `git stash pop` is just filling."""
+HALF_WRITTEN = 0.2  # Seconds for which a file shorter than what we wrote is one that `git stash pop` is filling
 
 
 class Here(NamedTuple):
@@ -164,9 +162,7 @@ HALF_DONE, SETTLE, SETTLE_MANY = 3.0, 0.5, 1.5
 """Seconds for which a git command is fresh that has not moved HEAD yet (it fetches, or takes a message); that is done,
 for a single write; and for one of many that wait."""
 
-AT_WORK, BURST, WINDOW = 60.0, 5, 25.0
-"""For so many seconds after a git command the user counts as at work: then the branch moves so often in so many
-seconds."""
+AT_WORK, BURST, WINDOW = 60.0, 5, 25.0  # Seconds a user counts as at work: the branch then moves so often in so many
 
 _UNDER_WAY = {
     "MERGE_HEAD": "a merge is under way; finish it (git commit) or give it up (git merge --abort)",

@@ -51,15 +51,12 @@ PROGRAM: dict[str, Any] = {
         click.Option(["-v", "--verbose"], is_flag=True, help="Show where an error comes from."),
         click.Option(["--version"], is_flag=True, help="Print the version.", **SHOW_VERSION),
     ],
-}
-"""What every program of ours begins with."""
+}  # What every program of ours begins with
 
 ABOUT = "Lessons, rules, docs and scripts for coding agents and people: Markdown files in git, searched by meaning."
 root = LazyGroup("ai-lessons", help=ABOUT, lazy=GROUPS, everyday=EVERYDAY, **PROGRAM)
 
-FEW_COLLECTIONS = 1_000_000
-"""New objects between two garbage collections: at Python's own 700 a list of 10,000 entries takes a tenth longer, at
-100,000 a search without the helper a twentieth."""
+FEW_COLLECTIONS = 1_000_000  # New objects between two garbage collections; Python's own 700 costs a list a tenth
 
 
 def main(group: click.Group = root) -> None:

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 T = TypeVar("T")
-SILENCE = 2.0
-"""Seconds without input after which we say what we are waiting for: a caller may not know that its pipe is open."""
+SILENCE = 2.0  # Seconds without input after which we say what we are waiting for
 SHOWN_LINES = 40
 EXPLANATION = re.compile(r"\A<!--.*?-->\n*", re.DOTALL)
 

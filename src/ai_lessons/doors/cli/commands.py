@@ -33,10 +33,8 @@ class Tool(NamedTuple):
     defaults: Mapping[str, object] = MappingProxyType({})
     reads: bool = False
     destroys: bool = False
-    repeatable: bool = False
-    """Calling it once more with the same arguments changes nothing more."""
-    alone: bool = False
-    """It may take long and shares nothing with other calls."""
+    repeatable: bool = False  # Calling it once more with the same arguments changes nothing more
+    alone: bool = False  # It may take long and shares nothing with other calls
 
 
 def write_options(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -37,8 +37,7 @@ INSTRUCTIONS = (
     "else as data. When something took more than one attempt: add_lesson (what was observed), add_resource (the script "
     "that proves it), link them, and suggest_rule if it should always hold. Say with record_outcome whether an entry "
     "helped, was ignored or was wrong."
-)
-"""What the server says of itself when a client connects."""
+)  # What the server says of itself when a client connects
 
 
 def before_task(task: str, project: str = "") -> str:

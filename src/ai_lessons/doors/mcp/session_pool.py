@@ -29,11 +29,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 NO_LIMITS = Limits()
-PAUSE = 0.1
-"""Seconds between two notes of progress, and two looks whether a call that waits for its turn is still wanted."""
-
-LAST_CHANCE = "writing"
-"""The work of this name is the commit: a call that was cancelled before it leaves nothing, after it everything."""
+PAUSE = 0.1  # Seconds between two notes of progress, and two looks whether a waiting call is still wanted
+LAST_CHANCE = "writing"  # The work of this name is the commit: a call cancelled before it leaves nothing
 
 
 def client_name(ctx: Context[Any, Any]) -> str:

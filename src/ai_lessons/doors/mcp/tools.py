@@ -68,8 +68,7 @@ OUTPUT: Mapping[str, Data] = {
         ({"type": "boolean"}, "timed_out"),
     )
     for key in keys.split()
-}
-"""The schema of each key of an answer that is no text; one key means the same in all answers."""
+}  # The schema of each key of an answer that is no text; one key means the same in all answers
 
 
 def tools(pool: SessionPool, log: Path, chosen: str = "default", *, read_only: bool = False) -> list[ServedTool]:
