@@ -1,7 +1,4 @@
-"""`ai-lessons admin agent-hook`: one event of an agent host in, at most one answer out, and never an error.
-
-All that goes wrong, too much time as well, ends with exit code 0, nothing on stdout and a line in `agent-hooks.log`.
-"""
+"""`ai-lessons admin agent-hook`: one event of an agent host in, at most one answer out, and never an error."""
 
 from __future__ import annotations
 

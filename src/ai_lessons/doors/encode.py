@@ -1,8 +1,4 @@
-"""One encoder for all answers: plain data in the shapes of the JSON reference, for `--json` and for MCP. Pure.
-
-A record becomes an object of its fields; `KEYS` and `SHAPES` name the types whose documented shape is another one.
-`dump` escapes what is not ASCII, so that nothing a terminal obeys comes through JSON.
-"""
+"""One encoder for all answers: plain data in the shapes of the JSON reference, for `--json` and for MCP. Pure."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Proposals, decisions, who approved what, as text for people. Pure: takes answers, returns text.
-
-What a proposal says stands indented, so that no text of its own can look like ours.
-"""
+"""Proposals, decisions, who approved what, as text for people. Pure: takes answers, returns text."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Our paragraph in the files of instructions that agents read (AGENTS.md, CLAUDE.md), between two markers.
-
-Everything else in such a file is the user's text and comes out byte for byte. A link is left alone.
-"""
+"""Our paragraph between two markers in files of instructions (AGENTS.md, CLAUDE.md); all else stays as it was."""
 
 from __future__ import annotations
 
@@ -101,10 +98,7 @@ def _part(text: str, ours: Marks, *, new: bool, crlf: bool = False) -> bytes:
 
 
 def files_in(top: Path, *, every: bool = False) -> tuple[Path, ...]:
-    """The files of a code repository that agents read and that are there; AGENTS.md where there is none.
-
-    A CLAUDE.md that takes in AGENTS.md, or is a link, needs no paragraph of its own; `every` names it all the same.
-    """
+    """The files that agents read, AGENTS.md if there is none; `every`: also links and those that take in AGENTS.md."""
     agents, claude = (top / name for name in NAMES)
     there = [file for file in (agents, claude) if file.exists() and (every or not file.is_symlink())]
     if not every and len(there) > 1 and _IMPORTS_AGENTS.search(claude.read_bytes()):
@@ -113,10 +107,7 @@ def files_in(top: Path, *, every: bool = False) -> tuple[Path, ...]:
 
 
 def carry_out(file: Path, job: str, text: str, ours: Marks = _OURS) -> str:
-    """Install, uninstall or look at (`status`) a part of ours in one file; what was done, in a few words.
-
-    Raises StorageFailed: it cannot be read or written.
-    """
+    """Install, uninstall or look at (`status`) our part in a file; what was done, in words. Raises StorageFailed."""
     with translated(str(file), writing=True):
         if file.is_symlink():
             return "left alone, it is a link: name the file that it leads to"

@@ -1,7 +1,4 @@
-"""Agent hosts as one table: which there are, where a text reaches their agents, and our entries in their settings.
-
-Everything is looked up anew at every call.
-"""
+"""Agent hosts as one table: where a text reaches their agents, and our entries in their settings."""
 
 from __future__ import annotations
 
@@ -98,10 +95,7 @@ KINDS = (
 
 
 class Target(NamedTuple):
-    """One way to an agent. `way`: session-start, edit, instructions or mcp.
-
-    `place` is the file (or plugin), `there` says whether it exists, `ours` whether it holds something of ours.
-    """
+    """One `way` (session-start, edit, instructions, mcp) to an agent; `ours`: the file or plugin holds our part."""
 
     way: str
     place: str
@@ -248,11 +242,7 @@ _INDENT = re.compile(rb"\n([ \t]+)\"")
 
 
 def carry_out(top: Path, plugin: Path, job: str) -> tuple[str, ...]:
-    """Install, uninstall or look at (`status`) our entries in the code repository at `top`; a line for each file.
-
-    A file that we write keeps its indentation, one that held nothing but ours goes.
-    Raises StorageFailed: a file cannot be read or written.
-    """
+    """Install, uninstall or look at (`status`) our entries in a code repository, line by line. Raises StorageFailed."""
     lines = []
     for name, (source, key) in FILES.items():
         with translated(str(plugin)):
@@ -340,10 +330,7 @@ def _list(value: Any) -> list[Any]:
 
 
 def parsed(data: bytes | None, *, toml: bool = False, strict: bool = True) -> Json | None:
-    """A file's settings; empty where there is no file or nothing in it, None where it cannot be read.
-
-    What is no table is None as well, or, not `strict`, empty.
-    """
+    """A file's settings; empty if nothing is in it, None if unreadable or no table (that is empty if not `strict`)."""
     if data is None or not data.strip():
         return {}
     try:

@@ -1,7 +1,4 @@
-"""What the hooks remember of an agent's session: what it was shown, and which of its attempts failed.
-
-A small file a session in the user's state folder, for several hooks at once: one process at a time has it open.
-"""
+"""What the hooks remember of an agent's session, in a small file that one process at a time has open."""
 
 from __future__ import annotations
 
@@ -68,10 +65,7 @@ class Session:
 
 @contextmanager
 def opened(state_dir: Path, name: str) -> Iterator[Session]:
-    """The memory of the session of this name, for this process alone; what changed is kept at the end.
-
-    Raises StorageFailed: the state folder cannot be written.
-    """
+    """The memory of this session, for this process alone; what changed is kept at the end. Raises StorageFailed."""
     file = _file(state_dir, name)
     with translated(str(file), writing=True):
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

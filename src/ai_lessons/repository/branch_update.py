@@ -96,11 +96,7 @@ def _forget(worktree: Worktree) -> None:
 
 
 def land(store: Store, repo: Repo, ref: str, build: Callable[[Draft, str], Landing]) -> tuple[Landing, tuple[str, ...]]:
-    """Make the branch `ref` point to what `build(draft, tip)` makes, and say what the user should know.
-
-    `build` is asked again if the branch moved meanwhile. Nothing has changed where it raises, or this:
-    Conflict: a merge or the like is under way, the branch is checked out elsewhere, or it keeps moving. StorageFailed.
-    """
+    """Make `ref` point to what `build(draft, tip)` makes, asked again if it moved. Raises Conflict, StorageFailed."""
 
     def attempt() -> tuple[Landing, tuple[str, ...]] | None:
         name, place = ref.removeprefix("refs/heads/"), checked_out_at(store.worktree, ref)
@@ -123,10 +119,7 @@ def land(store: Store, repo: Repo, ref: str, build: Callable[[Draft, str], Landi
 
 
 def put_back(store: Store, repo: Repo, paths: Mapping[str, tuple[str | None, str | None]]) -> tuple[str, ...]:
-    """Bring files and their index entries from the first to the second of two blobs (None: no file); what to tell.
-
-    A file that is not what it is said to be stays. Raises Conflict: a merge or the like is under way. StorageFailed.
-    """
+    """Bring unedited files and index entries from blob to blob (None: no file). Raises Conflict, StorageFailed."""
 
     def attempt() -> tuple[str, ...] | None:
         head, mark = read_head(store.worktree), worktree_status.index_mark(store.worktree)

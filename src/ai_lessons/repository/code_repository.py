@@ -29,10 +29,7 @@ class Code(NamedTuple):
 
 
 def around(cwd: Path, worktree: Path, knowledge: Path) -> Code | None:
-    """The code that entries are about: the repository that the knowledge is a folder of, else the one around `cwd`.
-
-    None where there is neither, we do not accept the repository, or git does not tell. Ignored files do not count.
-    """
+    """The code that entries are about, no ignored files: around the knowledge, else around `cwd`; None if neither."""
     inside = worktree != knowledge
     top = worktree if inside else outside.top_of(cwd)
     if top is None or top == knowledge:
@@ -60,11 +57,7 @@ _NOT_OURS = frozenset(
 
 
 def manifests(cwd: Path, *, below_too: bool = True) -> tuple[list[Manifest], list[str]]:
-    """The files, nearest first, and why others were left out.
-
-    First the folders from `cwd` up to the top of its git repository, each one step further away, then folders below the
-    top, all equally far, unless these are not to be looked at. Outside of any repository `cwd` alone.
-    """
+    """The files, nearest first, from `cwd` up to git's top, then those below it if asked for; why others are left out."""
     chain, inside = _up(cwd)
     top = chain[-1]
     below = _below(top, frozenset(chain)) if inside and below_too else ()

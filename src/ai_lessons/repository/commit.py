@@ -69,10 +69,7 @@ class _Outcome:
 
 @dataclass(slots=True)
 class _Batch:
-    """Commits on top of HEAD (`tip`, `tree`), nothing pointing to them yet. `entries` are git's, by path below its top.
-
-    `jobs` maps each job that is dealt with to its commit, or "" where it changed nothing.
-    """
+    """Commits that nothing points to yet; `jobs` maps each to its commit, or "" where it changed nothing."""
 
     tip: ObjectID | None
     tree: ObjectID | None

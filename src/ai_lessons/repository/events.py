@@ -108,10 +108,7 @@ class EventLog:
                         yield LogFile(path, _stamp(status), self._root, path)
 
     def unshared(self, *, at_least: int = 1) -> list[Change]:
-        """What to put into the repository so that it holds this clone's lines; empty if fewer than so many bytes wait.
-
-        Lines that stand there already are kept.
-        """
+        """What makes the repository hold this clone's lines, too; empty if fewer than so many bytes wait."""
         own = list(self._own_files())
         prefix = f"{FOLDER}/{self.clone}/" if own else ""
         shared = {log.path: log for log in self._shared_files() if log.path.startswith(prefix)} if own else {}

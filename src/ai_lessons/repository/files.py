@@ -22,10 +22,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def held_back() -> Iterator[None]:
-    """Ctrl-C during the block, which takes well below a second, takes effect right after it.
-
-    Does nothing in other threads than the main one, and where the signal is not handled by Python.
-    """
+    """Ctrl-C during the block takes effect right after it, in the main thread and where Python handles it."""
     usual = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(usual):
         yield
@@ -57,10 +54,7 @@ _HINTS = {
 
 
 def walk(root: Path, skipped: list[str] | None = None) -> Iterator[tuple[str, list[Row]]]:
-    """Yield every folder below `root` (its path, "" for the root) with the rows of its plain files, in any order.
-
-    Leaves out names with a leading dot, symbolic links, sockets, and whole folders that hold a `.git` of their own.
-    """
+    """Folders below `root` ("" for it) with their plain files' rows; none that is hidden, a link or has a `.git`."""
     stack = [("", os.fspath(root))]
     while stack:
         folder, full = stack.pop()
@@ -118,10 +112,7 @@ def _is_utf8(name: str) -> bool:
 
 
 def inside(path: str) -> list[str]:
-    """The parts of a path that stays inside and out of git's folder.
-
-    Raises Refused: empty, absolute, `.` or `..` or an empty part, a NUL, or a part that is `.git` in any case.
-    """
+    """The parts of a path that stays inside and out of git's folder. Raises Refused for any other."""
     parts = path.split("/")
     if any(part in {"", ".", ".."} or part.lower() == ".git" for part in parts) or "\0" in path:
         raise Refused(f"{path!r} does not name a file inside the repository")
@@ -129,11 +120,7 @@ def inside(path: str) -> list[str]:
 
 
 def read_file(root: Path, path: str, limit: int = READ_LIMIT) -> tuple[bytes, os.stat_result]:
-    """The bytes of a plain file and its stat as it was while they were read.
-
-    Raises NotFound: no such file. Refused: a link is in the way, or the path leads out. InvalidEntry: larger than
-    `limit` bytes, or not a plain file. StorageFailed: the system said no.
-    """
+    """A plain file's bytes and its stat as of then. Raises NotFound, Refused, InvalidEntry (size), StorageFailed."""
     *folders, name = inside(path)
     try:
         # a named pipe would block a plain open for ever
@@ -155,10 +142,7 @@ def read_file(root: Path, path: str, limit: int = READ_LIMIT) -> tuple[bytes, os
 
 
 def status_of(root: Path, path: str) -> os.stat_result | None:
-    """The file's own stat (links not followed), None where there is nothing.
-
-    Raises Refused: a link is in the way, or the path leads out.
-    """
+    """The file's own stat (links not followed), None where there is nothing. Raises Refused: a link is on the way."""
     with OpenFolders(root) as folders:
         return status_in(folders, path)
 
@@ -241,11 +225,7 @@ class Staging:
         self._folders.close()
 
     def add(self, path: str, data: bytes, *, executable: bool | None = None) -> None:
-        """Write `data` beside its place. `executable` None keeps the bit of the file that is there.
-
-        Raises Refused: the path leads out or through a link, or is one. Conflict: a folder has that name, or a file has
-        the name of a folder on the way. StorageFailed: no space, no permission, and so on.
-        """
+        """Write `data` beside its place; `executable` None keeps the bit. Raises Refused, Conflict, StorageFailed."""
         *folders, name = inside(path)
         with translated(path, writing=True):
             folder = self._folders.to(folders, self._made)
@@ -265,10 +245,7 @@ class Staging:
                 os.close(self._unsettled.pop())
 
     def publish(self) -> None:
-        """Rename every file into its place; from each rename on, readers see the new one whole.
-
-        Ctrl-C waits until all are there: half an import is worse than a moment more.
-        """
+        """Rename every file into its place, each whole for readers; Ctrl-C waits until all are there."""
         with held_back():
             self.begun = True
             while self._waiting:

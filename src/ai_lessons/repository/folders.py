@@ -16,11 +16,7 @@ _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class OpenFolders:
-    """Folders below one root, each opened without following a link.
-
-    The way to the last one stays open, because an import asks for the same folder two thousand times. Use as a
-    context manager, for one thread.
-    """
+    """Folders below a root, opened without following a link; the last stays open. A context manager, for one thread."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -42,10 +38,7 @@ class OpenFolders:
         self._names.clear()
 
     def to(self, folders: list[str], made: list[list[str]] | None = None) -> int:
-        """The descriptor of a folder, good until the next question; what is missing is made, given `made`.
-
-        Raises OSError: ELOOP where a link is in the way.
-        """
+        """The descriptor of a folder, good until the next question. Raises OSError: ELOOP if a link is in the way."""
         if not self._open:
             self._open.append(os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
         shared = 0
@@ -61,10 +54,7 @@ class OpenFolders:
 
 
 def step(fd: int, part: str, folders: list[str], depth: int, made: list[list[str]] | None) -> int:
-    """One step down from an open folder, to `part`, which is `folders[depth]`; made where it is missing, given `made`.
-
-    Raises OSError: ELOOP for a link.
-    """
+    """A step down to `part`, which is `folders[depth]`; made if missing, given `made`. Raises OSError (link: ELOOP)."""
     try:
         return os.open(part, _FOLDER_FLAGS, dir_fd=fd)
     except FileNotFoundError:

@@ -1,7 +1,4 @@
-"""The git program, which is required: one function, one question.
-
-The only place that starts git.
-"""
+"""The git program, which is required: one function, one question. The only place that starts git."""
 
 from __future__ import annotations
 
@@ -99,10 +96,7 @@ def run(
 
 
 def run_outside(*arguments: str, timeout: float = TIMEOUT) -> Done:
-    """Run git on no repository, for `init`, `clone` and `--version`. Paths must be absolute: it runs in `/`.
-
-    Raises StorageFailed: it did not end within `timeout` seconds, or could not be started.
-    """
+    """Run git on no repository, in `/` (`init`, `clone`, `--version`): paths must be absolute. Raises StorageFailed."""
     return _run((*_NO_PROGRAMS, *_NO_HOOKS, *arguments), Path("/"), b"", environment(None, {}), timeout)
 
 
@@ -173,10 +167,7 @@ def environment(worktree: Worktree | None, extra: Mapping[str, str]) -> dict[str
 
 
 def trusts(top: Path) -> bool:
-    """True if git agrees to work on the repository there, which honours `safe.directory`.
-
-    The one call that lets git look for the repository: it only checks the owner of one that it found itself.
-    """
+    """True if git agrees to work on the repository there: it checks the owner, and honours `safe.directory`."""
     done = _run((*_NO_PROGRAMS, *_NO_HOOKS, "rev-parse", "--git-dir"), top, b"", environment(None, {}), TIMEOUT)
     return done.code == 0
 

@@ -1,8 +1,4 @@
-"""Git's hooks, beside those that are there: our part stands between two markers and comes out byte for byte.
-
-Never sets `core.hooksPath`, never writes to a tracked file, to a folder that other repositories use too, or to a hook
-that another tool makes; says instead what to add there.
-"""
+"""Our part of git's hooks, between two markers; never in tracked files, shared folders, or another tool's hook."""
 
 from __future__ import annotations
 
@@ -44,11 +40,7 @@ class _Place(NamedTuple):
 
 
 def carry_out(root: Path, scripts: Path, job: str) -> tuple[str, ...]:
-    """Install, uninstall or look at (`status`) our part in the repository's hooks; a line for each.
-
-    `scripts` holds them, see `scaffold.hooks_dir`; a part of an older version is replaced.
-    Raises NoRepository and its like: see `worktree.locate`. StorageFailed: the folder cannot be written.
-    """
+    """Install, uninstall or look at (`status`) our part of hooks; a line each. Raises as `locate`, StorageFailed."""
     worktree = locate(root)
     if not worktree.prefix:
         return _each(_place(worktree, worktree.top, NAMES, _ADVICE), scripts, job)
@@ -58,10 +50,7 @@ def carry_out(root: Path, scripts: Path, job: str) -> tuple[str, ...]:
 
 
 def carry_out_on_server(git_dir: Path, scripts: Path, job: str) -> tuple[str, ...]:
-    """The same for the hook by which a hub (its git directory) enforces the policy on those who push to it.
-
-    Our part comes first in the file, because a part before it that reads standard input would leave nothing for ours.
-    """
+    """The same for the hook by which a hub (its git folder) enforces the policy; ours comes first: it reads stdin."""
     return _each(_place(as_hub(git_dir), git_dir, SERVER_NAMES, _SERVER_ADVICE), scripts, job)
 
 

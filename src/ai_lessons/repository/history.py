@@ -1,7 +1,4 @@
-"""The past of files: who changed them when, what they said then, what differs. Writes nothing.
-
-Asks the git program, which follows renames a hundred times faster than dulwich.
-"""
+"""The past of files: who changed them when, what they said then, what differs. Asks git, writes nothing."""
 
 from __future__ import annotations
 
@@ -47,10 +44,7 @@ class FileRevision(NamedTuple):
 
 
 class Introduced(NamedTuple):
-    """A commit, no merge, and what it made of files: (path, blob before, blob after), None where there is none.
-
-    `author` and `committer` are addresses, `who` names them as git does, `agent` is what a trailer says.
-    """
+    """A commit, no merge, and its files (path, blob before, after, None for none); `agent` is what a trailer says."""
 
     who: str
     author: str
@@ -83,10 +77,7 @@ class History:
         return done.text
 
     def text_at(self, rev: str, path: str) -> bytes:
-        """The file as it was in a commit, as git stores it (line endings and filters not applied).
-
-        Raises NotFound: no such revision, or no such file in it.
-        """
+        """The file as a commit has it, as git stores it. Raises NotFound: no such revision, or no such file in it."""
         files.inside(path)
         commit = self.resolve(rev)
         # a partial clone fetches what is missing: only git can
@@ -96,10 +87,7 @@ class History:
         return done.out
 
     def diff(self, path: str, rev: str = "HEAD") -> str:
-        """A unified diff of the file from `rev` to what is on disk; empty if they are the same.
-
-        A side on which there is no file counts as empty. Renames are not followed: `log` tells the older name.
-        """
+        """A unified diff of the file (none counts as empty) from `rev` to the disk; renames are not followed."""
         before = after = None
         try:
             before = self.text_at(rev, path)
@@ -118,10 +106,7 @@ class History:
         return bool(done.out)
 
     def introduced(self, paths: Collection[str]) -> Iterator[Introduced]:
-        """Every commit that can be reached here and changed one of these files (none named: any), children first.
-
-        Each with all that it changed. Branches of others count, and what is being merged: they are how texts come in.
-        """
+        """Every commit of any branch here that changed one of these files (none named: any), children first."""
         asked = [f":(top,literal){self._worktree.prefix}{path}" for path in paths] or [f":(top){self._worktree.prefix}"]
         # no setting of the user's decides what counts, nor a branch of the repository that is called like an option
         flags = ["--topo-order", "--full-history", "--full-diff", "--raw", "-z", "--no-abbrev", "--no-renames"]
@@ -179,10 +164,7 @@ class History:
         return found
 
     def unshared(self, remote: str, wanted: Callable[[str], bool]) -> Iterator[tuple[str, bytes]]:
-        """(path, content) of every version of a wanted file that a remote has not seen yet, as far as is known here.
-
-        Versions larger than what we read are left out.
-        """
+        """(path, content) of versions of wanted files that no remote is known to have; too large ones are left out."""
         found = git.run(self._worktree, "rev-list", "--objects", "HEAD", "--not", f"--remotes={remote}")
         prefix = self._worktree.prefix
         for line in found.out.splitlines() if not found.code else ():

@@ -1,7 +1,4 @@
-"""Which files were written and wait for a commit, which commit each job got, and what was swept away.
-
-One file a job in the state folder: a line of JSON, then the bytes that the job wrote.
-"""
+"""Jobs that wait for a commit, one file each: a line of JSON, then the bytes; and the commits that others got."""
 
 from __future__ import annotations
 

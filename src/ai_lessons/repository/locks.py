@@ -19,10 +19,7 @@ _STEPS = (0.0005, 0.005)  # Seconds between tries, first and last: the lock is h
 
 @contextmanager
 def held(path: Path, *, patience: float, give_up: Callable[[], bool] | None = None) -> Iterator[bool]:
-    """Hold the lock at `path` for the block; yields False without it after `patience` seconds.
-
-    `give_up` is asked between tries: a process that waits only to see a job done need not wait on when it is.
-    """
+    """Hold the lock at `path` for the block; yields False after `patience` seconds, or if `give_up` says so."""
     with ExitStack() as closing:
         with translated(str(path), writing=True):
             path.parent.mkdir(parents=True, exist_ok=True)

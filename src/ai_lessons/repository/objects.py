@@ -197,10 +197,7 @@ class Draft:
         return self._add(made)
 
     def save(self) -> None:
-        """Bring every new object to the disk, surely there when this returns: nothing may point to them before.
-
-        Raises StorageFailed: no space, no permission, and so on; what was written is never half an object.
-        """
+        """Bring every new object, whole, to the disk, surely there when this returns. Raises StorageFailed."""
         new = list(self._new.values())
         with translated(self._folder, writing=True):
             packs = sum(1 for _ in Path(self._folder, "pack").glob("*.idx")) if len(new) >= PACK_FROM else 0

@@ -1,7 +1,4 @@
-"""Files of the caller's, outside the repository: what a path, folder or glob names, reading them, and whose code it is.
-
-Never follows a link found inside a folder, never writes, runs no git.
-"""
+"""Files of the caller's, outside the repository: found, read, never written; links in a folder are not followed."""
 
 from __future__ import annotations
 
@@ -29,11 +26,7 @@ class Outside(NamedTuple):
 
 
 def expand(patterns: Sequence[str], cwd: Path, *, recursive: bool) -> list[Outside]:
-    """Every regular file that the patterns name, each once, in the order given and sorted within a folder.
-
-    Hidden files and folders inside a folder are left out, as are links there and other projects' installed parts.
-    Raises NotFound: a pattern names nothing; UsageError: a folder without `recursive`.
-    """
+    """Every regular file that the patterns name, hidden and installed ones left out. Raises NotFound, UsageError."""
     found: dict[Path, Outside] = {}
     for pattern in patterns:
         for path in _named(pattern, cwd):
@@ -77,10 +70,7 @@ def expanded(text: str) -> Path:
 
 
 def read(path: Path, limit: int = READ_LIMIT) -> tuple[bytes, bool]:
-    """The bytes of a file and whether its owner may execute it.
-
-    Raises InvalidEntry: not a regular file, or larger than `limit` bytes; NotFound: gone; StorageFailed: unreadable.
-    """
+    """The bytes of a file, and if its owner may execute it. Raises InvalidEntry, NotFound, StorageFailed."""
     if "\0" in str(path):
         raise NotFound("file", str(path))
     with translated(str(path)), os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:

@@ -1,7 +1,4 @@
-"""Programs that we start. What we wait for does not outlive its time, and neither does anything that it started.
-
-Each gets a session of its own: no terminal on which anything could ask, and a process group that can be ended whole.
-"""
+"""Programs that we start, each in a session of its own: neither it nor what it started outlives its time."""
 
 from __future__ import annotations
 
@@ -53,10 +50,7 @@ def run(
 
 
 def leave_running(argv: Sequence[str], *, env: Mapping[str, str] | None, cwd: Path, stdin: bytes = b"") -> None:
-    """Start a program that goes on by itself, without output, also after we have ended. `stdin` is all its input.
-
-    Raises OSError: it could not be started.
-    """
+    """Start a program without output that goes on after us; `stdin` is all its input. Raises OSError."""
     nothing = subprocess.DEVNULL
     process = subprocess.Popen(
         argv, cwd=cwd, env=env, stdin=subprocess.PIPE, stdout=nothing, stderr=nothing, start_new_session=True
@@ -86,10 +80,7 @@ def start(
     stdout: int | None = None,
     stderr: int | None = None,
 ) -> subprocess.Popen[bytes]:
-    """Start a command in a process group of its own.
-
-    Raises NotFound: no such folder or program. StorageFailed: the system could not start it.
-    """
+    """Start a command in a process group of its own. Raises NotFound (folder, program), StorageFailed."""
     if cwd is not None and not cwd.is_dir():
         raise NotFound("folder", str(cwd))
     try:
@@ -148,11 +139,7 @@ def run_captured(
     interrupted: Callable[[], None] = lambda: None,
     kept: int = KEPT,
 ) -> Captured:
-    """Run a command in a process group of its own; its exit code (128 + n where signal n ended it) and output.
-
-    It reads the end of its input at once.
-    Raises NotFound: no such folder or program. StorageFailed: the system could not start it.
-    """
+    """Exit code (128 + n for signal n) and output of a command without input. Raises NotFound, StorageFailed."""
     pipe = subprocess.PIPE
     child = start(argv, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe)
     with child, ExitStack() as unwanted:

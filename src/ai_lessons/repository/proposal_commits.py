@@ -1,7 +1,4 @@
-"""Commits about proposals: a branch that proposes, and on the approval branch the merge that takes it or the record.
-
-A proposal is based one commit behind the approval branch where that can be, so that no plain merge fast-forwards.
-"""
+"""Commits about proposals: a branch that proposes, and on the approval branch the merge that takes it or the record."""
 
 from __future__ import annotations
 
@@ -43,10 +40,7 @@ RULE = "rule"
 
 
 class ProposalRequest(NamedTuple):
-    """What shall be proposed about an entry: files by path relative to the root, None to remove one.
-
-    `stem` is the branch's name below `family`; `report` is for those who decide; `executable` are paths of programs.
-    """
+    """What to propose about an entry: `files` by path (None removes one), on a branch `stem` below `family`."""
 
     entry: str
     stem: str
@@ -194,10 +188,7 @@ def approve(
     *,
     what: str = RULE,
 ) -> Made:
-    """Merge a proposal into the approval branch, signed `records` (by path) with it, and delete the proposal's branch.
-
-    `what` is the kind of entry, or `release`, as the subject has it. Raises Refused, Conflict.
-    """
+    """Merge a proposal (of `what`) and its `records` (by path), and delete its branch. Raises Refused, Conflict."""
     by = _Author(store)
 
     def build(draft: Draft, tip: str) -> Landing:

@@ -24,10 +24,7 @@ if TYPE_CHECKING:
 def proposed(
     branches: Iterable[tuple[str, str]], commits: Iterable[RawCommit], rule_of: Callable[[str, str], str]
 ) -> Iterator[Proposal]:
-    """The proposals of branches (tip and name), from the commits that they have and the approval branch has not.
-
-    One for each person who wrote on it, the writer of the final text first. `rule_of` is given path and blob.
-    """
+    """The proposals of branches (tip and name) by their own commits: one a writer, the final text's first."""
     by_id = {commit.id: commit for commit in commits}
     for tip, branch in branches:
         end = rule_files.rule_end(branch)
@@ -64,10 +61,7 @@ How = Literal["merge", "commit"]
 
 
 class TakenProposal(NamedTuple):
-    """A proposal that came to the approval branch in `commit`: by a merge, or by a commit of its text (squash, rebase).
-
-    `entry` is an id or the end of one; `by` is None where a forge hides who it was.
-    """
+    """A proposal taken in `commit`; `entry` is an id or the end of one, `by` is None where a forge hides who it was."""
 
     proposal: str
     entry: str

@@ -1,7 +1,4 @@
-"""Records on the approval branch: of proposals that were turned down, and of texts that an enterprise lets go.
-
-Each holds the whole text. A release counts where it came to the branch by the merge of its proposal, or from a forge.
-"""
+"""Records on the approval branch, each with the whole text: of proposals turned down, and of releases."""
 
 from __future__ import annotations
 
@@ -36,10 +33,7 @@ WHAT: Final = (*(kind.value for kind in Kind), "release")  # What a proposal may
 
 
 class Rejection(NamedTuple):
-    """One proposal that was turned down. `what` is the kind of entry, or `release`; `at` is ISO 8601.
-
-    `text` is the file it proposed, of several (`files`) each below a line with its path; empty for a removal.
-    """
+    """A proposal turned down `at` (ISO 8601); `text` is its file, or all `files`, each below a line with its path."""
 
     entry: str
     title: str
@@ -133,10 +127,7 @@ RELEASE: Final = "release"
 
 
 class Release(NamedTuple):
-    """What one record says: `source` and `target` are tiers, `policy` the setting that asked for it.
-
-    `text` is what may go, all files of the entry as one; `requested` is ISO 8601.
-    """
+    """What may go from tier `source` to `target`: `text` is all files of the entry as one; `requested` is ISO 8601."""
 
     title: str
     entry: str
@@ -215,10 +206,7 @@ def file_at(worktree: Worktree, tip: str, path: str) -> bytes | None:
 
 
 def released_by(worktree: Worktree, tip: str, path: str, branch: str, policy: ApprovalPolicy) -> str:
-    """Who let the record at `path` onto `branch` (short name), as git writes people; empty if nobody who could.
-
-    Under the policy `forge` the caller gives the commit of the forge's branch. Raises UnsupportedRepository.
-    """
+    """Who let the record onto `branch` (short; the forge's under `forge`), if anybody. Raises UnsupportedRepository."""
     with opened(worktree) as repo:
         merge, origin = _follow(repo, tip, os.fsencode(worktree.prefix + path))
         name = path.rpartition("/")[2][:26].upper()

@@ -1,7 +1,4 @@
-"""Proposals that wait: what their branches would change, held against the approval branch. Writes nothing.
-
-One below rules/ is about a rule, one below proposals/ about any other entry, or about the record of a release.
-"""
+"""Proposals that wait: what their branches would change, held against the approval branch. Writes nothing."""
 
 from __future__ import annotations
 
@@ -124,10 +121,7 @@ class Some(NamedTuple):
 
 
 def some(repo: Repo, trunk: Trunk, refs: Mapping[str, str], most: int, first: Collection[str] = ()) -> Some:
-    """At most so many open proposals of `refs`, those of `first` and then those of every writer in turn.
-
-    So nobody who may push can stop the review of everything else by many branches.
-    """
+    """At most so many open proposals of `refs`: those of `first`, then of every writer in turn, lest one flood it."""
     found: list[Waiting] = []
     left: Counter[str] = Counter()
     for number, (ref, writer) in enumerate(_in_turn(repo, refs, first)):

@@ -1,8 +1,4 @@
-"""What a hub takes of a push: the same judge as in every clone, asked before and after.
-
-The hub as it would be is laid out beside it: a throw-away repository without objects of its own, with a copy of what
-the judge remembers, so a push that is refused leaves no trace.
-"""
+"""What a hub takes of a push: the judge of every clone is asked about it as it is, and laid out as it would be."""
 
 from __future__ import annotations
 

@@ -83,10 +83,7 @@ def dropped(worktree: Worktree, repo: Repo, head: str) -> list[Intent]:
 
 
 def note_left_out(worktree: Worktree, repo: Repo, last: BatchRecord, head: str, when: int) -> None:
-    """Note files on the disk as we committed them that a commit of the user's left out of HEAD. Under the commit lock.
-
-    `git commit` reads its index before it locks it, and may write what it read over our entry.
-    """
+    """Note files, as we committed them, that a user's `git commit` left out of HEAD. Under the commit lock."""
     journal = Journal(worktree.state_dir)
     shown = ("--name-only", "--no-renames", "--diff-filter=D", "-z")
     done = git.run(worktree, "diff", "--relative", *shown, last.head, head, "--", ".", cwd=worktree.root)

@@ -126,11 +126,7 @@ def point(worktree: Worktree, ref: str, old: str | None, new: str, log: ReflogLi
 
 
 def install(worktree: Worktree, head: Head, tip: str | None, index: tuple[bytes, str], log: ReflogLine) -> bool:
-    """Move the branch of `head` to `tip` and put an index in place: its bytes, and the mark of what it was made from.
-
-    False if HEAD, or the index by its mark, is not as it was any more, or a merge has begun.
-    Raises Taken: git holds a lock.
-    """
+    """Move `head`'s branch and the index; False if one was changed or a merge began. Raises Taken: git holds a lock."""
     content, mark = index
     target, ref = index_file(worktree), head.ref if tip not in {None, head.commit} else None
     with ExitStack() as branch:
@@ -186,10 +182,7 @@ def recover(worktree: Worktree) -> None:
 
 
 def changed(worktree: Worktree, entries: Mapping[bytes, tuple[int, ObjectID] | None]) -> bytes:
-    """The bytes of the index with these entries (mode, blob) set or (None) dropped; paths are below the worktree's top.
-
-    The git program makes them on a copy, and fills in the stat when it looks. Raises StorageFailed: git said no.
-    """
+    """The index with these entries (mode, blob; None: dropped) by path from the top, as bytes. Raises StorageFailed."""
     copy, original = lock_folder(worktree) / f"-index-{secrets.token_hex(8)}", index_file(worktree)
     gone = [b"0 %s\t%s\0" % (b"0" * 40, path) for path, entry in entries.items() if entry is None]
     here = [b"%o %s\t%s\0" % (*entry, path) for path, entry in entries.items() if entry is not None]

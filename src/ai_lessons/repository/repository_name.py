@@ -1,7 +1,4 @@
-"""What a repository is called in signed records: the first commit of its approval branch, which every clone has.
-
-Reading asks often and must not walk the history, so what was found is noted beside what approval remembers.
-"""
+"""What a repository is called in signed records: the first commit of its approval branch, which every clone has."""
 
 from __future__ import annotations
 
@@ -25,10 +22,7 @@ def noted(worktree: Worktree, ref: str) -> str:
 
 
 def find(worktree: Worktree, ref: str, tip: str) -> str:
-    """The name of the repository whose approval branch `ref` is at `tip`.
-
-    Raises Refused: a shallow clone does not have that commit. UnsupportedRepository: the history cannot be read.
-    """
+    """The name of the repository whose `ref` is at `tip`. Raises Refused (a shallow clone), UnsupportedRepository."""
     known = _all(worktree)
     if known.get(ref, ("", ""))[0] == tip:
         return known[ref][1]

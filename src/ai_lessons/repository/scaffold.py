@@ -1,7 +1,4 @@
-"""Make a knowledge repository from the template: in an empty folder, in a full one, in a part of a bigger repository.
-
-Never overwrites, rewrites, moves or deletes a file that is there.
-"""
+"""Make a knowledge repository from the template; never overwrites, moves or deletes a file that is there."""
 
 from __future__ import annotations
 
@@ -43,10 +40,7 @@ class FirstCommit(NamedTuple):
 
 
 def take(root: Path, names: Iterable[str], *, only: Sequence[str] | None, unwanted: Unwanted | None) -> FirstCommit:
-    """Commit these files that git does not ignore: `only` those, or with all that the user has staged.
-
-    A text file of which `unwanted` says why stays as it is, outside of git. Raises StorageFailed: git took them not.
-    """
+    """Commit these files (`only`: nothing else that is staged), no ignored or `unwanted` ones. Raises StorageFailed."""
     ignored = git.ignored(locate(root), every := list(names))
     wanted = [name for name in every if name not in ignored]
     left = _left_out(root, wanted, unwanted) if unwanted else {}
@@ -250,11 +244,7 @@ def read_template(folder: Path) -> dict[str, Original]:
 
 
 def clone(url: str, path: Path) -> Scaffolded:
-    """Clone `url` to `path` with the git program; a clone of it that is there already is left alone.
-
-    Asks nothing: for an address that needs a password to be typed, clone it by hand first.
-    Raises Conflict: something else is at `path`. Unreachable: git could not fetch it.
-    """
+    """Clone `url` to `path` unless it is there, asking nothing. Raises Conflict (`path` is taken), Unreachable."""
     target = Path(os.path.abspath(path.expanduser()))
     if Path(url).exists():
         url = os.path.abspath(url)

@@ -1,8 +1,4 @@
-"""Runs a script with the caller's terminal, and ends all of it when its time is over.
-
-Decides how to start a file (its shebang, its suffix, a named interpreter) and with what; whether it may run at all is
-for `trust` and the caller to say. Does not capture output.
-"""
+"""Runs a script with the caller's terminal, and ends all of it in time; whether it may run, `trust` and callers say."""
 
 from __future__ import annotations
 
@@ -59,11 +55,7 @@ def _inside(path: str, root: Path) -> bool:
 
 @contextmanager
 def copied(script: Path, files: Mapping[str, bytes], place: Path) -> Iterator[Path]:
-    """A copy of the script in a folder of its own below `place`, gone in the end; nothing is there but `files`.
-
-    They are given by their paths below the folder of the script, itself among them, and keep their mode bits.
-    Raises StorageFailed: the copy cannot be written.
-    """
+    """A script's folder with `files` alone (by path in it), below `place`, for the block. Raises StorageFailed."""
     with translated(str(place), writing=True):
         place.mkdir(parents=True, exist_ok=True, mode=0o700)
         made = tempfile.TemporaryDirectory(prefix="run-", dir=place, ignore_cleanup_errors=True)
@@ -137,11 +129,7 @@ def run(
     timeout: float | None = None,
     env: Mapping[str, str] | None = None,
 ) -> int:
-    """Run a command in a process group of its own and wait for it; its exit code, 128 + n where signal n ended it.
-
-    Standard input, output and error are the caller's.
-    Raises NotFound: no such folder or program. StorageFailed: the system could not start it.
-    """
+    """Run a command in a group of its own, our streams its; its exit code, 128 + n for signal n. Raises as `start`."""
     with _forwarding() as forward_to:
         child = programs.start(argv, cwd=cwd, env=env)
         forward_to(child.pid)
@@ -173,10 +161,7 @@ def _wait(child: subprocess.Popen[bytes], timeout: float | None, give: Callable[
 
 @contextmanager
 def _foreground(group: int) -> Iterator[Callable[[int], None] | None]:
-    """Give our terminal to the group and take it back in the end; yields the giving, or None without a terminal.
-
-    Only where both ends are the terminal: in `… | less` the pager needs it, and would be stopped.
-    """
+    """Give our terminal to the group and take it back in the end; yields the giving; None unless both ends are it."""
     ours = os.getpgrp()
     if not (os.isatty(_STDIN) and os.isatty(_STDOUT) and os.tcgetpgrp(_STDIN) == ours):
         yield None

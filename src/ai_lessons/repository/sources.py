@@ -1,7 +1,4 @@
-"""Where an imported file comes from: the commit of its own repository, and whether the file stands so in that commit.
-
-Reads objects only.
-"""
+"""Where an imported file comes from: the commit of its own repository, and whether the file stands so in it."""
 
 from __future__ import annotations
 
@@ -26,11 +23,7 @@ DIRTY = "-dirty"
 
 
 class Sources(ExitStack):
-    """Answers for as many files as an import has; each repository is opened, and each of its trees read, once.
-
-    What a repository's HEAD was at the first question holds for all the others, so that one import names one commit.
-    Use as a context manager, or `close` it. Not safe for use by two threads.
-    """
+    """Answers for all files of an import, repositories opened once, at one HEAD. A context manager, for one thread."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,10 +32,7 @@ class Sources(ExitStack):
         self._trees: dict[Path, Tree | None] = {}
 
     def ref(self, path: Path, data: bytes) -> str | None:
-        """HEAD of the repository that holds the file, `-dirty` behind it unless it holds `data` there.
-
-        None outside of any repository, and before the first commit.
-        """
+        """HEAD of the file's repository, `-dirty` behind it unless it holds `data` there; None without one."""
         real, top = self._place(path)
         if top is None:
             return None

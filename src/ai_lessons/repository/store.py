@@ -116,11 +116,7 @@ class Store:
         committing: Callable[[Store], Committing] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """The repository whose folder is exactly `path` (a git worktree, or any folder of one).
-
-        `autocommit` None: commit, unless the folder belongs to a bigger repository.
-        Raises NoRepository, Refused, UnsupportedRepository: see `worktree.locate`.
-        """
+        """The repository at exactly `path`; `autocommit` None: unless in a bigger one. Raises as `worktree.locate`."""
         self.worktree = worktree = locate(path)
         self.root, self.prefix, self.git_dir = worktree.root, worktree.prefix, worktree.git_dir
         self.state_dir = worktree.state_dir

@@ -1,7 +1,4 @@
-"""Sharing: fetch, merge what came in with what is here, push, and again if somebody was faster.
-
-It merges and never rebases, because a rebase flattens approvals. What waits is committed first.
-"""
+"""Sharing: fetch, merge (a rebase would flatten approvals), push, and again if another clone was faster."""
 
 from __future__ import annotations
 
@@ -200,10 +197,7 @@ def _clear(store: Store, network: Network, place: RemoteBranch) -> tuple[str, ..
 
 
 def keep(worktree: Worktree, head: str, torn: Sequence[Torn], who: CommitSignature) -> str:
-    """The branch that keeps `head`, our side: one that an earlier look at this conflict made, moved on, or a new one.
-
-    Raises Conflict: something is in the way of such a branch.
-    """
+    """The branch that keeps our side `head`: that of an earlier look, moved on, or a new one. Raises Conflict."""
     for name, commit in kept(worktree).items():
         if commit == head:
             return name

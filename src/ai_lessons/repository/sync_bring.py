@@ -1,8 +1,4 @@
-"""What a remote's branch has, brought into the branch that is checked out: all of it, or nothing and the reason.
-
-The merge is made of objects (`sync_merge`); branch, git's index and working tree are moved by `git merge --ff-only`,
-which refuses where somebody has edited what it would write. Asks no network.
-"""
+"""What a remote's branch has, brought into the one that is checked out: all of it, or nothing and why. No network."""
 
 from __future__ import annotations
 
@@ -54,10 +50,7 @@ AGAIN: Final = "ai-lessons admin sync"
 
 
 class Brought(NamedTuple):
-    """What came in: how many commits, and the files that both sides had changed.
-
-    `head` is where the branch stands now. With `torn` files nothing has moved.
-    """
+    """What came in: commits, files that both sides had changed, `head` now. With `torn` files nothing has moved."""
 
     head: str | None
     received: int = 0
@@ -83,11 +76,7 @@ class TornEntry(NamedTuple):
 
 
 def where(store: Store, remote: str | None = None) -> RemoteBranch:
-    """The place with which the checked-out branch is shared.
-
-    Raises Refused: a folder of a bigger repository. Conflict: no branch is checked out, or somebody is in the middle of
-    a merge or the like. NotFound: no remote.
-    """
+    """The place with which the checked-out branch is shared. Raises Refused (in a bigger one), Conflict, NotFound."""
     if store.is_folder_of_bigger_repo:
         raise Refused(
             f"{store.root} is a folder of the repository at {store.worktree.top}, which is shared as a whole",
@@ -97,10 +86,7 @@ def where(store: Store, remote: str | None = None) -> RemoteBranch:
 
 
 def branch(store: Store) -> str:
-    """The branch that is checked out.
-
-    Raises Conflict: there is none, or somebody is in the middle of a merge or the like.
-    """
+    """The branch that is checked out. Raises Conflict: none is, or a merge or the like is under way."""
     reason = worktree_status.busy(store.worktree)
     if reason:
         raise Conflict(reason)
@@ -186,10 +172,7 @@ def entry_of(path: str, text: str | None) -> Entry | None:
 
 
 def decide(store: Store, place: RemoteBranch, path: str, choice: ConflictChoice) -> Brought:
-    """Note what a person chose for one torn file; the merge is made as soon as there is a choice for all of them.
-
-    Raises as `bring`. NotFound: the file is in no conflict.
-    """
+    """Note a person's choice for a torn file; all chosen, they are merged. Raises as `bring`; NotFound: no conflict."""
     with _torn(store, place) as (_, found):
         torn = next((one for one in found if one.path == path), None)
     if torn is None:

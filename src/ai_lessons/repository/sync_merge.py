@@ -1,8 +1,4 @@
-"""Two commits as one tree: files that one side changed, and files that both changed, merged by what they are.
-
-Made of objects: neither working tree nor git's index is looked at, and no git program is asked, so that it is the same
-with every version of git. What moves is followed by the id that an entry states, or by its very content.
-"""
+"""Two commits as one tree, made of objects alone: files that both sides changed are merged by what they are."""
 
 from __future__ import annotations
 
@@ -64,10 +60,7 @@ class MergePlan(NamedTuple):
 
 
 class _Case(NamedTuple):
-    """One file that both sides did something to: where it goes, which names it leaves, and its three versions.
-
-    `taken`: another file is where it goes.
-    """
+    """A file that both sides did something to: where it goes (`taken`: by another), names it leaves, and versions."""
 
     path: bytes
     leaves: tuple[bytes, ...]

@@ -1,7 +1,4 @@
-"""Talking to a remote, through the git program only: credentials, proxies and hooks are its business.
-
-Nothing here waits for ever.
-"""
+"""Talking to a remote, through the git program only: credentials, proxies and hooks are its. Nothing waits for ever."""
 
 from __future__ import annotations
 
@@ -61,10 +58,7 @@ class PushResult(NamedTuple):
 
 
 def place_of(worktree: Worktree, branch: str, remote: str | None) -> RemoteBranch:
-    """Where `branch` is shared: on the remote that is named, or configured for it, or the only one, or `origin`.
-
-    Raises NotFound: there is no such remote, or none at all, or several and nothing says which.
-    """
+    """Where `branch` is shared: the remote named, configured, the only one, or `origin`. Raises NotFound."""
     listed = git.run(worktree, "remote")
     remotes = listed.text.split() if listed is not None else []
     configured = git.setting(worktree, f"branch.{branch}.remote")
@@ -85,10 +79,7 @@ class Network:
         self._worktree, self._remote, self._ask = worktree, remote, ask
 
     def fetch(self) -> None:
-        """Bring what this clone remembers of the remote's branches up to date; those that are gone there go here.
-
-        Raises Unreachable: no answer, or no permission.
-        """
+        """Bring what this clone remembers of the remote's branches up to date, gone ones too. Raises Unreachable."""
         # a pulled tree is untrusted: git refuses names and objects that no honest client writes. FETCH_HEAD is what
         # a user's `git pull` leaves while it is at work, so a fetch of ours must not look like one
         flags = ("--quiet", "--prune", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules")
@@ -100,10 +91,7 @@ class Network:
             raise self._silent("fetched from", done.err, f"git fetch {self._remote}")
 
     def push(self, wishes: Sequence[Push]) -> tuple[PushResult, ...]:
-        """Push several branches; each succeeds or fails by itself, none is ever forced.
-
-        Raises Unreachable: no answer, or no permission.
-        """
+        """Push several branches; each succeeds or fails by itself, none is ever forced. Raises Unreachable."""
         refs = [f"{wish.source}:{wish.target}" for wish in wishes]
         done = self._run("push", "--quiet", "--porcelain", "--recurse-submodules=no", self._remote, *refs)
         rows = [row for line in done.text.splitlines() if (row := _ROW.fullmatch(line))]

@@ -71,10 +71,7 @@ class Trust:
 def neighbours(
     script: Path, text: str, read: Callable[[Path], bytes], *, whole: bool = False, in_place: bool = False
 ) -> dict[str, bytes]:
-    """Files below the folder of a script that its text names, or that those name: path below that folder, and bytes.
-
-    A name without a dot counts only after a slash; a file that is loaded is also named without its suffix.
-    """
+    """Files below a script's folder that its text, or theirs, names: path, bytes; without a dot only after a slash."""
     found: dict[str, bytes] = {}
     while True:
         words = frozenset(re.findall(r"[\w-]+", " ".join(_LOADS.findall(text)))) - sys.stdlib_module_names

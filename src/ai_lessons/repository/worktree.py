@@ -1,8 +1,4 @@
-"""Find the git worktree that a folder belongs to, and where its branch stands, without git and without dulwich.
-
-Reading knowledge must not pay for starting a program or for a slow import, so the few files that answer these two
-questions are read here.
-"""
+"""Find the git worktree around a folder, and where its branch stands, quickly: without git and without dulwich."""
 
 from __future__ import annotations
 
@@ -106,10 +102,7 @@ def _locate(path: Path) -> Worktree:
 
 
 def refuse_linked(path: Path) -> None:
-    """The knowledge folder of a code project comes with its code, so a link in its place was not made by the user.
-
-    The home folder's own may be a link: no project brings it. Raises Refused: `.ai` or `.ai/reference` is a link.
-    """
+    """Raises Refused if `.ai` or `.ai/reference` is a link, as a project may bring it; in the home folder it may."""
     place = Path(os.path.abspath(path.expanduser()))
     if place.parts[-2:] != (".ai", "reference") or place.parent.parent == Path.home():
         return
@@ -122,11 +115,7 @@ def refuse_linked(path: Path) -> None:
 
 
 def refuse_layout(folder: Path) -> None:
-    """A folder in which git, started there, would see a repository of its own: its settings would run programs.
-
-    Links count, also those that lead nowhere, because git takes such a HEAD for a branch without commits.
-    Raises Refused: it is one.
-    """
+    """Raises Refused for a folder that git, started there, would take for a repository: its settings run programs."""
     there = [os.path.lexists(folder / name) for name in ("HEAD", "commondir", "objects", "refs")]
     if there[0] and (there[1] or (there[2] and there[3])):
         raise Refused(
@@ -215,10 +204,7 @@ def _refuse_formats(found: Worktree) -> None:
 
 
 def format_fault(settings: Mapping[str, str], *, linked: bool = False) -> str:
-    """What in a repository's own settings we cannot work with, or an empty string.
-
-    A bare repository's linked worktree is fine: `core.bare` says nothing about it.
-    """
+    """What in a repository's own settings we cannot work with, or ""; a bare one's linked worktree is fine."""
     if settings.get("core.bare", "false").lower() in TRUE and not linked:
         return "it is bare"
     if settings.get("core.repositoryformatversion", "0") not in {"0", "1"}:
@@ -265,10 +251,7 @@ def _plain(value: str) -> str:
 
 
 def read_head(worktree: Worktree) -> Head:
-    """Where HEAD stands now.
-
-    Raises UnsupportedRepository: HEAD or its branch is damaged. StorageFailed: not to be read.
-    """
+    """Where HEAD stands now. Raises UnsupportedRepository: it or its branch is damaged. StorageFailed: unreadable."""
     with translated(str(worktree.git_dir)):
         text = (worktree.git_dir / "HEAD").read_text(errors="surrogateescape").strip()
         if text.startswith("ref:"):
@@ -280,11 +263,7 @@ def read_head(worktree: Worktree) -> Head:
 
 
 def read_ref(worktree: Worktree, ref: str) -> str | None:
-    """The commit that a branch (full name) points to, loose or packed; None if there is no such branch.
-
-    Raises UnsupportedRepository: the branch is damaged or an alias of another one. An empty file, as a power cut leaves
-    it, must not pass for a branch without commits.
-    """
+    """The commit of a branch (full name); None if there is none. Raises UnsupportedRepository: damaged or alias."""
     for _ in range(2):  # a ref may be packed, and its own file removed, between the two looks
         try:
             text = (worktree.common_dir / ref).read_text(errors="surrogateescape").strip()

@@ -29,10 +29,7 @@ HALF_WRITTEN = 0.2  # Seconds for which a file shorter than what we wrote is one
 
 
 class Here(NamedTuple):
-    """One path: the blob that the branch had, what is on disk, what the index says; None where it is in none.
-
-    `odd`: something is there that is no plain file.
-    """
+    """One path: the blob that the branch had, on disk, in the index, or None. `odd`: no plain file is there."""
 
     old: str | None
     blob: str | None

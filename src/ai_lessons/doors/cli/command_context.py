@@ -110,10 +110,7 @@ class Call:
         paged: bool = False,
         framed: Callable[[T, str], str] | None = None,
     ) -> None:
-        """Print a value as text or, with `--json`, as data; its notes go to stderr.
-
-        `data` is for answers whose types alone do not say their shape. An agent gets the text that `framed` makes.
-        """
+        """Print a value as text or, with `--json`, as `data`; notes go to stderr, agents get what `framed` makes."""
         if self.bars:
             self.bars.finish()
         if self.json:

@@ -1,7 +1,4 @@
-"""Commands and groups of ours: help with examples, `--json` after the command as well, groups loaded when called.
-
-From a command come its options, completion, help, reference page and, if it names a `Tool`, what agents call over MCP.
-"""
+"""Commands and groups of ours: help with examples, `--json` after the command as well, groups loaded when called."""
 
 from __future__ import annotations
 

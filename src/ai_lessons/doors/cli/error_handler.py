@@ -29,10 +29,7 @@ def in_words(error: AiLessonsError, hint: str = "") -> str:
 
 
 def run(program: Callable[[], object], args: Sequence[str]) -> int:
-    """Call the program and turn all that comes out of it into an exit code, with words on stderr.
-
-    `args` are looked at for `--json` and `-v`: an error in the arguments has to be told in the right form, too.
-    """
+    """Call the program; turn all that comes out into an exit code and words on stderr, as `args` (`--json`) say."""
     try:
         code = program()
         sys.stdout.flush()

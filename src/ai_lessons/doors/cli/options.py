@@ -1,7 +1,4 @@
-"""Options and arguments that several commands share: their types, and what the shell offers after TAB.
-
-A completion never complains, and never offers what a shell would take apart or obey (blanks, quotes, `$(…)`).
-"""
+"""Options and arguments that several commands share: their types, and what the shell offers after TAB."""
 
 from __future__ import annotations
 

@@ -118,10 +118,7 @@ def _carry_out(call: Call, one: Pending, choice: str, *, sign: bool) -> None:
 
 
 def shown_and_confirmed(call: Call, refs: Sequence[str], *, sign: bool = False) -> tuple[tuple[str, str], ...]:
-    """Show the proposals (with `sign`, unsigned rules, too) of these names and ask once; their names and commits.
-
-    Raises Refused where nobody can be asked or the answer is no, NotFound.
-    """
+    """Show these proposals (`sign`: unsigned rules, too), ask once; names and commits. Raises Refused, NotFound."""
     if not (call.can_ask and is_terminal(sys.stdout)):
         raise Refused("a proposal is approved by a person, who is asked on a terminal", hint=NO_TERMINAL)
     waiting = _what_waits(call, sign=sign)

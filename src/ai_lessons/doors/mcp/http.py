@@ -1,7 +1,4 @@
-"""Streamable HTTP: on this machine only, or with a token. Host and Origin have to be names of this server.
-
-How often a caller may ask, and how slowly, is for a web server before it.
-"""
+"""Streamable HTTP: on this machine only, or with a token. Host and Origin have to be names of this server."""
 
 from __future__ import annotations
 
@@ -68,10 +65,7 @@ def place(text: str) -> ListenAddress:
 
 
 def token_of(file: Path | None, where: ListenAddress) -> str | None:
-    """The token that callers must have; None where none is needed.
-
-    Raises UsageError: one is needed, or the file holds none. StorageFailed: no text. Refused: others can read it.
-    """
+    """The token that callers must have, or None. Raises UsageError (empty), StorageFailed, Refused (others read it)."""
     if file is None and where.here_only:
         return None
     if file is None:

@@ -1,7 +1,4 @@
-"""Where the tools get their library: opened when a call first needs it, and again when the repository was replaced.
-
-Reads share one, with index and model in memory. A write opens its own, so that a long import keeps no reader waiting.
-"""
+"""Where the tools get their library: reads share one, index and model in memory, while a write opens its own."""
 
 from __future__ import annotations
 
@@ -44,10 +41,7 @@ class Stopping(BaseException):
 
 
 class SessionPool:
-    """Libraries on the repository that the settings name, for use from many threads.
-
-    `session` names the agent's session where the settings do not. `limits` says which files callers may name.
-    """
+    """Libraries on the repository that the settings name, for many threads; `limits`: the files callers may name."""
 
     def __init__(self, load: Callable[[], Settings], *, session: str | None = None, limits: Limits = NO_LIMITS) -> None:
         self._load, self._session, self._limits = load, session, limits

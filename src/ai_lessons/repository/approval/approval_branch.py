@@ -1,8 +1,4 @@
-"""Which branch decides what is in force in this clone, and what changes with it. Light: every read asks.
-
-It is `main`; or the branch that the clone's own git configuration names (`git config ai-lessons.approvalBranch NAME`),
-which no pull changes; or, where there is no `main`, the one that was followed first.
-"""
+"""Which branch decides in this clone: the one its git configuration names, the one followed first, or `main`."""
 
 from __future__ import annotations
 

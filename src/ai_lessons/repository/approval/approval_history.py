@@ -1,7 +1,4 @@
-"""Approval of every rule on the approval branch, derived from its whole history and noted in one small file.
-
-Commits that concern no approval only move the tip of the note; anything else is judged anew (signatures: `signed`).
-"""
+"""Approval of every rule on the approval branch, derived from its whole history and noted in one small file."""
 
 from __future__ import annotations
 

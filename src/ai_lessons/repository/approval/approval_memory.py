@@ -1,7 +1,4 @@
-"""What a clone keeps about approval: the branch as judged last (can be made anew), and what it remembers for good.
-
-Without the latter nothing breaks, but rewritten history and squashed proposals are no longer recognised.
-"""
+"""What a clone keeps about approval: the branch as judged last (can be made anew), and what it remembers for good."""
 
 from __future__ import annotations
 
@@ -164,10 +161,7 @@ def viewed(worktree: Worktree, ref: str, tip: str, found: CachedView) -> BranchV
 def policy_in_force(
     ref: str, said: ApprovalPolicy | None, remembered: Remembered
 ) -> tuple[ApprovalPolicy, tuple[Alarm, ...]]:
-    """The policy to judge by: the branch's own where this clone knew none, or where it only asks for more.
-
-    Policies are no ladder: any other change has to be acknowledged here by a person before it counts.
-    """
+    """The policy to judge by: the branch's own if none was known or it only asks for more; else a person must agree."""
     known = remembered.policies.get(ref)
     if said is None:
         alarm = Alarm("settings", "the settings on the approval branch cannot be read", "ai-lessons admin validate")

@@ -36,30 +36,24 @@ class PathChange(NamedTuple):
 
 
 class Said(NamedTuple):
-    """What a commit says of itself; `committed` in seconds since 1970.
-
-    `cut`: it states other parents than git follows here (a shallow clone). `odd`: why it proves nothing, or empty.
-    """
+    """What a commit says of itself. `cut`: it has other parents here (shallow); `odd`: why it proves nothing, if so."""
 
     author: Person
     committer: Person
-    committed: int
+    committed: int  # seconds since 1970
     message: str
     cut: bool
     odd: str
 
 
 class Commit(NamedTuple):
-    """A commit that changed texts of rules. `node` and `parents` are numbers for the ancestry, -1 for nothing before.
-
-    `branches` is what it says it merged (see `merged_branches`), None if it says nothing; `rules` changed in it.
-    """
+    """A commit that changed texts of `rules`; `node` and `parents` are numbers (-1: nothing before)."""
 
     id: str
     node: int
     parents: tuple[int, ...]
     said: Said
-    branches: tuple[str, ...] | None = None
+    branches: tuple[str, ...] | None = None  # what it says it merged, see `merged_branches`
     rules: frozenset[str] = frozenset()
 
 
@@ -103,10 +97,7 @@ class UnapprovedChange(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The answer for one rule. `path` and `blob` name the text in force, None if there is none.
-
-    `evidence` belongs to it, else to what is there or to its removal; `unapproved` is what else stands on the branch.
-    """
+    """The answer for one rule: the text in force (`path` and `blob`, or None), why, and what else the branch has."""
 
     rule: str
     in_force: bool

@@ -1,7 +1,4 @@
-"""Signed decisions about rules, and what they say together: the `signed` policy, as pure values.
-
-A rule is approved if its chain of records has a single end, which approves exactly the text at exactly the path.
-"""
+"""The `signed` policy, pure: a rule is approved if its chain of signed records has one end, and that approves it."""
 
 from __future__ import annotations
 
@@ -31,11 +28,7 @@ _DECISIONS: Final = frozenset({"approve", "revoke", "reject"})
 
 
 class Record(NamedTuple):
-    """One decision. `sha256` is `text_digest` of the rule's file.
-
-    `previous` is the digest of the record before, or None; several, joined by commas, where this decision settles them.
-    `at` is what the signer says, ISO 8601 in UTC to the second, and proof of nothing.
-    """
+    """One decision on a text (`sha256`: its `text_digest`); `previous`: digests, joined by commas, or None."""
 
     repository: str
     rule: str
@@ -43,7 +36,7 @@ class Record(NamedTuple):
     sha256: str
     decision: Decision
     previous: str | None
-    at: str
+    at: str  # ISO 8601 in UTC to the second, as the signer says, and proof of nothing
 
     def canonical(self) -> bytes:
         """The bytes that are signed and stored; equal records have equal bytes."""
@@ -145,10 +138,7 @@ def parse_record(data: bytes) -> Record:
 def chains(
     records: Iterable[SignedRecord], signers: Sequence[Signer], *, repository: str, threshold: int = 1
 ) -> dict[str, Chain]:
-    """The valid records by rule id: of this repository, signed by at least `threshold` different people.
-
-    One dated before the one that it follows is not valid: an expired key could go on signing in the past.
-    """
+    """Valid records by rule id: of this repository, signed by `threshold` people, not dated before what they follow."""
     valid: defaultdict[str, dict[str, Record]] = defaultdict(dict)
     people: defaultdict[str, dict[str, tuple[str, ...]]] = defaultdict(dict)
     refused: defaultdict[str, list[str]] = defaultdict(list)
@@ -193,10 +183,7 @@ def joined(ends: Sequence[str]) -> str | None:
 def judge(
     texts: Mapping[str, Text], judged: Mapping[str, Chain], *, remembered: Mapping[str, str] | None = None
 ) -> dict[str, RecordFinding]:
-    """The finding on every rule that has a text (by path) or a record, by rule id.
-
-    Where the end of a chain that this clone saw (`remembered`) is gone, nothing of the rule is approved.
-    """
+    """The finding by id on every rule with a text or record; where a `remembered` end is gone, nothing is approved."""
     places: dict[str, dict[str, str]] = {}
     for path, text in sorted(texts.items()):
         places.setdefault(text.rule, {})[path] = text.digest
@@ -251,10 +238,7 @@ def remember(remembered: Mapping[str, str], judged: Mapping[str, Chain]) -> dict
 def trusted_signers(
     pinned: Sequence[Signer], listed: Sequence[Signer], listed_text: bytes, signature: str | None, *, at: float
 ) -> tuple[tuple[Signer, ...], str]:
-    """The keys that count, and why the list in the repository does not, if it does not.
-
-    `pinned` is from outside. `listed` (from `listed_text`) counts if a key pinned and valid `at` that time signed it.
-    """
+    """The keys that count: `pinned`, and `listed` if a key pinned and valid `at` that time signed these; or why not."""
     if signature is None:
         return tuple(pinned), "the list of signers in the repository is not signed" if listed else ""
     try:

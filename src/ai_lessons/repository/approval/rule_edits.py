@@ -32,10 +32,7 @@ if TYPE_CHECKING:
 
 
 class Edited(NamedTuple):
-    """One rule that was changed in the working tree: its files by path, with the text as git would store it.
-
-    `blobs` are the ids of what is there now and of what was checked out; None for no file.
-    """
+    """A rule changed in the working tree: its `files` as git would store them, its `blobs` now and as checked out."""
 
     rule: str
     files: Mapping[str, bytes | None]

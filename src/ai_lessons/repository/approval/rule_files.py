@@ -1,7 +1,4 @@
-"""What names, texts and messages of commits say about approval. Pure, and suspicious: proposers choose branch names.
-
-Only the exact sentences that git and the forges write are read, from their first character to their last.
-"""
+"""What names, texts and messages of commits say about approval: only exact sentences, as proposers choose names."""
 
 from __future__ import annotations
 
@@ -113,10 +110,7 @@ def entry_end(branch: str) -> str | None:
 
 
 def merged_branches(message: str, approval_branch: str) -> tuple[str, ...] | None:
-    """The branches that a merge commit says it brought to the approval branch, in the order of its parents.
-
-    Empty if it says something else (another destination, a tag); None if the message is somebody's own.
-    """
+    """The branches that a merge says it brought, in the order of its parents; none if others, None in its own words."""
     subject = message.partition("\n")[0].strip()
     to_us = {None, approval_branch, f"refs/heads/{approval_branch}"}  # git leaves out its main branch
     if found := _MERGE.fullmatch(subject):

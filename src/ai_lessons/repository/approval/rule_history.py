@@ -1,7 +1,4 @@
-"""The history that approval is judged by: every commit read strictly, and what it changed of the files that matter.
-
-No setting changes what `rev-list` and `diff-tree` print. A commit that git would not have written is odd: no proof.
-"""
+"""The history that approval is judged by, read strictly: a commit that git would not have written proves nothing."""
 
 from __future__ import annotations
 

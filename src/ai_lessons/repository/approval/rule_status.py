@@ -1,7 +1,4 @@
-"""Which text of a rule is in force: values in, verdicts out; reads no git, no files, no clock.
-
-The last text with enough evidence stays in force until another one has it, or its removal.
-"""
+"""Which text of a rule is in force: the last with enough evidence. Values in, verdicts out; no git, files, clock."""
 
 from __future__ import annotations
 
@@ -26,10 +23,7 @@ if TYPE_CHECKING:
 
 
 class Past(NamedTuple):
-    """What the steps of every rule are judged by: the whole history by node, the proposals known, and the policy.
-
-    With `distinct` only a merge of the proposal by a person who made none of its commits approves.
-    """
+    """The whole history by node, the proposals known, the policy (`distinct`: who made a proposal may not merge it)."""
 
     ancestry: Ancestry
     commits: Sequence[RawCommit]
@@ -182,10 +176,7 @@ class _Event(NamedTuple):
 
 
 def decide(rule: str, steps: Iterable[CommitStep], now: Sequence[tuple[str, str]], past: Past) -> Verdict | None:
-    """The verdict on one rule under the policy `merge`; None if the branch never had such a rule.
-
-    `now` are its texts on the branch, (path, blob). A text that moves inside its project stays in force.
-    """
+    """The verdict on a rule under `merge`, None if the branch never had it; `now` are its texts there (path, blob)."""
     judge = _Judge(rule, tuple(sorted(steps, key=lambda step: step.commit.node)), past)
     judge.run()
     return judge.verdict(tuple(now))

@@ -1,8 +1,4 @@
-"""The policy `signed`: verdicts by signed records on the approval branch, and the signing of new ones.
-
-A rule is in force if the end of its chain of records approves a text: that text, at that path, wherever the branch has
-gone since. Which keys count the caller says. Loads `cryptography`.
-"""
+"""The policy `signed`: verdicts by signed records on the approval branch, and new records. Loads `cryptography`."""
 
 from __future__ import annotations
 
@@ -55,10 +51,7 @@ def record_paths(rule: str, name: str, signer: str) -> tuple[str, str]:
 def with_signatures(
     worktree: Worktree, view: BranchView, signers: Sequence[Signer], *, repository: str, threshold: int = 1
 ) -> BranchView:
-    """The view with verdicts by signed records; remembers the end of every chain, and raises an alarm if one is gone.
-
-    `repository` is the name that records carry; `threshold` how many people have to sign. Raises UnsupportedRepository.
-    """
+    """The view judged by what `threshold` people signed; remembers the ends of chains. Raises UnsupportedRepository."""
     remembered = approval_memory.load(worktree.state_dir)
     place = approval_memory.note_file(worktree, view.ref).with_suffix(".signed.json")
     try:
@@ -179,10 +172,7 @@ class Wanted(NamedTuple):
 def decide(
     trunk: Trunk, wanted: Wanted, *, repository: str, signers: Sequence[Signer], interactive: bool
 ) -> Mapping[str, bytes]:
-    """The files of a decision with a signature by the user's own key, by path; or one more signature beside others'.
-
-    `signers` are the keys that are trusted; without any, whatever the branch has counts as decided. Raises Refused.
-    """
+    """The files, by path, of a signed decision or one more signature; all count without `signers`. Raises Refused."""
     key = git.setting(trunk.worktree, KEY_SETTING)
     if not key:
         hint = f"git config --global {KEY_SETTING} ~/.ssh/id_ed25519.pub"

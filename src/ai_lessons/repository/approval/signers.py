@@ -1,7 +1,4 @@
-"""Whose key it is: OpenSSH's `allowed_signers` format (ssh-keygen(1)), and the user's own list of it.
-
-Certificates are refused. A line that cannot be read grants nothing and is reported; the others still count.
-"""
+"""Whose key it is: OpenSSH's `allowed_signers` format (ssh-keygen(1)), and the user's own list of it."""
 
 from __future__ import annotations
 

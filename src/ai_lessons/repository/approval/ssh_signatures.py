@@ -1,7 +1,4 @@
-"""SSH signatures (OpenSSH's PROTOCOL.sshsig): made by `ssh-keygen -Y sign`, verified here, offline.
-
-Says which key signed which bytes in which namespace; whose key that is, `signers` says. Loads `cryptography`.
-"""
+"""SSH signatures (OpenSSH's PROTOCOL.sshsig), made by `ssh-keygen -Y sign`, verified here. Loads `cryptography`."""
 
 from __future__ import annotations
 
