@@ -140,8 +140,7 @@ def load(
     )
 
 
-LONGEST_FOLDER = 80
-"""Bytes that leave room for a name where the path of a socket may have 104."""
+LONGEST_FOLDER = 80  # Bytes that leave room for a name where the path of a socket may have 104
 
 
 def _warm(environ: Mapping[str, str], table: Mapping[str, Any], file: Path, state: Path) -> Path | None:

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from ai_lessons.index.catalog_writing import Attested, CatalogRecord
     from ai_lessons.knowledge.entries import Entry
 
-_HOPEFUL_TRIES = 3
-"""How often a refresh reads first and locks after; then it holds the write lock while it reads."""
+_HOPEFUL_TRIES = 3  # How often a refresh reads first and locks after; then it holds the write lock while it reads
 
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -79,8 +78,7 @@ CREATE VIEW shown AS SELECT * FROM entries WHERE standing = 0;
 CREATE VIEW counted AS SELECT key, status, kind, project FROM entries INDEXED BY shown_newest WHERE standing = 0;
 """
 
-VERSION = 6
-"""Raise it when the tables change, or when the same file would be read into another entry."""
+VERSION = 6  # Raise it when the tables change, or when the same file would be read into another entry
 
 SCHEMA = Schema("catalog", _TABLES, VERSION, application=0x61694C73)
 

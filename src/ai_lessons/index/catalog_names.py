@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 SUGGESTIONS = 5
 _HANDLE = r"(?:([LRDS])-)?([0-9A-Z]{1,26})"
 _LETTERS = {kind.letter: kind.value for kind in Kind}
-_MISREAD = str.maketrans("ILO", "110")
-"""Letters that no id has, and what Crockford's base 32 takes them for."""
+_MISREAD = str.maketrans("ILO", "110")  # Letters that no id has, and what Crockford's base 32 takes them for
 
 
 def resolve(db: sqlite3.Connection, ref: str) -> str:

@@ -26,13 +26,11 @@ if TYPE_CHECKING:
 
 FINE_MARGIN = 50_000_000
 """Nanoseconds: far above the tick of file system clocks (1 to 10 ms), far below a person's next save."""
-COARSE_MARGIN = 2_000_000_000
-"""Nanoseconds, for file systems that keep whole (FAT: even) seconds."""
+COARSE_MARGIN = 2_000_000_000  # Nanoseconds, for file systems that keep whole (FAT: even) seconds
 _SECOND = 1_000_000_000
 _LARGEST = 2**63 - 1
 
-UNSURE = b""
-"""Digest of a folder that has to be compared file by file next time, whatever its rows say."""
+UNSURE = b""  # Digest of a folder that has to be compared file by file next time, whatever its rows say
 
 
 class CatalogedFile(NamedTuple):

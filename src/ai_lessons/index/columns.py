@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.index.rows import Row
 
-FORMAT = 3
-"""Raised when the columns or what is written into them change: older tables are rebuilt."""
+FORMAT = 3  # Raised when the columns or what is written into them change: older tables are rebuilt
 
 FTS_COLUMN = "fts_text"
 

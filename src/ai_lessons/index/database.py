@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-WAIT_SECONDS = 20.0
-"""How long another process may hold the write lock before we go on in memory."""
+WAIT_SECONDS = 20.0  # How long another process may hold the write lock before we go on in memory
 
 _STEP = 0.002
 _DAMAGE = frozenset((sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CONSTRAINT))

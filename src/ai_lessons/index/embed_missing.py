@@ -20,14 +20,9 @@ if TYPE_CHECKING:
     from ai_lessons.index.table import Passages
     from ai_lessons.index.vectors import VectorCache
 
-TEXTS_AT_ONCE = 32
-"""Texts between two looks at the clock, and lost at most when a process is killed."""
-
-VECTORS_AT_ONCE = 1024
-"""Vectors per commit: each moves its rows out of the full-text index until the next tidying."""
-
-PATIENCE = 30.0
-"""Seconds to wait for the short write lock where giving up would waste work."""
+TEXTS_AT_ONCE = 32  # Texts between two looks at the clock, and lost at most when a process is killed
+VECTORS_AT_ONCE = 1024  # Vectors per commit: each moves its rows out of the full-text index until the next tidying
+PATIENCE = 30.0  # Seconds to wait for the short write lock where giving up would waste work
 
 
 class MissingVectors:

@@ -79,8 +79,7 @@ PINNED = ModelSpec(
 """bge-small-en-v1.5, dynamically quantised to 8 bit (weights: BAAI, MIT)."""
 
 
-FORGET_FAILURE_AFTER = 600.0
-"""Seconds for which a failed download is not tried again."""
+FORGET_FAILURE_AFTER = 600.0  # Seconds for which a failed download is not tried again
 
 CHUNK = 1 << 20
 

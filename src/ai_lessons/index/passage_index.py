@@ -33,11 +33,8 @@ if TYPE_CHECKING:
     Load = Callable[[Sequence[str]], Iterable[EntryRows]]
 
 ENTRIES_AT_ONCE = 500
-EMBED_FIRST = 8
-"""Texts up to which vectors are computed before the rows are written: one commit instead of two."""
-
-FEW = 200
-"""Missing vectors that a search with little time still completes at once; a fresh import has more."""
+EMBED_FIRST = 8  # Texts up to which vectors are computed before the rows are written: one commit instead of two
+FEW = 200  # Missing vectors that a search with little time still completes at once; a fresh import has more
 
 FIRST = "there was none"
 BUSY = "another process is updating the index; the latest changes may be missing"

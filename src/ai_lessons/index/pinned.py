@@ -46,11 +46,8 @@ fastembed's default of 256 is 0.3 of it, with 4.8 GB of memory; on texts of 40 t
 LOAD_ERRORS = (OSError, ValueError, RuntimeError, Fail, InvalidGraph, InvalidProtobuf, NoSuchFile, RuntimeException)
 """What onnxruntime and fastembed raise for files that are missing or damaged, or a hub that does not answer."""
 
-LONGEST = 20_000
-"""Characters of a text that are looked at."""
-
-TOKENS = 512
-"""Tokens that the model reads."""
+LONGEST = 20_000  # Characters of a text that are looked at
+TOKENS = 512  # Tokens that the model reads
 
 
 class Embedder(Protocol):

@@ -25,11 +25,8 @@ if TYPE_CHECKING:
 
 NO_VERSION = (0, 0)
 
-MOST_VECTORS = 12_000
-"""Passages whose vectors are kept, in 18 MB: comparing 10,000 takes 1 ms, asking the table 16 ms."""
-
-FILTERS = 16
-"""Filters of which is remembered what they let pass, eight bytes a passage."""
+MOST_VECTORS = 12_000  # Passages whose vectors are kept, in 18 MB: comparing 10,000 takes 1 ms, asking the table 16 ms
+FILTERS = 16  # Filters of which is remembered what they let pass, eight bytes a passage
 
 _LEAST = 1e-30
 

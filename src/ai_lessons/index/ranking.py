@@ -22,14 +22,9 @@ if TYPE_CHECKING:
 VECTOR_WEIGHT = 0.5
 """Share of the vectors in the mix. Measured over twelve judged sets: .4 .546, .5 .550, .6 .538 nDCG@10."""
 
-LEAD = 0.5
-"""Where some passages lead, they have scores above this, and all others below."""
-
-MATCH_BONUS = 0.1
-"""What a context tag of weight 1 adds to the factor of an entry that carries it."""
-
-DEFAULT_CONTEXT_WEIGHT = 1.5
-"""Weight of context tags where none has an explicit one."""
+LEAD = 0.5  # Where some passages lead, they have scores above this, and all others below
+MATCH_BONUS = 0.1  # What a context tag of weight 1 adds to the factor of an entry that carries it
+DEFAULT_CONTEXT_WEIGHT = 1.5  # Weight of context tags where none has an explicit one
 
 
 class Match(NamedTuple):
@@ -169,8 +164,7 @@ def rank(
 QUERY_WORD = re.compile(r"\w+")
 SUFFIX = re.compile(r"(?:ing|ed|es|s)$")
 SHORT_WORD = 3
-LEAD_IN = 30
-"""Characters of a snippet before the first word that matched."""
+LEAD_IN = 30  # Characters of a snippet before the first word that matched
 
 
 def snippet(text: str, query: str, width: int = 150, phrases: Sequence[str] = ()) -> str:

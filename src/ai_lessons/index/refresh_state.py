@@ -16,14 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-WRITE = "write"
-"""Held for every commit to the table in use: short."""
-
-BUILD = "build"
-"""Held while a new table is made beside it: seconds to minutes."""
-
-EMBED = "embed"
-"""Held while vectors are computed, so that two processes do not compute the same ones."""
+WRITE = "write"  # Held for every commit to the table in use: short
+BUILD = "build"  # Held while a new table is made beside it: seconds to minutes
+EMBED = "embed"  # Held while vectors are computed, so that two processes do not compute the same ones
 
 
 class RefreshState:

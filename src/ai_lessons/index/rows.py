@@ -87,8 +87,7 @@ def with_parts(text: str) -> str:
     return f"{text}\n{' '.join(parts)}" if parts else text
 
 
-LONGEST_QUERY = 2000
-"""Characters of a question that are looked at; the model reads fewer."""
+LONGEST_QUERY = 2000  # Characters of a question that are looked at; the model reads fewer
 
 
 class EntryRows(NamedTuple):
@@ -272,8 +271,7 @@ def question(text: str) -> str:
     return cut if re.search(r"[^\W_]", cut) else ""
 
 
-LONGEST = 500
-"""Characters of a phrase that count."""
+LONGEST = 500  # Characters of a phrase that count
 
 _START, _END = "(?:^|[^A-Za-z0-9])", "(?:[^A-Za-z0-9]|$)"
 """Where a word of ASCII letters begins and ends. Beside CJK characters, too, which have no blanks between words."""

@@ -51,11 +51,8 @@ KEEP_VERSIONS = timedelta(minutes=1)
 Each tidying writes the table anew, 28 MB for 10,000 passages: kept for an hour, 1,000 edits took 2 GB.
 """
 
-TAIL = 64
-"""Rows outside the full-text index from which on it is brought up to date: each costs a query 0.03 ms."""
-
-FRAGMENTS = 12
-"""Data files from which on they are merged: an edit makes one, and ten cost a search a fifth of its time."""
+TAIL = 64  # Rows outside the full-text index from which on it is brought up to date: each costs a query 0.03 ms
+FRAGMENTS = 12  # Data files from which on they are merged: an edit makes one, and ten cost a search a fifth of its time
 
 VECTOR_INDEX = "vector_idx"
 FLAT = 12_000
@@ -66,17 +63,10 @@ same answers as without an index, 13 times as fast, made in a second. Product qu
 as long to make and lost some: `python -m bench.scale`.
 """
 
-VECTORS_AT_ONCE = 4096
-"""Vectors of one part, where all are read: 6 MB."""
-
-REFINE = 2
-"""Times the depth: as many of the nearest by index are compared in full."""
-
-PARTITIONS_PER_ROOT = 3
-"""Partitions are the root of the number of rows, divided by this."""
-
-PROBED = 100_000
-"""Rows that a question is compared with, those of the nearest partitions; of fewer all."""
+VECTORS_AT_ONCE = 4096  # Vectors of one part, where all are read: 6 MB
+REFINE = 2  # Times the depth: as many of the nearest by index are compared in full
+PARTITIONS_PER_ROOT = 3  # Partitions are the root of the number of rows, divided by this
+PROBED = 100_000  # Rows that a question is compared with, those of the nearest partitions; of fewer all
 
 INDEX_CACHE = 96 << 20
 METADATA_CACHE = 32 << 20
@@ -85,8 +75,7 @@ METADATA_CACHE = 32 << 20
 LANCE_ERRORS = (RuntimeError, ValueError, OSError)
 """What lancedb raises for trouble with a table; it has no errors of its own."""
 
-WRITING = "writing"
-"""A table that is there while a process writes to an index that many machines share."""
+WRITING = "writing"  # A table that is there while a process writes to an index that many machines share
 
 BEAT, DEAD = 60.0, timedelta(minutes=10)
 """Seconds between two signs of life of that process, and how long without one makes it dead."""

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     Lines = tuple[Sequence[tuple[str, str, str, str, str]], Sequence[tuple[str, str]], int]
 
 VERSION = 3
-WORDS = 9
-"""Kinds of uses; their numbers are their places in the tuple that the caller hands in."""
+WORDS = 9  # Kinds of uses; their numbers are their places in the tuple that the caller hands in
 
 ASK_AT_ONCE = 500
 

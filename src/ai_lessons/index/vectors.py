@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 SCHEMA = Schema(
     "embedding cache", "CREATE TABLE vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID;", version=0
 )
-ASK_AT_ONCE = 500
-"""Keys per query; SQLite allows 999 parameters in its oldest builds."""
+ASK_AT_ONCE = 500  # Keys per query; SQLite allows 999 parameters in its oldest builds
 
 
 def vector_key(model: str, text: str) -> str:

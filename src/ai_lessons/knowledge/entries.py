@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-HANDLE_LENGTH = 6
-"""Fewest characters of an id that a handle shows."""
+HANDLE_LENGTH = 6  # Fewest characters of an id that a handle shows
 
 UNVERSIONED = "unversioned"
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford's base 32, as ULIDs are written

@@ -16,11 +16,8 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Entry
 
-LONGEST = 300
-"""Characters of a line of what others wrote and we repeat."""
-
-_NAMED = 6
-"""Values of one sort that are named; of more the number is told."""
+LONGEST = 300  # Characters of a line of what others wrote and we repeat
+_NAMED = 6  # Values of one sort that are named; of more the number is told
 
 
 _NOT_EXAMPLE = r"(?!(?:user|you|your|me|my|name|example|some|runner|app|project|repo|path)\b)[\w.-]{1,40}"

@@ -9,8 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 ENTERPRISE: Final = "enterprise:"
-GROUP: Final = "governance"
-"""The group of the settings that state policies."""
+GROUP: Final = "governance"  # The group of the settings that state policies
 
 
 class Outbound(StrEnum):

@@ -26,11 +26,8 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.config import Chunking
     from ai_lessons.knowledge.entries import Entry
 
-HEADING_LENGTH = 200
-"""Characters of a heading path that are kept: it stands before every passage below it."""
-
-LONG_HEADING = 100
-"""Characters from which a heading is taken for text."""
+HEADING_LENGTH = 200  # Characters of a heading path that are kept: it stands before every passage below it
+LONG_HEADING = 100  # Characters from which a heading is taken for text
 
 # Only blocks are looked at: leaving out the inline rules makes a parse four times faster.
 _PARSER = MarkdownIt("commonmark").enable("table").disable(["inline", "text_join"], ignoreInvalid=True)

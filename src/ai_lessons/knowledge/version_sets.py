@@ -16,11 +16,8 @@ from packaging.version import InvalidVersion, Version
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-IN_USE = "@"
-"""Before a release: what somebody uses. A version that names its series, `2.32` for 2.32.3, fits it, too."""
-
-LONGEST = 100
-"""Characters; what is longer is a name: nobody writes such a version, and long numbers are slow."""
+IN_USE = "@"  # Before a release: what somebody uses. A version that names its series, `2.32` for 2.32.3, fits it, too
+LONGEST = 100  # Characters; what is longer is a name: nobody writes such a version, and long numbers are slow
 
 Cut = tuple[int, Version, int]
 """A place between releases, just before (0) or just after (1) one; the first number is -1 and 1 at both ends of all."""

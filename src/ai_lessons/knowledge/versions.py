@@ -19,8 +19,7 @@ FEWER = 0.85
 OVERLAP = 0.75
 NONE_STATED = 0.70
 
-AUTO = "auto"
-"""Asks for the versions in use by the caller's own project."""
+AUTO = "auto"  # Asks for the versions in use by the caller's own project
 
 _COMMA = re.compile(r"\s*,\s*")
 _BOUND = re.compile(r"[<>]|[!~]=")

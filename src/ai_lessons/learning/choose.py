@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.learning.fold import Tallies, UsageTally
 
-NEAR = 0.06
-"""A lesson this close above a threshold came through only just."""
+NEAR = 0.06  # A lesson this close above a threshold came through only just
 
 
 class Candidate(NamedTuple):
@@ -116,8 +115,7 @@ def harmful(had: Tallies) -> str:
 GOOD = frozenset({HELPFUL, SCRIPT_OK})
 BAD = frozenset({CONTRADICTED, SCRIPT_FAILED, WRONG})
 
-NORMAL_95 = 1.959964
-"""Standard deviations on either side that hold 95 % of a normal distribution."""
+NORMAL_95 = 1.959964  # Standard deviations on either side that hold 95 % of a normal distribution
 
 
 class Effect(NamedTuple):

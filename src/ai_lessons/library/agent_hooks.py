@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ai_lessons.library.warm import Asking
 
 AT_THE_START = 12  # Rules and lessons told when a session begins
-
 BEFORE_A_TOOL = 5  # Rules and lessons told before one call of a tool
 
 _LOOKED_AT = 100

@@ -24,10 +24,8 @@ if TYPE_CHECKING:
 
 ALIKE: Final = 0.6  # Share of the words of the shorter title in common, from which on two entries are called alike
 ALIKE_IN_FULL: Final = 0.5  # The same (words in common of all words) for title, rationale and text together
-
 REPEATED: Final = 0.8  # Words in common of all words of two lessons, from which on one repeats the other
 TELLING: Final = 5  # as many words at least: fewer say little
-
 COMPARED: Final = 20  # Entries of another repository that are read and compared
 
 TOLD: Final = 5

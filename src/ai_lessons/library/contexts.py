@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ai_lessons.library.opened import Library, Reading
 
 LOOKED_AT = 500  # Newest lessons of a project or tag among which the surest are chosen
-
 _BY_PATH, _BY_PROJECT, _BY_GLOBAL = 2.0, 1.0, 0.5  # What the reasons weigh, beside the tags
 
 _SURE = {word.value: place for place, word in enumerate(Confidence)}

@@ -44,8 +44,7 @@ FORMS = (GROOVE, LOG, SQLITE, MARKDOWN, AGENTS)
 
 Row = dict[str, Any]
 
-LIMIT = 512 * 1024 * 1024
-"""Bytes of an export that we read."""
+LIMIT = 512 * 1024 * 1024  # Bytes of an export that we read
 
 _INSTRUCTIONS = ("AGENTS.md", "CLAUDE.md", "CLAUDE.local.md", "GEMINI.md", ".cursorrules", ".windsurfrules")
 _RULE_FOLDERS = (".cursor/rules", ".claude/rules")

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from ai_lessons.repository.approval.approval_types import BranchView, Evidence, Person, Verdict
     from ai_lessons.repository.history import FileRevision
 
-CHAIN = 20
-"""Steps back over `derived_from`: longer chains are mistakes."""
+CHAIN = 20  # Steps back over `derived_from`: longer chains are mistakes
 
 _STATED = ("confidence", "source", "from", "category", "scope", "rationale", "source_path", "source_ref", "path")
 _WAYS = {

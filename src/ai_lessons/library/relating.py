@@ -23,13 +23,11 @@ if TYPE_CHECKING:
     from ai_lessons.library.opened import Library, Reading
 
 SPARE = 20  # Results asked for beyond the limit, for those that take the places of superseded ones
-
 LOWERED = 0.5  # What is left of the score of a superseded entry where it is shown all the same
 
 _WORD = re.compile(r"\w+")
 
 SEE_ALSO = 3  # Results that are asked for what is related to them, and related entries that are named
-
 CHAIN = 20  # Steps along `supersedes`; longer chains are mistakes
 
 

@@ -28,18 +28,14 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.opened import Library, Reading
 
-NEAREST = 5
-"""Results that are shown where none comes near the question."""
-
-CLOSE = 0.95
-"""Share of the best version's score from which on another version of a page is as good."""
+NEAREST = 5  # Results that are shown where none comes near the question
+CLOSE = 0.95  # Share of the best version's score from which on another version of a page is as good
 
 FAR, FEW = 0.15, 50
 """Share of the best result's score below which results are left out, where more than so many are found."""
 
 
-DEPTH = 100
-"""Passages asked of each half, more only for more results; measured in the recipe that `ranking` follows."""
+DEPTH = 100  # Passages asked of each half, more only for more results; measured in the recipe that `ranking` follows
 
 NOTHING_DONE, NOTHING_FOUND = rows.IndexRefresh(), rows.Candidates()
 

@@ -32,8 +32,7 @@ TornEntry = sync_bring.TornEntry
 """What the repository tells of a sync, and of a file in conflict; the doors show it as it is."""
 
 TAKES = ("ours", "theirs", "edit")
-ARRIVED_NAMED = 10
-"""So many proposals that a sync brought are named."""
+ARRIVED_NAMED = 10  # So many proposals that a sync brought are named
 
 CUT = "# ------------------------ >8 ------------------------"
 _EXPLAINED = (
@@ -279,8 +278,7 @@ def _is_meant(ref: str, one: Kept) -> bool:
     return ref == one.path or (bool(one.id) and len(id_end(ref)) >= HANDLE_LENGTH and one.id.endswith(id_end(ref)))
 
 
-SHOWN = 10
-"""So many waiting jobs are named."""
+SHOWN = 10  # So many waiting jobs are named
 
 
 def save(library: Library) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -222,8 +222,7 @@ def _usage(light: Light, told: Mapping[str, fold.Tallies], parents: Sequence[Lig
     )
 
 
-FEW = 5
-"""Entries named at either end."""
+FEW = 5  # Entries named at either end
 
 
 def judged(parts: RepositorySession) -> tuple[tuple[Judged, ...], tuple[Judged, ...]]:

@@ -200,14 +200,9 @@ def _identity(parts: RepositorySession, entry: Entry) -> list[Change]:
     return [Change(target, markdown.edit(decode(old, target), fields).encode(), expect=blob_id(old))]
 
 
-REST = timedelta(days=180)
-"""How long what was looked at is not asked about again."""
-
-INJECTIONS = 10
-"""A lesson that was shown so often and never helped is asked about."""
-
-FAILURES = 3
-"""A script whose last runs, so many, all failed is asked about."""
+REST = timedelta(days=180)  # How long what was looked at is not asked about again
+INJECTIONS = 10  # A lesson that was shown so often and never helped is asked about
+FAILURES = 3  # A script whose last runs, so many, all failed is asked about
 
 
 def review(library: Library, injections: int = 10) -> tuple[Outdated, ...]:

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
     Stored = Mapping[str, frozenset[str]]
 
-NAMED_IN_NOTE = 6
-"""Packages or versions that a note names; the others are counted."""
+NAMED_IN_NOTE = 6  # Packages or versions that a note names; the others are counted
 
 _VERSION = r"(?:version\s*|v)?[0-9]+(?:\.[0-9x]+)*"
 

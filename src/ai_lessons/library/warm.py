@@ -31,15 +31,13 @@ if TYPE_CHECKING:
     from ai_lessons.library.opened import Library
     from ai_lessons.library.options import Options
 
-GREETING = 0.05
-"""Seconds in which a helper has to take a question."""
+GREETING = 0.05  # Seconds in which a helper has to take a question
 
 BEAT, SILENT = 0.05, 0.5
 """Seconds between two signs of life while it works, and without one until it is left: on a machine whose cores are all
 taken a sign comes late, and working alone would load it more."""
 
-STARTING = 10.0
-"""Seconds after a start in which no other is tried: a hundred commands at once do not start a hundred."""
+STARTING = 10.0  # Seconds after a start in which no other is tried: a hundred commands at once do not start a hundred
 
 JOB, STATUS, WORKING, ANSWER = b"jswa"
 LOCK = ".lock"

@@ -57,7 +57,7 @@ _NOT_OURS = frozenset(
 
 
 def manifests(cwd: Path, *, below_too: bool = True) -> tuple[list[Manifest], list[str]]:
-    """The files, nearest first, from `cwd` up to git's top, then those below it if asked for; why others are left out."""
+    """The files, nearest first, from `cwd` up to the top of git, then those below it; and why others are left out."""
     chain, inside = _up(cwd)
     top = chain[-1]
     below = _below(top, frozenset(chain)) if inside and below_too else ()
