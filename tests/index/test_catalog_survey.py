@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import subprocess
-from typing import TYPE_CHECKING
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,18 +8,13 @@ from ai_lessons.index.catalog_survey import (
     CatalogedFile,
     Content,
     Unit,
-    blob_hash,
     contents,
     digest,
-    entry_names,
     is_racy,
     join,
     stamp_of,
     units,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SECOND = 1_000_000_000
 NOW = 1_763_700_000 * SECOND
@@ -40,18 +32,6 @@ def test_any_difference_in_a_row_makes_another_digest(place: int) -> None:
         "b.md" if i == place == 0 else v + (i == place) if isinstance(v, int) else v for i, v in enumerate(ROW)
     )
     assert digest([ROW]) != digest([changed])  # type: ignore[list-item]
-
-
-@given(st.binary(max_size=200))
-def test_the_blob_hash_tells_contents_apart(data: bytes) -> None:
-    assert blob_hash(data) != blob_hash(data + b"x")
-
-
-def test_the_blob_hash_is_the_one_that_git_gives(tmp_path: Path) -> None:
-    file = tmp_path / "x"
-    file.write_bytes(b"some\r\ncontent \xff")
-    said = subprocess.run(["git", "hash-object", "--no-filters", str(file)], capture_output=True, text=True, check=True)
-    assert blob_hash(file.read_bytes()) == said.stdout.strip()
 
 
 @pytest.mark.parametrize(
@@ -97,10 +77,6 @@ NAMES = st.sets(st.sampled_from(["a", "a.md", "a.md.md", "a.md.md.md", "b.sh", "
 def test_every_file_belongs_to_exactly_one_unit(names: set[str]) -> None:
     members = [name for unit in units("p/scripts/x", names) for name in unit if name]
     assert sorted(members) == sorted(names)
-
-
-def test_only_names_that_can_be_entries_count_and_known_ones_are_not_asked_about_again() -> None:
-    assert list(entry_names("p/docs", ["a.md", "a.png", "old.gif"], {"old.gif": 1})) == ["a.md", "old.gif"]
 
 
 def test_contents_of_a_folder_carry_the_hashes_of_both_files() -> None:

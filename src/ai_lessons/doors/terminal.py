@@ -1,7 +1,4 @@
-r"""Text on a terminal: what may reach it, how wide it is, how columns line up. Knows nothing of entries.
-
-What a terminal would obey (cursor, colours, title, direction) is shown as an escape (`\x1b`, `\u202e`), never dropped.
-"""
+"""Text on a terminal: what may reach it, how wide it is, how columns line up. Knows nothing of entries."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""The catalog: what lists and shows need to know of every entry, brought up to date before it is read.
-
-A projection of the files in one small SQLite database, never the truth: it may be deleted at any time. Imports
-neither YAML nor git nor the index, so that reading stays quick; parsing is handed in and asked for only when
-something changed. Knows nothing of commits, and shows no rule that was not put in by `set_rules_in_force`.
-"""
+"""The catalog: what lists and shows need to know of every entry, brought up to date before it is read."""
 
 from __future__ import annotations
 

@@ -57,11 +57,8 @@ class Content(NamedTuple):
 
 
 def digest(rows: Sequence[Row]) -> bytes:
-    """One value for all rows of a folder, in the order of the walk.
-
-    Version 2 of marshal writes no back references, so equal rows give equal bytes; it is several times faster
-    than any text form, and the bytes are only hashed, never loaded.
-    """
+    """One value for all rows of a folder, in the order of the walk."""
+    # version 2 of marshal writes no back references, so that equal rows give equal bytes
     return sha1(marshal.dumps(list(rows), 2), usedforsecurity=False).digest()
 
 
@@ -71,21 +68,11 @@ def stamp_of(row: Row) -> Stamp:
     return stamp if max(stamp) <= _LARGEST else tuple(min(number, _LARGEST) for number in stamp)  # type: ignore[return-value]
 
 
-def blob_hash(data: bytes) -> str:
-    """The id that git gives to a file with this content."""
-    return sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
-
-
 def is_racy(stamp: Stamp, started: int) -> bool:
     """Whether an edit after the look that `started` then (ns since the epoch) could leave this stamp as it is."""
     mtime, ctime = stamp[0], stamp[1]
     coarse = mtime % _SECOND == 0 and ctime % _SECOND == 0
     return max(mtime, ctime) >= started - (COARSE_MARGIN if coarse else FINE_MARGIN)
-
-
-def entry_names(folder: str, names: Iterable[str], known: Mapping[str, object]) -> Iterator[str]:
-    """The names that can be entry files. What is `known` was asked about before."""
-    return (name for name in names if name in known or place(join(folder, name)) is not None)
 
 
 def units(folder: str, names: Iterable[str]) -> Iterator[Unit]:
@@ -195,7 +182,7 @@ class _FolderLook:
 
     def change(self, now: bytes) -> FolderChange:
         """What to write; nothing but the digest where only stamps of other files moved."""
-        names = set(entry_names(self._folder, self._stamps, self._known))
+        names = {name for name in self._stamps if name in self._known or place(join(self._folder, name)) is not None}
         pairs = list(units(self._folder, names))
         self._now = {
             name: file
@@ -261,7 +248,8 @@ class _FolderLook:
         except AiLessonsError:  # the system said no: ask again next time
             self._now[name] = file = CatalogedFile(stamp, racy=True, hash="")
             return file, None
-        self._now[name] = file = CatalogedFile(stamp, racy, blob_hash(data))
+        blob = sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()  # the id that git gives it
+        self._now[name] = file = CatalogedFile(stamp, racy, blob)
         return file, data
 
     def _read_entry(self, unit: Unit, data: bytes | None, side_data: bytes | None) -> None:

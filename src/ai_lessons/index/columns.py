@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa  # type: ignore[import-untyped]  # it ships no stubs
 
@@ -57,11 +57,7 @@ def as_arrow(rows: Sequence[Row], vectors: Mapping[str, bytes], made: Mapping[st
     columns = [
         vector_column([vectors.get(row.text_key) for row in rows], dimensions)
         if column.name == "vector"
-        else pa.array([_value(getattr(row, column.name)) for row in rows], type=column.type)
+        else pa.array([getattr(row, column.name) for row in rows], type=column.type)
         for column in kinds
     ]
     return pa.Table.from_arrays(columns, schema=kinds)
-
-
-def _value(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple | list | frozenset | set) else value

@@ -1,9 +1,4 @@
-"""The small databases of this room: how one is opened, and what happens to one that cannot be used.
-
-Each is a projection: a file that is damaged, of another version or not ours is replaced by an empty one, and where the
-folder cannot be written the database lives in memory. For one thread at a time, and for any number of processes:
-readers see what was last committed and wait for nobody.
-"""
+"""The small databases of this room: how one is opened, and what happens to one that cannot be used."""
 
 from __future__ import annotations
 

@@ -10,9 +10,8 @@ from types import ModuleType
 def defer(package: str) -> None:
     """Let `import package` and imports of its submodules succeed without running its `__init__` yet.
 
-    It runs when a name that only `__init__` gives is first asked for. The standard library's LazyLoader cannot do
-    this for a package: an import of any submodule wakes it. A package that is loaded, or that is not installed, is
-    left alone.
+    It runs when a name that only `__init__` gives is first asked for (LazyLoader runs it at the import of a submodule).
+    A package that is loaded, or that is not installed, is left alone.
     """
     spec = None if package in sys.modules else find_spec(package)
     if spec is None or spec.loader is None or spec.submodule_search_locations is None:

@@ -1,7 +1,4 @@
-"""Turns texts into vectors with any model that fastembed knows. Home of fastembed; the pinned model is in `pinned`.
-
-Does not look for model files (`model_files`), does not remember vectors (`vectors`).
-"""
+"""Turns texts into vectors with any model that fastembed knows. Home of fastembed; the pinned model is in `pinned`."""
 
 from __future__ import annotations
 

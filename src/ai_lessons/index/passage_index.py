@@ -1,16 +1,11 @@
-"""Keeps the table of passages equal to what the catalog says, and answers from it. A projection, never the truth.
-
-Text first: all changed entries are searchable at once, their vectors follow in batches. Interrupted at any point, the
-next refresh goes on. One writer at a time (file locks of ours); readers are never blocked.
-"""
+"""Keeps the table of passages equal to what the catalog says, and answers from it. A projection, never the truth."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import StorageFailed
 from ai_lessons.index.columns import made_with
@@ -41,8 +36,7 @@ BUSY = "another process is updating the index; the latest changes may be missing
 BUILDING = "another process is building the index; results may be incomplete"
 
 
-@dataclass(frozen=True, slots=True)
-class RefreshJob:
+class RefreshJob(NamedTuple):
     """What one refresh was asked to bring about."""
 
     generation: str

@@ -1,7 +1,4 @@
-"""What processes on this machine tell each other about one index: locks, and which generation a table holds.
-
-All of it may be deleted at any time; the index is then compared with the catalog once more.
-"""
+"""What processes on this machine tell each other about one index: locks, and which generation a table holds."""
 
 from __future__ import annotations
 

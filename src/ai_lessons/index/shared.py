@@ -1,8 +1,6 @@
 """A shared index at any address that LanceDB takes: one machine pushes its table, others take the vectors.
 
-Only vectors are taken, each under the hash of model and text that it belongs to. Texts, rules and what is shown come
-from everybody's own files, so whoever can write to the shared place can spoil an order of results at most. Settings of
-object stores are those of their own programs, in the environment (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL`, …).
+Only vectors are taken, each under the hash of model and text that it belongs to; texts and rules are everybody's own.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """The LanceDB side of the index: one table of passages, searchable by text and by vector. Home of lancedb and pyarrow.
 
-Takes no locks (two processes that upsert the same new keys both insert them, so callers must), embeds nothing and
-decides nothing about what is stale. A rebuild writes a new table beside the old one. A table counts from the moment
-that it has its full-text index, which is made last; so readers see the old one or the new one, never a half, also on
-object storage.
+Takes no locks: callers must. A rebuild writes a new table beside the old one; a table counts from the moment that it
+has its full-text index, which is made last, so that readers see the old one or the new one, also on object storage.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""What the event logs add up to, in a small SQLite file: only what is new in a log is read.
-
-A projection. It knows rows, not what the words mean: reading lines is handed in.
-Every event is kept by its id, so that one that comes again (another copy of a log, a merge) counts once; one that comes
-again with other words counts for nothing, whichever came first.
-"""
+"""What the event logs add up to, in a small SQLite file: only what is new in a log is read."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The embedding cache: one vector per (model, text), so that no text is embedded twice on a machine.
-
-A SQLite file that may be deleted at any time. It never computes a vector and does not know what one means: values
-are bytes as `pack` makes them (little-endian float16, 2 x dimensions bytes).
-"""
+"""The embedding cache: one vector per (model, text), so that no text is embedded twice on a machine."""
 
 from __future__ import annotations
 

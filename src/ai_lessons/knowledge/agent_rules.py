@@ -1,7 +1,4 @@
-"""Texts that agents read without a program of ours: notes and instructions as entries, and rules in force as text.
-
-Of instructions each section becomes a rule; what stands between markers of ours came from here and is left out.
-"""
+"""Texts that agents read without a program of ours: notes and instructions as entries, and rules in force as text."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What comes in from elsewhere as files that are not written yet, and the export: one JSON document.
-
-The document is version 1 of the format of groove, with the whole files of entries in keys of ours.
-"""
+"""What comes in from elsewhere as files that are not written yet, and the export: one JSON document."""
 
 from __future__ import annotations
 

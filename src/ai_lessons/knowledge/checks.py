@@ -1,7 +1,4 @@
-"""Everything that can be wrong with entries that could be read. Names problems and mends; repairs nothing itself.
-
-A plain file that never said it was ours (no id, no kind) has no problems, unless it lies among rules.
-"""
+"""Everything that can be wrong with entries that could be read. Names problems and mends; repairs nothing itself."""
 
 from __future__ import annotations
 

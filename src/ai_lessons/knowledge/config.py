@@ -1,7 +1,4 @@
-"""The repository's own settings, `.ai-lessons/config.yaml`, as a value. A pulled file: everything is checked.
-
-It holds what a team shares, and names no program to run and no folder outside the repository.
-"""
+"""The repository's own settings, `.ai-lessons/config.yaml`, as a value. A pulled file: everything is checked."""
 
 from __future__ import annotations
 

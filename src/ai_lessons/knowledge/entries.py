@@ -243,8 +243,7 @@ class Light(NamedTuple):
     """An entry as lists and results show it: what the catalog knows without opening the file.
 
     `handle` is unique in the repository at the time it was read. `details` carries what differs by kind:
-    lessons `confidence`, `source`, `from`, `status`, `pattern`; rules `rationale`, `applies_to`. A tuple, because
-    lists hold ten thousand of them, and a frozen dataclass takes three times as long to make.
+    lessons `confidence`, `source`, `from`, `status`, `pattern`; rules `rationale`, `applies_to`.
     """
 
     id: str

@@ -1,7 +1,4 @@
-"""Frontmatter and entries: from the bytes of a file to an entry, and from what was said to the fields of a new one.
-
-Values that mean nothing (`confidence: perhaps`, an id that is no ULID) are kept in the fields and named by `checks`.
-"""
+"""Frontmatter and entries: from the bytes of a file to an entry, and from what was said to the fields of a new one."""
 
 from __future__ import annotations
 

@@ -4,8 +4,7 @@ As editors and .gitignore have it, by segments of the path: `*` any characters o
 `[!a]` one of a set, `**` as a whole segment any number of folders, `{py,pyi}` either; a backslash takes the next
 character as it is. A pattern without a slash names files in every folder (`*.py`); with one it begins at the root of
 the project, with or without a leading slash; ending in a slash it names everything below. Hidden files are like any
-other, case matters. A pattern that begins with `!` is not an exception but a file name. Every question takes time in
-proportion to pattern times path, whatever the pattern: nothing here goes back more than to the last star.
+other, case matters, and `!` begins a file name. Every question takes time in proportion to pattern times path.
 """
 
 from __future__ import annotations

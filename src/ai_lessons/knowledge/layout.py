@@ -1,7 +1,4 @@
-"""Where an entry lies: path to place, place to path, and which names are safe to write. Looks at names only.
-
-Free of slow imports, because every path of a repository passes through `place` before a list is shown.
-"""
+"""Where an entry lies: path to place, place to path, and which names are safe to write. Looks at names only."""
 
 from __future__ import annotations
 

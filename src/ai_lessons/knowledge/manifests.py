@@ -1,8 +1,4 @@
-"""Which versions a project uses, as its lock and manifest files say. Pure: takes texts, knows no file system.
-
-A file that is broken, huge or hostile says less or nothing, and never raises. Lock files are read by lines: a TOML
-parser takes thirty times as long, and on a key of many dots the square of its length.
-"""
+"""Which versions a project uses, as its lock and manifest files say. Pure: takes texts, knows no file system."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Where a lesson comes from and where it holds, in the words of groove.
-
-Its `source` is one word for how it is known, or a block of one of five types. A scope is `global`, `user:NAME` or
-`project:PATH`; here the tier and the project say the same.
-"""
+"""Where a lesson comes from and where it holds, in the words of groove."""
 
 from __future__ import annotations
 

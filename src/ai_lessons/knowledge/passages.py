@@ -1,8 +1,7 @@
 """An entry as the passages that are embedded and found, and a long text as sections. The home of markdown-it.
 
 The recipe is measured, not chosen: cut at headings and blocks, 256 tokens with at most 400, sections below 128 joined,
-code and tables whole, no overlap, and the path of headings beside the text. A text that fits one passage is one, and
-never meets the Markdown parser.
+code and tables whole, no overlap, and the path of headings beside the text.
 """
 
 from __future__ import annotations

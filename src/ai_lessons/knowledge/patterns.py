@@ -1,7 +1,4 @@
-"""The pattern of a lesson as people and agents type it: `WHEN … -> DO … -> BECAUSE …`. No other form is guessed.
-
-Words count in any case, `→` is `->`, `DON'T` is `DO NOT`, and a part may stand in square brackets.
-"""
+"""The pattern of a lesson as people and agents type it: `WHEN … -> DO … -> BECAUSE …`. No other form is guessed."""
 
 from __future__ import annotations
 

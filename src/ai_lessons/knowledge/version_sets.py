@@ -1,8 +1,4 @@
-"""What a version says as a set: one release, a series, a range, or a name that is none of these.
-
-Order and spelling of releases are those of Python's packaging rules (PEP 440), which npm's, Cargo's and Go's releases
-obey, too. Ranges are written as any of them writes them. Pure. Home of packaging.
-"""
+"""What a version says as a set: one release, a series, a range, or a name that is none of these."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""How well the versions of an entry fit the versions that were asked for. A table, and nothing else.
-
-Both are sets. What one version says as a set is told by `version_sets`, which is loaded when a version is asked for.
-"""
+"""How well the versions of an entry fit the versions that were asked for. A table, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Changes of YAML text that touch only the lines of the keys that they mean to change: comments and order stay.
-
-A change is planned as splices on the positions of a tree, and counts only if the result reads back as meant.
-"""
+"""Changes of YAML text that touch only the lines of the keys that they mean to change: comments and order stay."""
 
 from __future__ import annotations
 

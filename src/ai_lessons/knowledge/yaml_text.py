@@ -1,7 +1,4 @@
-"""How a value is written in frontmatter: block style, two-space indent, quotes only where YAML asks for them.
-
-What YAML 1.1 or 1.2 would take for a boolean, number, date or null is quoted, so that every tool sees a string.
-"""
+"""How a value is written in frontmatter: block style, two-space indent, quotes only where YAML asks for them."""
 
 from __future__ import annotations
 

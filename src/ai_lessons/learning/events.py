@@ -1,9 +1,8 @@
 """One line of an event log: how it is written, and how any bytes are read. Pure; never raises on what it reads.
 
 A line is one JSON object: `id` (a ULID), `at` (ISO 8601 in UTC), `event` (a word), `entry` (the id of what it is about,
-or the name of a parameter), and where there is something to say `session`, `edge`, `value`, `weight`, `note`. Logs come
-from other people's clones, so that every line is checked: one that is damaged, too long or not of this form is counted
-and left out, a well-formed one with a word that we do not know belongs to a newer program and is left out quietly.
+or the name of a parameter), and where there is something to say `session`, `edge`, `value`, `weight`, `note`. A
+line that is damaged, too long or not of this form is counted and left out; one with an unknown word quietly.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Promotion: an entry goes to another tier, as a copy at once or as a proposal for the people there (rules always).
-
-Whether it may leave is asked of the enterprises concerned, see `governing`; what it is worth there is evaluated.
-"""
+"""Promotion: an entry goes to another tier, as a copy at once or as a proposal for the people there (rules always)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What jobs about proposals look at: approval branch, what waits, what was turned down, and what it is called.
-
-Of the record of a release, too, an `Entry` is made.
-"""
+"""What jobs about proposals look at: approval branch, what waits, what was turned down, and what it is called."""
 
 from __future__ import annotations
 

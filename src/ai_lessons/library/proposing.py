@@ -1,7 +1,4 @@
-"""Proposing: an entry of any kind, or the record of a release, on a branch of its own, and what speaks against it.
-
-What an entry says is checked by the callers, and again by whoever approves.
-"""
+"""Proposing: an entry of any kind, or the record of a release, on a branch of its own, and what speaks against it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The rules in force on their way into the catalog: looked at before every read, judged only when something moved.
-
-What they say comes from the approval branch's blobs and nowhere else. With nothing new a read starts nothing slow.
-"""
+"""The rules in force on their way into the catalog: looked at before every read, judged only when something moved."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What a secret looks like: those detectors of detect-secrets that know a token by its shape. The package's only home.
-
-It is slow to load, so `secret_scan` asks for it only where a text holds the beginning of a token.
-"""
+"""What a secret looks like: the detectors of detect-secrets that know a token by its shape. Their only home."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The gate through which every change goes on its way to a commit: a secret that is news to git stops the whole job.
-
-Nothing passes by this: edits that we commit along the way, files that are moved or come back, settings, proposals.
-"""
+"""The gate through which every change goes on its way to a commit: a secret that is news to git stops the whole job."""
 
 from __future__ import annotations
 

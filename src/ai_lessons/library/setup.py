@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ai_lessons.errors import NotFound, Refused, UsageError
 from ai_lessons.knowledge.config import set_value, values_of
@@ -101,8 +100,7 @@ def hooks(library: Library, job: Job) -> tuple[str, ...]:
     return git_hooks.carry_out(library.primary.store.root, scaffold.hooks_dir(), job)
 
 
-@dataclass(frozen=True, slots=True)
-class PushChecked:
+class PushChecked(NamedTuple):
     """Why a push is refused, for those who pushed; nothing: it is taken. `more` counts reasons that are not listed."""
 
     refused: tuple[str, ...]

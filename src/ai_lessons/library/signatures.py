@@ -1,12 +1,8 @@
-"""The policy `signed` in one clone: which keys count, and what their signatures put in force. Loads `cryptography`.
-
-Keys are those that the user pinned; the list inside the repository counts as far as a pinned key signed it.
-"""
+"""The policy `signed` in one clone: which keys count, and what their signatures put in force. Loads `cryptography`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.repository import repository_name
@@ -28,8 +24,7 @@ if TYPE_CHECKING:
 COMMAND = "ai-lessons admin trust-keys"
 
 
-@dataclass(frozen=True, slots=True)
-class Trusted:
+class Trusted(NamedTuple):
     """The keys that count for one repository, and why the list inside it does not, if it does not.
 
     Where nothing is `pinned` no key counts.

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import AiLessonsError, NotFound, Refused, UsageError
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, handle, id_end
@@ -40,16 +40,14 @@ _EXPLAINED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Conflicts:
+class Conflicts(NamedTuple):
     """The files that need a person, and where the other side comes from."""
 
     theirs: str
     entries: tuple[TornEntry, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Resolved:
+class Resolved(NamedTuple):
     """One conflict decided. `commit` is the merge, None while others are undecided: `left`."""
 
     id: str
@@ -59,8 +57,7 @@ class Resolved:
     commit: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Undone:
+class Undone(NamedTuple):
     """One job taken back: the commit that was, its subject, the files, and the new commit (None while it waits)."""
 
     undone: str
@@ -207,8 +204,7 @@ def undo(library: Library, count: int = 1) -> tuple[Undone, ...]:
     return tuple(done)
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(NamedTuple):
     """A file that was taken away before its commit. `when` it was written is ISO 8601 in UTC; `text` is what it held.
 
     `id` and `handle` are empty where the file is no entry, or another one beside an entry.
@@ -222,8 +218,7 @@ class Kept:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Recovered:
+class Recovered(NamedTuple):
     """What is `kept`, what was `brought` back now, its commits, and what to know about it."""
 
     kept: tuple[Kept, ...]

@@ -1,8 +1,4 @@
-"""The helper that stays in memory, as those see it who ask: its jobs, a question to it, its start and end.
-
-Frozen values travel over a Unix socket between processes of one user. All jobs only read; what is to be written down
-about an answer, whoever asked writes. Who finds no helper, or finds it silent, does the work alone and says nothing.
-"""
+"""The helper that stays in memory, as those see it who ask: its jobs, a question to it, its start and end."""
 
 from __future__ import annotations
 

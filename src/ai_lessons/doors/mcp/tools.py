@@ -1,8 +1,4 @@
-"""The commands that agents may call, as tools of MCP: schemas, the reading of arguments, answers as text and data.
-
-What an agent sends is read into the words of a command line, so that types, ranges, defaults and checks are those of
-the command; then the command's own function runs, on a library of the session pool.
-"""
+"""The commands that agents may call, as tools of MCP: schemas, the reading of arguments, answers as text and data."""
 
 from __future__ import annotations
 
