@@ -1,10 +1,9 @@
 """Many events to few numbers: what happened to each entry, how sure it is, and where the adaptive parameters stand.
 
-Only counts are folded for entries, each id once, so that logs may be merged, repeated and read in any order. A
-parameter is a Beta distribution of the position (0 to 1) of its best setting; what is used is a sample of it
-(Thompson, Biometrika 25, 1933) inside the bounds that a person set. The outcome of a lesson that came through only
-just moves the position by a reach, weighted by what the lesson was worth (Robbins and Monro, Annals of Mathematical
-Statistics 22, 1951).
+Only counts are folded, each id once: logs may be merged, repeated and read in any order. A parameter is a Beta
+distribution of the position (0 to 1) of its best setting; what is used is a sample of it (Thompson, Biometrika 25,
+1933) inside the bounds that a person set. The outcome of a lesson that came through only just moves the position by a
+reach, weighted by what the lesson was worth (Robbins and Monro, Annals of Mathematical Statistics 22, 1951).
 """
 
 from __future__ import annotations
