@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import NotFound, Refused
-from ai_lessons.repository.history import History, trailers_of, unified
+from ai_lessons.repository.approval.rule_files import trailers
+from ai_lessons.repository.history import History, unified
 from ai_lessons.repository.worktree import locate
 
 if TYPE_CHECKING:
@@ -131,9 +132,9 @@ def test_in_a_folder_of_a_bigger_repository_paths_are_relative_to_the_folder(git
 
 
 def test_trailers_are_the_last_paragraph_and_only_if_all_of_it_is_trailers() -> None:
-    assert trailers_of("Subject: not one\n") == ()
-    assert trailers_of("S\n\nId: 1\nAgent: x y\n") == (("Id", "1"), ("Agent", "x y"))
-    assert trailers_of("S\n\nId: 1\nand prose\n") == ()
+    assert trailers("Subject: not one\n") == ()
+    assert trailers("S\n\nId: 1\nAgent: x y\n") == (("Id", "1"), ("Agent", "x y"))
+    assert trailers("S\n\nId: 1\nand prose\n") == ()
 
 
 def test_a_missing_last_newline_shows_in_a_diff() -> None:

@@ -24,12 +24,13 @@ PROPOSED = "proposed on "  # begins a note that nothing was written but a propos
 
 def written(value: Written, view: View) -> str:
     """Handle, title, path, and what the write waits for if it is not committed yet; of a rule, where it is proposed."""
-    proposed = _beginning(PROPOSED, value.notes)
-    rows = proposed or [f"  path: {view.place(value.path, value.tier)}", *_beginning(WAITING, value.notes)]
+    proposed = beginning(PROPOSED, value.notes)
+    rows = proposed or [f"  path: {view.place(value.path, value.tier)}", *beginning(WAITING, value.notes)]
     return "\n".join([view.named(value.handle, value.title), *rows])
 
 
-def _beginning(start: str, notes: Iterable[str]) -> list[str]:
+def beginning(start: str, notes: Iterable[str]) -> list[str]:
+    """The notes that begin like this, as lines below something."""
     return [f"  {line(note)}" for note in notes if note.startswith(start)]
 
 
@@ -40,7 +41,7 @@ def writes(values: Sequence[Written], view: View) -> str:
 
 def deleted(values: Sequence[Written], view: View) -> str:
     """What is gone from the folder (git keeps its history); the removal of a rule is only proposed."""
-    words = ["Removal of" if _beginning(PROPOSED, one.notes) else "Deleted" for one in values]
+    words = ["Removal of" if beginning(PROPOSED, one.notes) else "Deleted" for one in values]
     return (
         "\n".join(f"{word} {written(one, view)}" for word, one in zip(words, values, strict=True)) or "Nothing to do."
     )
@@ -52,7 +53,7 @@ def imported(value: reports.Imported, view: View) -> str:
     added = count(len(value.written), "entry")
     lines = [writes(value.written, view)] if few else []
     lines.append(f"{added} added, {value.unchanged:,} unchanged, {len(value.skipped):,} skipped")
-    lines += [] if few else _beginning(WAITING, value.notes)
+    lines += [] if few else beginning(WAITING, value.notes)
     lines += [f"  skipped {line(path)}: {line(reason)}" for path, reason in value.skipped[:FEW]]
     if len(value.skipped) > FEW:
         lines.append(f"  … and {len(value.skipped) - FEW:,} more (--json names them all)")

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ai_lessons.doors import encode
-from ai_lessons.doors.render_jobs import WAITING
+from ai_lessons.doors.render_jobs import WAITING, beginning
 from ai_lessons.doors.terminal import View, clean, line, table
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT
 from ai_lessons.knowledge.patterns import title_of
@@ -92,22 +92,20 @@ def added(value: LessonChange, view: View) -> str:
         "confirmed": f"Lesson {line(value.handle)} was there, and is firm now: {line(value.title)}",
     }
     first = firsts.get(value.change, f"Lesson {line(value.handle)} is there already: {line(value.title)}")
-    return "\n".join([first, f"  path: {view.place(value.path, value.tier)}", *_waiting(value)])
+    return "\n".join([first, f"  path: {view.place(value.path, value.tier)}", *beginning(WAITING, value.notes)])
 
 
 def marked_wrong(value: LessonChange, _view: View) -> str:
     """A lesson that left the results."""
     if value.change == "unchanged":
         return f"Lesson {line(value.handle)} is marked wrong already"
-    return "\n".join([f"Deleted lesson {line(value.handle)}", *_waiting(value)])
+    return "\n".join([f"Deleted lesson {line(value.handle)}", *beginning(WAITING, value.notes)])
 
 
 def promoted(value: LessonChange, view: View) -> str:
     """A lesson that stands in a skill or a tool now."""
     if value.change == "unchanged":
         return f"Lesson {line(value.handle)} stands in {view.place(value.target)} already"
-    return "\n".join([f"Promoted lesson {line(value.handle)} to {view.place(value.target)}", *_waiting(value)])
-
-
-def _waiting(value: LessonChange) -> list[str]:
-    return [f"  {line(note)}" for note in value.notes if note.startswith(WAITING)]
+    return "\n".join(
+        [f"Promoted lesson {line(value.handle)} to {view.place(value.target)}", *beginning(WAITING, value.notes)]
+    )

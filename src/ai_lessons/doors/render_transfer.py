@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ai_lessons.doors.render_jobs import FEW, WAITING, writes
+from ai_lessons.doors.render_jobs import FEW, WAITING, beginning, writes
 from ai_lessons.doors.terminal import clean, count, line, table
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def ported(value: Ported, view: View) -> str:
     sums += [f"{len(value.skipped):,} skipped", count(value.relations, "relation"), count(value.events, "event")]
     sums += [f"{count(len(value.queued), 'rule')} queued as proposals"]
     rows.append(", ".join(sums))
-    rows += _waiting(value.notes) if not 0 < len(value.written) <= FEW else []
+    rows += beginning(WAITING, value.notes) if not 0 < len(value.written) <= FEW else []
     rows += _some(
         f"{view.paint(f'[{line(one.handle)}]', 'handle')} {line(one.title)}"
         + (f" ({line(one.branch)})" if one.branch else "")
@@ -44,10 +44,6 @@ def _some(said: Iterable[str]) -> Iterator[str]:
     yield from (f"  {row}" for row in rows[:FEW])
     if len(rows) > FEW:
         yield f"  … and {len(rows) - FEW:,} more (--json names them all)"
-
-
-def _waiting(notes: Sequence[str]) -> list[str]:
-    return [f"  {line(note)}" for note in notes if note.startswith(WAITING)]
 
 
 def exported(value: Exported, _view: View) -> str:
@@ -69,7 +65,7 @@ def migrated(value: Migrated, _view: View) -> str:
     rows = [f"{'From' if value.dry_run else 'Migrated from'} format {value.old} to {value.new}"]
     rows += [f"  {line(step)}" for step in value.steps]
     rows.append(f"{count(len(value.changed), 'file')} changed")
-    rows += [*_some(map(line, value.changed)), *_waiting(value.notes)]
+    rows += [*_some(map(line, value.changed)), *beginning(WAITING, value.notes)]
     if value.snapshot:
         rows.append(f"Before: {line(value.snapshot)}. Take it back: ai-lessons admin undo")
     return "\n".join([*rows, *([DRY] if value.dry_run else [])])
@@ -184,5 +180,5 @@ def undone(values: Sequence[Undone], _view: View) -> str:
         rows.append(f"Undone: {line(one.subject)} ({line(one.undone)[:10]})")
         rows += [f"  {line(path)}" for path in one.paths[:10]]
         rows += [f"  and {len(one.paths) - 10} more"] if len(one.paths) > 10 else []
-        rows += [f"  {line(note)}" for note in one.notes if note.startswith("waiting: ")]
+        rows += beginning(WAITING, one.notes)
     return "\n".join(rows)

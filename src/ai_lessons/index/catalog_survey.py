@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem
 from ai_lessons.index.catalog_writing import CatalogRecord, record
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.knowledge.layout import SIDE_SUFFIX, place
+from ai_lessons.knowledge.layout import SIDE_SUFFIX, blob_id, place
 
 if TYPE_CHECKING:
     import sqlite3
@@ -248,8 +248,7 @@ class _FolderLook:
         except AiLessonsError:  # the system said no: ask again next time
             self._now[name] = file = CatalogedFile(stamp, racy=True, hash="")
             return file, None
-        blob = sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()  # the id that git gives it
-        self._now[name] = file = CatalogedFile(stamp, racy, blob)
+        self._now[name] = file = CatalogedFile(stamp, racy, blob_id(data))
         return file, data
 
     def _read_entry(self, unit: Unit, data: bytes | None, side_data: bytes | None) -> None:

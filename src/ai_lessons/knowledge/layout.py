@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import partial
-from hashlib import sha256
+from hashlib import sha1, sha256
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import Refused
@@ -154,6 +154,11 @@ def derived_id(path: str) -> str:
     Stable as long as the file stays where it is; a move makes another id, which is why `adopt` writes one down.
     """
     return ulid(0, sha256(path.encode("utf-8", "surrogateescape")).digest()[:10])
+
+
+def blob_id(data: bytes) -> str:
+    """Git's name for a content: SHA-1 of `blob`, its length and the bytes."""
+    return sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
 def check_path(path: str, *, hidden: bool = False) -> None:

@@ -58,27 +58,25 @@ _NOT_OURS = frozenset(
 
 def manifests(cwd: Path, *, below_too: bool = True) -> tuple[list[Manifest], list[str]]:
     """The files, nearest first, from `cwd` up to the top of git, then those below it; and why others are left out."""
-    chain, inside = _up(cwd)
+    inside = outside.top_of(cwd)
+    chain = [one for one in (cwd, *cwd.parents) if one.is_relative_to(inside)] if inside else [cwd]
     top = chain[-1]
     below = _below(top, frozenset(chain)) if inside and below_too else ()
     found: list[Manifest] = []
     left_out: list[str] = []
     for distance, folder in [*enumerate(chain), *((len(chain), one) for one in below)]:
-        for name in _names(folder):
-            path = Path(os.path.relpath(folder / name, top)).as_posix()
+        for file in (folder / one.name for one in _entries(folder) if one.is_file(follow_symlinks=False)):
+            if not is_manifest(file.name):
+                continue
+            path = Path(os.path.relpath(file, top)).as_posix()
             if len(found) == MOST_FILES:
                 return found, [*left_out, f"{path} and others: {MOST_FILES} files were read"]
-            text = _text(folder / name)
+            text = _text(file)
             if isinstance(text, str):
                 found.append(Manifest(path, text, distance))
             else:
                 left_out.append(f"{path}: {text.strerror}")
     return found, left_out
-
-
-def _up(cwd: Path) -> tuple[list[Path], bool]:
-    top = outside.top_of(cwd)
-    return ([one for one in (cwd, *cwd.parents) if one.is_relative_to(top)], True) if top else ([cwd], False)
 
 
 def _below(top: Path, without: frozenset[Path]) -> Iterator[Path]:
@@ -101,12 +99,6 @@ def _folders(folder: Path) -> list[str]:
         entry.name
         for entry in _entries(folder)
         if entry.is_dir(follow_symlinks=False) and not entry.name.startswith(".") and entry.name not in _NOT_OURS
-    ]
-
-
-def _names(folder: Path) -> list[str]:
-    return [
-        entry.name for entry in _entries(folder) if is_manifest(entry.name) and entry.is_file(follow_symlinks=False)
     ]
 
 

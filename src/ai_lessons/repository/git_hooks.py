@@ -57,7 +57,7 @@ def carry_out_on_server(git_dir: Path, scripts: Path, job: str) -> tuple[str, ..
 def _installed(there: bytes | None, mode: int, script: bytes, advice: str) -> HookPlan:
     if there is None:
         return HookPlan("installed", script)
-    part, shell = _part_of(script), _SHELL.match(there)
+    part, shell = _PART.findall(script)[0], _SHELL.match(there)
     if found := _PART.search(there):
         new = there[: found.start()] + part + there[found.end() :]
         return HookPlan("already installed") if new == there else HookPlan("brought up to date", new)
@@ -85,15 +85,8 @@ def _look(there: bytes | None, _mode: int, script: bytes, _advice: str) -> HookP
     part = _PART.search(there or b"")
     if part is None:
         return HookPlan("not installed")
-    same = part[0] == _part_of(script)
+    same = part[0] == _PART.findall(script)[0]
     return HookPlan("installed" if same else "installed, but not the part of this version: install again")
-
-
-def _part_of(script: bytes) -> bytes:
-    part = _PART.search(script)
-    if part is None:
-        raise AssertionError("a hook of ours without its markers")
-    return part[0]
 
 
 def _each(place: _Place, scripts: Path, job: str) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from dulwich.objects import Blob, ObjectID
 
 from ai_lessons.errors import NotFound
 from ai_lessons.repository import files, git
+from ai_lessons.repository.approval.rule_files import trailers
 from ai_lessons.repository.objects import Draft, opened
 from ai_lessons.repository.worktree import read_head
 
@@ -28,7 +29,6 @@ FIXED = ("--no-show-signature", "--no-mailmap", "--no-notes", "--no-color", "--n
 _WHO = "--format=%x01%H%x00%x01%x00%an%x00%ae%x00%cn%x00%ce%x00%B%x00"
 _AS_IT_IS = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_LITERAL_PATHSPECS": "0"}
 LITERAL = {"GIT_LITERAL_PATHSPECS": "1"}  # a file may be called `*.md` or `:(top)x.md`
-_TRAILER = re.compile(r"([A-Za-z][A-Za-z0-9-]*): (.+)")
 
 
 class FileRevision(NamedTuple):
@@ -182,7 +182,7 @@ class History:
             status, *names = [one.lstrip("\n") for one in change if one.strip("\n")] or [""]
             name = names[-1] if names else ""  # --follow shows the one name that it follows
             subject, path = message.strip().partition("\n")[0], name.removeprefix(self._worktree.prefix)
-            yield FileRevision(commit, author, email, when, subject, path, dict(trailers_of(message)))
+            yield FileRevision(commit, author, email, when, subject, path, dict(trailers(message)))
             if status.startswith("C"):  # --follow goes on with whatever was like it when it came: that is not its past
                 break
 
@@ -193,10 +193,3 @@ def unified(path: str, before: bytes | None, after: bytes | None) -> str:
     names = ("/dev/null" if before is None else f"a/{path}", "/dev/null" if after is None else f"b/{path}")
     lines = difflib.unified_diff(old, new, *names)
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
-
-
-def trailers_of(message: str) -> tuple[tuple[str, str], ...]:
-    """The `Key: value` lines of a message's last paragraph, if that is all it holds and not the subject."""
-    paragraphs = message.strip().split("\n\n")
-    found = [_TRAILER.fullmatch(line) for line in paragraphs[-1].splitlines()] if len(paragraphs) > 1 else []
-    return tuple((match[1], match[2]) for match in found if match) if all(found) else ()

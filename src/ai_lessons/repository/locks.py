@@ -25,23 +25,18 @@ def held(path: Path, *, patience: float, give_up: Callable[[], bool] | None = No
             path.parent.mkdir(parents=True, exist_ok=True)
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
             closing.callback(os.close, fd)
-            mine = _tried(fd) or _tries(fd, patience, give_up)
+            mine = _locked(fd, patience, give_up)
         yield mine
 
 
-def _tried(fd: int) -> bool:
-    with suppress(BlockingIOError):
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return True
-    return False
-
-
-def _tries(fd: int, patience: float, give_up: Callable[[], bool] | None) -> bool:
+def _locked(fd: int, patience: float, give_up: Callable[[], bool] | None) -> bool:
     step, last = _STEPS
     end = time.monotonic() + patience
-    while time.monotonic() < end and not (give_up and give_up()):
-        time.sleep(step)
-        if _tried(fd):
+    while True:
+        with suppress(BlockingIOError):
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return True
+        if time.monotonic() >= end or (give_up and give_up()):
+            return False
+        time.sleep(step)
         step = min(last, step * 1.3)
-    return False

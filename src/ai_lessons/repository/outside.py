@@ -107,8 +107,5 @@ def name_of(folder: Path) -> str:
 
 def same_name(one: str, other: str) -> bool:
     """Whether two names of a project are one but for capitals and what joins their words."""
-    return _plain(one) == _plain(other) != ""
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[\W_]+", "-", name.lower()).strip("-")
+    plain, second = (re.sub(r"[\W_]+", "-", name.lower()).strip("-") for name in (one, other))
+    return plain == second != ""

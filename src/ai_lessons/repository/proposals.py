@@ -10,9 +10,8 @@ from dulwich.objects import ObjectID
 from dulwich.repo import Repo
 
 from ai_lessons.repository import proposal_files
-from ai_lessons.repository.approval.rule_files import is_release, report
+from ai_lessons.repository.approval.rule_files import is_release, report, trailers
 from ai_lessons.repository.approval.rule_history import person
-from ai_lessons.repository.history import trailers_of
 from ai_lessons.repository.objects import Draft, StoredCommit, read_commit
 from ai_lessons.repository.proposal_files import Piece, Sides, main_path, owners, subject_of
 from ai_lessons.repository.proposal_history import stood
@@ -200,7 +199,7 @@ def look(repo: Repo, trunk: Trunk, ref: str, commit: str) -> Waiting | None:
         pieces=mine,
         suggested_by=tuple(dict.fromkeys(writers)),
         at=line.commits[0].time,
-        trailers=trailers_of(messages[0]),
+        trailers=trailers(messages[0]),
         foreign=tuple(foreign),
         faults=tuple(faults),
         report=next(filter(None, map(report, messages)), ""),

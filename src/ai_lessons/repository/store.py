@@ -8,10 +8,10 @@ from collections import Counter
 from contextlib import contextmanager
 from enum import Enum
 from functools import cached_property
-from hashlib import sha1
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from ai_lessons.errors import Conflict, NotFound, Refused, StorageFailed, UsageError
+from ai_lessons.knowledge.layout import blob_id as blob_id  # noqa: PLC0414 - callers know it from here
 from ai_lessons.knowledge.layout import check_path
 from ai_lessons.repository import files
 from ai_lessons.repository.files import READ_LIMIT, Row, Staging
@@ -284,11 +284,6 @@ class Store:
                 f"{change.path} was changed meanwhile; nothing was written",
                 hint="look at it again, then repeat the change",
             )
-
-
-def blob_id(data: bytes) -> str:
-    """Git's name for a content: SHA-1 of `blob`, its length and the bytes."""
-    return sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
 
 
 def _intent(job: Job, now: float, head: str | None) -> Intent:

@@ -112,10 +112,11 @@ def bring(store: Store, place: RemoteBranch) -> Brought:
             target, merged = tip, tuple[str, ...]()
         else:
             with opened(store.worktree) as repo:
-                made = _plan(store, repo, Draft(repo), place, head, tip, decisions)
-                if made.plan.torn:
-                    return Brought(head, torn=made.plan.torn)
-                target, merged = _commit(store, made, place), made.plan.merged
+                draft = Draft(repo)
+                made = _plan(store, repo, draft, place, head, tip, decisions)
+                if made.tree is None:
+                    return Brought(head, torn=made.torn)
+                target, merged = _commit(store, draft, made.tree, (head, tip), place), made.merged
         received = count(store, tip, head)
         _forward(store, place, target)
         decisions.forget()
@@ -135,8 +136,7 @@ def _torn(store: Store, place: RemoteBranch) -> Iterator[tuple[Repo, tuple[Torn,
         if not head or not tip or is_ancestor(store.worktree, tip, head) or is_ancestor(store.worktree, head, tip):
             yield repo, ()
         else:
-            made = _plan(store, repo, Draft(repo), place, head, tip, Decisions(store.state_dir))
-            yield repo, made.plan.torn
+            yield repo, _plan(store, repo, Draft(repo), place, head, tip, Decisions(store.state_dir)).torn
 
 
 def _entry(repo: Repo, torn: Torn) -> TornEntry:
@@ -181,17 +181,9 @@ def decide(store: Store, place: RemoteBranch, path: str, choice: ConflictChoice)
     return bring(store, place)
 
 
-class _Made(NamedTuple):
-    """A planned merge: the objects in the making, and the commits of both sides."""
-
-    plan: MergePlan
-    draft: Draft
-    sides: tuple[str, str]
-
-
 def _plan(
     store: Store, repo: Repo, draft: Draft, place: RemoteBranch, head: str, tip: str, decisions: Decisions
-) -> _Made:
+) -> MergePlan:
     bases = _bases(store, head, tip)
     if not bases:
         if (store.worktree.common_dir / "shallow").exists():
@@ -215,7 +207,7 @@ def _plan(
             )
         base = common.tree
     ours, theirs = (draft.tree_of(ObjectID(commit.encode())) for commit in (head, tip))
-    return _Made(plan(repo, draft, (base, ours, theirs), decisions.choose), draft, (head, tip))
+    return plan(repo, draft, (base, ours, theirs), decisions.choose)
 
 
 def _bases(store: Store, one: str, other: str) -> list[ObjectID]:
@@ -223,18 +215,15 @@ def _bases(store: Store, one: str, other: str) -> list[ObjectID]:
     return [ObjectID(commit) for commit in done.out.split()] if not done.code else []
 
 
-def _commit(store: Store, made: _Made, place: RemoteBranch) -> str:
+def _commit(store: Store, draft: Draft, tree: ObjectID, sides: tuple[str, str], place: RemoteBranch) -> str:
     """The merge commit, with a message that says to those who judge approvals what it is, and no more."""
     people = People(store.worktree)
     who = signature(people, store.now())
-    tree = made.plan.tree
-    if tree is None:
-        raise KeyError(place.name)
     # always with its destination: without one it would speak of the approval branch, wherever it was made
     job = intent(f"Merge remote-tracking branch '{place.name}' into {branch(store)}\n", who.when)
-    parents = [ObjectID(side.encode()) for side in made.sides]
-    commit = make_commit(made.draft, job, tree, parents, people, (who.author, who.committer, who.when))
-    made.draft.save()
+    parents = [ObjectID(side.encode()) for side in sides]
+    commit = make_commit(draft, job, tree, parents, people, (who.author, who.committer, who.when))
+    draft.save()
     return commit.decode()
 
 

@@ -59,8 +59,7 @@ class PushResult(NamedTuple):
 
 def place_of(worktree: Worktree, branch: str, remote: str | None) -> RemoteBranch:
     """Where `branch` is shared: the remote named, configured, the only one, or `origin`. Raises NotFound."""
-    listed = git.run(worktree, "remote")
-    remotes = listed.text.split() if listed is not None else []
+    remotes = git.run(worktree, "remote").text.split()
     configured = git.setting(worktree, f"branch.{branch}.remote")
     found = remote or (configured if configured in remotes else None)
     if found is None:

@@ -12,11 +12,10 @@ from dulwich.objects import Blob, ObjectID
 from ai_lessons.errors import Conflict, NotFound, Refused, UnsavedEdits
 from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.knowledge.merging import merge_file
-from ai_lessons.repository.approval.rule_files import PROPOSAL_TRAILER, is_rule, is_watched
+from ai_lessons.repository.approval.rule_files import PROPOSAL_TRAILER, is_rule, is_watched, trailers
 from ai_lessons.repository.approval.rule_history import commits
 from ai_lessons.repository.commit_builder import People
 from ai_lessons.repository.events import FOLDER
-from ai_lessons.repository.history import trailers_of
 from ai_lessons.repository.objects import EXECUTABLE, Draft, StoredCommit, opened, read_commit
 from ai_lessons.repository.store import Change, blob_id
 from ai_lessons.repository.worktree_status import here
@@ -75,10 +74,10 @@ def _jobs(store: Store, repo: Repo) -> Iterator[StoredCommit]:
     me = (People(store.worktree).committer() or "").rpartition("<")[2].rstrip(">")
     undone: set[str] = set()
     for commit in reversed(commits(store.worktree, [head], newest=LOOKED_AT)):
-        trailers = trailers_of(commit.said.message)
-        undone |= {value for key, value in trailers if key == TRAILER}
+        said = trailers(commit.said.message)
+        undone |= {value for key, value in said if key == TRAILER}
         name, mine = commit.id, commit.said.committer.email == me and not commit.said.odd
-        keys = {key for key, _ in trailers}
+        keys = {key for key, _ in said}
         if mine and PROPOSAL_TRAILER in keys:
             subject = commit.said.message.partition("\n")[0]
             raise Refused(

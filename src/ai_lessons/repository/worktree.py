@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -268,22 +269,15 @@ def read_ref(worktree: Worktree, ref: str) -> str | None:
         try:
             text = (worktree.common_dir / ref).read_text(errors="surrogateescape").strip()
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
-            packed = _packed(worktree.common_dir, ref)
-            if packed:
-                return packed
+            with suppress(FileNotFoundError):
+                rows = (worktree.common_dir / "packed-refs").read_text(errors="surrogateescape").splitlines()
+                if packed := [row[:40] for row in rows if row[41:] == ref and row[:1] not in "#^"]:
+                    return packed[0]
             continue
         if not _COMMIT.fullmatch(text):
             raise UnsupportedRepository(f"{ref} of {worktree.top} is no commit: {text[:60]!r}")
         return text
     return None
-
-
-def _packed(common_dir: Path, ref: str) -> str | None:
-    try:
-        lines = (common_dir / "packed-refs").read_text(errors="surrogateescape").splitlines()
-    except FileNotFoundError:
-        return None
-    return next((line[:40] for line in lines if line[41:] == ref and line[:1] not in "#^"), None)
 
 
 def checked_out_at(worktree: Worktree, ref: str) -> str:
