@@ -112,8 +112,7 @@ def _texts(value: object) -> list[str]:
 def shown(value: Shown, view: View, *, command: str = "show", call: str = "", frame: Frame = str) -> str:
     """One entry in full: header, approval, text, code, related entries, sections and how to go on.
 
-    `call` shows one section, with `{}` for the handle and without its number, in place of `command`. `frame` goes round
-    each text.
+    `call` shows a section (`{}`: the handle, the number follows) in place of `command`. `frame` goes round each text.
     """
     call = (call or f"ai-lessons recall {command} {{}} --section ").format(line(value.entry.handle))
     blocks = ["\n".join(_header(value, view))]

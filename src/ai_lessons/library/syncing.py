@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -84,7 +83,7 @@ def sync(library: Library, remote: str | None = None, *, ask: bool = False) -> S
     parts.current()
     more = len(done.arrived) - ARRIVED_NAMED
     arrived = (f"{more} more proposals arrived: ai-lessons admin pending-rules",) if more > 0 else ()
-    return replace(done, arrived=done.arrived[:ARRIVED_NAMED], notes=(*said, *arrived, *done.notes, *parts.notes()))
+    return done._replace(arrived=done.arrived[:ARRIVED_NAMED], notes=(*said, *arrived, *done.notes, *parts.notes()))
 
 
 def _remote(parts: RepositorySession, named: str | None) -> str:

@@ -35,17 +35,13 @@ _Done = TypeVar("_Done")
 
 
 class Landing(NamedTuple):
-    """A commit whose objects are on the disk, made for the branch as it was at `tip`.
-
-    `files` are the paths (relative to the root) that it changes there: blob ids before and after, None for no file.
-    `programs` says of a path whether it becomes executable; of others the bit stays.
-    """
+    """A commit that is on the disk, for the branch at `tip`; `files`: blobs before and after by path, None for none."""
 
     tip: str
     commit: str
     files: Mapping[str, tuple[str | None, str | None]]
     log: ReflogLine
-    programs: Mapping[str, bool] = {}
+    programs: Mapping[str, bool] = {}  # by path, whether it becomes executable; of others the bit stays
 
 
 @contextmanager

@@ -87,8 +87,7 @@ def run(
 ) -> Done:
     """Run git on an accepted repository, in its top folder or in `cwd`. The exit code is the caller's business.
 
-    `terminal`: git may ask the person at the terminal.
-    Raises GitMissing: there is no git. StorageFailed: it did not end within `timeout` seconds, or could not be started.
+    `terminal`: it may ask there. Raises GitMissing; StorageFailed: not started, or no end within `timeout` seconds.
     """
     flags = fixed(worktree, arguments)
     env = environment(worktree, extra or {})

@@ -29,8 +29,7 @@ def run(
 ) -> subprocess.CompletedProcess[bytes]:
     """Exit code and output of a program; `timeout` in seconds. `terminal`: it stays in our session, and may ask there.
 
-    Raises subprocess.TimeoutExpired: it did not end in time, or something that it started kept its output open. All of
-    it is ended. OSError: it could not be started.
+    Raises subprocess.TimeoutExpired: no end of it or of its output in time, so all of it was ended. OSError: no start.
     """
     pipe = subprocess.PIPE
     with subprocess.Popen(
@@ -65,8 +64,6 @@ KEPT = 20_000  # Bytes kept of each stream: the first half and the last half of 
 LINGER = 0.5  # Seconds to go on reading after the end, because something left behind may hold the output
 _LOOK = 0.05
 _CHUNK = 65_536
-
-
 TIMED_OUT = 124  # Exit code of a script that was stopped because its time was over, as timeout(1) has it
 GRACE = 3.0  # Seconds between the request to end and the kill
 

@@ -113,16 +113,12 @@ _KEEP_BYTES = (
 
 
 class Scaffolded(NamedTuple):
-    """What was made at `root`. `created` False: all was there already, and nothing changed.
-
-    `added` are the files that we wrote, `adopted` counts those that were there before and came into git now.
-    `commit` is None where nothing was committed; `notes` says why, and what else the user should know.
-    """
+    """What was made at `root`, and why nothing was committed (in `notes`) if there is no `commit`."""
 
     root: Path
-    created: bool
+    created: bool  # False: all was there already, and nothing changed
     added: tuple[str, ...] = ()
-    adopted: int = 0
+    adopted: int = 0  # files that were there before, and came into git now
     commit: str | None = None
     notes: tuple[str, ...] = ()
 
@@ -163,11 +159,8 @@ def init(
 ) -> Scaffolded:
     """Make `path` a knowledge repository, whatever is there; doing it twice changes nothing.
 
-    An empty folder gets all of the template but its entries; a folder with content, and one of a bigger repository,
-    gets only the settings that it lacks.
-    Raises Conflict: `path` is a file. StorageFailed: the place cannot be written. Refused: git's own folder, or
-    somebody else's; starters for a folder of a bigger repository. UnsupportedRepository: a bare repository, or an
-    unknown format.
+    An empty folder gets the template without its entries, any other only the settings that it lacks. Raises Conflict,
+    StorageFailed, UnsupportedRepository, Refused: git's own folder, another user's, starters in a bigger repository.
     """
     root = _make_folder(path)
     around = None

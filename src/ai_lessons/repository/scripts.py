@@ -80,9 +80,8 @@ def command(
 ) -> list[str]:
     """The argument vector that runs `file`: by `interpreter`, else its shebang, else its suffix, else by itself.
 
-    A shebang is followed even where the file is not executable, as after a checkout on a system without that bit.
-    Raises NotFound: no such file, or its interpreter is not installed. Refused: nothing says how to run it, or the
-    interpreter is a file of the repository or of the folder in which one stands.
+    A shebang counts even if the file is not executable. Raises NotFound: no such file or interpreter. Refused: nothing
+    says how to run it, or the interpreter is a file of the repository or of the folder in which one stands.
     """
     if not file.is_file():
         raise NotFound("script", str(file))

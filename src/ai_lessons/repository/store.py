@@ -159,9 +159,8 @@ class Store:
     def apply(self, job: Job) -> Applied:
         """Put the job's files in place, all or none, note it, and try to commit it together with all others that wait.
 
-        Raises Conflict: a file is not what the job expects, or its place is taken. Refused: a path leads out, through a
-        link, or has a name that we do not create. StorageFailed: no space, no permission, and so on. NotFound: a file
-        to be committed as it is is not there. UsageError: the job names a path twice.
+        Raises Conflict: a file is not as expected, or its place is taken. Refused: a path out, through a link, or with
+        a name that we do not create. StorageFailed. NotFound: no file to commit as it is. UsageError: a path twice.
         """
         name = self._put(job)
         if name is None:

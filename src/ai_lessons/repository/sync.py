@@ -5,10 +5,9 @@ from __future__ import annotations
 import random
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ai_lessons.errors import Conflict, Refused
 from ai_lessons.knowledge.layout import slug
@@ -44,20 +43,15 @@ _KEEP: Final = "sync: keep our side"
 TRIES: Final = 50  # How often somebody may be faster with a push
 
 
-@dataclass(frozen=True, slots=True)
-class Synced:
-    """How a sync ended. `received` and `sent` count commits; `merged` are files that both sides had changed.
-
-    `proposals` are branches that were sent, `arrived` those that are new here, `commit` is where the branch stands.
-    With `conflicts` nothing was merged or pushed to `branch`, and our side is on the branch `kept`.
-    """
+class Synced(NamedTuple):
+    """How a sync ended. With `conflicts` nothing was merged, and our side is on the branch `kept`."""
 
     remote: str
     branch: str
-    received: int = 0
+    received: int = 0  # commits, as `sent`
     sent: int = 0
-    merged: tuple[str, ...] = ()
-    proposals: tuple[str, ...] = ()
+    merged: tuple[str, ...] = ()  # files that both sides had changed
+    proposals: tuple[str, ...] = ()  # branches that were sent; `arrived` are new here
     arrived: tuple[str, ...] = ()
     commit: str | None = None
     conflicts: tuple[TornEntry, ...] = ()
@@ -79,9 +73,8 @@ def sync(
 ) -> Synced:
     """Fetch, merge and push, until both sides are the same or a file needs a person.
 
-    `ask`: somebody is at the terminal. `proposals` gives the open proposal branches here, with their commits.
-    Raises as `where` and `bring`; Unreachable: the remote did not answer. Refused: it does not take the push. Conflict:
-    others were faster too often. What is here stays here in any case.
+    `ask`: a person is at the terminal. `proposals` gives the open proposal branches here, with their commits. Raises as
+    `where` and `bring`; Unreachable; Refused: by the remote. Conflict: others were faster too often.
     """
     place = where(store, remote)
     network = Network(store.worktree, place.remote, ask=ask)
@@ -106,7 +99,7 @@ def sync(
             many = len(status.out.splitlines())
             what = "1 change of yours is" if many == 1 else f"{many} changes of yours are"
             unsaved = [f"{what} in no commit, so nobody else has it: git status"] if many else []
-            return replace(done, notes=(*done.notes, *unsaved))
+            return done._replace(notes=(*done.notes, *unsaved))
         time.sleep(random.random() * min(1.0, 0.1 * tries))  # noqa: S311 - only spreads the tries out
     raise Conflict(f"{place.name} moved {TRIES} times while we pushed", hint=f"try again: {AGAIN}")
 
@@ -133,8 +126,7 @@ def _push(store: Store, network: Network, so_far: Synced, own: Sequence[Push]) -
         git.run(store.worktree, "config", f"branch.{name}.merge", target)
     sent, failed = _names(own, told)
     over = _clear(store, network, place)
-    return replace(
-        so_far,
+    return so_far._replace(
         sent=count(store, head, there) if mine and head else 0,
         proposals=sent,
         notes=(*so_far.notes, *failed, *over),
@@ -151,8 +143,8 @@ def _keep(store: Store, network: Network, so_far: Synced, brought: Brought, own:
     told = network.push(wishes) if wishes else ()
     sent, failed = _names([*own, Push(head, HEADS + name)], told)
     sent = tuple(one for one in sent if one != name)
-    return replace(
-        so_far, conflicts=torn_now(store, so_far.place), kept=name, proposals=sent, notes=(*so_far.notes, *failed)
+    return so_far._replace(
+        conflicts=torn_now(store, so_far.place), kept=name, proposals=sent, notes=(*so_far.notes, *failed)
     )
 
 

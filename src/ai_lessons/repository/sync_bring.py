@@ -59,19 +59,15 @@ class Brought(NamedTuple):
 
 
 class TornEntry(NamedTuple):
-    """A file that both sides changed and that has no merge. `id` is what to call it: a handle, else the path.
+    """A file that both sides changed and that has no merge; the diffs begin with what both began with."""
 
-    `ours` and `theirs` are what each side has, None if it has no such file or it is no text; the two diffs lead there
-    from what both began with, and are empty where a side has no such file.
-    """
-
-    id: str
+    id: str  # what to call it: a handle, else the path
     title: str
     path: str
     reasons: tuple[str, ...]
-    ours: str | None
+    ours: str | None  # None for no such file, or one that is no text
     theirs: str | None
-    our_diff: str = ""
+    our_diff: str = ""  # empty where the side has no such file
     their_diff: str = ""
 
 
@@ -97,11 +93,7 @@ def branch(store: Store) -> str:
 
 
 def bring(store: Store, place: RemoteBranch) -> Brought:
-    """Merge what is known of the remote's branch into ours; nothing moves if a file needs a person.
-
-    Raises Conflict: somebody is in the middle of git. UnsavedEdits: an edit that is in no commit is in the way.
-    Refused: the two have no commit in common, or git has no name for the user. StorageFailed: the disk said no.
-    """
+    """Merge what is known of the remote's branch, or nothing. Raises Conflict, UnsavedEdits, Refused, StorageFailed."""
     with committing(store), store.writing():
         branch(store)
         head, tip = store.head().commit, read_ref(store.worktree, place.tracking)

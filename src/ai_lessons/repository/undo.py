@@ -42,11 +42,7 @@ class Step(NamedTuple):
 
 
 def plan(store: Store, count: int) -> tuple[Step, ...]:
-    """The last `count` jobs, newest first, each with the files as they shall be once it and all newer ones are undone.
-
-    Raises NotFound: there are not so many. Refused: one decided about rules or changed their files. Conflict: what came
-    later cannot be kept apart from it. UnsavedEdits: a file has edits that are in no commit.
-    """
+    """The last `count` jobs, newest first, with the files undone. Raises NotFound, Refused, Conflict, UnsavedEdits."""
     with opened(store.worktree) as repo:
         draft, files = Draft(repo), dict[str, _Now]()
         steps = (_step(store, repo, draft, commit, files) for commit in _jobs(store, repo))

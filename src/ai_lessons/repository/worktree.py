@@ -23,17 +23,13 @@ _SECTION = re.compile(r'\[\s*([\w.-]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]')
 
 
 class Worktree(NamedTuple):
-    """One folder of one git worktree.
+    """One folder of one git worktree."""
 
-    `root` is the knowledge repository, the only folder we touch; `top` the worktree's top folder, `root` or above it;
-    `prefix` is `root` relative to `top` with a trailing slash, or empty.
-    """
-
-    root: Path
-    top: Path
+    root: Path  # the knowledge repository, the only folder that we touch
+    top: Path  # the worktree's top folder: `root` or above it
     git_dir: Path
     common_dir: Path
-    prefix: str
+    prefix: str  # `root` relative to `top` with a trailing slash, or empty
 
     @property
     def state_dir(self) -> Path:
@@ -61,10 +57,8 @@ class Head(NamedTuple):
 def locate(path: Path) -> Worktree:
     """The worktree around `path`, which need not be its top.
 
-    Raises NoRepository: no such folder, or no git repository around it. Refused: another user's repository, or one
-    whose git folder or settings lie among pulled files. UnsupportedRepository: bare, SHA-256, reftable, a separate
-    worktree setting or an unknown extension. StorageFailed: a folder on the way cannot be read, or git's own folder is
-    damaged.
+    Raises NoRepository. Refused: another user's, or one whose git folder or settings lie among pulled files.
+    UnsupportedRepository: bare, SHA-256, reftable, a worktree setting, an unknown extension. StorageFailed: damaged.
     """
     with translated(str(path)):
         return _locate(path)

@@ -180,11 +180,7 @@ allow_secret_option = click.option(
 
 def stack(*given: Option) -> Option:
     """Several options as one, in their order."""
-
-    def decorate(command: Function) -> Function:
-        return reduce(lambda made, option: option(made), reversed(given), command)
-
-    return decorate
+    return lambda command: reduce(lambda made, option: option(made), reversed(given), command)
 
 
 def several(*names: str, text: str, **more: Any) -> Option:

@@ -1,4 +1,4 @@
-"""The commands that agents may call, as tools of MCP: schemas, the reading of arguments, answers as text and data."""
+"""The commands that agents may call, as tools of MCP: what they send is read as the words of a command line."""
 
 from __future__ import annotations
 

@@ -39,8 +39,7 @@ _TRIES: Final = 3  # Looks at branches that move meanwhile
 def derive(worktree: Worktree, ref: str) -> BranchView:
     """The approval branch `ref` (full name) as it stands now, with a verdict on every rule that it ever had.
 
-    Under `signed` no verdict is in force yet; under `forge` the caller gives the remote-tracking branch.
-    Raises UnsupportedRepository.
+    Under `signed` none is in force yet; under `forge` `ref` is the remote-tracking one. Raises UnsupportedRepository.
     """
     for _ in range(_TRIES):
         tip = read_ref(worktree, ref)
