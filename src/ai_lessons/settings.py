@@ -19,7 +19,7 @@ PROGRAM = "ai-lessons"
 USER, PROJECT, ENTERPRISE = "user", "project", "enterprise"
 PROJECT_REPOSITORY = Path(".ai") / "reference"
 TRUE, FALSE = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off", ""})
-KEYS = ("repo", "index_dir", "model_dir", "skills_dir", "tools_dir", "agent", "offline", "enterprise", "warm")
+KEYS = ("repo", "index_dir", "model_dir", "skills_dir", "tools_dir", "agent", "offline", "enterprise", "warm", "agents")
 """Keys of `config.toml`; all but `enterprise` (a table of NAME = "path", or of tables) and `warm` are plain values."""
 
 CODE_FILE = ".ai-lessons.toml"  # in the top folder of a code project: which enterprise it belongs to
@@ -51,6 +51,14 @@ class Tier(NamedTuple):
     url: str | None = None
 
 
+class Agents(NamedTuple):
+    """What hooks tell agents: most characters at the start of a session and later; `outcomes`: whether they learn."""
+
+    max_chars_at_start: int = 2000
+    max_chars: int = 900
+    outcomes: bool = True
+
+
 class Settings(NamedTuple):
     """Everything a door needs to open a library. Paths are absolute; none need exist.
 
@@ -80,6 +88,7 @@ class Settings(NamedTuple):
     belongs_to: str = ""
     named: bool = False
     warm: Path | None = None
+    agents: Agents = Agents()
 
 
 def folders(environ: Mapping[str, str]) -> Folders:
@@ -137,6 +146,7 @@ def load(
         named=bool(chosen or tier),
         file=file,
         warm=_warm(environ, table, file, places.state),
+        agents=_agents(table, file),
     )
 
 
@@ -153,6 +163,14 @@ def _warm(environ: Mapping[str, str], table: Mapping[str, Any], file: Path, stat
         return None
     folders = [state / "warm", *(Path(x) / PROGRAM for x in [environ.get("XDG_RUNTIME_DIR", "")] if x.startswith("/"))]
     return next((one for one in folders if len(os.fsencode(one)) <= LONGEST_FOLDER), None)
+
+
+def _agents(table: Mapping[str, Any], file: Path) -> Agents:
+    said = table.get("agents", {})
+    kinds = {name: type(value) for name, value in Agents()._asdict().items()}
+    if not isinstance(said, dict) or any(type(value) is not kinds.get(name) for name, value in said.items()):
+        raise UsageError(f"{file}: agents has the keys {', '.join(kinds)}", hint="[agents]\nmax_chars = 900")
+    return Agents(**said)
 
 
 def _agent(environ: Mapping[str, str], configured: str | None, file: Path) -> tuple[str | None, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shlex
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ import pexpect
 import pytest
 
 from ai_lessons.doors import cli
+from doors.agent_host import Host
 from doors.world import FILES, PROGRAM, PROPOSAL, PROPOSAL_BRANCH, Outcome, Run, environment
 
 if TYPE_CHECKING:
@@ -100,3 +102,22 @@ def spawn() -> Iterator[Spawn]:
     yield start
     for child in started:
         child.close(force=True)
+
+
+@pytest.fixture
+def host(knowledge: Path, tmp_path: Path, git: Callable[..., str]) -> Host:
+    """A code repository called as the project `jira-api` is but for its spelling, with a file that a rule is about."""
+    code = tmp_path / "Jira_API"
+    (code / "workflows").mkdir(parents=True)
+    git(code, "init", "-q")
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "ai-lessons").write_text(f'#!/bin/sh\nexec {shlex.join(PROGRAM)} "$@"\n')
+    (programs / "ai-lessons").chmod(0o755)
+    return Host(code, programs)
+
+
+@pytest.fixture
+def approved(host: Host, proposal: str, run: Run) -> str:
+    assert run("admin", "approve-rule", proposal, "--yes").code == 0
+    return proposal

@@ -12,7 +12,6 @@ import shlex
 import subprocess
 import sys
 import threading
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,97 +20,14 @@ import pytest
 from ai_lessons.doors import agent_hook
 from ai_lessons.errors import UsageError
 from ai_lessons.library.agent_hooks import Moment
-from doors.world import PROGRAM, Run, environment, run_inside
+from doors.agent_host import COMMAND, EVENTS, Host, add, context
+from doors.world import environment, run_inside
 from test_import_cost import SLOW, WRITING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-EVENTS = Path(__file__).parent / "agent_events"
 PLUGIN = Path(__file__).parents[2] / "hooks" / "claude-code"
-COMMAND = "ai-lessons admin agent-hook 2>/dev/null || true"
-
-LESSON = """---
-id: {id}
-kind: lesson
-title: {title}
-confidence: high
-source: tested
-status: active
-created: 2026-11-21T20:14:00Z
-{more}---
-{body}
-"""
-
-
-class Host:
-    """Plays the agent host: a code repository, and a program `ai-lessons` on its path."""
-
-    def __init__(self, code: Path, programs: Path) -> None:
-        self.code, self.programs = code, programs
-
-    def event(self, name: str, **changes: object) -> str:
-        text = (EVENTS / f"{name}.json").read_text().replace("CODE", str(self.code)).replace("HOME", str(self.code))
-        return json.dumps(json.loads(text) | changes)
-
-    def start(self, event: str | bytes, command: str = COMMAND, **env: str) -> subprocess.Popen[bytes]:
-        path = f"{self.programs}:/usr/bin:/bin"
-        child = subprocess.Popen(
-            ["sh", "-c", command], cwd=self.code, env=environment(PATH=path, **env),
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
-        assert child.stdin
-        with suppress(BrokenPipeError):  # a program that does not read may be gone already
-            child.stdin.write(event if isinstance(event, bytes) else event.encode())
-            child.stdin.close()
-        child.stdin = None
-        return child
-
-    def end(self, child: subprocess.Popen[bytes]) -> str:
-        out, err = child.communicate(timeout=120)
-        assert (child.returncode, err) == (0, b"")
-        return out.decode()
-
-    def hear(self, name: str, **changes: object) -> str:
-        """The context that the agent is given at this event, or nothing; asked in this process."""
-        done = run_inside(["admin", "agent-hook"], self.code, self.event(name, **changes))
-        assert (done.code, done.err) == (0, "")
-        return context(done.out)
-
-
-def context(out: str) -> str:
-    if not out:
-        return ""
-    answer = json.loads(out)
-    assert set(answer) == {"hookSpecificOutput"}
-    assert set(answer["hookSpecificOutput"]) == {"hookEventName", "additionalContext"}
-    text: str = answer["hookSpecificOutput"]["additionalContext"]
-    return text
-
-
-@pytest.fixture
-def host(knowledge: Path, tmp_path: Path, git: Callable[..., str]) -> Host:
-    """A code repository called as the project `jira-api` is but for its spelling, with a file that a rule is about."""
-    code = tmp_path / "Jira_API"
-    (code / "workflows").mkdir(parents=True)
-    git(code, "init", "-q")
-    programs = tmp_path / "programs"
-    programs.mkdir()
-    (programs / "ai-lessons").write_text(f'#!/bin/sh\nexec {shlex.join(PROGRAM)} "$@"\n')
-    (programs / "ai-lessons").chmod(0o755)
-    return Host(code, programs)
-
-
-@pytest.fixture
-def approved(host: Host, proposal: str, run: Run) -> str:
-    assert run("admin", "approve-rule", proposal, "--yes").code == 0
-    return proposal
-
-
-def add(knowledge: Path, path: str, tail: str, title: str, more: str = "", body: str = "Seen.") -> None:
-    file = knowledge / path
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(LESSON.format(id=f"01JD3Z8QK5W7M2X9V4T6{tail}", title=title, more=more, body=body))
 
 
 def state_files(home: Path) -> list[Path]:
@@ -129,7 +45,7 @@ def test_a_session_begins_with_the_rules_and_lessons_of_its_project(host: Host, 
     assert "ai-lessons recall search" in told.splitlines()[0]
     assert "for the project jira-api" in told
     assert (
-        f"- [{approved}] GET a workflow before you PUT it | PUT replaces the whole resource (rule, approved; " in told
+        f"- [{approved}] GET a workflow before you PUT it | PUT replaces the whole resource (rule, approved by " in told
     )
     assert "- [L-8F3K2A] PUT /workflows replaces the entire resource | WHEN updating a Jira workflow -> DO GET" in told
     assert "(lesson, not approved, high, tested; jira-api/lessons/2026-11/put-replaces-8F3K2A.md)" in told
@@ -174,7 +90,8 @@ def test_the_commands_of_a_session_say_that_an_agent_calls(host: Host, tmp_path:
 def test_a_rule_about_a_file_comes_when_it_is_touched_and_once(host: Host, approved: str, name: str) -> None:
     told = host.hear(name)
     assert f"[{approved}] GET a workflow" in told
-    assert "not instructions of the user" in told
+    assert "no instructions of the user" in told
+    assert "Send back every status that GET returned." in told
     assert host.hear(name) == ""
     assert host.hear("before_edit") == ""
 
@@ -204,7 +121,7 @@ def test_a_file_elsewhere_gets_nothing(host: Host, approved: str) -> None:
 
 
 def test_a_notebook_is_a_file(host: Host, knowledge: Path) -> None:
-    add(knowledge, "python/lessons/c.md", "7CCCCC", "Clear the output", 'applies_to:\n  - "**/*.ipynb"\n')
+    add(knowledge, "python/lessons/c.md", "7CCCCC", "Clear the output", 'applies_to:\n  - "a.ipynb"\n')
     call = {"notebook_path": str(host.code / "a.ipynb"), "new_source": "x"}
     assert "L-7CCCCC" in host.hear("before_edit", tool_name="NotebookEdit", tool_input=call)
 
@@ -229,17 +146,18 @@ def test_our_own_tools_bring_nothing(host: Host, knowledge: Path) -> None:
 
 def test_one_edit_gets_a_few_entries_and_the_next_one_the_rest(host: Host, knowledge: Path) -> None:
     for n in range(7):
-        add(knowledge, f"python/lessons/{n}.md", f"7FFFF{n}", f"Lesson {n}", 'applies_to:\n  - "**/*.py"\n')
-    told = [host.hear("before_edit").count("- [L-7FFFF") for _ in range(3)]
-    assert told == [5, 2, 0]
+        add(knowledge, f"python/lessons/{n}.md", f"7FFFF{n}", f"Lesson {n}", 'applies_to:\n  - "workflows/"\n')
+    told = [host.hear("before_edit").count("- [L-7FFFF") for _ in range(5)]
+    assert told == [2, 2, 2, 1, 0]
 
 
 def test_an_answer_has_a_limit(host: Host, knowledge: Path) -> None:
     for n in range(10):
         add(knowledge, f"jira-api/lessons/{n}.md", f"7GGGG{n}", f"Long {n} " + "x" * 300, body="y" * 3000)
     told = host.hear("session_start")
-    assert len(told) < 8000
-    assert all(len(row) < 700 for row in told.splitlines() if row.startswith("- ["))
+    assert len(told) < 2100
+    assert "- [L-7GGGG" in told
+    assert told.endswith("(more than there is room for: ai-lessons recall context)")
 
 
 def test_text_of_an_entry_stays_on_its_line_and_moves_no_cursor(host: Host, knowledge: Path) -> None:
@@ -260,7 +178,7 @@ def test_hooks_that_run_at_the_same_time_tell_it_once(host: Host, approved: str)
 
 def test_failures_at_the_same_time_are_all_counted(host: Host) -> None:
     children = [host.start(host.event("make_test_failed")) for _ in range(5)]
-    assert sum(bool(host.end(child)) for child in children) == 1
+    assert not any(host.end(child) for child in children)
     assert "5 commands" in host.hear("stop")
 
 
@@ -274,8 +192,7 @@ def test_attempts_that_failed_before_one_worked_are_iteration(host: Host) -> Non
         host, "session_start", "before_make_test", "make_test_failed", "before_make_test_again",
         "make_test_failed_again", "git_push_failed", "before_make_test_fixed", "make_test_done", "stop", "stop_again",
     )  # fmt: skip
-    assert list(said) == ["session_start", "make_test_failed_again", "stop"]
-    assert said["make_test_failed_again"].startswith("2 commands have failed in this session (make test).")
+    assert list(said) == ["session_start", "stop"]
     assert "3 commands failed (make test, git push) before it worked" in said["stop"]
     assert "has_script" in said["stop"]
     assert host.hear("stop") == ""

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from ai_lessons.learning.events import Row
 
 rows = uses.map(lambda event: (event.id, event.at, event.event, event.entry, event.session))
-counts = st.builds(Tallies, helpful=st.integers(0, 50), ignored=st.integers(0, 50), contradicted=st.integers(0, 50))
+some = st.integers(0, 50)
+counts = st.builds(Tallies, some, some, some, some, some, some, some, some, some, some, some, some)
 
 
 def row(number: int, event: str, entry: str = ENTRIES[0], at: str = TIMES[0]) -> Row:
@@ -47,7 +48,7 @@ def test_an_id_counts_once_and_with_two_meanings_not_at_all() -> None:
 def test_every_word_has_its_count_and_the_latest_use_is_kept() -> None:
     words = ["injected", "injected", "helpful", "ignored", "contradicted", "script_ok", "script_failed", "left_out"]
     several = [row(n, word, at=TIMES[n % 2]) for n, word in enumerate(words)]
-    assert fold_uses(several) == {ENTRIES[0]: Tallies(2, 1, 1, 1, 1, 1, 0, 0, 1, TIMES[1])}
+    assert fold_uses(several) == {ENTRIES[0]: Tallies(2, 1, 1, 1, 1, 1, 0, 0, 1, last_used=TIMES[1])}
 
 
 def test_being_left_out_is_no_use() -> None:
@@ -69,6 +70,12 @@ def test_outcomes_count_as_the_specification_says() -> None:
     assert used.alpha == pytest.approx(8.0)
     assert used.beta == pytest.approx(1 + 0.2 + 1.5)
     assert used.confidence == pytest.approx(8 / 10.7)
+
+
+def test_what_a_session_showed_counts_less_than_what_somebody_said() -> None:
+    used = usage(Tallies(followed=1, worked=2, recurred=4), 0.5)
+    assert used.alpha == pytest.approx(1 + 1.0 + 2 * 0.5)
+    assert used.beta == pytest.approx(1 + 4 * 0.25 * 1.5)
 
 
 @given(counts, st.sampled_from(list(fold.PRIOR.values())))

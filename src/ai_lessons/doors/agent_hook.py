@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import sys
 import time
@@ -16,6 +17,7 @@ from ai_lessons import library, settings
 from ai_lessons.doors import render_agents
 from ai_lessons.doors.cli.command_context import options, whereabouts
 from ai_lessons.errors import AiLessonsError, UsageError
+from ai_lessons.knowledge.failures import looks_failed
 from ai_lessons.library.agent_hooks import AgentEvent, Moment, hear
 from ai_lessons.library.warm import Asking
 
@@ -31,8 +33,13 @@ SECONDS = 2.0
 SECONDS_TO_BEGIN = 10.0  # the first look at a repository may have to read every file of it; a session begins once
 
 
-def run(repo: str | None, tier: str | None, project: str | None, data: bytes | None = None) -> str:
-    """The answer to the event on standard input (or in `data`); empty for none. Never raises."""
+def run(
+    repo: str | None, tier: str | None, project: str | None, data: bytes | None = None, *, explain: bool = False
+) -> str:
+    """The answer to the event on standard input (or in `data`); empty for none. Never raises.
+
+    `explain`: what is told and what is not, each with the reason, in place of the answer.
+    """
     name = "?"
     watch = _deadline(SECONDS_TO_BEGIN)
     try:
@@ -48,12 +55,15 @@ def run(repo: str | None, tier: str | None, project: str | None, data: bytes | N
         file = os.environ.get(ENVIRONMENT_FILE)
         if event.moment is Moment.BEGIN and file:
             _sign_in(file, event.session)
-        given = options(chosen)._replace(session=event.session or chosen.session)
+        given = options(chosen)._replace(session=event.session or chosen.session, outcomes=chosen.agents.outcomes)
         with ExitStack() as stack:
             asking = Asking(chosen.repo, given, lambda: stack.enter_context(library.opened.Library(chosen.repo, given)))
             told = hear(asking, event, project=project)
+        if explain:
+            return render_agents.explained(told)
+        most = chosen.agents.max_chars_at_start if event.moment is Moment.BEGIN else chosen.agents.max_chars
         draw = render_agents.begin if event.moment is Moment.BEGIN else render_agents.told
-        text = draw(told, whereabouts(chosen))
+        text = draw(told, whereabouts(chosen), most)
         return answer(event.moment, text) if text else ""
     except Exception as error:  # noqa: BLE001  # whatever it is, the host goes on
         log(f"{name}: {type(error).__name__}: {error}")
@@ -94,12 +104,15 @@ def log(text: str) -> None:
 
 
 MOMENTS = {
-    "SessionStart": Moment.BEGIN, "PreToolUse": Moment.BEFORE_TOOL, "PostToolUse": Moment.TOOL_DONE,
-    "PostToolUseFailure": Moment.TOOL_FAILED, "Stop": Moment.STOP,
+    "SessionStart": Moment.BEGIN, "UserPromptSubmit": Moment.PROMPT, "PreToolUse": Moment.BEFORE_TOOL,
+    "PostToolUse": Moment.TOOL_DONE, "PostToolUseFailure": Moment.TOOL_FAILED, "Stop": Moment.STOP,
 }  # fmt: skip
 NAMES = {moment: name for name, moment in MOMENTS.items()}
 
 FORGETFUL = frozenset({"startup", "clear", "compact"})  # Ways in which a session starts with nothing in mind
+_OUTPUTS = ("stdout", "output", "stderr", "content")
+_EXITED = re.compile(r"\s*(?:Error: )?Exit code:? [1-9]")
+LONGEST_TEXT = 200_000  # characters of a prompt, an edit or an output that are looked at
 LONGEST_COMMAND = 20_000  # characters of a command line that are looked at
 
 
@@ -116,6 +129,9 @@ def parse(data: bytes, here: Path) -> AgentEvent | None:
         return None
     given = raw.get("tool_input")
     tool: Mapping[str, Any] = given if isinstance(given, dict) else {}
+    answered = raw.get("tool_response")
+    if moment is Moment.TOOL_DONE and _failed(answered):
+        moment = Moment.TOOL_FAILED
     return AgentEvent(
         moment,
         session=_text(raw, "session_id") or "unnamed",
@@ -124,10 +140,33 @@ def parse(data: bytes, here: Path) -> AgentEvent | None:
         tool=_text(raw, "tool_name"),
         paths=tuple(path for key in ("file_path", "notebook_path") if (path := _text(tool, key))),
         command=_text(tool, "command")[:LONGEST_COMMAND],
+        text=_about(moment, raw, tool, answered)[:LONGEST_TEXT],
         forgotten=_text(raw, "source") in FORGETFUL,
         again=raw.get("stop_hook_active") is True,
         unfinished=bool(raw.get("background_tasks")),
     )
+
+
+def _failed(answered: object) -> bool:
+    """Whether the answer of a tool says that it failed, on hosts that have no event for that."""
+    if not isinstance(answered, dict):
+        return isinstance(answered, str) and bool(_EXITED.match(answered))
+    codes = (answered.get(key) for key in ("exit_code", "exitCode"))
+    return answered.get("is_error") is True or any(isinstance(code, int) and code != 0 for code in codes)
+
+
+def _about(moment: Moment, raw: Mapping[str, Any], tool: Mapping[str, Any], answered: object) -> str:
+    """The prompt, what an edit writes, or what a tool said that failed, or seems to have."""
+    if moment is Moment.PROMPT:
+        return _text(raw, "prompt")
+    if moment is Moment.BEFORE_TOOL:
+        return _text(tool, "new_string") or _text(tool, "content")
+    if moment not in {Moment.TOOL_DONE, Moment.TOOL_FAILED}:
+        return ""
+    parts: Mapping[str, Any] = answered if isinstance(answered, dict) else {}
+    said = answered if isinstance(answered, str) else "\n".join(_text(parts, key) for key in _OUTPUTS)
+    text = _text(raw, "error") or said.strip()
+    return text if moment is Moment.TOOL_FAILED or looks_failed(text) else ""
 
 
 def _text(raw: Mapping[str, Any], key: str) -> str:

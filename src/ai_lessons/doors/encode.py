@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 KEYS: Mapping[str, str] = {
     "answers.Context": "rules lessons notes",
-    "answers.Usage": "times_injected times_helpful times_ignored times_contradicted last_used alpha beta confidence",
+    "answers.Usage": "times_injected times_helpful times_ignored times_contradicted last_used alpha beta confidence "
+    "seen_helpful seen_again",
     "history.FileRevision": "commit author when subject path trailers",
     "errors.Problem": "path line message fixable",
     "evaluation.EvaluationReport": "recommendation findings",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library import answers
     from ai_lessons.library.answers import Answer, Approval, Hit, Shown
-    from ai_lessons.library.reports import Feedback, Parameter, Stats
+    from ai_lessons.library.reports import Feedback, Parameter, Stats, ToldEarlier
 
     More = Callable[[Hit], Sequence[str]]
     Frame = Callable[[str], str]
@@ -255,11 +255,22 @@ def feedback(value: Feedback, view: View) -> str:
     return "\n".join([head, *(f"  {row}" for row in usage(value.usage))])
 
 
+def why_told(values: Sequence[ToldEarlier], view: View) -> str:
+    """A line for each entry that was told: when, why, and what came of it."""
+    rows = [
+        f"{view.named(one.handle, one.title)}  {line(one.moment)}: {line(one.why or 'holds here')}"
+        + (f"; {line(one.outcome)} since" if one.outcome else "")
+        for one in values
+    ]
+    return "\n".join(rows) or "Nothing was told in this session."
+
+
 def usage(value: answers.Usage) -> list[str]:
     """Two lines: how sure it is by now, and what happened to it."""
     counts = (
         ("injected", value.times_injected), ("helpful", value.times_helpful), ("ignored", value.times_ignored),
         ("contradicted", value.times_contradicted), ("runs", value.script_ok), ("failed runs", value.script_failed),
+        ("seen to help", value.seen_helpful), ("seen to fail again", value.seen_again),
     )  # fmt: skip
     said = ", ".join(f"{name} {number:,}" for name, number in counts if number or name == "helpful")
     last = f" | last used: {line(value.last_used)}" if value.last_used else ""

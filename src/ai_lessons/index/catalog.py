@@ -66,14 +66,19 @@ CREATE TABLE links (
     relation TEXT NOT NULL, target TEXT NOT NULL, weight REAL, PRIMARY KEY (key, relation, target)
 ) WITHOUT ROWID;
 CREATE INDEX links_target ON links (target);
--- the whole frontmatter as JSON, apart from the entries, so that lists do not read past it
-CREATE TABLE fields (key INTEGER PRIMARY KEY REFERENCES entries ON DELETE CASCADE, fields TEXT NOT NULL);
+-- the whole frontmatter as JSON and how the text begins, apart from the entries, so that lists do not read past it
+CREATE TABLE fields (
+    key INTEGER PRIMARY KEY REFERENCES entries ON DELETE CASCADE, fields TEXT NOT NULL, opening TEXT NOT NULL
+);
+-- the shapes of failures that entries keep, words with blanks between
+CREATE TABLE failures (key INTEGER NOT NULL REFERENCES entries ON DELETE CASCADE, words TEXT NOT NULL);
+CREATE INDEX failures_key ON failures (key);
 CREATE VIEW shown AS SELECT * FROM entries WHERE standing = 0;
 -- the same entries with what filters ask for: it stands in the index, so that no row is read only to be counted
 CREATE VIEW counted AS SELECT key, status, kind, project FROM entries INDEXED BY shown_newest WHERE standing = 0;
 """
 
-VERSION = 6  # Raise it when the tables change, or when the same file would be read into another entry
+VERSION = 7  # Raise it when the tables change, or when the same file would be read into another entry
 
 SCHEMA = Schema("catalog", _TABLES, VERSION, application=0x61694C73)
 

@@ -190,6 +190,16 @@ class CatalogReader:
         found: dict[str, Any] = json.loads(rows[0][0]) if rows else {}
         return found
 
+    def openings(self, ids: Iterable[str]) -> dict[str, str]:
+        """How the texts of these lessons and rules begin, by id: what stands before a failure that they keep."""
+        query = "SELECT id, opening FROM shown JOIN fields USING (key)"
+        return dict(self._rows(f"{query} WHERE {_BY_IDS}", (json.dumps(list(ids)),)))
+
+    def failures(self) -> list[tuple[str, frozenset[str]]]:
+        """The id of every active entry that keeps a failure, and its shape: one row for each failure."""
+        query = "SELECT id, words FROM failures JOIN shown USING (key) WHERE status = 'active'"
+        return [(entry_id, frozenset(words.split(" "))) for entry_id, words in self._rows(query)]
+
     def rules_in_force(self) -> dict[str, tuple[str, str]]:
         """(path, blob hash) of every rule that was put in, by id."""
         rows = self._rows("SELECT id, path, hash FROM shown WHERE source = 'approved'")

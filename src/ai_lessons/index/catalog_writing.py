@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ai_lessons.index.catalog_survey import FolderChange
     from ai_lessons.knowledge.entries import Entry, Link
 
-SNIPPET_LENGTH = 150
+SNIPPET_LENGTH, OPENING = 150, 800  # characters of a text that stand in the catalog
 SEPARATOR = "\x1f"
 """Between the values of a list in one column; no tag or version that we accept holds this control character."""
 
@@ -42,6 +42,8 @@ class CatalogRecord(NamedTuple):
     snippet: str
     details: str
     fields: str
+    opening: str
+    failures: tuple[str, ...]
     handle: str
     derived: bool
     hash: str | None
@@ -76,6 +78,7 @@ def record(entry: Entry, file: str, file_hash: str, side_hash: str | None) -> Ca
         snippet=snippet(entry),
         details=details,
         fields=json.dumps(dict(entry.fields), ensure_ascii=True, separators=(",", ":"), default=str),
+        **_to_tell(entry),
         handle=handle(entry.kind, entry.id),
         derived=entry.derived,
         hash=None if in_place else file_hash,
@@ -83,6 +86,16 @@ def record(entry: Entry, file: str, file_hash: str, side_hash: str | None) -> Ca
         text_hash=text_hash(entry),
         meta_hash=meta_hash(entry, details),
     )
+
+
+def _to_tell(entry: Entry) -> dict[str, Any]:
+    """What agents are told of a lesson or rule unasked, and at which failures."""
+    from ai_lessons.knowledge.failures import before_failure, recorded  # noqa: PLC0415  # no list parses an entry
+
+    if entry.kind not in {Kind.LESSON, Kind.RULE}:
+        return {"opening": "", "failures": ()}
+    kept = dict.fromkeys(" ".join(sorted(words)) for words in recorded(entry) if words)
+    return {"opening": before_failure(entry.body)[:OPENING], "failures": tuple(kept)}
 
 
 def _values(texts: Iterable[str]) -> tuple[str, ...]:
@@ -278,7 +291,8 @@ class Writing:
         db.executemany(_INSERT, rows)
         db.executemany("INSERT INTO tags VALUES (?, ?)", [(key, tag) for key, r in keyed for tag in r.tags])
         db.executemany("INSERT INTO versions VALUES (?, ?)", [(key, v) for key, r in keyed for v in r.versions])
-        db.executemany("INSERT INTO fields VALUES (?, ?)", [(key, r.fields) for key, r in keyed])
+        db.executemany("INSERT INTO fields VALUES (?, ?, ?)", [(key, r.fields, r.opening) for key, r in keyed])
+        db.executemany("INSERT INTO failures VALUES (?, ?)", [(key, words) for key, r in keyed for words in r.failures])
         links = [(key, link.relation, link.target, link.weight) for key, r in keyed for link in r.links]
         db.executemany("INSERT OR REPLACE INTO links VALUES (?, ?, ?, ?)", links)
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     # uses (id, at, event, entry, session or ""), lines of parameters (id, the line in one form), lines left out
     Lines = tuple[Sequence[tuple[str, str, str, str, str]], Sequence[tuple[str, str]], int]
 
-VERSION = 3
-WORDS = 9  # Kinds of uses; their numbers are their places in the tuple that the caller hands in
+VERSION = 4
+WORDS = 12  # Kinds of uses; their numbers are their places in the tuple that the caller hands in
 
 ASK_AT_ONCE = 500
 

@@ -42,6 +42,32 @@ def any_match(patterns: Iterable[str], paths: Iterable[str]) -> bool:
     return any(matches(pattern, path) for path in paths for pattern in wanted)
 
 
+EXACT, BELOW, BY_NAME, BY_KIND, ANYTHING = 4, 3, 2, 1, 0
+
+
+def specificity(patterns: Iterable[str], paths: Iterable[str]) -> int:
+    """How closely the patterns that match name one of the files.
+
+    `EXACT`: its path, `BELOW`: a folder of it, `BY_NAME`: a part of its name, `BY_KIND`: its extension, or `ANYTHING`.
+    """
+    files = list(paths)
+    return max((_specific(one) for one in patterns if any(matches(one, path) for path in files)), default=ANYTHING)
+
+
+def _specific(pattern: str) -> int:
+    *folders, name = pattern.strip().strip("/").split("/")
+    plain = [not _MAGIC.intersection(one) for one in (*folders, name)]
+    if all(plain) and not pattern.endswith("/"):
+        return EXACT if folders or pattern.startswith("/") else BY_NAME
+    if any(plain[: len(folders)]) or (plain[-1] and pattern.endswith("/")):
+        return BELOW
+    stem = name.rpartition(".")[0] or name
+    return BY_NAME if re.search(r"\w", re.sub(r"\[[^]]*\]", "", stem)) else BY_KIND if "." in name else ANYTHING
+
+
+_MAGIC = frozenset("*?[{\\")
+
+
 def stated(value: object) -> list[str]:
     """The patterns that an entry states, as a list whatever it wrote."""
     if isinstance(value, str):

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from math import sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.learning.events import CONTRADICTED, HELPFUL, INJECTED, LEFT_OUT, SCRIPT_FAILED, SCRIPT_OK, WRONG
+from ai_lessons.learning.events import (
+    CONTRADICTED,
+    FOLLOWED,
+    HELPFUL,
+    INJECTED,
+    LEFT_OUT,
+    RECURRED,
+    SCRIPT_FAILED,
+    SCRIPT_OK,
+    WORKED,
+    WRONG,
+)
 from ai_lessons.learning.fold import BUDGET, CONFIDENCE, SIMILARITY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from ai_lessons.learning.fold import Tallies, UsageTally
 
@@ -51,6 +63,53 @@ class LeftOut(NamedTuple):
     id: str
     reason: str
     detail: str
+
+
+class Earlier(NamedTuple):
+    """What an agent was told earlier in its session: when, why, at which attempts, at a failure of which shape.
+
+    `does` is what the entry says to do, `again` how often the same failure came since; `outcome` one of `fold.SEEN`.
+    """
+
+    id: str
+    handle: str
+    title: str
+    moment: str
+    why: str
+    attempts: Sequence[str] = ()
+    shape: Sequence[str] = ()
+    does: str = ""
+    again: int = 0
+    outcome: str = ""
+
+
+SAME = 0.6  # Share of common words from which two failures of the same attempt are one
+_CHECKS = frozenset((
+    "test", "tests", "check", "lint", "build", "typecheck", "pytest", "mypy", "ruff", "tsc", "tox", "nox", "eslint",
+    "jest", "vitest",
+))  # fmt: skip
+
+
+def judged(one: Earlier, attempts: Iterable[str], command: str, failed: Collection[str] | None) -> Earlier:
+    """The same after one more attempt; `failed` has the words of its failure, None: it succeeded.
+
+    What worked after it was told has helped, more surely if the command carries what it says to do; what failed in
+    the same way twice more has not. Of what was told before an edit, a check that passes is a sign.
+    """
+    same = not set(one.attempts).isdisjoint(attempts)
+    if one.outcome or (failed is not None and not (same and one.shape)):
+        return one
+    if failed is not None:
+        either = set(one.shape) | set(failed)
+        again = one.again + (len(set(one.shape) & set(failed)) >= SAME * len(either))
+        return one._replace(again=again, outcome=RECURRED if again > 1 else "")
+    if same and one.shape:
+        spans = re.findall(r"`([^`]+)`", one.does) or [one.does]
+        carried = any(span.split() and set(span.split()) <= set(command.split()) for span in spans)
+        return one._replace(outcome=FOLLOWED if carried else WORKED)
+    edited = one.attempts and not one.shape
+    checked = any(not _CHECKS.isdisjoint(re.split(r"[ :_-]", attempt)) for attempt in attempts)
+    return one._replace(outcome=WORKED) if edited and checked else one
 
 
 class Choice(NamedTuple):

@@ -19,10 +19,14 @@ INJECTED, LEFT_OUT = "injected", "left_out"
 HELPFUL, IGNORED, CONTRADICTED = "helpful", "ignored", "contradicted"
 SCRIPT_OK, SCRIPT_FAILED = "script_ok", "script_failed"
 WRONG, RESTORED = "wrong", "restored"
+FOLLOWED, WORKED, RECURRED = "followed", "worked", "recurred"  # What a session showed, and nobody said
 OBSERVED, BOUNDS, RESET = "observed", "bounds", "reset"
 
 OUTCOMES = (HELPFUL, IGNORED, CONTRADICTED)  # What a person or an agent can say of an entry that was shown
-USES = (INJECTED, HELPFUL, IGNORED, CONTRADICTED, SCRIPT_OK, SCRIPT_FAILED, WRONG, RESTORED, LEFT_OUT)
+USES = (
+    INJECTED, HELPFUL, IGNORED, CONTRADICTED, SCRIPT_OK, SCRIPT_FAILED, WRONG, RESTORED, LEFT_OUT,
+    FOLLOWED, WORKED, RECURRED,
+)  # fmt: skip
 """Words about an entry. Their order is that of `Tallies`."""
 
 TURNS = (OBSERVED, BOUNDS, RESET)  # Words about a parameter: these are folded in the order of their ids

@@ -13,7 +13,18 @@ from math import sqrt
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.learning.events import BOUNDS, CONTRADICTED, HELPFUL, IGNORED, OBSERVED, RESET, Event
+from ai_lessons.learning.events import (
+    BOUNDS,
+    CONTRADICTED,
+    FOLLOWED,
+    HELPFUL,
+    IGNORED,
+    OBSERVED,
+    RECURRED,
+    RESET,
+    WORKED,
+    Event,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -23,6 +34,9 @@ if TYPE_CHECKING:
 
 HELPFUL_ALPHA, IGNORED_BETA, CONTRADICTED_BETA = 1.0, 0.1, 1.5
 """What one outcome adds to the Beta distribution of a lesson: the update rules of the specification."""
+
+SEEN = {FOLLOWED: 1.0, WORKED: 0.5, RECURRED: 0.25}
+"""What an outcome that a session showed weighs, beside one that somebody said: helpful, helpful, contradicted."""
 
 WORTH = {HELPFUL: HELPFUL_ALPHA, IGNORED: -IGNORED_BETA, CONTRADICTED: -CONTRADICTED_BETA}
 """What showing a lesson was worth, by its outcome."""
@@ -48,6 +62,9 @@ class Tallies(NamedTuple):
     wrong: int = 0
     restored: int = 0
     left_out: int = 0
+    followed: int = 0
+    worked: int = 0
+    recurred: int = 0
     last_used: str = ""
 
     @property
@@ -79,10 +96,12 @@ def prior(word: object) -> float:
 
 def usage(tallies: Tallies, start: float) -> UsageTally:
     """The Beta distribution after these outcomes, for an entry that began at `start` (0 to 1)."""
+    good = tallies.helpful + SEEN[FOLLOWED] * tallies.followed + SEEN[WORKED] * tallies.worked
+    bad = tallies.contradicted + SEEN[RECURRED] * tallies.recurred
     return UsageTally(
         tallies,
-        PRIOR_STRENGTH * start + HELPFUL_ALPHA * tallies.helpful,
-        PRIOR_STRENGTH * (1 - start) + IGNORED_BETA * tallies.ignored + CONTRADICTED_BETA * tallies.contradicted,
+        PRIOR_STRENGTH * start + HELPFUL_ALPHA * good,
+        PRIOR_STRENGTH * (1 - start) + IGNORED_BETA * tallies.ignored + CONTRADICTED_BETA * bad,
     )
 
 

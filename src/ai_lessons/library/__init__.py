@@ -21,8 +21,8 @@ if TYPE_CHECKING:
         pending_count as pending_count, promoting as promoting, proposing as proposing, provenance as provenance,
         refreshing as refreshing, relating as relating, reports as reports, review as review, running as running,
         searching as searching, secret_gate as secret_gate, setup as setup, shared_index as shared_index,
-        signatures as signatures, signing as signing, syncing as syncing, usage as usage, validating as validating,
-        warm as warm,
+        signatures as signatures, signing as signing, syncing as syncing, telling as telling,
+        usage as usage, validating as validating, warm as warm,
     )  # fmt: skip
 
 if not TYPE_CHECKING:  # else every name would pass for a module

@@ -1,37 +1,43 @@
-"""What the hooks of an agent host ask and tell: knowledge at the start and before an edit, a reminder at the end."""
+"""What the hooks of an agent host ask and tell: the right entry at the moment it is needed, and nothing else."""
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons import library
-from ai_lessons.errors import AiLessonsError
-from ai_lessons.knowledge import commands
-from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library.answers import Context, ContextQuery
-from ai_lessons.repository import agent_sessions, outside
+from ai_lessons.errors import NotFound
+from ai_lessons.knowledge import commands, failures
+from ai_lessons.learning.choose import Earlier, judged
+from ai_lessons.learning.events import RECURRED, Event
+from ai_lessons.library.reports import ToldEarlier
+from ai_lessons.library.telling import Offered, Touch
+from ai_lessons.repository import agent_sessions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.opened import Library
+    from ai_lessons.library.answers import Approval
+    from ai_lessons.library.telling import Start
     from ai_lessons.library.warm import Asking
 
-AT_THE_START = 12  # Rules and lessons told when a session begins
-BEFORE_A_TOOL = 5  # Rules and lessons told before one call of a tool
-
-_LOOKED_AT = 100
+_TEXT = 2_000  # characters of a prompt or an edit that are looked at
+_SHORT = 3  # words of a prompt about which nothing is looked for
+_DOES = 300  # characters of what an entry says to do, as a session remembers it
 _OURS = "ai-lessons"
-_SHELLS = frozenset({"Bash", "PowerShell"})
+_SHELLS = frozenset({"Bash", "PowerShell", "shell", "bash", "local_shell", "exec_command", "run_shell_command"})
+_NO = re.compile(r"(?i)\s*(?:no|nope|wrong|stop|don't|do not|that(?:'s| is) (?:wrong|not))\b(?!\s+(?:problem|worries))")
 
 
 class Moment(StrEnum):
     """When in a session something is told."""
 
     BEGIN = "begin"
+    PROMPT = "prompt"
     BEFORE_TOOL = "before-tool"
     TOOL_DONE = "tool-done"
     TOOL_FAILED = "tool-failed"
@@ -42,7 +48,8 @@ class AgentEvent(NamedTuple):
     """One event. `agent` is empty for the main agent of a session, else names the subagent, which sees its own context.
 
     `forgotten`: the agent no longer has in mind what it was told. `again`: it goes on because of an earlier answer at
-    a stop. `unfinished`: background work will wake it. `paths`: files that the tool is about to read or write.
+    a stop. `unfinished`: background work will wake it. `paths`: files that the tool is about to read or write. `text`:
+    the prompt, what an edit writes, or what a tool that failed, or seems to have, said.
     """
 
     moment: Moment
@@ -52,29 +59,40 @@ class AgentEvent(NamedTuple):
     tool: str = ""
     paths: tuple[str, ...] = ()
     command: str = ""
+    text: str = ""
     forgotten: bool = False
     again: bool = False
     unfinished: bool = False
 
 
 class Reminder(StrEnum):
-    """What an agent is reminded of, each once a session."""
+    """What an agent is reminded of at the end, one of them and once a session."""
 
-    SEARCH = "search"
     ITERATION = "iteration"
     UNSOLVED = "unsolved"
+    OUTCOME = "outcome"
 
 
 class Told(NamedTuple):
-    """What to tell the agent; `project` is the folder's, `pending` counts proposals, `attempts` names what failed."""
+    """What to tell the agent, and `why`, by id; `texts` are what of an entry is told beyond its line.
 
+    `project` is the folder's, `pending` counts proposals, `attempts` names what failed, `asked` entries whose outcome
+    nobody knows; `left_out` says of the others that fitted why they are not told.
+    """
+
+    moment: Moment | None = None
     rules: tuple[Light, ...] = ()
     lessons: tuple[Light, ...] = ()
+    why: Mapping[str, str] = MappingProxyType({})
+    texts: Mapping[str, str] = MappingProxyType({})
+    approvals: Mapping[str, Approval] = MappingProxyType({})
+    left_out: Mapping[str, str] = MappingProxyType({})
     project: str | None = None
     pending: int = 0
     reminder: Reminder | None = None
     failures: int = 0
     attempts: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -86,90 +104,55 @@ def hear(asking: Asking, event: AgentEvent, *, project: str | None = None) -> To
 
     Raises NoRepository and its like: see `Library`. StorageFailed: the state folder cannot be written.
     """
-    state = asking.options.state_dir
     if event.moment is Moment.STOP:
-        return _stop(state, event) if asking.root.is_dir() else NOTHING
+        return _stop(asking.options.state_dir, event) if asking.root.is_dir() else NOTHING
     if event.moment is Moment.BEGIN:
         return _begin(asking, event, project)
-    if event.moment is not Moment.BEFORE_TOOL:
-        return _after_tool(state, event)
-    with agent_sessions.opened(state, event.session) as session:
-        # looked for once a session, found or not: an agent calls `ls` a hundred times
-        marked = session.fresh(event.agent, (f"scope {one}" for one in scopes(event.tool, event.command)))
-    wanted = tuple(mark.removeprefix("scope ") for mark in marked)
-    return _before_tool(asking, event, wanted) if wanted or event.paths else NOTHING
-
-
-class Start(NamedTuple):
-    """For the start of a session: the project of the folder, what holds there, and how many proposals wait."""
-
-    project: str | None
-    found: Context
-    pending: int
-    notes: tuple[str, ...]
-
-
-def at_the_start(opened: Library, cwd: Path, project: str | None) -> Start:
-    """What to know in this folder. `project` overrules its name."""
-    parts = opened.reading
-    parts.current()
-    if not project:
-        name, known = outside.name_of(cwd), [tally.name for tally in parts.catalog.projects()]
-        same = (one for one in known if outside.same_name(one, name))
-        project = name if name in known else next(same, None)
-    found = library.contexts.context_of(parts, ContextQuery(project=project, budget=AT_THE_START))
-    notes = list(found.notes)
-    try:
-        pending = sum(map(library.pending_count.number_pending, parts.every))
-    except AiLessonsError as error:
-        pending = 0
-        notes.append(f"the proposals cannot be counted: {error.message}")
-    return Start(project, found, pending, tuple(notes))
-
-
-def before_a_tool(opened: Library, paths: Sequence[str], scopes: Sequence[str]) -> list[Light]:
-    """Rules, then lessons: those that name one of the files, then those of the projects called as a scope is."""
-    parts = opened.reading
-    catalog = parts.current()
-    names = {one.name for one in catalog.projects()} if scopes else set()
-    known = [scope for scope in scopes if scope in names]
-    queries = [ContextQuery(paths=paths, budget=_LOOKED_AT)] if paths else []
-    queries += [ContextQuery(project=scope, budget=_LOOKED_AT) for scope in known]
-    answers = [library.contexts.context_of(parts, query) for query in queries]
-    # global rules come with every project; here they would only repeat what the session began with
-    told = [light for one in answers for light in one.rules if paths or light.project in known]
-    return told + [light for one in answers for light in one.lessons]
+    if event.moment is Moment.PROMPT:
+        return _prompt(asking, event, project)
+    return _before_tool(asking, event) if event.moment is Moment.BEFORE_TOOL else _after_tool(asking, event)
 
 
 def _begin(asking: Asking, event: AgentEvent, project: str | None) -> Told:
     state = asking.options.state_dir
     agent_sessions.clean_up(state)
     start: Start = asking("at_the_start", event.cwd, project)
-    with agent_sessions.opened(state, event.session) as session:
-        if event.forgotten:
+    if event.forgotten:
+        with agent_sessions.opened(state, event.session) as session:
             session.shown.pop(event.agent, None)
-        fresh = set(session.fresh(event.agent, (light.id for light in (*start.found.rules, *start.found.lessons))))
-    rules, lessons = _only(start.found.rules, fresh), _only(start.found.lessons, fresh)
-    library.contexts.record(asking.library.reading, start.found._replace(rules=rules, lessons=lessons))
-    return Told(rules, lessons, start.project, start.pending, notes=start.notes)
+    told = _tell(asking, event, Offered(start.found, {}))
+    return told._replace(project=start.project, pending=start.pending, notes=start.notes)
 
 
-def _before_tool(asking: Asking, event: AgentEvent, wanted: tuple[str, ...]) -> Told:
-    told: list[Light] = asking("before_a_tool", event.paths, wanted)
-    if not told:
-        return NOTHING
+def _prompt(asking: Asking, event: AgentEvent, project: str | None) -> Told:
+    """What the prompt is about; a prompt that begins with no speaks against what was told since the last one."""
+    state, text = asking.options.state_dir, event.text
+    with agent_sessions.opened(state, event.session) as session:
+        earlier = [Earlier._make(row) for row in session.told]
+        if _NO.match(text):
+            since = [n for n, one in enumerate(earlier) if n >= session.turn and one.moment != Moment.BEGIN]
+            earlier = [
+                one._replace(outcome=one.outcome or RECURRED) if n in since else one for n, one in enumerate(earlier)
+            ]
+        happened = _happened(session, earlier)
+        session.turn = len(earlier)
+        told = session.ids(event.agent)
+    _record(asking, happened)
+    offered = asking.if_warm("at_a_prompt", text[:_TEXT], project, told) if len(text.split()) > _SHORT else None
+    return _tell(asking, event, offered) if offered else NOTHING
+
+
+def _before_tool(asking: Asking, event: AgentEvent) -> Told:
+    attempts, wanted = commands.attempts(event.command), scopes(event.tool, event.command)
     with agent_sessions.opened(asking.options.state_dir, event.session) as session:
-        fresh = set(session.fresh(event.agent, (light.id for light in told), BEFORE_A_TOOL))
-    chosen = _only({light.id: light for light in told}.values(), fresh)
-    rules = tuple(light for light in chosen if light.kind is Kind.RULE)
-    lessons = tuple(light for light in chosen if light.kind is Kind.LESSON)
-    if chosen:
-        library.contexts.record(asking.library.reading, Context(rules, lessons))
-    return Told(rules, lessons)
-
-
-def _only(lights: Iterable[Light], ids: set[str]) -> tuple[Light, ...]:
-    return tuple(light for light in lights if light.id in ids)
+        # looked for once a session, found or not: an agent calls `ls` a hundred times
+        new = session.fresh(event.agent, (f"scope {one}" for one in (*wanted, *attempts)))
+        told = session.ids(event.agent)
+    if not new and not event.paths:
+        return NOTHING
+    touch = Touch(event.paths, wanted if new else (), attempts, event.text[:_TEXT])
+    offered = asking.if_warm("before_a_tool", touch, told) if event.paths and event.text else None
+    return _tell(asking, event, offered or asking("before_a_tool", touch._replace(text=""), told), event.paths)
 
 
 def scopes(tool: str, command: str) -> tuple[str, ...]:
@@ -186,39 +169,92 @@ def scopes(tool: str, command: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((tool, tool.lower(), *commands.programs(command)))) if tool else ()
 
 
-def _after_tool(state_dir: Path, event: AgentEvent) -> Told:
-    """Note how it went. The second failure of a session gets a hint where to look."""
+def _after_tool(asking: Asking, event: AgentEvent) -> Told:
+    """Note how it went, and what that says of what was told before; tell what helps with a failure."""
+    state, failed = asking.options.state_dir, event.moment is Moment.TOOL_FAILED
     attempts = commands.attempts(event.command) if event.tool in _SHELLS else (event.tool,)
+    tried = attempts or commands.programs(event.command)
     wrote = event.tool.endswith("__add_lesson") or commands.adds_a_lesson(event.command)
-    failed = event.moment is Moment.TOOL_FAILED
-    if not attempts or (not failed and not agent_sessions.known(state_dir, event.session)):
+    if not (failed or event.text) and not agent_sessions.known(state, event.session):
         return NOTHING
-    with agent_sessions.opened(state_dir, event.session) as session:
-        if wrote and not failed:
+    said = failures.shape(event.text)
+    with agent_sessions.opened(state, event.session) as session:
+        earlier = [Earlier._make(row) for row in session.told]
+        if failed or not event.text:
+            earlier = [judged(one, tried, event.command, said if failed else None) for one in earlier]
+        happened = _happened(session, earlier)
+        if failed and attempts and not wrote:
+            session.note_failure(attempts)
+        elif wrote and not failed:
             session.settle()
-        elif not failed and session.failures:
+        elif not event.text and session.failures:
             session.note_success(attempts)
-        if wrote or not failed:
-            return NOTHING
-        session.note_failure(attempts)
-        if session.failures > 1 and Reminder.SEARCH not in session.said:
-            session.said.append(Reminder.SEARCH)
-            return Told(reminder=Reminder.SEARCH, failures=session.failures, attempts=tuple(session.failed))
-    return NOTHING
+        told = session.ids(event.agent)
+    _record(asking, happened)
+    if wrote or not said:
+        return NOTHING
+    error = f"$ {event.command}\n{event.text}"
+    offered = asking.if_warm("at_a_failure", error, told) or asking.here("at_a_failure", error, told, words=True)
+    return _tell(asking, event, offered, tried, tuple(sorted(said)))
+
+
+def _happened(session: agent_sessions.Session, earlier: Sequence[Earlier]) -> list[Event]:
+    """The outcomes that are new, once these are what the session remembers as told."""
+    before, session.told = session.told, [list(one) for one in earlier]
+    return [
+        Event("", "", one.outcome, one.id) for one, row in zip(earlier, before, strict=True) if one.outcome != row[-1]
+    ]
+
+
+def _record(asking: Asking, happened: Sequence[Event]) -> None:
+    if happened and asking.options.outcomes:
+        asking.library.reading.usages.record_if_possible(happened)
+
+
+def _tell(
+    asking: Asking, event: AgentEvent, offered: Offered, attempts: Sequence[str] = (), shape: Sequence[str] = ()
+) -> Told:
+    """What of the offered no other process told meanwhile; it is remembered and written down."""
+    found, why = offered.found, offered.why
+    with agent_sessions.opened(asking.options.state_dir, event.session) as session:
+        every = {light.id: light for light in (*found.rules, *found.lessons)}
+        fresh = session.fresh(event.agent, every)
+        for one in map(every.__getitem__, fresh):
+            does = str(one.details.get("pattern") or offered.texts.get(one.id, ""))
+            told = Earlier(
+                one.id, one.handle, one.title, event.moment, why.get(one.id, ""), [*attempts], [*shape], does[:_DOES]
+            )
+            session.told.append(list(told))
+    rules = tuple(one for one in found.rules if one.id in fresh)
+    lessons = tuple(one for one in found.lessons if one.id in fresh)
+    if fresh:
+        library.contexts.record(asking.library.reading, found._replace(rules=rules, lessons=lessons))
+    left_out = {left.entry.handle: left.detail for left in found.left_out}
+    return Told(event.moment, rules, lessons, why, offered.texts, found.approvals, left_out)
 
 
 def _stop(state_dir: Path, event: AgentEvent) -> Told:
-    """Once a session after attempts that failed and then worked, once where they did not."""
+    """Once a session: after attempts that failed, or where nobody knows how what was told did."""
     if event.again or event.unfinished or not agent_sessions.known(state_dir, event.session):
         return NOTHING
     with agent_sessions.opened(state_dir, event.session) as session:
+        earlier = [Earlier._make(row) for row in session.told]
+        asked = dict.fromkeys(one.handle for one in earlier if one.moment != Moment.BEGIN and not one.outcome)
         # a single failure that was never tried again, in a session that went on well, is no iteration
         unsolved = session.failed_last and not session.solved
-        reminder = Reminder.UNSOLVED if unsolved else Reminder.ITERATION
-        owed = session.solved or session.failed_last or session.failures > 1
-        if not (session.failures and owed) or reminder in session.said:
+        owed = session.failures and (session.solved or session.failed_last or session.failures > 1)
+        reminder = Reminder.OUTCOME if not owed else Reminder.UNSOLVED if unsolved else Reminder.ITERATION
+        if session.said or not (owed or asked):
             return NOTHING
-        told = Told(reminder=reminder, failures=session.failures, attempts=tuple(session.failed))
+        told = Told(Moment.STOP, reminder=reminder, failures=session.failures, attempts=tuple(session.failed))
         session.said.append(reminder)
         session.settle()
-    return told
+    return told._replace(asked=tuple(asked))
+
+
+def why_told(state_dir: Path, session: str) -> tuple[ToldEarlier, ...]:
+    """What the hooks told in a session of the last days, in that order, and why. Raises NotFound: no such session."""
+    if not agent_sessions.known(state_dir, session):
+        raise NotFound("session", session, hint="hooks remember a session for seven days; its id is in its transcript")
+    with agent_sessions.opened(state_dir, session) as known:
+        return tuple(ToldEarlier(*row[:5], row[-1]) for row in known.told)

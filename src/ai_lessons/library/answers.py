@@ -159,13 +159,18 @@ class Why(NamedTuple):
 
 
 class ContextQuery(NamedTuple):
-    """What one is about to do, to files of `paths`. `budget`: how many entries may come (None: as has proved best)."""
+    """What one is about to do, to files of `paths`. `budget`: how many entries may come (None: as has proved best).
+
+    `error`: what a command said that failed, below its line (`$ git push`) where that is known; then nothing else
+    counts.
+    """
 
     project: str | None = None
     context_tags: Mapping[str, float | None] = MappingProxyType({})
     paths: Sequence[str] = ()
     query: str = ""
     budget: int | None = None
+    error: str = ""
     approvals: bool = False
 
 
@@ -194,7 +199,8 @@ class Context(NamedTuple):
 class Usage(NamedTuple):
     """How an entry has done so far. `last_used` is ISO 8601 in UTC; `standing` is the factor that a search gives it.
 
-    `alpha` and `beta` begin with the author's word; `confidence` is alpha / (alpha + beta).
+    `alpha` and `beta` begin with the author's word; `confidence` is alpha / (alpha + beta). `seen_helpful` and
+    `seen_again` count sessions that showed it, without a word of anybody: what failed worked then, or failed again.
     """
 
     times_injected: int
@@ -208,6 +214,8 @@ class Usage(NamedTuple):
     script_ok: int = 0
     script_failed: int = 0
     standing: float = 1.0
+    seen_helpful: int = 0
+    seen_again: int = 0
 
 
 class Shown(NamedTuple):

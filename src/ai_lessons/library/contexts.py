@@ -12,21 +12,22 @@ from ai_lessons.errors import UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.index.ranking import context_boost, context_weights
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Confidence, Kind
-from ai_lessons.knowledge.globs import any_match, stated
+from ai_lessons.knowledge.globs import any_match, specificity, stated
 from ai_lessons.learning import fold
 from ai_lessons.learning.choose import Bars, Candidate, choose
 from ai_lessons.learning.events import INJECTED, LEFT_OUT, Event
 from ai_lessons.learning.fold import ABLATION, ASSESSMENT, BUDGET, CONFIDENCE, SIMILARITY
-from ai_lessons.library.answers import Context, Left, Query
+from ai_lessons.library.answers import Context, ContextQuery, Left, Query
 from ai_lessons.library.relating import giving_way
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.answers import ContextQuery, Usage
+    from ai_lessons.library.answers import Usage
     from ai_lessons.library.opened import Library, Reading
 
+AT_A_FAILURE = 2  # Entries that come at a failure
 LOOKED_AT = 500  # Newest lessons of a project or tag among which the surest are chosen
 _BY_PATH, _BY_PROJECT, _BY_GLOBAL = 2.0, 1.0, 0.5  # What the reasons weigh, beside the tags
 
@@ -55,6 +56,8 @@ def context_of(parts: Reading, query: ContextQuery) -> Context:
     """As `known`, from the catalog as it was last brought up to date; who shows it calls `record`."""
     if query.budget is not None and query.budget < 1:
         raise UsageError(f"a budget of {query.budget} leaves room for nothing", hint="--budget 10")
+    if query.error.strip():
+        return helping(parts, query.error, query.budget or AT_A_FAILURE)
     injecting = Injecting(parts, query.budget)
     asked = _Asked(parts, query, injecting.budget)
     rules = asked.rules()
@@ -71,6 +74,54 @@ def context_of(parts: Reading, query: ContextQuery) -> Context:
         tuple(left_out),
         edges,
     )
+
+
+def helping(
+    parts: Reading, error: str, most: int = AT_A_FAILURE, *, without: Collection[str] = (), words: bool = False
+) -> Context:
+    """What helps with a failure, the surest first: entries that keep one like it. `words`: without the index.
+
+    The score of an entry is the chance that it helps, see `failures.chance`; `without` names ids to leave out.
+    """
+    from ai_lessons.knowledge import failures
+
+    command, output = error.split("\n", 1) if error.startswith("$ ") and "\n" in error else ("", error)
+    kept, said = parts.catalog.failures(), failures.shape(output)
+    weights, alike = failures.rarity([words for _, words in kept]), dict[str, float]()
+    for entry_id, one in kept:
+        alike[entry_id] = max(alike.get(entry_id, 0.0), failures.alike(said, one, weights))
+    similar: dict[str, float] = {}
+    if alike and not words:
+        parts.indexing.refresh()
+        telling = f"{command.removeprefix('$ ')}\n{failures.telling(output)}"
+        similar = similarities(parts, telling, frozenset({Kind.LESSON, Kind.RULE}))
+    chances = {one: failures.chance(much, similar.get(one)) for one, much in alike.items()}
+    lights = parts.catalog.many(one for one, likely in chances.items() if likely >= failures.BAR and one not in without)
+    near = sorted((one._replace(score=chances[one.id]) for one in lights.values()), key=lambda one: -(one.score or 0))
+    return pick(parts, [one for one in near if one is near[0] or (one.score or 0) >= failures.SECOND], most)
+
+
+def pick(parts: Reading, near: Sequence[Light], most: int) -> Context:
+    """The first of these, best first, that may come unasked: at most so many, fewer where that has proved better."""
+    injecting = Injecting(parts, None, most)
+    chosen = injecting.choose([one for one in near if one.kind is Kind.LESSON], ContextQuery(), 0)
+    come = {one.id for one in chosen.lessons}
+    best = [one for one in near if one.kind is Kind.RULE or one.id in come][: injecting.budget]
+    rules = tuple(one for one in best if one.kind is Kind.RULE)
+    lessons = tuple(one for one in best if one.kind is Kind.LESSON)
+    approvals = library.provenance.approvals_of(parts, rules) if rules else {}
+    return Context(rules, lessons, tuple(parts.notes()), approvals, tuple(chosen.left_out), chosen.edges)
+
+
+def naming(parts: Reading, paths: Sequence[str]) -> list[Light]:
+    """The rules and lessons whose `applies_to` names one of these files, with what its `globs.specificity` is as score.
+
+    Nothing is left out yet. The catalog is up to date.
+    """
+    files = [_in_project(path, parts.options.cwd) for path in paths]
+    known = parts.catalog.with_globs(frozenset({Kind.RULE, Kind.LESSON}))
+    globs = ((one, stated(one.details.get("applies_to"))) for one in known)
+    return [one._replace(score=float(specificity(said, files))) for one, said in globs if any_match(said, files)]
 
 
 class _Asked:
@@ -114,6 +165,7 @@ class _Asked:
     def _filters(self, kinds: frozenset[Kind]) -> Iterator[Filter]:
         if self._project:
             yield Filter(kinds=kinds, project=self._project, limit=LOOKED_AT)
+            yield Filter(kinds=kinds, project=GLOBAL_PROJECT, sort="firm", limit=LOOKED_AT)
         for tag in (tag for tag, weight in self._weights.items() if weight > 0):
             for name in (tag, *(alias for alias, name in self._aliases.items() if name == tag)):
                 yield Filter(kinds=kinds, tags=(name,), limit=LOOKED_AT)
@@ -133,8 +185,8 @@ class _Asked:
             return score
         score += context_boost(self._weights, frozenset(light.tags), self._aliases) - 1
         score += _BY_PROJECT * (light.project == self._project)
-        holds_everywhere = light.kind is Kind.RULE and light.project == GLOBAL_PROJECT
-        return score + _BY_GLOBAL * (holds_everywhere and light.project != self._project)
+        holds_everywhere = light.project == GLOBAL_PROJECT and (light.kind is Kind.RULE or light.details.get("firm"))
+        return score + _BY_GLOBAL * bool(holds_everywhere and light.project != self._project)
 
     def _may_come(self, light: Light) -> bool:
         return not self._paths or not stated(light.details.get("applies_to")) or self._names_a_path(light)
@@ -173,15 +225,16 @@ class Chosen(NamedTuple):
 class Injecting:
     """One context being put together. In a session the same question is answered the same way."""
 
-    def __init__(self, parts: Reading, budget: int | None) -> None:
-        """`budget` None: as many entries as has proved best."""
+    def __init__(self, parts: Reading, budget: int | None, most: int | None = None) -> None:
+        """`budget` None: as many entries as has proved best, and not more than `most`."""
         self._parts, self._parameters = parts, parts.usages.parameters()
         self._session = parts.options.session or ""
         draw, names = self._chance("bars").betavariate, (BUDGET, CONFIDENCE, SIMILARITY)
         positions = {name: self._parameters[name].sample(draw) for name in names}
         self.budget = int(self._at(BUDGET, positions)) if budget is None else budget
-        if budget is not None:
+        if budget is not None or (most and most <= self.budget):
             del positions[BUDGET]  # the caller said how many: what comes last then says nothing about the parameter
+        self.budget = min(self.budget, most or self.budget)
         self._bars = Bars(self.budget, self._at(CONFIDENCE, positions), self._at(SIMILARITY, positions), positions)
 
     def _chance(self, what: str) -> Random:
@@ -196,7 +249,7 @@ class Injecting:
         near = list(lessons[: NEAREST + 3 * self.budget])
         usages = self._parts.usages.several(near)
         near.sort(key=lambda light: (-(light.score or 0), -usages[light.id].confidence))
-        similar = self._similarities(query.query) if query.query.strip() else {}
+        similar = similarities(self._parts, query.query) if query.query.strip() else {}
         candidates = [
             Candidate(one.id, _used(usages[one.id]), similar.get(one.id), firm=bool(one.details.get("firm")))
             for one in near
@@ -224,20 +277,21 @@ class Injecting:
         rate = self._parameters[ABLATION].value
         return frozenset(light.id for light in lessons if self._chance(f"without {light.id}").random() < rate)
 
-    def _similarities(self, words: str) -> dict[str, float]:
-        """Cosine similarity of each lesson's best passage, of those that the vectors found."""
-        from ai_lessons.index.rows import PassageFilter
-
-        found = self._parts.indexing.candidates(words, PassageFilter(kinds=frozenset({Kind.LESSON.value})), DEPTH)
-        best: dict[str, float] = {}
-        for hit in found.vectors:
-            best[hit.entry_id] = max(hit.score, best.get(hit.entry_id, -1.0))
-        return best
-
     def question(self) -> list[str]:
         """In some sessions, the request to say how the lessons did."""
         rate = self._parameters[ASSESSMENT].value
         return [ASKING] if self._session and self._chance("question").random() < rate else []
+
+
+def similarities(parts: Reading, words: str, kinds: frozenset[Kind] = frozenset({Kind.LESSON})) -> dict[str, float]:
+    """Cosine similarity of the best passage of each entry that the vectors found."""
+    from ai_lessons.index.rows import PassageFilter
+
+    wanted = PassageFilter(kinds=frozenset(kind.value for kind in kinds))
+    best: dict[str, float] = {}
+    for hit in parts.indexing.candidates(words, wanted, DEPTH).vectors:
+        best[hit.entry_id] = max(hit.score, best.get(hit.entry_id, -1.0))
+    return best
 
 
 def _used(usage: Usage) -> fold.UsageTally:

@@ -252,6 +252,14 @@ class Catalogs:
         """The active entries of these kinds that say what files they apply to."""
         return _distinct(light for one in self._all for light in one.with_globs(kinds))
 
+    def openings(self, ids: Iterable[str]) -> dict[str, str]:
+        """How the texts of these begin, by id."""
+        return {one: text for catalog in reversed(self._all) for one, text in catalog.openings(ids).items()}
+
+    def failures(self) -> list[tuple[str, frozenset[str]]]:
+        """The failures that active entries keep, each with the entry's id."""
+        return [row for one in self._all for row in one.failures()]
+
     def edges(self, entry_id: str | None = None) -> list[Edge]:
         """The links that start or end at an entry, or the whole graph, also from one repository to another."""
         if entry_id not in self._edges:

@@ -71,6 +71,7 @@ class Options(NamedTuple):
     to trust where approvals are signed, `ask_source(doc, path, file)` before a doc is read from elsewhere than before.
     `agent` calls if no person does, as `agent_by` (a variable or file) says. `tier` is of the repository that is
     opened, `places` what is read beside it. `warm`: the folder of the helper that stays in memory; None: none.
+    `outcomes`: whether hooks write down what sessions show of entries that they told.
     """
 
     cache_dir: Path
@@ -92,6 +93,7 @@ class Options(NamedTuple):
     places: Places = Places()
     limits: Limits = Limits()
     warm: Path | None = None
+    outcomes: bool = True
 
     def refuse_agents(self, what: str, command: str) -> None:
         """Raises Refused: an agent calls; `what` completes "an agent cannot", `command` is how a person does it."""

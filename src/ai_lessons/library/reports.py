@@ -217,6 +217,17 @@ class Refreshed(NamedTuple):
     warning: str = ""
 
 
+class ToldEarlier(NamedTuple):
+    """What a hook told an agent in a session, when and why; `outcome`: what the session showed since, or empty."""
+
+    id: str
+    handle: str
+    title: str
+    moment: str
+    why: str
+    outcome: str
+
+
 class Feedback(NamedTuple):
     """What was said of an entry, and how it stands with that."""
 

@@ -219,6 +219,8 @@ def _usage(light: Light, told: Mapping[str, fold.Tallies], parents: Sequence[Lig
         script_ok=tallies.script_ok,
         script_failed=tallies.script_failed,
         standing=fold.standing(used, own),
+        seen_helpful=tallies.followed + tallies.worked,
+        seen_again=tallies.recurred,
     )
 
 

@@ -55,8 +55,10 @@ JOBS: Mapping[str, Callable[[], Callable[..., Any]]] = {
     "search": lambda: library.searching.search,
     "search_lessons": lambda: library.searching.search_lessons,
     "context": lambda: library.contexts.known,
-    "at_the_start": lambda: library.agent_hooks.at_the_start,
-    "before_a_tool": lambda: library.agent_hooks.before_a_tool,
+    "at_the_start": lambda: library.telling.at_the_start,
+    "at_a_prompt": lambda: library.telling.at_a_prompt,
+    "before_a_tool": lambda: library.telling.before_a_tool,
+    "at_a_failure": lambda: library.telling.at_a_failure,
 }
 """By name; nothing else is called in a helper. Each is loaded when it is asked for."""
 
@@ -99,19 +101,37 @@ class Asking:
         Raises:
             AiLessonsError: as the job.
         """
-        folder, options = self.options.warm, self.options._asdict()
-        travels = {key: value for key, value in options.items() if key not in _CALLERS_OWN}
-        request = (self.root, travels, self.options.ask_keys is not None, name, asked, how)
+        folder, request = self.options.warm, self._request(name, asked, how)
         place = None
         if folder and (self.library.missing if self._held else True):
             with suppress(Alone, OSError):
                 place = folder / program()
                 return ask(place, request)
-        answer = JOBS[name]()(self.library, *asked, **how)
+        answer = self.here(name, *asked, **how)
         if folder and (self.library.missing if self._held else self.library.has_index):
             with suppress(OSError):
                 start(place or folder / program(), request)
         return answer
+
+    def here(self, name: str, *asked: object, **how: object) -> Any:
+        """The answer of a job, worked out here. Raises as the job."""
+        return JOBS[name]()(self.library, *asked, **how)
+
+    def if_warm(self, name: str, *asked: object) -> Any:
+        """The answer of a job that a helper has at hand; None if there is none: then one is started for the next."""
+        if folder := self.options.warm:
+            request = self._request(name, asked, {})
+            with suppress(OSError):
+                place = folder / program()
+                try:
+                    return ask(place, request)
+                except Alone:
+                    start(place, request)
+        return None
+
+    def _request(self, name: str, asked: tuple[object, ...], how: Mapping[str, object]) -> tuple[object, ...]:
+        travels = {key: value for key, value in self.options._asdict().items() if key not in _CALLERS_OWN}
+        return self.root, travels, self.options.ask_keys is not None, name, asked, how
 
 
 def program() -> str:

@@ -9,7 +9,7 @@ import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ai_lessons.repository.files import translated, write_all
 
@@ -20,19 +20,29 @@ if TYPE_CHECKING:
 FOLDER = "agent-sessions"
 KEPT_SECONDS = 7 * 24 * 3600  # A session that was not heard of for so long is forgotten
 _LIMIT = 1 << 20
+_ROW = [str, str, str, str, str, list, list, str, int, str]
 
 
 @dataclass
 class Session:
-    """The memory of one session while it is open. `shown` is by agent; `failing` and `failed` name attempts."""
+    """The memory of one session while it is open. `shown` is by agent; `failing` and `failed` name attempts.
+
+    `told` has a row for each entry that was told, as `learning.choose.Earlier`; from `turn` on since the last prompt.
+    """
 
     shown: dict[str, list[str]] = field(default_factory=dict)
     failing: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
+    told: list[list[Any]] = field(default_factory=list)
+    turn: int = 0
     failures: int = 0
     solved: bool = False
     failed_last: bool = False
+
+    def ids(self, agent: str) -> tuple[str, ...]:
+        """What this agent was shown."""
+        return tuple(self.shown.get(agent, ()))
 
     def fresh(self, agent: str, names: Iterable[str], limit: int | None = None) -> tuple[str, ...]:
         """Those of the names that this agent was not shown, at most `limit`; from now on they count as shown."""
@@ -113,7 +123,8 @@ def _parsed(data: bytes) -> Session:
         found = json.loads(data or b"{}")
         known = {name: found[name] for name in vars(session) if isinstance(found[name], type(getattr(session, name)))}
         lists = [*known["shown"].values(), known["failing"], known["failed"], known["said"]]
-        if all(isinstance(one, str) for names in lists for one in names):
+        rows = all([type(one) for one in row] == _ROW for row in known["told"])
+        if rows and all(isinstance(one, str) for names in lists for one in names):
             session = Session(**known)
     except (ValueError, KeyError, TypeError, AttributeError):
         pass

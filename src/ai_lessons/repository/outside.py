@@ -93,6 +93,34 @@ def top_of(folder: Path) -> Path | None:
     return next((one for one in (folder, *folder.parents) if (one / ".git").exists()), None)
 
 
+_REMOTE = r'(?m)^\[remote "origin"\][^\[]*?^\s*url\s*=\s*\S*?([^/:\s]+?)(?:\.git)?/?\s*$'
+_PACKAGES = (
+    ("pyproject.toml", r'(?m)^\[project\][^\[]*?^name\s*=\s*"([^"]+)"'),
+    ("package.json", r'\A\{\s*"name":\s*"([^"]+)"'),
+    ("Cargo.toml", r'(?m)^\[package\][^\[]*?^name\s*=\s*"([^"]+)"'),
+    ("go.mod", r"\Amodule\s+(\S+)"),
+)
+"""Where a package says its name. What is in other places of such a file does not count: it is no parser."""
+
+
+def names_of(folder: Path) -> list[str]:
+    """What the project of a folder may be called: as git's remote `origin`, its package, its folder, in this order."""
+    top = top_of(folder)
+    if top is None:
+        return []
+    name = name_of(folder)
+    found = [re.search(pattern, _begin(top / file)) for file, pattern in ((".git/config", _REMOTE), *_PACKAGES)]
+    return list(dict.fromkeys([*(one[1].rpartition("/")[2] for one in found if one), name]))
+
+
+def _begin(file: Path) -> str:
+    try:
+        with file.open("rb") as stream:
+            return stream.read(1 << 16).decode("utf-8", "replace")
+    except OSError:  # mostly, because it is not there
+        return ""
+
+
 def name_of(folder: Path) -> str:
     """The name of the top folder; of a linked worktree that of the repository it belongs to. Empty outside of any."""
     top = top_of(folder)

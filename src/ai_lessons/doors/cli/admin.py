@@ -301,14 +301,15 @@ def hosts(call: Call) -> None:
 # hidden, because only an agent host calls it
 @admin.command("agent-hook", hidden=True, examples=["ai-lessons admin agent-hook < event.json   # by an agent host"])
 @click.option("--project", metavar="P", help="Project of the session, instead of the one named as the folder is.")
+@click.option("--explain", is_flag=True, help="Say what is told and what is not, each with the reason.")
 @pass_call
-def agent_hook(call: Call, project: str | None) -> None:
+def agent_hook(call: Call, project: str | None, explain: bool) -> None:
     """Answer one event of an agent host, from standard input. Silent and successful whatever goes wrong."""
     from ai_lessons.doors import agent_hook as hook
 
     if is_terminal(sys.stdin):
         raise UsageError("an agent host calls this and gives an event as JSON", hint="ai-lessons admin hosts")
-    said = hook.run(call.repo, call.tier, project)
+    said = hook.run(call.repo, call.tier, project, explain=explain)
     if said:
         click.echo(said)
 

@@ -311,21 +311,34 @@ OUTCOMES = ("helpful", "ignored", "contradicted")
     examples=[
         "ai-lessons contribute feedback L-8F3K2A helpful",
         'ai-lessons contribute feedback L-8F3K2A contradicted --note "PATCH works since v4"',
+        "ai-lessons contribute feedback L-8F3K2A=helpful L-VDM8A9=ignored",
     ],
     tool=Tool(
         "record_outcome",
-        "id=ref outcome note",
+        "id=ref! outcome! note",
         "id handle outcome usage",
         "Say how an entry did: its confidence learns from it.",
     ),
 )
 @options.id_argument
-@click.argument("outcome", type=click.Choice(OUTCOMES))
+@click.argument("outcome", type=options.OneOrPair(OUTCOMES), required=False)
+@click.argument("more", metavar="[ID=OUTCOME]...", nargs=-1)
 @click.option("--note", metavar="TEXT", default="", help="Why; kept with the event.")
 @pass_call
-def feedback(call: Call, ref: str, outcome: str, note: str) -> None:
-    """Say how an entry did: helpful, ignored or contradicted. Its confidence moves by that."""
-    call.answer(library.editing.feedback(call.library, ref, outcome, note), render.feedback)
+def feedback(call: Call, ref: str, outcome: str | None, more: tuple[str, ...], note: str) -> None:
+    """Say how an entry did: helpful, ignored or contradicted. Its confidence moves by that.
+
+    Many at once: ID=OUTCOME for each.
+    """
+    if outcome in OUTCOMES and not more:
+        call.answer(library.editing.feedback(call.library, ref, outcome, note), render.feedback)
+        return
+    said = [one.rpartition("=") for one in (ref, outcome, *more) if one]
+    if wrong := [f"{name}{sign}{how}" for name, sign, how in said if not name or how not in OUTCOMES]:
+        hint = "ai-lessons contribute feedback L-8F3K2A=helpful L-VDM8A9=ignored"
+        raise UsageError(f"{wrong[0]!r} does not say of an entry whether it was {', '.join(OUTCOMES)}", hint=hint)
+    done = [library.editing.feedback(call.library, name, how, note) for name, _, how in said]
+    call.answer(done, lambda values, view: "\n".join(render.feedback(one, view) for one in values))
 
 
 rules.register(contribute)

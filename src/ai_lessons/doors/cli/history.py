@@ -16,7 +16,7 @@ from ai_lessons.doors.terminal import is_terminal
 
 def register(group: click.Group) -> None:
     """Hang these commands into the group `recall`."""
-    for command in (related, graph, log, diff, why):
+    for command in (related, graph, log, diff, why, why_told):
         group.add_command(command)
 
 
@@ -86,3 +86,11 @@ def why(call: Call, ref: str) -> None:
     from ai_lessons.doors import render_rules
 
     call.answer(library.provenance.why(call.library, ref), render_rules.why)
+
+
+@click.command("why-told", cls=Command, examples=["ai-lessons recall why-told 00893aaf-19fa-41d2-8238-13269b9b3ca0"])
+@click.argument("session", metavar="SESSION")
+@pass_call
+def why_told(call: Call, session: str) -> None:
+    """Show what hooks told an agent in a session, why, and what came of it."""
+    call.answer(library.agent_hooks.why_told(call.options().state_dir, session), render.why_told)

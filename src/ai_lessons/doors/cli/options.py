@@ -104,6 +104,14 @@ class OneOf(click.Choice[str]):
         return self.metavar
 
 
+class OneOrPair(click.Choice[str]):
+    """One of some words, or `ID=WORD`."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """A pair as it is."""
+        return value if "=" in value else super().convert(value, param, ctx)
+
+
 class NewLink(click.ParamType[tuple[str, str]]):
     """`ID`, or `RELATION=ID`."""
 

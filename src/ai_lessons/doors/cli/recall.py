@@ -11,7 +11,7 @@ import click
 
 from ai_lessons import library
 from ai_lessons.doors import encode, render, render_rules
-from ai_lessons.doors.cli import history, options
+from ai_lessons.doors.cli import asking, history, options
 from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Group, Tool
 from ai_lessons.doors.mcp import framing
@@ -235,13 +235,14 @@ def list_(call: Call, /, every: bool, **given: Any) -> None:
     examples=[
         "ai-lessons recall context --project jira-api --explain",
         "ai-lessons recall context --path src/app.py --context-tags reviewer",
+        "make test 2>&1 | ai-lessons recall context --error -",
     ],
     tool=Tool(
         "context",
-        "project context_tags paths query budget",
+        "project context_tags paths query budget error",
         "notice rules lessons notes",
         "Rules and lessons for what you are about to do or edit.",
-        notes={"context_tags": "tag: weight", "paths": "files about to be edited"},
+        notes={"context_tags": "tag: weight", "paths": "files about to be edited", "error": "output of what failed"},
         reads=True,
     ),
 )
@@ -252,10 +253,12 @@ def list_(call: Call, /, every: bool, **given: Any) -> None:
 @click.option(
     "--budget", metavar="N", type=click.IntRange(1, 100), help="Most entries; without it, as many as proved best."
 )
+@click.option("--error", metavar="FILE", help="What helps with this failure: command (`$ …`) and output; - reads it.")
 @click.option("--explain", is_flag=True, help="Name the lessons that were left out, each with the reason.")
 @pass_call
-def context(call: Call, /, explain: bool, **given: Any) -> None:
-    """Show the rules and lessons for what one is about to do."""
+def context(call: Call, /, explain: bool, error: str | None, **given: Any) -> None:
+    """Show the rules and lessons for what one is about to do, or what helps with a failure."""
+    given["error"] = (error if call.tool or not error else asking.read_text(error)) or ""
     found = library.contexts.context(call.library, ContextQuery(**given, approvals=call.tool), call.ask)
 
     def explained(shown: str, view: View) -> str:

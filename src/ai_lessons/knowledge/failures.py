@@ -1,0 +1,102 @@
+"""What a command that failed says: its telling lines, their shape, and how alike two failures are. Pure."""
+
+from __future__ import annotations
+
+import re
+from math import exp, log
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+    from ai_lessons.knowledge.entries import Entry
+
+BAR, SECOND = 0.25, 0.5  # Chance from which one lesson is told at a failure, and another beside it: see `bench.moment`
+_BIAS, _SIMILARITY, _SHAPE = -6.7, 4.6, 4.4
+_UNKNOWN = 0.64  # The similarity of two failures of which no vectors tell
+
+_FEW, _LINE, _OUTPUT = 6, 300, 20_000
+_ERROR = re.compile(
+    r"(?i)\b\w*(?:error|exception)\b|\b(?-i:E[A-Z]{3,})\b|\b(?:fatal|panic|fail\w*|cannot|can't|unable|unknown|invalid|"
+    r"unrecogni[sz]ed|not|no|denied|refused|missing|already|ambiguous|rejected|conflict|did you mean|usage)\b"
+)
+_SURE = re.compile(
+    r"(?im)^(?:\S+: )*(?:error|fatal|panic)\b|\b[A-Z]\w*(?:Error|Exception):|^Traceback \(|: (?:command )?not found\b|"
+    r"\b(?:No such file or directory|Permission denied|ERR!)"
+)
+_EXIT = re.compile(r"\A\s*(?:Error: )?Exit code -?\d+\n")
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)")
+_NAMES = re.compile(
+    r"'[^'\n]*'|\"[^\"\n]*\"|`[^`'\n]*[`']|\u2018[^\u2019\n]*\u2019|“[^”\n]*”"  # quoted
+    r"|(?<!\w)(?:[A-Za-z]:)?[\w.~+-]*(?:[/\\][\w.@~+*-]*)+"  # a path
+)
+_WORD = re.compile(r"[^\W\d_][\w-]+")
+_BLOCK = re.compile(r"(?ms)^ {0,3}(`{3,}|~{3,})[^\n]*\n\$ ([^\n]*)\n(.*?)^ {0,3}\1")
+_SAID = re.compile(r"\"([^\"\n]{12,})\"|“([^”\n]{12,})”|`([^`\n]{12,})`|'([^'\n]{12,})'")
+
+
+def telling(output: str) -> str:
+    """The lines of an output that say what went wrong: all of a short one, else its first, its last, and its errors."""
+    text = _EXIT.sub("", _ESCAPES.sub("", output[:_OUTPUT] + output[_OUTPUT:][-_OUTPUT:]))
+    lines = [line.strip()[:_LINE] for line in text.splitlines() if any(map(str.isalnum, line))]
+    if len(lines) > _FEW:
+        errors = [line for line in lines if _ERROR.search(line)]
+        lines = [lines[0], *errors[:2], *errors[-2:], *lines[-2:]]
+    return "\n".join(dict.fromkeys(lines))
+
+
+def looks_failed(output: str) -> bool:
+    """Whether an output of which nobody says how the command ended reads like an error at its end."""
+    return bool(_SURE.search("\n".join(telling(output).splitlines()[-3:])))
+
+
+def shape(output: str) -> frozenset[str]:
+    """The words of the telling lines, without quoted names, paths and numbers.
+
+    >>> sorted(shape("fatal: pathspec 'a.py' did not match any files"))
+    ['any', 'did', 'fatal', 'files', 'match', 'not', 'pathspec']
+    """
+    words = _WORD.findall(_NAMES.sub(" ", telling(output)))
+    return frozenset(word.lower() for word in words if not any(map(str.isdigit, word)))
+
+
+def recorded(entry: Entry) -> Iterator[frozenset[str]]:
+    """The shapes of the failures that an entry keeps: `$ command` and output in a fenced block, a message in its when.
+
+    The output of a command that succeeded has a shape, too; nothing that fails will look like it.
+    """
+    for block in _BLOCK.finditer(entry.body):
+        yield shape(block[3])
+    for said in _SAID.finditer(entry.pattern.when if entry.pattern else ""):
+        yield shape(" ".join(filter(None, said.groups())))
+
+
+def before_failure(body: str) -> str:
+    """What a text says before it shows a failure; all of it if there is none."""
+    found = _BLOCK.search(body)
+    return body[: found.start()].strip() if found else body.strip()
+
+
+def rarity(shapes: Collection[frozenset[str]]) -> dict[str, float]:
+    """What each word of the shapes weighs: the fewer failures say it, the more."""
+    counts: dict[str, int] = {}
+    for words in shapes:
+        for word in words:
+            counts[word] = counts.get(word, 0) + 1
+    return {word: log((len(shapes) + 1) / (count + 0.5)) for word, count in counts.items()}
+
+
+def alike(one: frozenset[str], other: frozenset[str], weights: Mapping[str, float]) -> float:
+    """How much two shapes have in common, 0 to 1: the weights of the words of both by those of either (Jaccard)."""
+    unknown = max(weights.values(), default=1.0)
+    either = sum(weights.get(word, unknown) for word in one | other)
+    return sum(weights.get(word, unknown) for word in one & other) / either if either else 0.0
+
+
+def chance(alike: float, similarity: float | None = None) -> float:
+    """The chance that what helped at one failure helps at another, from how alike they are and their cosine.
+
+    Logistic regression over failures of which people know what helps; see `bench.moment`.
+    """
+    known = _UNKNOWN if similarity is None else similarity
+    return 1 / (1 + exp(-(_BIAS + _SIMILARITY * known + _SHAPE * alike)))

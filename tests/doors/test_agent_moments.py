@@ -1,0 +1,240 @@
+"""What hooks tell at a failure, at a prompt and before an edit, and what they learn from what happens next."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from doors.a_terminal import finish
+from doors.agent_host import add
+from doors.world import run_inside
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from doors.a_terminal import Spawn
+    from doors.agent_host import Host
+    from doors.world import Run
+
+FAILURE = """Set the upstream once: `git push --set-upstream origin main`.
+
+```
+$ git push
+fatal: The current branch topic has no upstream branch.
+To push the current branch and set the remote as upstream, use
+```
+"""
+SAID = """fatal: The current branch main has no upstream branch.
+To push the current branch and set the remote as upstream, use
+
+    git push --set-upstream origin main
+"""
+
+
+@pytest.fixture
+def lesson(knowledge: Path) -> str:
+    add(knowledge, "git/lessons/up.md", "7PPPPP", "A new branch has no upstream", body=FAILURE)
+    return "L-7PPPPP"
+
+
+def fails(host: Host, said: str, command: str = "git push", **changes: object) -> str:
+    error = f"Exit code 128\n{said}"
+    return host.hear("git_push_failed", tool_input={"command": command}, error=error, **changes)
+
+
+def works(host: Host, command: str, **changes: object) -> str:
+    return host.hear("make_test_done", tool_input={"command": command}, **changes)
+
+
+def usage(run: Run, ref: str) -> dict[str, float]:
+    found: dict[str, float] = json.loads(run("recall", "show", ref, "--json").out)["usage"]
+    return found
+
+
+def test_the_lesson_that_keeps_the_same_failure_is_told_at_once_with_what_to_do(host: Host, lesson: str) -> None:
+    told = fails(host, SAID)
+    assert f"- [{lesson}] A new branch has no upstream | Set the upstream once: `git push --set-upstream" in told
+    assert len(told) <= 900
+    assert fails(host, SAID) == ""
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "",
+        "fatal: not a git repository (or any of the parent directories): .git",
+        "error: src refspec main does not match any",
+    ],
+)
+def test_a_failure_that_nobody_has_met_is_met_with_silence(host: Host, lesson: str, said: str) -> None:
+    assert fails(host, said) == ""
+
+
+@pytest.mark.parametrize("answer", [SAID, {"stdout": "", "stderr": SAID}, {"output": SAID, "exit_code": 128}])
+def test_hosts_without_an_event_for_failures_are_understood(host: Host, lesson: str, answer: object) -> None:
+    event = {"tool_name": "shell", "tool_input": {"command": "git push"}, "tool_response": answer}
+    assert lesson in host.hear("make_test_done", **event)
+
+
+def test_agents_without_hooks_ask(host: Host, lesson: str, run: Run) -> None:
+    (host.code / "said.txt").write_text(f"$ git push\n{SAID}")
+    found = json.loads(run("recall", "context", "--error", str(host.code / "said.txt"), "--json").out)
+    assert [one["handle"] for one in found["lessons"]] == [lesson]
+    assert json.loads(run("recall", "context", "--error", "-", "--json", text=SAID).out)["lessons"] == found["lessons"]
+
+
+def test_a_message_that_a_lesson_names_counts_as_its_failure(host: Host, knowledge: Path) -> None:
+    pattern = (
+        "pattern:\n  when: 'psql says \"remaining connection slots are reserved for roles\"'\n  do: use the pooler\n"
+    )
+    add(knowledge, "db/lessons/p.md", "7PSQKK", "Connections run out", f"{pattern}  because: there are 100\n")
+    said = "psql: FATAL:  remaining connection slots are reserved for roles"
+    assert "use the pooler" in fails(host, said, "psql -c 'select 1'")
+
+
+def test_what_works_after_it_was_told_has_helped(host: Host, lesson: str, run: Run) -> None:
+    fails(host, SAID)
+    works(host, "git push --set-upstream origin main")
+    after = usage(run, lesson)
+    assert (after["seen_helpful"], after["times_helpful"], after["alpha"]) == (1, 0, 2.4)
+    works(host, "git push --set-upstream origin main")
+    assert usage(run, lesson) == after
+    assert "git push" not in works(host, "ls")
+
+
+def test_what_works_in_another_way_counts_half(host: Host, lesson: str, run: Run) -> None:
+    fails(host, SAID)
+    works(host, "git push -u upstream HEAD")
+    assert usage(run, lesson)["alpha"] == pytest.approx(1.9)
+
+
+def test_the_same_failure_twice_more_speaks_against_it(host: Host, lesson: str, run: Run) -> None:
+    fails(host, SAID)
+    fails(host, "fatal: bad config line 3 in file .git/config")
+    fails(host, SAID)
+    assert usage(run, lesson)["seen_again"] == 0
+    fails(host, SAID)
+    after = usage(run, lesson)
+    assert (after["seen_again"], after["times_contradicted"], round(after["beta"], 3)) == (1, 0, 0.975)
+
+
+def test_silence_is_no_evidence(host: Host, lesson: str, run: Run) -> None:
+    fails(host, SAID)
+    works(host, "make test")
+    after = usage(run, lesson)
+    assert (after["times_injected"], after["seen_helpful"], after["seen_again"]) == (1, 0, 0)
+
+
+def test_a_user_who_says_no_speaks_against_what_was_told_since_his_last_prompt(
+    host: Host,
+    lesson: str,
+    run: Run,
+) -> None:
+    prompt = {"hook_event_name": "UserPromptSubmit", "prompt": "push it"}
+    host.hear("stop", **prompt)
+    fails(host, SAID)
+    host.hear("stop", **prompt | {"prompt": "no, that is a fork: push to mine"})
+    assert usage(run, lesson)["seen_again"] == 1
+    host.hear("stop", **prompt | {"prompt": "no"})
+    assert usage(run, lesson)["seen_again"] == 1
+
+
+def test_a_check_that_passes_after_an_edit_is_a_sign(host: Host, knowledge: Path, run: Run) -> None:
+    add(knowledge, "python/lessons/c.md", "7BBBBB", "Mind the gap", 'applies_to:\n  - "workflows/a.py"\n')
+    assert "L-7BBBBB" in host.hear("before_edit")
+    works(host, "make lint")
+    assert usage(run, "L-7BBBBB")["seen_helpful"] == 1
+
+
+def test_learning_from_sessions_can_be_switched_off(host: Host, lesson: str, run: Run, hermetic: Path) -> None:
+    file = hermetic / ".config/ai-lessons/config.toml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("[agents]\noutcomes = false\nmax_chars = 300\n")
+    assert len(fails(host, SAID)) <= 300
+    works(host, "git push")
+    assert usage(run, lesson)["seen_helpful"] == 0
+    file.write_text("[agents]\nmax_chars = true\n")
+    assert run("recall", "list").code == 2
+
+
+def test_at_the_end_an_agent_is_asked_once_how_what_was_told_did(host: Host, lesson: str) -> None:
+    fails(host, SAID)
+    works(host, "make other")
+    said = host.hear("stop")
+    assert f"ai-lessons contribute feedback {lesson}=…" in said
+    assert host.hear("stop") == ""
+
+
+def test_feedback_takes_many_at_once(host: Host, lesson: str, run: Run) -> None:
+    done = json.loads(run("contribute", "feedback", f"{lesson}=helpful", "L-8F3K2A=ignored", "--json").out)
+    assert [(one["handle"], one["outcome"]) for one in done] == [(lesson, "helpful"), ("L-8F3K2A", "ignored")]
+    assert run("contribute", "feedback", f"{lesson}=helpful", "L-8F3K2A").code == 2
+    assert run("contribute", "feedback", f"{lesson}=nice").code == 2
+
+
+def test_why_something_was_told_can_be_asked_afterwards(host: Host, lesson: str, run: Run) -> None:
+    fails(host, SAID, session_id="s-1")
+    works(host, "git push", session_id="s-1")
+    (told,) = json.loads(run("recall", "why-told", "s-1", "--json").out)
+    assert (told["handle"], told["moment"], told["outcome"]) == (lesson, "tool-failed", "worked")
+    assert told["why"].startswith("keeps a failure like this one (0.")
+    assert f"{lesson}" in run("recall", "why-told", "s-1").out
+    assert run("recall", "why-told", "nobody").code == 3
+
+
+def test_each_choice_is_explained(host: Host, lesson: str) -> None:
+    event = host.event("git_push_failed", error=f"Exit code 128\n{SAID}")
+    done = run_inside(["admin", "agent-hook", "--explain"], host.code, event)
+    assert done.out.startswith(f"told: {lesson} A new branch has no upstream: keeps a failure like this one (0.")
+
+
+def test_before_an_edit_the_entry_that_names_the_file_comes_first(host: Host, knowledge: Path) -> None:
+    for tail, glob in (
+        ("7AAAAA", "**/*.py"),
+        ("7AAAAB", "workflows/**"),
+        ("7AAAAC", "workflows/a.py"),
+        ("7AAAAD", "a*.py"),
+    ):
+        add(knowledge, f"python/lessons/{tail}.md", tail, f"About {glob}", f'applies_to:\n  - "{glob}"\n')
+    told = host.hear("before_edit")
+    assert [row[3:11] for row in told.splitlines() if row.startswith("- [")] == ["L-7AAAAC", "L-7AAAAB"]
+    told = host.hear("before_edit")
+    assert [row[3:11] for row in told.splitlines() if row.startswith("- [")] == ["L-7AAAAD"]
+
+
+def test_of_a_program_what_is_about_its_subcommand_comes_first_and_other_subcommands_not(
+    host: Host,
+    knowledge: Path,
+) -> None:
+    titles = (
+        "git rebase rewrites commits",
+        "Sign your work",
+        "git push moves the branch",
+    )
+    for n, title in enumerate(titles):
+        add(knowledge, f"git/lessons/{n}.md", f"7SVBB{n}", title)
+    told = host.hear("before_git_push")
+    assert [row[3:11] for row in told.splitlines() if row.startswith("- [")] == ["L-7SVBB2", "L-7SVBB1"]
+    assert "7SVBB0" not in told
+
+
+def test_what_the_starter_set_brought_is_told_only_to_those_who_ask(host: Host, knowledge: Path, run: Run) -> None:
+    tags = 'tags:\n  - starter\napplies_to:\n  - "workflows/a.py"\n'
+    add(knowledge, "jira-api/lessons/s.md", "7STTTT", "From the starter set", tags, FAILURE)
+    assert host.hear("before_edit") == fails(host, SAID) == ""
+    assert "starter set" not in host.hear("session_start")
+    assert "L-7STTTT" in run("recall", "context", "--path", "workflows/a.py").out
+
+
+def test_firm_lessons_of_everywhere_come_to_every_project_named_as_what_they_are(
+    host: Host, spawn: Spawn, knowledge: Path
+) -> None:
+    add(knowledge, "global/lessons/g.md", "7GKKKK", "Nothing special")
+    child = spawn("contribute", "add-lesson", "--title", "Sign off", "--content", "The checks ask for it.")
+    assert finish(child)[0] == 0
+    told = host.hear("session_start")
+    assert "Sign off" in told
+    assert "lesson, stated by " in told
+    assert "Nothing special" not in told
