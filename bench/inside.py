@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-from ai_lessons.doors.cli.command_context import options
+from ai_lessons.doors.from_settings import options
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library import browsing, searching
 from ai_lessons.library import importing as importing_jobs

@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from ai_lessons.doors.cli.command_context import options
+from ai_lessons.doors.from_settings import options
 from ai_lessons.knowledge.entries import ulid
 from ai_lessons.learning.events import Event, line_of
 from ai_lessons.library import browsing, editing

@@ -12,6 +12,7 @@ from doors.agent_host import add
 from doors.world import run_inside
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from doors.a_terminal import Spawn
@@ -238,3 +239,26 @@ def test_firm_lessons_of_everywhere_come_to_every_project_named_as_what_they_are
     assert "Sign off" in told
     assert "lesson, stated by " in told
     assert "Nothing special" not in told
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        (".git/config", '[core]\n\tbare = false\n[remote "origin"]\n\turl = git@example.com:team/Jira-API.git\n'),
+        ("pyproject.toml", '[build-system]\nrequires = ["x"]\n[project]\nkeywords = ["a"]\nname = "jira.api"\n'),
+        ("package.json", '{"private": true, "name": "@team/jira-api"}'),
+        ("Cargo.toml", '[package]\nname = "jira_api"\n'),
+        ("go.mod", "module example.com/team/jira-api\n\ngo 1.24\n"),
+    ],
+)
+def test_the_project_is_called_as_its_remote_or_its_package(
+    host: Host, git: Callable[..., str], tmp_path: Path, file: str, text: str
+) -> None:
+    code = tmp_path / "checkout-7"
+    code.mkdir()
+    git(code, "init", "-q")
+    assert "for the project" not in host.hear("session_start", cwd=str(code))
+    (code / file).write_text(text)
+    assert "for the project jira-api" in host.hear("session_start", cwd=str(code), session_id="another")
+    (code / "package.json").write_text("{" * 10_000)
+    assert host.hear("session_start", cwd=str(code), session_id="damaged")

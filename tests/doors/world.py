@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-PROGRAM = (sys.executable, "-c", "from ai_lessons.doors.cli import main; main()")
+PROGRAM = (sys.executable, "-m", "ai_lessons")
 LESSON_PROGRAM = (sys.executable, "-c", "from ai_lessons.doors.lesson_cli import main; main()")
 
 

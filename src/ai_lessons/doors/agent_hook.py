@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ai_lessons import library, settings
 from ai_lessons.doors import render_agents
-from ai_lessons.doors.cli.command_context import options, whereabouts
+from ai_lessons.doors.from_settings import options, whereabouts
 from ai_lessons.errors import AiLessonsError, UsageError
 from ai_lessons.knowledge.failures import looks_failed
 from ai_lessons.library.agent_hooks import AgentEvent, Moment, hear
@@ -70,6 +70,13 @@ def run(
         return ""
     finally:
         watch.cancel()
+
+
+def main() -> None:
+    """Answer the event on standard input, and end well whatever happens."""
+    said = run(None, None, None)
+    if said:
+        sys.stdout.write(said + "\n")
 
 
 def _sign_in(file: str, session: str) -> None:

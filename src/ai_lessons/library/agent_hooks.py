@@ -12,8 +12,7 @@ from ai_lessons.errors import NotFound
 from ai_lessons.knowledge import commands, failures
 from ai_lessons.learning.choose import Earlier, judged
 from ai_lessons.learning.events import RECURRED, Event
-from ai_lessons.library.reports import ToldEarlier
-from ai_lessons.library.telling import Offered, Touch
+from ai_lessons.library.answers import Offered, Touch
 from ai_lessons.repository import agent_sessions
 
 if TYPE_CHECKING:
@@ -21,8 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ai_lessons.knowledge.entries import Light
-    from ai_lessons.library.answers import Approval
-    from ai_lessons.library.telling import Start
+    from ai_lessons.library.answers import Approval, Start
+    from ai_lessons.library.reports import ToldEarlier
     from ai_lessons.library.warm import Asking
 
 _TEXT = 2_000  # characters of a prompt or an edit that are looked at
@@ -228,7 +227,8 @@ def _tell(
     rules = tuple(one for one in found.rules if one.id in fresh)
     lessons = tuple(one for one in found.lessons if one.id in fresh)
     if fresh:
-        library.contexts.record(asking.library.reading, found._replace(rules=rules, lessons=lessons))
+        happened = library.usage.came(found._replace(rules=rules, lessons=lessons))
+        asking.library.reading.usages.record_if_possible(happened)
     left_out = {left.entry.handle: left.detail for left in found.left_out}
     return Told(event.moment, rules, lessons, why, offered.texts, found.approvals, left_out)
 
@@ -257,4 +257,4 @@ def why_told(state_dir: Path, session: str) -> tuple[ToldEarlier, ...]:
     if not agent_sessions.known(state_dir, session):
         raise NotFound("session", session, hint="hooks remember a session for seven days; its id is in its transcript")
     with agent_sessions.opened(state_dir, session) as known:
-        return tuple(ToldEarlier(*row[:5], row[-1]) for row in known.told)
+        return tuple(library.reports.ToldEarlier._make([*row[:5], row[-1]]) for row in known.told)

@@ -196,6 +196,32 @@ class Context(NamedTuple):
     edges: Mapping[str, Mapping[str, float]] = MappingProxyType({})
 
 
+class Offered(NamedTuple):
+    """Entries that fit a moment, best first, why each does, and what of it is told beyond its line, by id."""
+
+    found: Context
+    why: Mapping[str, str]
+    texts: Mapping[str, str] = MappingProxyType({})
+
+
+class Touch(NamedTuple):
+    """What a tool is about to touch: files, programs (or servers), their subcommands, and the text that it writes."""
+
+    paths: tuple[str, ...]
+    scopes: tuple[str, ...]
+    attempts: tuple[str, ...]
+    text: str = ""
+
+
+class Start(NamedTuple):
+    """For the start of a session: the project of the folder, what holds there, and how many proposals wait."""
+
+    project: str | None
+    found: Context
+    pending: int
+    notes: tuple[str, ...]
+
+
 class Usage(NamedTuple):
     """How an entry has done so far. `last_used` is ISO 8601 in UTC; `standing` is the factor that a search gives it.
 

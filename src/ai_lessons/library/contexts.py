@@ -15,10 +15,10 @@ from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Confidence, Kind
 from ai_lessons.knowledge.globs import any_match, specificity, stated
 from ai_lessons.learning import fold
 from ai_lessons.learning.choose import Bars, Candidate, choose
-from ai_lessons.learning.events import INJECTED, LEFT_OUT, Event
 from ai_lessons.learning.fold import ABLATION, ASSESSMENT, BUDGET, CONFIDENCE, SIMILARITY
 from ai_lessons.library.answers import Context, ContextQuery, Left, Query
 from ai_lessons.library.relating import giving_way
+from ai_lessons.library.usage import came
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ def context(opened: Library, query: ContextQuery, ask: Callable[..., Context] | 
     `ask` does the job `context`, elsewhere perhaps. Raises UsageError: a budget below 1.
     """
     found = ask("context", query) if ask else known(opened, query)
-    return found._replace(notes=(*found.notes, *record(opened.reading, found)))
+    return found._replace(notes=(*found.notes, *opened.reading.usages.record_if_possible(came(found))))
 
 
 def known(opened: Library, query: ContextQuery) -> Context:
@@ -297,11 +297,3 @@ def similarities(parts: Reading, words: str, kinds: frozenset[Kind] = frozenset(
 def _used(usage: Usage) -> fold.UsageTally:
     tallies = fold.Tallies(usage.times_injected, usage.times_helpful, usage.times_ignored, usage.times_contradicted)
     return fold.UsageTally(tallies, usage.alpha, usage.beta)
-
-
-def record(parts: Reading, found: Context, session: str = "") -> list[str]:
-    """Write down what came, and what was left out on purpose; a note where that cannot be."""
-    edges = found.edges
-    came = [Event("", "", INJECTED, one.id, session, edges.get(one.id, {})) for one in (*found.rules, *found.lessons)]
-    left = [Event("", "", LEFT_OUT, one.entry.id, session) for one in found.left_out if one.reason == "ablation"]
-    return parts.usages.record_if_possible([*came, *left])

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from ai_lessons import library
 from ai_lessons.errors import AiLessonsError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Kind, Light
 from ai_lessons.knowledge.globs import ANYTHING, BELOW, BY_KIND, BY_NAME, EXACT
-from ai_lessons.library.answers import Context, ContextQuery, Query
+from ai_lessons.library.answers import Context, ContextQuery, Offered, Query, Start, Touch
 from ai_lessons.repository import outside
 
 if TYPE_CHECKING:
@@ -31,32 +30,6 @@ _NAMES = {
     EXACT: "names this file", BELOW: "names its folder", BY_NAME: "names files called like it",
     BY_KIND: "about files of its kind, and about this edit", ANYTHING: "about this edit",
 }  # fmt: skip
-
-
-class Offered(NamedTuple):
-    """Entries that fit a moment, best first, why each does, and what of it is told beyond its line, by id."""
-
-    found: Context
-    why: Mapping[str, str]
-    texts: Mapping[str, str] = MappingProxyType({})
-
-
-class Touch(NamedTuple):
-    """What a tool is about to touch: files, programs (or servers), their subcommands, and the text that it writes."""
-
-    paths: tuple[str, ...]
-    scopes: tuple[str, ...]
-    attempts: tuple[str, ...]
-    text: str = ""
-
-
-class Start(NamedTuple):
-    """For the start of a session: the project of the folder, what holds there, and how many proposals wait."""
-
-    project: str | None
-    found: Context
-    pending: int
-    notes: tuple[str, ...]
 
 
 def at_the_start(opened: Library, cwd: Path, project: str | None) -> Start:
@@ -129,7 +102,7 @@ def _project(parts: Reading, cwd: Path) -> str | None:
     known = [tally.name for tally in parts.catalog.projects()]
     names = outside.names_of(cwd)
     same = (one for name in names for one in known if outside.same_name(one, name))
-    return next((name for name in names if name in known), None) or next(same, names[0] if names else None)
+    return next((name for name in names if name in known), None) or next(same, None)
 
 
 def _own(lights: Iterable[Light]) -> tuple[Light, ...]:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.learning.fold import ParameterState
+    from ai_lessons.library.answers import Context
     from ai_lessons.library.session import RepositorySession
 
 CACHE_FILE = "usage.sqlite"
@@ -191,6 +192,14 @@ class Usages:
                 edges = self._parts.catalog.edges(entry_id)
                 found[entry_id] = [e.target for e in edges if e.relation == derived and e.source == entry_id]
         return found
+
+
+def came(found: Context) -> list[Event]:
+    """That these came, and what was left out on purpose."""
+    edges, left = found.edges, (one.entry.id for one in found.left_out if one.reason == "ablation")
+    shown = (light.id for light in (*found.rules, *found.lessons))
+    told = [Event("", "", events.INJECTED, one, edge=edges.get(one, {})) for one in shown]
+    return [*told, *(Event("", "", events.LEFT_OUT, one) for one in left)]
 
 
 def _turned(lines: list[str]) -> str:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import stat
+import tomllib
 from glob import glob, has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.errors import InvalidEntry, NotFound, Problem, UsageError
+from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, UsageError
 from ai_lessons.repository.files import READ_LIMIT, translated
 
 if TYPE_CHECKING:
@@ -93,14 +95,8 @@ def top_of(folder: Path) -> Path | None:
     return next((one for one in (folder, *folder.parents) if (one / ".git").exists()), None)
 
 
-_REMOTE = r'(?m)^\[remote "origin"\][^\[]*?^\s*url\s*=\s*\S*?([^/:\s]+?)(?:\.git)?/?\s*$'
-_PACKAGES = (
-    ("pyproject.toml", r'(?m)^\[project\][^\[]*?^name\s*=\s*"([^"]+)"'),
-    ("package.json", r'\A\{\s*"name":\s*"([^"]+)"'),
-    ("Cargo.toml", r'(?m)^\[package\][^\[]*?^name\s*=\s*"([^"]+)"'),
-    ("go.mod", r"\Amodule\s+(\S+)"),
-)
-"""Where a package says its name. What is in other places of such a file does not count: it is no parser."""
+_REMOTE = re.compile(r'(?m)^\[remote "origin"\][^\[]*?^\s*url\s*=\s*\S*?([^/:\s]+?)(?:\.git)?/?\s*$')
+_MODULE = re.compile(r"(?m)^module\s+(?:\S*/)?(\S+)")
 
 
 def names_of(folder: Path) -> list[str]:
@@ -108,16 +104,29 @@ def names_of(folder: Path) -> list[str]:
     top = top_of(folder)
     if top is None:
         return []
-    name = name_of(folder)
-    found = [re.search(pattern, _begin(top / file)) for file, pattern in ((".git/config", _REMOTE), *_PACKAGES)]
-    return list(dict.fromkeys([*(one[1].rpartition("/")[2] for one in found if one), name]))
+    said = [
+        *_REMOTE.findall(_begin(top / ".git" / "config")),
+        *_packages(top),
+        *_MODULE.findall(_begin(top / "go.mod")),
+    ]
+    return list(dict.fromkeys([*said, name_of(folder)]))
+
+
+def _packages(top: Path) -> Iterator[str]:
+    for file, parse in (("pyproject.toml", tomllib.loads), ("package.json", json.loads), ("Cargo.toml", tomllib.loads)):
+        try:
+            found = parse(_begin(top / file))
+        except (ValueError, RecursionError):  # not there, or not ours to judge
+            continue
+        for part in (found, found.get("project"), found.get("package")) if isinstance(found, dict) else ():
+            if isinstance(part, dict) and isinstance(name := part.get("name"), str):
+                yield name.rpartition("/")[2]
 
 
 def _begin(file: Path) -> str:
     try:
-        with file.open("rb") as stream:
-            return stream.read(1 << 16).decode("utf-8", "replace")
-    except OSError:  # mostly, because it is not there
+        return read(file, 1 << 20)[0].decode("utf-8", "replace")
+    except AiLessonsError:  # mostly, because it is not there
         return ""
 
 

@@ -13,8 +13,8 @@ import click
 from ai_lessons import library, settings
 from ai_lessons.doors import encode
 from ai_lessons.doors.cli.asking import ask_keys, ask_source, ask_trust
+from ai_lessons.doors.from_settings import options, whereabouts
 from ai_lessons.doors.terminal import View, is_terminal, line
-from ai_lessons.library.options import Options, Places, TierPlace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from click._termui_impl import ProgressBar
 
     from ai_lessons.library.opened import Library
+    from ai_lessons.library.options import Options
     from ai_lessons.library.warm import Asking
-    from ai_lessons.settings import Settings, Tier
+    from ai_lessons.settings import Settings
 
 T = TypeVar("T")
 PATIENCE = 0.4  # seconds a job may take before it gets a bar: a bar that flashes up and goes tells nothing
@@ -201,31 +202,3 @@ def version() -> str:
         return metadata.version("ai-lessons")
     except metadata.PackageNotFoundError:
         return "unknown"
-
-
-def whereabouts(given: Settings) -> str:
-    """The folders of the repositories that are read, as agents are told where an answer comes from."""
-    if len(given.reads) < 2:
-        return str(given.repo)
-    return ", ".join(f"{tier.path} ({tier.name})" for tier in given.reads)
-
-
-SAME = ("cwd", "model_dir", "index_dir", "agent", "agent_by", "session", "tier", "offline", "warm")
-"""What settings and options call by the same name."""
-
-
-def options(given: Settings) -> Options:
-    """What the library needs of the settings; who calls adds how progress is shown and questions are asked."""
-
-    def places(tiers: Iterable[Tier]) -> tuple[TierPlace, ...]:
-        return tuple(TierPlace(*one) for one in tiers)
-
-    return Options(
-        cache_dir=given.folders.cache,
-        state_dir=given.folders.state,
-        config_dir=given.folders.config,
-        places=Places(
-            places(given.reads), places(given.known), given.belongs_to, named=given.named, file=str(given.file)
-        ),
-        **{name: getattr(given, name) for name in SAME},
-    )

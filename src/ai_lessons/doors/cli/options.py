@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ai_lessons import library, settings
-from ai_lessons.doors.cli.command_context import Call, options
+from ai_lessons.doors.cli.command_context import Call
+from ai_lessons.doors.from_settings import options
 from ai_lessons.doors.terminal import line
 from ai_lessons.errors import UsageError
 from ai_lessons.knowledge import origins

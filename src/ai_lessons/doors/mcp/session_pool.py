@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio.from_thread
 
-from ai_lessons.doors.cli.command_context import options
+from ai_lessons.doors.from_settings import options
 from ai_lessons.library.answers import Progress, silent
 from ai_lessons.library.opened import Kept, Library
 from ai_lessons.library.options import Limits

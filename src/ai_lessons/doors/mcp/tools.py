@@ -17,10 +17,11 @@ from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetad
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 
 from ai_lessons.doors.cli import error_handler, root
-from ai_lessons.doors.cli.command_context import Call, notes_of, whereabouts
+from ai_lessons.doors.cli.command_context import Call, notes_of
 from ai_lessons.doors.cli.commands import Command, Tool, walk
 from ai_lessons.doors.cli.options import ContextTags, FileName, Words
 from ai_lessons.doors.encode import encode
+from ai_lessons.doors.from_settings import whereabouts
 from ai_lessons.doors.lesson_cli import lesson
 from ai_lessons.doors.mcp import framing
 from ai_lessons.doors.mcp.session_pool import Reported, SessionPool, client_name

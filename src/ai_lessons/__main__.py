@@ -1,0 +1,21 @@
+"""The program `ai-lessons`. An agent host calls its hook before every tool: that one loads no other command."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the program."""
+    if sys.argv[1:] == ["admin", "agent-hook"] and not sys.stdin.isatty():
+        from ai_lessons.doors import agent_hook
+
+        agent_hook.main()
+    else:
+        from ai_lessons.doors import cli
+
+        cli.main()
+
+
+if __name__ == "__main__":
+    main()
