@@ -255,7 +255,7 @@ class World:
 
     def lesson(self, repo: Path, *args: str) -> Sample:
         """Run `lesson --repo REPO …` as the installed program does."""
-        return run([*program("lesson", "lesson_cli"), "--repo", str(repo), *args], self.folder, self.env)
+        return run([*program("lesson", "doors.lesson_cli"), "--repo", str(repo), *args], self.folder, self.env)
 
     def start(self, *args: str) -> Running:
         """Start `ai-lessons` and do not wait."""
@@ -282,12 +282,12 @@ def forget_vectors(home: World) -> None:
         file.unlink()
 
 
-def program(name: str = "ai-lessons", door: str = "cli") -> list[str]:
+def program(name: str = "ai-lessons", module: str = "__main__") -> list[str]:
     """The installed script beside this Python, or the same call from the source tree."""
     script = Path(sys.executable).with_name(name)
     if script.exists():
         return [str(script)]
-    return [sys.executable, "-c", f"import sys; from ai_lessons.doors.{door} import main; sys.exit(main())"]
+    return [sys.executable, "-c", f"import sys; from ai_lessons.{module} import main; sys.exit(main())"]
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
 from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
@@ -51,9 +52,20 @@ def hooking(home: World, outcome: Outcome, rounds: int) -> None:
 def hook(home: World, repo: Path, event: dict[str, object]) -> Sample:
     """One call. `$$` is the shell's own number, so that every call is a session of its own."""
     given = {"hook_event_name": "PreToolUse", "session_id": "$$", "cwd": str(home.folder)} | event
-    text = json.dumps(given).replace('"', '\\"')
-    ours = shlex.join([*program(), "--repo", str(repo), "admin", "agent-hook"])
-    return run(["sh", "-c", f'printf %s "{text}" | {ours} 2>/dev/null || true'], home.folder, home.env)
+    text = json.dumps(given).replace("\\", "\\\\").replace('"', '\\"')
+    ours = shlex.join([*program(), "admin", "agent-hook"])
+    command = f"printf '%s' \"{text}\" | {ours} 2>/dev/null || true"
+    return run(["sh", "-c", command], home.folder, {**home.env, "AI_LESSONS_REPO": str(repo)})
+
+
+def hear(home: World, repo: Path, event: dict[str, object]) -> str:
+    """What the agent is told at this event."""
+    given = json.dumps({"cwd": str(home.folder)} | event)
+    env = {**home.env, "AI_LESSONS_REPO": str(repo)}
+    done = subprocess.run(
+        [*program(), "admin", "agent-hook"], input=given, capture_output=True, text=True, env=env, check=True
+    )
+    return str(json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]) if done.stdout else ""
 
 
 def repository(home: World) -> Path:

@@ -168,6 +168,9 @@ def harmful(had: Tallies) -> str:
     """Why a lesson must not come unasked, in a sentence; empty if it may."""
     if had.contradicted > had.helpful:
         return f"contradicted more often ({had.contradicted}) than helpful ({had.helpful})"
+    helped = had.helpful + had.followed + had.worked
+    if had.recurred > max(helped, 1):
+        return f"the same failure came again in {had.recurred} sessions that were told, and {helped} times it helped"
     return ""
 
 

@@ -296,4 +296,5 @@ def similarities(parts: Reading, words: str, kinds: frozenset[Kind] = frozenset(
 
 def _used(usage: Usage) -> fold.UsageTally:
     tallies = fold.Tallies(usage.times_injected, usage.times_helpful, usage.times_ignored, usage.times_contradicted)
+    tallies = tallies._replace(worked=usage.seen_helpful, recurred=usage.seen_again)
     return fold.UsageTally(tallies, usage.alpha, usage.beta)
