@@ -262,3 +262,12 @@ def test_the_project_is_called_as_its_remote_or_its_package(
     assert "for the project jira-api" in host.hear("session_start", cwd=str(code), session_id="another")
     (code / "package.json").write_text("{" * 10_000)
     assert host.hear("session_start", cwd=str(code), session_id="damaged")
+
+
+def test_what_was_told_before_the_failure_is_not_repeated_and_is_judged_by_it(
+    host: Host, lesson: str, run: Run
+) -> None:
+    assert lesson in host.hear("before_git_push")
+    assert fails(host, SAID) == ""
+    works(host, "git push --set-upstream origin main")
+    assert usage(run, lesson)["seen_helpful"] == 1

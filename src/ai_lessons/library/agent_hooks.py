@@ -188,12 +188,11 @@ def _after_tool(asking: Asking, event: AgentEvent) -> Told:
             session.settle()
         elif not event.text and session.failures:
             session.note_success(attempts)
-        told = session.ids(event.agent)
     _record(asking, happened)
     if wrote or not said:
         return NOTHING
     error = f"$ {event.command}\n{event.text}"
-    offered = asking.if_warm("at_a_failure", error, told) or asking.here("at_a_failure", error, told, words=True)
+    offered = asking.if_warm("at_a_failure", error) or asking.here("at_a_failure", error, words=True)
     return _tell(asking, event, offered, tried, tuple(sorted(said)))
 
 
@@ -218,6 +217,9 @@ def _tell(
     with agent_sessions.opened(asking.options.state_dir, event.session) as session:
         every = {light.id: light for light in (*found.rules, *found.lessons)}
         fresh = session.fresh(event.agent, every)
+        for n, known in enumerate(Earlier._make(row) for row in session.told):
+            if shape and known.id in every and not known.shape:  # told before, and now it is at stake
+                session.told[n] = list(known._replace(attempts=[*attempts], shape=[*shape]))
         for one in map(every.__getitem__, fresh):
             does = str(one.details.get("pattern") or offered.texts.get(one.id, ""))
             told = Earlier(

@@ -21,7 +21,7 @@ from ai_lessons.library.relating import giving_way
 from ai_lessons.library.usage import came
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.library.answers import Usage
@@ -76,12 +76,10 @@ def context_of(parts: Reading, query: ContextQuery) -> Context:
     )
 
 
-def helping(
-    parts: Reading, error: str, most: int = AT_A_FAILURE, *, without: Collection[str] = (), words: bool = False
-) -> Context:
+def helping(parts: Reading, error: str, most: int = AT_A_FAILURE, *, words: bool = False) -> Context:
     """What helps with a failure, the surest first: entries that keep one like it. `words`: without the index.
 
-    The score of an entry is the chance that it helps, see `failures.chance`; `without` names ids to leave out.
+    The score of an entry is the chance that it helps, see `failures.chance`.
     """
     from ai_lessons.knowledge import failures
 
@@ -96,7 +94,7 @@ def helping(
         telling = f"{command.removeprefix('$ ')}\n{failures.telling(output)}"
         similar = similarities(parts, telling, frozenset({Kind.LESSON, Kind.RULE}))
     chances = {one: failures.chance(much, similar.get(one)) for one, much in alike.items()}
-    lights = parts.catalog.many(one for one, likely in chances.items() if likely >= failures.BAR and one not in without)
+    lights = parts.catalog.many(one for one, likely in chances.items() if likely >= failures.BAR)
     near = sorted((one._replace(score=chances[one.id]) for one in lights.values()), key=lambda one: -(one.score or 0))
     return pick(parts, [one for one in near if one is near[0] or (one.score or 0) >= failures.SECOND], most)
 

@@ -87,11 +87,11 @@ def before_a_tool(opened: Library, touch: Touch, told: Collection[str]) -> Offer
     return _offered(parts, sorted(ordered, key=lambda one: -(one.score or 0)), why, told)
 
 
-def at_a_failure(opened: Library, error: str, told: Collection[str], *, words: bool = False) -> Offered:
+def at_a_failure(opened: Library, error: str, *, words: bool = False) -> Offered:
     """Entries that keep a failure like this one; `words`: without the index."""
     parts = opened.reading
     parts.current()
-    found = library.contexts.helping(parts, error, LATER, without=told, words=words)
+    found = library.contexts.helping(parts, error, LATER, words=words)
     found = found._replace(rules=_own(found.rules), lessons=_own(found.lessons))
     every = (*found.rules, *found.lessons)
     return _with_texts(parts, found, {one.id: f"keeps a failure like this one ({one.score:.2f})" for one in every})
