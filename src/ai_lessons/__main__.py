@@ -7,7 +7,7 @@ import sys
 
 def main() -> None:
     """Run the program."""
-    if sys.argv[1:] == ["admin", "agent-hook"] and not sys.stdin.isatty():
+    if sys.argv[1:] == ["admin", "agent-hook"] and sys.stdin and not sys.stdin.isatty():
         from ai_lessons.doors import agent_hook
 
         agent_hook.main()

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -122,7 +123,7 @@ def test_a_wrong_option_points_to_the_help(capsys: Captured) -> None:
 
 
 def test_a_reader_that_leaves_early_is_no_error() -> None:
-    script = f"{PROGRAM[0]} -c '{PROGRAM[2]}' recall search --help; echo $? >&2"
+    script = f"{shlex.join(PROGRAM)} recall search --help; echo $? >&2"
     reader = "exec 3>&1; { sleep 0.3; exec 1>&-; }"
     done = subprocess.run(
         ["bash", "-c", f"( {script} ) | true; {reader}"], capture_output=True, text=True, check=False, env=environment()
@@ -131,9 +132,8 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
 
 
 def test_a_caller_that_closed_our_input_is_no_error() -> None:
-    call = f"{PROGRAM[0]} -c '{PROGRAM[2]}'"
     done = subprocess.run(
-        ["bash", "-c", f"{call} contribute add --title T --content - <&-"],
+        ["bash", "-c", f"{shlex.join(PROGRAM)} contribute add --title T --content - <&-"],
         capture_output=True, text=True, check=False, env=environment(),
     )  # fmt: skip
     assert (done.returncode, "bug" in done.stderr) == (2, False), done.stderr

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
+from ai_lessons.doors import agent_hook
 from ai_lessons.doors.cli.commands import Command
 from doors.test_help import COMMANDS
 from doors.world import FILES, PROGRAM, PROPOSAL, Run, environment
@@ -31,6 +33,7 @@ def desk(knowledge: Path, git: Callable[..., str], run: Run) -> Path:
     (desk / "lessons.jsonl").write_text(
         '{"id":"001","created":"2024-02-10","when":"editing","action":"do","do":"read first","because":"it helps"}\n'
     )
+    (desk / "failed.txt").write_text("$ make test\nmake: *** No rule to make target 'test'.  Stop.\n")
     (desk / "notes").mkdir()
     (desk / "notes/one.md").write_text("# One\n\nFirst note.\n")
     (desk / "AGENTS.md").write_text("# Build\n\nWith make.\n")
@@ -78,6 +81,9 @@ def test_an_example_runs(example: str, desk: Path, run: Run, request: pytest.Fix
         assert run("admin", "approve-rule", "R-5N1QTC", "--yes", "--sign").code == 0
     if "promote" in example:
         request.getfixturevalue("project_and_enterprise")
+    if "why-told" in example:
+        event = {"hook_event_name": "UserPromptSubmit", "session_id": "00893aaf", "prompt": "go on"}
+        assert agent_hook.run(None, None, None, json.dumps(event).encode()) == ""
     if "index pull" in example:
         assert run("admin", "index", "push", str(desk / "knowledge-index")).code == 0
     example = example.replace("/srv/git", str(desk))
@@ -104,6 +110,7 @@ def test_an_example_runs(example: str, desk: Path, run: Run, request: pytest.Fix
 
 
 def test_examples_name_only_entries_that_the_tests_have() -> None:
-    named = {word for example in EXAMPLES for word in example.split() if word[:2] in {"L-", "D-", "S-", "R-"}}
+    words = (word.partition("=")[0] for example in EXAMPLES for word in example.split())
+    named = {word for word in words if word[:2] in {"L-", "D-", "S-", "R-"}}
     known = "".join((FILES | PROPOSAL).values())
     assert {handle for handle in named if handle[2:] not in known} == set()

@@ -31,7 +31,7 @@ def test_feedback_says_how_the_lesson_stands_now(run: Run, knowledge: Path) -> N
     assert data["usage"] == run("recall", "show", "L-8F3K2A", "--json").json["usage"]
     assert set(data["usage"]) == {
         "times_injected", "times_helpful", "times_ignored", "times_contradicted", "last_used", "alpha", "beta",
-        "confidence",
+        "confidence", "seen_helpful", "seen_again",
     }  # fmt: skip
     assert "learned confidence: 0.77" in run("recall", "show", "L-8F3K2A").out
 

@@ -311,7 +311,7 @@ OUTCOMES = ("helpful", "ignored", "contradicted")
     examples=[
         "ai-lessons contribute feedback L-8F3K2A helpful",
         'ai-lessons contribute feedback L-8F3K2A contradicted --note "PATCH works since v4"',
-        "ai-lessons contribute feedback L-8F3K2A=helpful L-VDM8A9=ignored",
+        "ai-lessons contribute feedback L-8F3K2A=helpful S-9XW2RB=ignored",
     ],
     tool=Tool(
         "record_outcome",

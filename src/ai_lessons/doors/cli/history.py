@@ -88,7 +88,7 @@ def why(call: Call, ref: str) -> None:
     call.answer(library.provenance.why(call.library, ref), render_rules.why)
 
 
-@click.command("why-told", cls=Command, examples=["ai-lessons recall why-told 00893aaf-19fa-41d2-8238-13269b9b3ca0"])
+@click.command("why-told", cls=Command, examples=["ai-lessons recall why-told 00893aaf"])
 @click.argument("session", metavar="SESSION")
 @pass_call
 def why_told(call: Call, session: str) -> None:

@@ -235,7 +235,7 @@ def list_(call: Call, /, every: bool, **given: Any) -> None:
     examples=[
         "ai-lessons recall context --project jira-api --explain",
         "ai-lessons recall context --path src/app.py --context-tags reviewer",
-        "make test 2>&1 | ai-lessons recall context --error -",
+        "ai-lessons recall context --error failed.txt",
     ],
     tool=Tool(
         "context",
