@@ -1,13 +1,29 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ai_lessons.index.ranking import Match
-from ai_lessons.library.surfacing import MOST, SIMILARITY, Rule, Work, belongs, near, surfaced
+from ai_lessons.knowledge.entries import Kind, Light
+from ai_lessons.library.answers import Query
+from ai_lessons.library.surfacing import MOST, SIMILARITY, belongs, near, surfaced
 
-NO_WORK = Work({})
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+def work_on(context: Mapping[str, float | None], tags: Sequence[str] = (), project: str | None = None) -> Query:
+    return Query("", context_tags=context, tags=tags, project=project)
+
+
+def rule_of(entry_id: str, project: str, *tags: str) -> Light:
+    return Light(entry_id, entry_id, Kind.RULE, entry_id, project, tags, (), f"{project}/rules/{entry_id}.md")
+
+
+NO_WORK = work_on({})
 
 
 def hit(rule: str, score: float, text: str = "") -> Match:
@@ -15,64 +31,64 @@ def hit(rule: str, score: float, text: str = "") -> Match:
 
 
 def ids(
-    *rules: Rule,
+    *rules: Light,
     close: dict[str, float] | None = None,
     linked: set[str] | None = None,
-    work: Work = NO_WORK,
+    work: Query = NO_WORK,
     **aliases: str,
 ) -> list[str]:
     found = near("anything", (), [hit(rule, score) for rule, score in (close or {}).items()], {}, complete=True)
     return [one.match.entry_id for one in surfaced(found, rules, linked or set(), work, aliases)]
 
 
-JIRA = Rule("r", "jira", frozenset({"workflows"}))
+JIRA = rule_of("r", "jira", "workflows")
 CLOSE, FAR = {"r": SIMILARITY}, {"r": SIMILARITY - 0.01}
 
 
 @pytest.mark.parametrize(
     ("close", "linked", "work", "surfaces"),
     [
-        (CLOSE, False, Work({"workflows": None}), True),
-        (CLOSE, False, Work({"workflows": 0.5}), True),
-        (CLOSE, False, Work({"workflows": 0.0}), False),
-        (CLOSE, False, Work({"jira": None}), True),  # the name of its project is a tag of it
-        (CLOSE, False, Work({}, project="jira"), True),
-        (CLOSE, False, Work({}, project="workflows"), True),  # it carries the project as a tag
-        (CLOSE, False, Work({}, tags={"workflows"}), True),
-        (CLOSE, False, Work({}), False),
-        (CLOSE, False, Work({"other": None}, {"more"}, "elsewhere"), False),
-        (FAR, False, Work({"workflows": None}, project="jira"), False),
-        ({}, False, Work({"workflows": None}, project="jira"), False),
-        (FAR, True, Work({}), True),
-        ({}, True, Work({}), True),
+        (CLOSE, False, work_on({"workflows": None}), True),
+        (CLOSE, False, work_on({"workflows": 0.5}), True),
+        (CLOSE, False, work_on({"workflows": 0.0}), False),
+        (CLOSE, False, work_on({"jira": None}), True),  # the name of its project is a tag of it
+        (CLOSE, False, work_on({}, project="jira"), True),
+        (CLOSE, False, work_on({}, project="workflows"), True),  # it carries the project as a tag
+        (CLOSE, False, work_on({}, ("workflows",)), True),
+        (CLOSE, False, work_on({}), False),
+        (CLOSE, False, work_on({"other": None}, ("more",), "elsewhere"), False),
+        (FAR, False, work_on({"workflows": None}, project="jira"), False),
+        ({}, False, work_on({"workflows": None}, project="jira"), False),
+        (FAR, True, work_on({}), True),
+        ({}, True, work_on({}), True),
     ],
 )
 def test_a_rule_surfaces_if_it_is_near_and_belongs_or_if_it_is_linked(
-    close: dict[str, float], linked: bool, work: Work, surfaces: bool
+    close: dict[str, float], linked: bool, work: Query, surfaces: bool
 ) -> None:
     assert ids(JIRA, close=close, linked={"r"} if linked else set(), work=work) == (["r"] if surfaces else [])
 
 
 def test_aliases_are_resolved_on_both_sides() -> None:
-    assert ids(JIRA, close=CLOSE, work=Work({"wf": None}), wf="workflows") == ["r"]
-    assert ids(JIRA, close=CLOSE, work=Work({"workflows": None}), workflows="wf") == ["r"]
-    assert ids(JIRA, close=CLOSE, work=Work({}, project="wf"), workflows="wf") == ["r"]
+    assert ids(JIRA, close=CLOSE, work=work_on({"wf": None}), wf="workflows") == ["r"]
+    assert ids(JIRA, close=CLOSE, work=work_on({"workflows": None}), workflows="wf") == ["r"]
+    assert ids(JIRA, close=CLOSE, work=work_on({}, project="wf"), workflows="wf") == ["r"]
 
 
 def test_at_most_a_few_surface_and_the_best_come_first() -> None:
-    rules = [Rule(f"r{n}", "p", frozenset({"t"})) for n in range(9)]
+    rules = [rule_of(f"r{n}", "p", "t") for n in range(9)]
     close = {rule.id: 0.9 - n / 100 for n, rule in enumerate(rules)}
-    assert ids(*rules, close=close, work=Work({}, project="p")) == [f"r{n}" for n in range(MOST)]
-    near_tag = Rule("x", "p", frozenset({"t", "hot"}))
-    assert ids(*rules, near_tag, close=close | {"x": 0.85}, work=Work({"hot": 2.0}, project="p"))[0] == "x"
+    assert ids(*rules, close=close, work=work_on({}, project="p")) == [f"r{n}" for n in range(MOST)]
+    near_tag = rule_of("x", "p", "t", "hot")
+    assert ids(*rules, near_tag, close=close | {"x": 0.85}, work=work_on({"hot": 2.0}, project="p"))[0] == "x"
 
 
 def test_a_linked_rule_counts_as_just_close_enough() -> None:
-    others = [Rule("a", "p"), Rule("b", "p")]
+    others = [rule_of("a", "p"), rule_of("b", "p")]
     close = {"a": 0.9, "b": SIMILARITY - 0.2}
-    assert ids(*others, close=close, linked={"b"}, work=Work({}, project="p")) == ["a", "b"]
+    assert ids(*others, close=close, linked={"b"}, work=work_on({}, project="p")) == ["a", "b"]
     found = near("q", (), [hit("b", 0.1)], {}, complete=True)
-    (one,) = surfaced(found, others[1:], {"b"}, Work({}), {})
+    (one,) = surfaced(found, others[1:], {"b"}, work_on({}), {})
     assert (one.score, dict(one.factors)) == (SIMILARITY, {"match": SIMILARITY, "context": 1.0})
 
 
@@ -120,4 +136,4 @@ def test_belonging_is_one_name_in_common(
 ) -> None:
     own = {aliases.get(tag, tag) for tag in {*tags, project}}
     wanted = {aliases.get(tag, tag) for tag in {*context, *([asked] if asked else [])}}
-    assert belongs(Rule("r", project, frozenset(tags)), Work(context, project=asked), aliases) == bool(own & wanted)
+    assert belongs(rule_of("r", project, *tags), work_on(context, (), asked), aliases) == bool(own & wanted)

@@ -498,6 +498,52 @@ def test_rules_take_nobodys_place_and_are_few(approved: World) -> None:
     assert explained.entry.score == pytest.approx(explained.factors["match"] * explained.factors["context"])
 
 
+@pytest.fixture
+def other_projects(approved: World) -> World:
+    """Rules of two more projects in the same words; one of them for every file of Python."""
+    for number, project in enumerate(("billing", "global")):
+        entry_id = SECOND[:-1] + str(number)
+        text = rule(f"Of {project}", entry_id=entry_id, applies_to="['**/*.py']" if project == "billing" else "[]")
+        merge(approved, f"{project}/rules/r.md", text.replace("- workflows", "- invoices"), entry_id)
+    return approved
+
+
+def test_rules_of_other_projects_stay_away_where_nothing_is_in_common(other_projects: World) -> None:
+    about, rules, tags = "change in the sandbox", frozenset({Kind.RULE}), {"workflows": None}
+
+    def found(**more: Any) -> list[str]:
+        return sorted(rules_of(other_projects.search(about, **more)))
+
+    assert found(project="jira") == found(context_tags=tags) == ["Sandbox first"]
+    assert found(project="jira", kinds=rules) == found(context_tags=tags, kinds=rules) == ["Sandbox first"]
+    assert found(context_tags=tags, kinds=rules | {Kind.LESSON}) == ["Sandbox first"]
+    assert found(context_tags={"unheard-of": None}, kinds=rules) == []
+    assert found(context_tags={"invoices": None}, kinds=rules) == ["Of billing", "Of global"]
+    assert rules_of(other_projects.search("type:rule", context_tags=tags)) == ["Sandbox first"]
+    assert found(kinds=rules) == ["Of billing", "Of global", "Sandbox first"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "come"),
+    [
+        ({"project": "jira"}, ["Of global", "Sandbox first"]),
+        ({"project": "jira", "paths": ["a.py"]}, ["Of global", "Sandbox first"]),
+        ({"project": "jira", "query": "change in the sandbox"}, ["Of global", "Sandbox first"]),
+        ({"project": "elsewhere", "query": "change in the sandbox", "paths": ["a.py"]}, ["Of global"]),
+        ({"project": "billing", "paths": ["a.py"]}, ["Of billing", "Of global"]),
+        ({"project": "billing", "paths": ["a.md"]}, ["Of global"]),
+        ({"paths": ["a.py"]}, ["Of billing"]),
+        ({"project": "jira", "context_tags": {"invoices": None}}, ["Of billing", "Of global", "Sandbox first"]),
+        ({}, ["Of global"]),
+    ],
+)
+def test_a_context_has_the_rules_of_its_project_and_those_with_its_tags(
+    other_projects: World, asked: dict[str, Any], come: list[str]
+) -> None:
+    found = contexts_jobs.known(other_projects.library, ContextQuery(**asked)).rules
+    assert sorted(light.title for light in found) == come
+
+
 def test_rules_that_are_asked_for_need_no_overlap_and_other_kinds_come_without_rules(approved: World) -> None:
     about = "change in the sandbox"
     assert rules_of(approved.search(about, kinds=frozenset({Kind.RULE}))) == ["Sandbox first"]

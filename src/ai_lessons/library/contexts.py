@@ -178,12 +178,15 @@ class _Asked:
         """How much speaks for the entry, 0 if nothing does."""
         if not self._may_come(light):
             return 0.0
-        score = _BY_PATH * self._names_a_path(light)
+        rule = light.kind is Kind.RULE
+        # a rule of another project is not about this one's file of the same name
+        here = not rule or self._project in {None, light.project} or light.project == GLOBAL_PROJECT
+        score = _BY_PATH * (here and self._names_a_path(light))
         if self._only_paths:
             return score
         score += context_boost(self._weights, frozenset(light.tags), self._aliases) - 1
         score += _BY_PROJECT * (light.project == self._project)
-        holds_everywhere = light.project == GLOBAL_PROJECT and (light.kind is Kind.RULE or light.details.get("firm"))
+        holds_everywhere = light.project == GLOBAL_PROJECT and (rule or light.details.get("firm"))
         return score + _BY_GLOBAL * bool(holds_everywhere and light.project != self._project)
 
     def _may_come(self, light: Light) -> bool:

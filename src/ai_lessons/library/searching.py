@@ -16,7 +16,7 @@ from ai_lessons.knowledge.versions import newest_first
 from ai_lessons.library.answers import Answer, Hit, Query
 from ai_lessons.library.provenance import approvals_of
 from ai_lessons.library.relating import see_also, settled, warnings, with_room
-from ai_lessons.library.surfacing import ALL_RULES, rules_for
+from ai_lessons.library.surfacing import ALL_RULES, belongs, rules_for
 from ai_lessons.library.surfacing import DEPTH as RULES_DEPTH
 from ai_lessons.library.versions_asked import Versions, asked_versions, what_there_is
 
@@ -67,8 +67,8 @@ def find(parts: Reading, query: Query) -> Answer:
     """Hits, best first, and notes on how the answer came about.
 
     With no kind asked for, the rules that surface come first and beside the limit. With some, only those are found:
-    rules then as everything else is, by how well they match, whatever one is working on. With nothing but filters asked
-    for, all that passes them is found, the newest of equal score first.
+    rules then by how well they match, and with context tags those that have one in common. With nothing but filters
+    asked for, all that passes them is found, the newest of equal score first.
 
     Raises UsageError: nothing to search for, or filters that cannot all hold.
     """
@@ -255,15 +255,17 @@ def _hits(
     lights: Mapping[str, Light],
 ) -> list[Hit]:
     standings = parts.usages.standings(lights.values())
+    aliases = parts.reading_config.tag_aliases
     ranked = rank(
         matches,
         {
             entry_id: _facts(light, standings, versions, parts.nearness(light.tier))
             for entry_id, light in lights.items()
             if light.details.get("status", "active") in {"active", None}
+            and not (light.kind is Kind.RULE and query.context_tags and not belongs(light, query, aliases))
         },
         context=query.context_tags,
-        aliases=parts.reading_config.tag_aliases,
+        aliases=aliases,
     )
     # of few candidates the last ones count 0, however near they are
     least = FAR * ranked[0].score if len(matches) > FEW else 0.0

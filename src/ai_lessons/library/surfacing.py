@@ -52,22 +52,6 @@ class Near(NamedTuple):
     enough: bool
 
 
-class Rule(NamedTuple):
-    """What a rule belongs to."""
-
-    id: str
-    project: str
-    tags: frozenset[str] = frozenset()
-
-
-class Work(NamedTuple):
-    """What one is working on: context tags with their weights (None: the default), the tags and project asked for."""
-
-    context: Mapping[str, float | None]
-    tags: AbstractSet[str] = frozenset()
-    project: str | None = None
-
-
 def near(
     query: str, text: Sequence[Match], vectors: Sequence[Match], titles: Mapping[str, str], *, complete: bool
 ) -> dict[str, Near]:
@@ -101,30 +85,36 @@ def _words(text: str) -> set[str]:
 
 
 def surfaced(
-    found: Mapping[str, Near], rules: Sequence[Rule], linked: AbstractSet[str], work: Work, aliases: Mapping[str, str]
+    found: Mapping[str, Near],
+    rules: Iterable[Light],
+    linked: AbstractSet[str],
+    query: Query,
+    aliases: Mapping[str, str],
 ) -> tuple[Ranked, ...]:
     """The rules that surface, at most `MOST`, by similarity x context boost, then id; `linked` are close enough."""
-    weights = context_weights(work.context, aliases)
+    weights = context_weights(query.context_tags, aliases)
     ranked = []
     for rule in rules:
         one = found.get(rule.id)
         is_linked = rule.id in linked
-        if not (is_linked or (one and one.enough and belongs(rule, work, aliases))):
+        if not (is_linked or (one and one.enough and belongs(rule, query, aliases))):
             continue
         similarity = max(one.similarity if one else 0.0, SIMILARITY if is_linked else 0.0)
-        boost = context_boost(weights, rule.tags, aliases)
+        boost = context_boost(weights, frozenset(rule.tags), aliases)
         match = one.match if one else Match(rule.id, 0, similarity)
         ranked.append(Ranked(match, similarity * boost, {"match": similarity, "context": boost}))
     ranked.sort(key=lambda rank: (-rank.score, rank.match.entry_id))
     return tuple(ranked[:MOST])
 
 
-def belongs(rule: Rule, work: Work, aliases: Mapping[str, str]) -> bool:
-    """Whether rule and work have a tag or project (whose name counts as a tag) in common; a weight <= 0 is no tag."""
-    weights = context_weights(work.context, aliases)
-    wanted = {tag for tag, weight in weights.items() if weight > 0} | {aliases.get(tag, tag) for tag in work.tags}
-    if work.project:
-        wanted.add(aliases.get(work.project, work.project))
+def belongs(rule: Light, query: Query, aliases: Mapping[str, str]) -> bool:
+    """Whether a rule and what one is working on have a tag or project (whose name counts as a tag) in common.
+
+    A context tag of weight <= 0 is no tag.
+    """
+    weights = context_weights(query.context_tags, aliases)
+    wanted = {tag for tag, weight in weights.items() if weight > 0}
+    wanted |= {aliases.get(tag, tag) for tag in (*query.tags, *([query.project] if query.project else []))}
     return not wanted.isdisjoint(aliases.get(tag, tag) for tag in (*rule.tags, rule.project))
 
 
@@ -141,15 +131,8 @@ def rules_for(
     rules = {light.id: light for light in known.values() if light.kind is Kind.RULE}
     titles = {entry_id: light.title for entry_id, light in rules.items()}
     close = near(query.text, found.text, found.vectors, titles, complete=complete and bool(found.vectors))
-    ranked = surfaced(
-        close,
-        [Rule(light.id, light.project, frozenset(light.tags)) for light in rules.values()],
-        joined,
-        Work(query.context_tags, frozenset(query.tags), query.project),
-        parts.reading_config.tag_aliases,
-    )
     hits = []
-    for one in ranked:
+    for one in surfaced(close, rules.values(), joined, query, parts.reading_config.tag_aliases):
         light = rules[one.match.entry_id]
         text = snippet(one.match.text, query.text) or light.snippet
         light = light._replace(score=one.score, snippet=text)
