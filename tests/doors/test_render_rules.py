@@ -20,7 +20,13 @@ TEXT = (
 TEXT += "  - related_to: 01JD\n---\n\nSend every status back.\n"
 
 SUGGESTED = Suggested(
-    RULE.id, RULE.handle, RULE.title, RULE.path, BRANCH, COMMIT, ("much like R-000009 'GET first' (in force)",)
+    RULE.id,
+    RULE.handle,
+    RULE.title,
+    RULE.path,
+    BRANCH,
+    COMMIT,
+    ("much like R-000009 'GET first' (in force), 0.93: update it?",),
 )
 NEW = Pending(
     id=RULE.id,
@@ -36,7 +42,7 @@ NEW = Pending(
     added=15,
     removed=0,
     conflicts=("it contradicts R-000008 'PUT at once' (in force)",),
-    similar=("R-000009 'GET first' (in force)",),
+    similar=("R-000009 'GET first' (in force), 0.93",),
     rejected_before="on 2026-10-01: too broad",
     diff="--- /dev/null\n+++ b/x.md\n@@ -0,0 +1,16 @@\n" + "".join(f"+{row}\n" for row in TEXT.splitlines()),
     body="\nSend every status back.\n",
@@ -79,7 +85,7 @@ def test_a_suggestion_says_where_it_stands_and_what_happens_next() -> None:
         == """\
 [R-R00001] Always GET before PUT on Jira workflows
   branch: rules/R-R00001-always-get-before-put
-  warning: much like R-000009 'GET first' (in force)
+  warning: much like R-000009 'GET first' (in force), 0.93: update it?
 Not in force until a person approves it: ai-lessons admin review-rules"""
     )
     assert render_rules.proposed((), VIEW) == "Nothing to propose."
@@ -93,7 +99,7 @@ ID        WHAT  SUGGESTED BY                        ON          LINES   WHERE   
 R-R00001  new   Bo <bo@example.com> (agent helper)  2026-11-21  +15 -0  local   Always GET before PUT on Jira workflows
 R-R00001  edit  Bo <bo@example.com> (agent helper)  2026-11-21  +1 -1   remote  Always GET before PUT on Jira workflows
 rules/R-R00001-always-get-before-put: it contradicts R-000008 'PUT at once' (in force); \
-much like R-000009 'GET first' (in force); the same was rejected on 2026-10-01: too broad
+much like R-000009 'GET first' (in force), 0.93: update it?; the same was rejected on 2026-10-01: too broad
 Decide: ai-lessons admin review-rules"""
     )
     assert render_rules.pending((), VIEW) == "No proposal waits for review."
@@ -110,7 +116,7 @@ def test_a_new_rule_is_shown_whole() -> None:
   tags: jira-api, workflows
   rationale: PUT replaces entire resource...
   warning: it contradicts R-000008 'PUT at once' (in force)
-  warning: much like R-000009 'GET first' (in force)
+  warning: much like R-000009 'GET first' (in force), 0.93: update it?
   warning: the same was rejected on 2026-10-01: too broad
 
     Send every status back.

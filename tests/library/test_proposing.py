@@ -369,7 +369,7 @@ def test_a_near_title_is_named(world: World) -> None:
     made = propose(world)
     assert len(made.warnings) == 1
     assert "'PUT replaces the whole workflow' (lesson)" in made.warnings[0]
-    assert waiting(world)[0].similar[0].endswith("(lesson)")
+    assert waiting(world)[0].similar[0].endswith("(lesson), 1.00")
 
 
 WAYS = {

@@ -71,6 +71,27 @@ def test_a_day_of_review_after_the_last_look_comes_through(world: World) -> None
     assert [reason for _, reason, _ in found(world)] == ["review_by"]
 
 
+SAID = "Seen twice on the staging cluster, after the limit for open files was raised.\n"
+
+
+def test_a_lesson_that_says_what_an_older_one_does_is_named_until_it_is_kept_or_superseded(world: World) -> None:
+    place(world, title="Raise the limit first", body=SAID)
+    place(world, OTHER, title="First raise the limits", body=SAID, project="shop")
+    place(world, SCRIPT, title="Raise the limit of memory", body="Nothing else helped when the kernel ran out of it.\n")
+    handle = f"L-{LESSON[-6:]}"
+    assert found(world) == [(OTHER, "repeats", f"much like {handle} 'Raise the limit first', 1.00: update it?")]
+    editing.keep(world.library, OTHER)
+    assert found(world) == []
+    place(world, OTHER, title="First raise the limits", body=SAID, links=f"\n  - supersedes: {LESSON}", project="shop")
+    assert found(world) == []
+
+
+def test_short_texts_repeat_nothing(world: World) -> None:
+    place(world, title="Use PUT", body="Yes.\n")
+    place(world, OTHER, title="Use PUT", body="Yes.\n")
+    assert found(world) == []
+
+
 def test_lessons_that_were_wrong_or_superseded_are_not_asked_about(world: World) -> None:
     place(world, review_by="2026-10-01", status="wrong")
     assert found(world) == []
@@ -189,7 +210,7 @@ def test_what_is_to_be_reviewed_is_a_problem_with_its_line_only_when_asked_for(w
     assert (problem.path, problem.line) == (path, line)
     assert problem.message == "to be reviewed: it was to be reviewed by 2026-10-01"
     assert validating.validate(world.library, [path], content=True).problems == (problem,)
-    world.write("web/lessons/b.md", lesson(OTHER))
+    world.write("web/lessons/b.md", lesson(OTHER, "Another one"))
     assert validating.validate(world.library, ["web"], content=True).problems == ()
 
 

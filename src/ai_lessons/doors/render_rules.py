@@ -69,7 +69,7 @@ def left_out(values: Sequence[Pending]) -> list[str]:
 def _doubts(one: Pending) -> Iterator[str]:
     yield from map(line, one.conflicts)
     if one.similar:
-        yield f"much like {', '.join(map(line, one.similar))}"
+        yield f"much like {', '.join(map(line, one.similar))}: update it?"
     if one.rejected_before:
         yield f"the same was rejected {line(one.rejected_before)}"
 

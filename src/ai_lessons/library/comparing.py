@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from collections import Counter, defaultdict
+from functools import cache, lru_cache, partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ai_lessons.errors import AiLessonsError, Conflict
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 ALIKE: Final = 0.6  # Share of the words of the shorter title in common, from which on two entries are called alike
 ALIKE_IN_FULL: Final = 0.5  # The same (words in common of all words) for title, rationale and text together
-REPEATED: Final = 0.8  # Words in common of all words of two lessons, from which on one repeats the other
+REPEATED: Final = 0.8  # Words in common of all words of two entries, from which on one repeats the other
 TELLING: Final = 5  # as many words at least: fewer say little
 COMPARED: Final = 20  # Entries of another repository that are read and compared
 
@@ -69,9 +70,9 @@ def said(entry: Entry, handle: str, state: str) -> Said:
 
 
 def alike(one: Said, others: Iterable[Said]) -> tuple[str, ...]:
-    """Names of other entries that say much the same, most alike first."""
+    """Names of other entries that say much the same, each with how much (0 to 1), most alike first."""
     scored = [(score, other.name) for other in others if other.id != one.id and (score := likeness(one, other))]
-    return tuple(name for _, name in sorted(scored, key=lambda pair: (-pair[0], pair[1])))
+    return tuple(f"{name}, {score:.2f}" for score, name in sorted(scored, key=lambda pair: (-pair[0], pair[1])))
 
 
 def likeness(one: Said, other: Said) -> float:
@@ -154,14 +155,48 @@ def refuse_repetition(opened: Library, draft: LessonDraft) -> None:
     parts = opened.primary
     parts.current()
     active = parts.catalog.select(Filter(kinds=frozenset({Kind.LESSON})))
-    mine = words(" ".join(filter(None, (draft.title, draft.content, draft.when, draft.do, draft.dont, draft.because))))
+    mine = "\n".join(filter(None, (draft.title, draft.content, draft.when, draft.do, draft.dont, draft.because)))
     for light in [one for one in active if relating.alike(one.title, draft.title)][:COMPARED]:
-        there = parts.load(light.id)[0]
-        theirs = words(f"{there.title} {there.opening} {there.body}")
-        share = len(mine & theirs) / max(1, len(mine | theirs))
-        if share >= REPEATED and len(mine & theirs) >= TELLING:
+        share = _share(mine, _text(parts, light.id))
+        if share >= REPEATED:
             hint = f"update it: `ai-lessons contribute update {light.handle}`; or add this one with --anyway"
-            raise Conflict(f"much like {light.handle} {light.title!r}, {share:.2f}: update it?", hint=hint)
+            raise Conflict(_much_like(light, share), hint=hint)
+
+
+def repetitions(parts: RepositorySession) -> dict[str, str]:
+    """Which active lessons and rules say nearly the same as an older one: by id, a sentence that names the older."""
+    wanted, gone = Filter(kinds=frozenset({Kind.LESSON, Kind.RULE}), sort="created"), relating.superseded(parts)
+    lights = [light for light in parts.catalog.select(wanted) if light.id not in gone]
+    common = Counter(word for light in lights for word in words(light.title))
+    holding: defaultdict[tuple[Kind, str], list[Light]] = defaultdict(list)
+    text, found = cache(partial(_text, parts)), {}
+    for light in lights:
+        title = sorted(words(light.title), key=lambda word: (common[word], word))
+        # titles with half of their words in common have one of the rarer half in common
+        telling = [(light.kind, word) for word in title[: len(title) // 2 + 1]]
+        older = {one.id: one for word in telling for one in holding[word][-COMPARED:]}
+        near = [one for one in older.values() if relating.alike(one.title, light.title)]
+        share, first = max(((_share(text(light.id), text(one.id)), one) for one in near), default=(0.0, light))
+        if share >= REPEATED:
+            found[light.id] = _much_like(first, share)
+        for word in telling:
+            holding[word].append(light)
+    return found
+
+
+def _text(parts: RepositorySession, entry_id: str) -> str:
+    entry = parts.load(entry_id)[0]
+    return f"{entry.title}\n{entry.opening}\n{entry.body}"
+
+
+def _share(one: str, other: str) -> float:
+    """Words in common of all words of two texts, 0 to 1; 0.0 where they are too few to tell."""
+    mine, theirs = words(one), words(other)
+    return len(mine & theirs) / len(mine | theirs) if len(mine & theirs) >= TELLING else 0.0
+
+
+def _much_like(light: Light, share: float) -> str:
+    return f"much like {light.handle} {light.title!r}, {share:.2f}: update it?"
 
 
 def copies(parts: RepositorySession, entry: Entry) -> list[str]:

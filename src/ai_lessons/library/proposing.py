@@ -84,7 +84,7 @@ def warnings_about(at: ProposalContext, entry: Entry, handle: str) -> tuple[str,
     """What speaks against an entry: much the same is there, it was turned down before, it contradicts."""
     mine = said(entry, handle, "")
     others = compared(at, entry)
-    similar = [f"much like {name}" for name in alike(mine, others)[:ALIKE_TOLD]]
+    similar = [f"much like {name}: update it?" for name in alike(mine, others)[:ALIKE_TOLD]]
     before = rejected_before(at, mine)
     rejected = [f"the same was rejected {before}"] if before else []
     return (*rejected, *contradictions(at, entry, others), *similar)

@@ -102,7 +102,7 @@ class Stale(NamedTuple):
 
 
 class Outdated(NamedTuple):
-    """An entry to look at again: `reason` (review_by, asked, applies_to, source, failing, never_helpful), `detail`."""
+    """An entry to look at again. `reason`: review_by, asked, applies_to, repeats, source, failing, or never_helpful."""
 
     entry: Light
     reason: str

@@ -21,7 +21,7 @@ from ai_lessons.knowledge.layout import side_of
 from ai_lessons.knowledge.markdown import key_lines
 from ai_lessons.knowledge.texts import decode
 from ai_lessons.learning.events import SCRIPT_FAILED, SCRIPT_OK
-from ai_lessons.library import secret_scan, statements
+from ai_lessons.library import comparing, secret_scan, statements
 from ai_lessons.library.checking import texts_of
 from ai_lessons.library.health import stale_scripts
 from ai_lessons.library.refreshing import is_known_source
@@ -234,6 +234,7 @@ class _Review:
         self._tallies = self._parts.usages.tallies()
         self._cache = self._parts.usages.cache
         self._asked = statements.questions(self._parts)
+        self._repeated = comparing.repetitions(self._parts)
         self._gone = {one.handle: one for one in stale_scripts(self._parts)}
         self._code = code_repository.around(
             self._parts.options.cwd, self._parts.store.worktree.top, self._parts.store.root
@@ -256,6 +257,8 @@ class _Review:
         if rests:
             return
         yield from self._dead_globs(light)
+        if light.id in self._repeated:
+            yield Outdated(light, "repeats", self._repeated[light.id])
         had = self._tallies.get(light.id)
         if light.kind is Kind.DOC:
             yield from self._source(light)
