@@ -46,6 +46,17 @@ def test_nothing_changed_reads_nothing_and_keeps_the_generation(world: World) ->
     assert (world.read, world.parsed, done.changed, done.generation) == ([], [], (), before)
 
 
+def test_the_versions_of_projects_are_those_of_now_whoever_wrote(world: World) -> None:
+    assert world.catalog.versions_of_projects() == {}
+    world.write("etcd/docs/3.5/a.md", "---\nkind: doc\nversions: ['3.5']\n---\n# A\n")
+    world.refresh()
+    assert world.catalog.versions_of_projects() == {"etcd": {"3.5"}}
+    before, world.catalog = world.catalog, world.open()
+    world.write("etcd/docs/3.6/a.md", "---\nkind: doc\nversions: ['3.6']\n---\n# A\n")
+    world.refresh()
+    assert before.versions_of_projects() == {"etcd": {"3.5", "3.6"}}
+
+
 def test_the_next_process_finds_everything_without_reading_a_file(world: World) -> None:
     world.write("p/lessons/a.md", lesson(A))
     world.settle()

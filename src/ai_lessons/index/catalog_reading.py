@@ -113,6 +113,7 @@ class CatalogReader:
 
     _database: Database
     _tier: str
+    _of_projects: tuple[int, Mapping[str, frozenset[str]]] = (-1, MappingProxyType({}))
 
     def _refill(self) -> None:
         """Fill a new database, in a catalog that knows from where."""
@@ -220,11 +221,18 @@ class CatalogReader:
         query = "SELECT version, kind, count(*) FROM shown JOIN versions USING (key)"
         return self._tallies(query, only, () if project is None else (project,))
 
-    def versions_of_projects(self) -> dict[str, frozenset[str]]:
-        """The versions of active entries, by project; projects without any are left out."""
-        query = "SELECT DISTINCT project, version FROM shown JOIN versions USING (key) WHERE status = 'active'"
-        rows = self._rows(query)
-        return {project: frozenset(name for one, name in rows if one == project) for project in sorted({*dict(rows)})}
+    def versions_of_projects(self) -> Mapping[str, frozenset[str]]:
+        """The versions of active entries, by project; projects without any are left out.
+
+        Every search asks, so it is kept until the catalog is written.
+        """
+        now = self._one("SELECT coalesce(max(value), 0) FROM meta WHERE key = 'generation'")
+        if self._of_projects[0] != now:
+            query = "SELECT DISTINCT project, version FROM shown JOIN versions USING (key) WHERE status = 'active'"
+            rows = self._rows(query)
+            of = {project: frozenset(name for one, name in rows if one == project) for project in sorted({*dict(rows)})}
+            self._of_projects = now, of
+        return self._of_projects[1]
 
     def projects(self) -> list[Tally]:
         """The projects of active entries, largest first."""

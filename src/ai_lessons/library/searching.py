@@ -207,8 +207,8 @@ def _wanted(
     parts: Reading, query: Query, phrases: Sequence[str], versions: Versions, *, without_rules: bool
 ) -> rows.PassageFilter:
     kinds = query.kinds or frozenset(kind for kind in Kind if without_rules and kind is not Kind.RULE)
-    asks = versions.others or versions.of_project
-    others, of_project = versions.spellings(tally.name for tally in parts.catalog.versions() if asks)
+    known = parts.catalog.versions() if versions.others or versions.of_project else ()
+    others, of_project = versions.spellings(tally.name for tally in known)
     return rows.PassageFilter(
         kinds=frozenset(kind.value for kind in kinds),
         project=query.project,

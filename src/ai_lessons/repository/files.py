@@ -93,9 +93,11 @@ def _folder_rows(full: str, *, nested: bool) -> tuple[list[Row], list[str], list
                 elif not name.isascii() and not _is_utf8(name):
                     odd.append(name)
                 elif entry.is_file(follow_symlinks=False):
-                    with suppress(FileNotFoundError):
+                    try:
                         s = entry.stat(follow_symlinks=False)
-                        rows.append((name, s.st_mtime_ns, s.st_ctime_ns, s.st_size, s.st_ino, s.st_mode))
+                    except FileNotFoundError:  # not suppressed: that takes a third as long as the rest of this loop
+                        continue
+                    rows.append((name, s.st_mtime_ns, s.st_ctime_ns, s.st_size, s.st_ino, s.st_mode))
                 elif entry.is_dir(follow_symlinks=False):
                     below.append(name)
     finally:
