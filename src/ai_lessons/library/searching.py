@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ai_lessons.errors import UsageError
 from ai_lessons.index import rows
 from ai_lessons.index.catalog_reading import Filter
-from ai_lessons.index.nearness import BAR, NAMED, chance, holders, is_about
+from ai_lessons.index.nearness import BAR, NAMED, chance, holders
 from ai_lessons.index.ranking import VECTOR_WEIGHT, Match, RankingFacts, fuse, gap_prompt, rank, snippet
 from ai_lessons.index.rows import names
 from ai_lessons.knowledge.entries import KINDS, Kind
@@ -139,11 +139,10 @@ def _near(parts: Reading, question: str, found: Candidates, *, complete: bool) -
         title = lights[hit.entry_id].title if hit.entry_id in lights else ""
         return f"{title} {hit.heading} {hit.text}"
 
-    named = names(question)
-    holding, meant = holders(named, found.text, text_of)
+    holding, lead = holders(question, found.text, text_of)
     likely = chance(question, found, parts.index.passages(), text_of, complete=complete)
     likely = max(likely, NAMED) if holding else likely
-    return Near(likely, meant if is_about(question, named) else frozenset(), lights)
+    return Near(likely, lead, lights)
 
 
 def nothing_near(parts: Reading, hits: Sequence[Hit]) -> str:
