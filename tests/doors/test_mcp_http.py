@@ -163,12 +163,10 @@ def test_ctrl_c_ends_it(open_: Served) -> None:
     assert open_.process.wait(60) == 130
 
 
-def test_a_place_that_is_taken_is_told(open_: Served) -> None:
-    done = subprocess.run(
-        [*PROGRAM, "--http", f"127.0.0.1:{open_.port}"], capture_output=True, text=True, check=False, env=environment()
-    )
-    assert done.returncode == 1
-    assert f"cannot listen on 127.0.0.1:{open_.port}" in done.stderr
+def test_a_place_that_is_taken_is_told(open_: Served, run: Run) -> None:
+    done = run("admin", "mcp", "--http", f"127.0.0.1:{open_.port}")
+    assert done.code == 1
+    assert f"cannot listen on 127.0.0.1:{open_.port}" in done.err
 
 
 @pytest.mark.parametrize(

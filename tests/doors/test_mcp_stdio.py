@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ai_lessons.doors import mcp_server
 from doors.mcp_world import PROGRAM, over_stdio
 from doors.world import LESSON, SCRIPT, Run, environment
 
@@ -301,12 +302,14 @@ def test_help_and_version_are_told() -> None:
         (("load",), "unexpected extra argument"),
     ],
 )
-def test_options_that_make_no_sense_are_told(args: tuple[str, ...], words: str) -> None:
-    done = once(*args)
-    assert done.returncode == 2
-    assert words in done.stderr
-    assert "hint: " in done.stderr
-    assert done.stdout == ""
+def test_options_that_make_no_sense_are_told(
+    args: tuple[str, ...], words: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert mcp_server.run(list(args)) == 2
+    said = capfd.readouterr()
+    assert words in said.err
+    assert "hint: " in said.err
+    assert said.out == ""
 
 
 def test_the_command_of_the_command_line_is_the_same_server(knowledge: Path) -> None:
