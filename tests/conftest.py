@@ -58,8 +58,12 @@ def hermetic(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     monkeypatch.setattr("ai_lessons.repository.worktree_status.SETTLE_MANY", 0.0)
     # no test cuts the power, and waiting for the disk was half of their time; a closed descriptor is still an error
     monkeypatch.setattr(os, "fsync", os.fstat)
+    template = tmp_path_factory.getbasetemp() / "template"  # without the dozen samples that git puts into a repository
+    for folder in ("hooks", "info"):
+        (template / folder).mkdir(parents=True, exist_ok=True)
     (home / ".gitconfig").write_text(
-        "[user]\n\tname = Test Person\n\temail = person@example.com\n[init]\n\tdefaultBranch = main\n"
+        "[user]\n\tname = Test Person\n\temail = person@example.com\n"
+        f"[init]\n\tdefaultBranch = main\n\ttemplateDir = {template}\n"
         "[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[core]\n\tfsync = none\n"
     )
     return home
