@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.repository import commit, files, objects, ref_update
+from ai_lessons.repository import branch_update, commit, files, objects
 from repository.steps import add, clean
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def test_locks_that_a_dead_process_of_ours_left_are_removed(store: Store, git: G
     pid = os.fork()
     if pid == 0:
         try:
-            ref_update._put = lambda *_: os._exit(9)
+            branch_update._put = lambda *_: os._exit(9)
             store.apply(add("a.md"))
         finally:
             os._exit(1)
@@ -85,14 +85,14 @@ def test_a_death_between_branch_and_index_is_healed_before_it_can_hurt(store: St
     pid = os.fork()
     if pid == 0:
         try:
-            put = ref_update._put
+            put = branch_update._put
 
             def die_at_the_index(lock: Path, target: Path) -> None:
                 if target.name == "index":
                     os._exit(9)
                 put(lock, target)
 
-            ref_update._put = die_at_the_index
+            branch_update._put = die_at_the_index
             store.apply(add("a.md"))
         finally:
             os._exit(1)
@@ -104,7 +104,7 @@ def test_a_death_between_branch_and_index_is_healed_before_it_can_hurt(store: St
     clean(git, store.root)
 
 
-WHERE = ("ref_update.changed", "ref_update.install", "commit.look", "worktree_status.index_mark")
+WHERE = ("branch_update.changed", "branch_update.install", "commit.look", "worktree_status.index_mark")
 
 
 @pytest.mark.parametrize("where", WHERE)
@@ -128,14 +128,14 @@ def test_ctrl_c_leaves_no_lock_and_loses_nothing(
 def test_ctrl_c_right_after_the_branch_has_moved_still_brings_the_index_up_to_date(
     store: Store, git: Git, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    put = ref_update._put
+    put = branch_update._put
 
     def interrupted_late(lock: Path, target: Path) -> None:
         put(lock, target)
         os.kill(os.getpid(), signal.SIGINT)
 
     with monkeypatch.context() as patched:
-        patched.setattr(ref_update, "_put", interrupted_late)
+        patched.setattr(branch_update, "_put", interrupted_late)
         with pytest.raises(KeyboardInterrupt):
             store.apply(add("a.md"))
     assert git(store.root, "status", "--porcelain") == ""
@@ -148,7 +148,7 @@ def test_a_disk_that_fills_up_while_committing_leaves_the_job_noted(
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    for module, step in ((objects, "write_all"), (ref_update, "write_new")):
+    for module, step in ((objects, "write_all"), (branch_update, "write_new")):
         with monkeypatch.context() as patched:
             patched.setattr(module, step, full)
             done = store.apply(add(f"{module.__name__[-5:]}.md"))

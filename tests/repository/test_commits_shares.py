@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ai_lessons.repository import commit, ref_update, worktree_status
+from ai_lessons.repository import branch_update, commit, worktree_status
 from ai_lessons.repository import git as git_program
 from ai_lessons.repository.commit import Committer
 from ai_lessons.repository.store import Change, Job, Store
@@ -51,7 +51,7 @@ def test_one_write_commits_what_others_left(store: Store, git: Git) -> None:
 def test_a_job_whose_process_gave_up_waiting_is_committed_by_the_one_it_waited_for(
     store: Store, git: Git, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    install = ref_update.install
+    install = branch_update.install
     gave_up: list[tuple[int | None, bool]] = []
 
     def while_another_writes(*given: object) -> bool:
@@ -62,7 +62,7 @@ def test_a_job_whose_process_gave_up_waiting_is_committed_by_the_one_it_waited_f
             gave_up.append((process.exitcode, "p/lessons/7-0.md" in tracked(git, store.root)))
         return install(*given)  # type: ignore[arg-type]  # handed on as it came
 
-    monkeypatch.setattr(ref_update, "install", while_another_writes)
+    monkeypatch.setattr(branch_update, "install", while_another_writes)
     assert store.apply(add("a.md")).commit
     assert gave_up == [(0, False)]
     assert {"a.md", "p/lessons/7-0.md"} <= tracked(git, store.root)
@@ -73,7 +73,7 @@ def test_a_job_whose_process_gave_up_waiting_is_committed_by_the_one_it_waited_f
 def test_a_job_that_was_noted_a_moment_ago_is_left_to_its_own_process_which_is_about_to_try(
     store: Store, git: Git, monkeypatch: pytest.MonkeyPatch, queue: float, left: list[str]
 ) -> None:
-    install = ref_update.install
+    install = branch_update.install
     noted: list[str] = []
 
     def while_another_writes(*given: object) -> bool:
@@ -82,7 +82,7 @@ def test_a_job_that_was_noted_a_moment_ago_is_left_to_its_own_process_which_is_a
             note_only(store, add("late.md"))
         return install(*given)  # type: ignore[arg-type]  # handed on as it came
 
-    monkeypatch.setattr(ref_update, "install", while_another_writes)
+    monkeypatch.setattr(branch_update, "install", while_another_writes)
     monkeypatch.setattr(commit, "QUEUE", queue)
     assert store.apply(add("a.md")).commit
     assert [noted.path for intent in store.pending() for noted in intent.paths] == left

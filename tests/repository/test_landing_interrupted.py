@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ai_lessons.repository import branch_update, files, ref_update
+from ai_lessons.repository import branch_update, files
 from repository.approval_world import PATH, text
 from repository.steps import add, clean
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize(
     ("place", "step"),
-    [(branch_update, "_note"), (files.Staging, "add"), (ref_update, "install"), (ref_update, "_put")],
+    [(branch_update, "_note"), (files.Staging, "add"), (branch_update, "install"), (branch_update, "_put")],
     ids=lambda one: one if isinstance(one, str) else "",
 )
 def test_a_death_while_a_proposal_is_taken_leaves_nothing_half(
@@ -53,9 +53,9 @@ def test_a_death_while_a_proposal_is_taken_leaves_nothing_half(
 @pytest.mark.parametrize(
     ("place", "step"),
     [
-        (ref_update, "_link"),
-        (ref_update, "_put"),
-        (ref_update, "_note_move"),
+        (branch_update, "_link"),
+        (branch_update, "_put"),
+        (branch_update, "_note_move"),
         (files.Staging, "publish"),
     ],
     ids=lambda one: one if isinstance(one, str) else "",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.errors import Conflict, Refused
-from ai_lessons.repository import branch_update, proposal_records, ref_update, worktree_status
+from ai_lessons.repository import branch_update, proposal_records, worktree_status
 from ai_lessons.repository.approval import approval_history
 from ai_lessons.repository.worktree import read_head
 from repository.approval_world import BRANCH, PATH, RULE, text
@@ -287,7 +287,7 @@ def test_a_main_that_keeps_moving_is_given_up_and_the_file_is_taken_back(
 ) -> None:
     desk.propose()
     monkeypatch.setattr(branch_update, "SECONDS", 0.3)
-    monkeypatch.setattr(ref_update, "install", lambda *_: False)
+    monkeypatch.setattr(branch_update, "install", lambda *_: False)
     with pytest.raises(Conflict, match="git is busy"):
         desk.approve()
     assert (desk.status(), desk.served()) == ("", None)
@@ -432,16 +432,16 @@ def test_a_process_that_dies_leaves_a_sound_repository_and_the_next_one_goes_on(
     program = f"""
 import os
 from pathlib import Path
-from ai_lessons.repository import branch_update, ref_update
+from ai_lessons.repository import branch_update
 from repository.proposal_world import Desk
 die = lambda *a, **k: os._exit(9)
 where = {where!r}
-if where == "placed": ref_update.install = die
+if where == "placed": branch_update.install = die
 if where == "objects made": branch_update.here = die
-if where == "branch locked": ref_update._put = die
+if where == "branch locked": branch_update._put = die
 if where == "branch moved":
-    original = ref_update._put
-    ref_update._put = lambda *given: (original(*given), die())
+    original = branch_update._put
+    branch_update._put = lambda *given: (original(*given), die())
 import subprocess
 run = lambda cwd, *a: subprocess.run(["git", *a], cwd=cwd, capture_output=True, text=True, check=True).stdout.strip()
 Desk(Path({str(desk.root)!r}), run, None).approve()
@@ -466,7 +466,7 @@ Desk(Path({str(desk.root)!r}), run, None).approve()
 
 def test_a_dead_proposer_leaves_no_lock_for_good(desk: Desk, git: Git) -> None:
     lock = desk.root / ".git/refs/heads" / f"rules/{STEM}.lock"
-    with ref_update._locked(desk.store.worktree, lock.with_suffix(""), b"x"):
+    with branch_update._locked(desk.store.worktree, lock.with_suffix(""), b"x"):
         proof = next((desk.root / ".git/ai-lessons/locks").iterdir())
         os.link(proof, proof.with_name("kept"))
         os.link(lock, lock.with_name("kept.lock"))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from dulwich.objects import ObjectID
 
 from ai_lessons.errors import AiLessonsError, Conflict
-from ai_lessons.repository import branch_update, git, recover, ref_update, worktree_status
+from ai_lessons.repository import branch_update, git, recover, worktree_status
 from ai_lessons.repository.commit_builder import NO_IDENTITY, People, make_commit, zone
 from ai_lessons.repository.files import translated
 from ai_lessons.repository.journal import BatchRecord
@@ -181,7 +181,7 @@ class Committer:
             try:
                 if self._try(repo, head, mark, jobs, outcome):
                     return
-            except ref_update.Taken as taken:
+            except branch_update.Taken as taken:
                 reason = f"{taken.message}; {taken.hint}"
             if time.monotonic() > deadline:
                 raise Later(reason)
@@ -202,14 +202,14 @@ class Committer:
             draft.save()
         else:
             with ThreadPoolExecutor(1) as pool:  # git makes the index while the objects go to the disk
-                making = pool.submit(ref_update.changed, self._worktree, batch.entries)
+                making = pool.submit(branch_update.changed, self._worktree, batch.entries)
                 draft.save()
                 index = making.result()
             more = f" (and {len(batch.subjects) - 1} more)" if len(batch.subjects) > 1 else ""
             said = f"commit: {batch.subjects[-1]}{more}" if batch.subjects else "commit"
-            log = ref_update.ReflogLine(batch.committer, f"{when} {zone(when)}", said)
+            log = branch_update.ReflogLine(batch.committer, f"{when} {zone(when)}", said)
             tip = batch.tip.decode() if batch.tip else None
-            if not ref_update.install(self._worktree, head, tip, (index, mark), log):
+            if not branch_update.install(self._worktree, head, tip, (index, mark), log):
                 return False
         dealt = [job for job in jobs if job.name in batch.jobs]
         outcome.notes += recover.told(recover.swept(self._worktree, draft, tree, head.commit, dealt, disk))

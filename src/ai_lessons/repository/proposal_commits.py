@@ -11,7 +11,7 @@ from dulwich.objects import ObjectID
 
 from ai_lessons.errors import Conflict, Refused
 from ai_lessons.knowledge.layout import check_path
-from ai_lessons.repository import git, proposal_records, proposals, ref_update
+from ai_lessons.repository import branch_update, git, proposal_records, proposals
 from ai_lessons.repository.approval import approval_history as trunks
 from ai_lessons.repository.approval import approval_memory, rule_files
 from ai_lessons.repository.approval.approval_types import Proposal
@@ -68,9 +68,9 @@ class CommitSignature(NamedTuple):
     committer: str
     when: int
 
-    def log(self, message: str) -> ref_update.ReflogLine:
+    def log(self, message: str) -> branch_update.ReflogLine:
         """A line of the reflog."""
-        return ref_update.ReflogLine(self.committer, f"{self.when} {zone(self.when)}", message)
+        return branch_update.ReflogLine(self.committer, f"{self.when} {zone(self.when)}", message)
 
 
 def signature(people: People, when: float) -> CommitSignature:
@@ -169,7 +169,7 @@ def _point(store: Store, draft: Draft, branch: str, base: str, old: str | None, 
     message = rule_files.with_report(message_of(wanted.subject, [*wanted.trailers, *more], wanted.actor), wanted.report)
     commit = by.commit(draft, [base], files, message, programs)
     said = f"commit: {wanted.subject}" if old else f"branch: {wanted.subject}"
-    ref_update.point(store.worktree, HEADS + branch, old, commit, by.who.log(said))
+    branch_update.point(store.worktree, HEADS + branch, old, commit, by.who.log(said))
     if branch.startswith(PROPOSALS):  # noted for those who judge: the branch may be gone before the first look
         path, blob = next((pair for pair in files.items() if pair[1]), next(iter(files.items())))
         who, when = person(by.who.author.encode()), by.who.when

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ai_lessons.errors import Conflict, Refused
 from ai_lessons.knowledge.layout import slug
-from ai_lessons.repository import git, ref_update
+from ai_lessons.repository import branch_update, git
 from ai_lessons.repository.commit_builder import People
 from ai_lessons.repository.proposal_commits import HEADS, signature
 from ai_lessons.repository.proposal_refs import branch_of, proposal_refs
@@ -194,11 +194,11 @@ def keep(worktree: Worktree, head: str, torn: Sequence[Torn], who: CommitSignatu
         if commit == head:
             return name
         if is_ancestor(worktree, commit, head) and not checked_out_at(worktree, HEADS + name):
-            ref_update.point(worktree, HEADS + name, commit, head, who.log(_KEEP))
+            branch_update.point(worktree, HEADS + name, commit, head, who.log(_KEEP))
             return name
     stamp = datetime.fromtimestamp(who.when, UTC).strftime("%Y%m%dT%H%M%SZ")
     name = f"{CONFLICTS}{stamp}-{slug(PurePosixPath(torn[0].path).stem)}"
-    ref_update.point(worktree, HEADS + name, None, head, who.log(_KEEP))
+    branch_update.point(worktree, HEADS + name, None, head, who.log(_KEEP))
     return name
 
 

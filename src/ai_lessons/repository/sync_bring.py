@@ -19,7 +19,7 @@ from ai_lessons.errors import (
 from ai_lessons.knowledge import layout
 from ai_lessons.knowledge.entries import HANDLE_LENGTH, handle
 from ai_lessons.knowledge.frontmatter import read_entry
-from ai_lessons.repository import git, ref_update, worktree_status
+from ai_lessons.repository import branch_update, git, worktree_status
 from ai_lessons.repository.branch_update import committing
 from ai_lessons.repository.commit_builder import People, make_commit
 from ai_lessons.repository.history import unified
@@ -233,7 +233,7 @@ def _forward(store: Store, place: RemoteBranch, target: str) -> None:
     if done.code == 0:
         return
     if "index.lock" in done.err:
-        raise ref_update.Taken(ref_update.lock_of(ref_update.index_file(store.worktree)))
+        raise branch_update.Taken(branch_update.lock_of(store.worktree.git_dir / "index"))
     paths = [line.strip() for line in done.err.splitlines() if line.startswith("\t")]
     if paths:
         more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
