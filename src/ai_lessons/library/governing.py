@@ -12,7 +12,7 @@ from ai_lessons.knowledge.entries import Kind
 from ai_lessons.knowledge.governance import Personal, Policy, PolicyVerdict, Question, answer, questions, strictest
 from ai_lessons.library.options import PROJECT
 from ai_lessons.library.policies import Governed, Move, ask, governed, released, waiting
-from ai_lessons.repository.commit_builder import author_here
+from ai_lessons.repository.commit import author_here
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -16,7 +16,7 @@ from ai_lessons.library import secret_scan
 from ai_lessons.library.options import ENTERPRISE, PROJECT, USER
 from ai_lessons.library.running import interpreter_of
 from ai_lessons.repository import outside
-from ai_lessons.repository.commit_builder import author_here
+from ai_lessons.repository.commit import author_here
 from ai_lessons.repository.trust import Trust
 
 if TYPE_CHECKING:

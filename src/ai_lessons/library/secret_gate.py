@@ -9,7 +9,7 @@ from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound
 from ai_lessons.knowledge import layout, markdown
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library import secret_scan
-from ai_lessons.repository.commit_builder import author_here
+from ai_lessons.repository.commit import author_here
 from ai_lessons.repository.files import read_file
 from ai_lessons.repository.store import Actor
 

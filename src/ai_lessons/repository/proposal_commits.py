@@ -17,7 +17,7 @@ from ai_lessons.repository.approval import approval_memory, rule_files
 from ai_lessons.repository.approval.approval_types import Proposal
 from ai_lessons.repository.approval.rule_history import person
 from ai_lessons.repository.branch_update import Landing, committing, land
-from ai_lessons.repository.commit_builder import NO_IDENTITY, People, make_commit, zone
+from ai_lessons.repository.commit import NO_IDENTITY, People, make_commit, zone
 from ai_lessons.repository.journal import Intent, new_name
 from ai_lessons.repository.objects import EXECUTABLE, PLAIN, Draft, read_commit
 from ai_lessons.repository.proposal_refs import OTHERS, PROPOSALS, branch_of, proposal_refs

@@ -21,7 +21,7 @@ from ai_lessons.knowledge.entries import HANDLE_LENGTH, handle
 from ai_lessons.knowledge.frontmatter import read_entry
 from ai_lessons.repository import branch_update, git, worktree_status
 from ai_lessons.repository.branch_update import committing
-from ai_lessons.repository.commit_builder import People, make_commit
+from ai_lessons.repository.commit import People, make_commit
 from ai_lessons.repository.history import unified
 from ai_lessons.repository.objects import Draft, opened
 from ai_lessons.repository.proposal_commits import HEADS, intent, signature

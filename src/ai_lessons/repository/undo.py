@@ -14,7 +14,7 @@ from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.knowledge.merging import merge_file
 from ai_lessons.repository.approval.rule_files import PROPOSAL_TRAILER, is_rule, is_watched, trailers
 from ai_lessons.repository.approval.rule_history import commits
-from ai_lessons.repository.commit_builder import People
+from ai_lessons.repository.commit import People
 from ai_lessons.repository.events import FOLDER
 from ai_lessons.repository.objects import EXECUTABLE, Draft, StoredCommit, opened, read_commit
 from ai_lessons.repository.store import Change, blob_id
