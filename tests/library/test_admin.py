@@ -8,7 +8,7 @@ import pytest
 
 from ai_lessons.errors import InvalidEntry, NotFound, Refused, Unreachable, UsageError
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.library import browsing, editing, health, indexing, model, pending_count, setup, syncing, validating
+from ai_lessons.library import browsing, editing, health, indexing, model, rules_in_force, setup, syncing, validating
 from ai_lessons.library.opened import Library
 from ai_lessons.library.setup import init_repository
 from library.world import DOC, LESSON, OTHER, SCRIPT, World, lesson, options, rule
@@ -38,7 +38,7 @@ def test_init_makes_a_repository_with_a_starter_set_once(world: World, git: Git,
     assert git(tmp_path / "kb", "status", "--porcelain") == ""
     with Library(tmp_path / "kb", world.options) as library:
         assert health.stats(library).entries["lesson"] >= 12
-        assert pending_count.pending_count(library) >= 4
+        assert rules_in_force.pending_count(library) >= 4
         assert [light for light in browsing.list_entries(library).entries if light.kind == "rule"] == []
         assert validating.validate(library).problems == ()
         assert {check.state for check in health.doctor(library)} <= {"ok", "warning"}

@@ -10,7 +10,7 @@ import pytest
 
 from ai_lessons.errors import Conflict, InvalidEntry, NotFound, Refused, UsageError
 from ai_lessons.knowledge.frontmatter import read_entry
-from ai_lessons.library import audit, browsing, pending_count, provenance, review, syncing
+from ai_lessons.library import audit, browsing, provenance, review, rules_in_force, syncing
 from ai_lessons.library.proposal_context import desk, entry_of
 from ai_lessons.library.proposing import make
 from library.world import DOC, LESSON, NOW, OTHER, SCRIPT, World, lesson, options
@@ -99,7 +99,7 @@ def test_what_waits_says_its_kind_its_change_and_its_report(world: World) -> Non
     )
     assert (one.added, one.conflicts, one.similar) == (7, (), ())
     assert "+Seen twice." in one.diff
-    assert pending_count.pending_count(world.fresh()) == 1
+    assert rules_in_force.pending_count(world.fresh()) == 1
 
 
 def test_an_approved_lesson_is_listed_at_once_and_the_merge_says_who_took_it(world: World) -> None:
@@ -111,7 +111,7 @@ def test_an_approved_lesson_is_listed_at_once_and_the_merge_says_who_took_it(wor
     )
     assert len(world.git(world.root, "log", "-1", "--format=%P", "main").split()) == 2
     assert world.titles(kinds=["lesson"]) == ["PUT replaces the workflow"]
-    assert (world.status(), waiting(world), pending_count.pending_count(world.fresh())) == ("", (), 0)
+    assert (world.status(), waiting(world), rules_in_force.pending_count(world.fresh())) == ("", (), 0)
     assert BRANCH not in world.git(world.root, "branch")
 
 
@@ -360,7 +360,7 @@ def test_proposals_go_round_with_sync_and_a_remote_one_is_approved_here(world: W
     assert waiting(world) == ()
     world.git(tmp_path, "clone", "-q", str(tmp_path / "hub.git"), "second")
     other = World(tmp_path / "second", world.git, world.options)
-    assert pending_count.pending_count(other.fresh()) == 1
+    assert rules_in_force.pending_count(other.fresh()) == 1
     other.close()
 
 

@@ -15,6 +15,7 @@ from ai_lessons.knowledge.layout import CONFIG_PATH
 from ai_lessons.repository import repository_name
 from ai_lessons.repository.approval import approval_branch
 from ai_lessons.repository.approval.signers import PinnedKeys
+from ai_lessons.repository.proposal_refs import PROPOSALS, branch_of, proposal_refs, signature
 from ai_lessons.repository.store import blob_id
 from ai_lessons.repository.worktree import read_ref
 
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 
     from ai_lessons.index.catalog import Catalog
     from ai_lessons.knowledge.entries import Entry
+    from ai_lessons.library.opened import Library
     from ai_lessons.library.options import Options
+    from ai_lessons.library.session import RepositorySession
     from ai_lessons.library.signatures import Signatures
     from ai_lessons.repository.approval.approval_types import BranchView
     from ai_lessons.repository.store import Store
@@ -212,3 +215,38 @@ def _named(settings: bytes) -> str:
         return parse_config(settings.decode("utf-8", "replace")).approval_branch
     except AiLessonsError:
         return ""
+
+
+_PENDING = "pending.json"
+
+
+def pending_count(opened: Library) -> int:
+    """How many wait; with nothing new since the last question it reads a few small files."""
+    return number_pending(opened.primary)
+
+
+def number_pending(parts: RepositorySession) -> int:
+    """As `pending_count`, of this repository."""
+    worktree, ref = parts.store.worktree, parts.rules.ref()
+
+    def key() -> str:
+        """Everything that the number depends on."""
+        refs = proposal_refs(worktree)
+        rules = {name: commit for name, commit in refs.items() if branch_of(name).startswith(PROPOSALS)}
+        return f"{ref} {approval_branch.key_of(worktree, read_ref(worktree, ref or '') or '', rules)} {signature(refs)}"
+
+    if ref is None or not proposal_refs(worktree):
+        return 0
+    place = approval_branch.folder(parts.store.state_dir) / _PENDING
+    with suppress(OSError, ValueError, KeyError, TypeError):  # never counted here, or a file that cannot be read
+        noted = json.loads(place.read_bytes())
+        if noted["key"] == key():
+            return int(noted["count"])
+    try:
+        found = library.review.count(parts)
+    except NotFound:
+        return 0
+    with suppress(OSError):  # a repository that cannot be written is counted anew every time
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(json.dumps({"key": key(), "count": found}))
+    return found

@@ -41,7 +41,7 @@ def at_the_start(opened: Library, cwd: Path, project: str | None) -> Start:
     found = found._replace(rules=_own(found.rules), lessons=_own(found.lessons))
     notes = list(found.notes)
     try:
-        pending = sum(map(library.pending_count.number_pending, parts.every))
+        pending = sum(map(library.rules_in_force.number_pending, parts.every))
     except AiLessonsError as error:
         pending = 0
         notes.append(f"the proposals cannot be counted: {error.message}")

@@ -11,18 +11,20 @@ import click
 
 from ai_lessons import library
 from ai_lessons.doors import mcp_server, render, render_jobs, render_transfer
-from ai_lessons.doors.cli import content, rules, transfer, warm
+from ai_lessons.doors.cli import content, rules, transfer
 from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Group, Tool
 from ai_lessons.doors.cli.options import id_argument, ids_argument
-from ai_lessons.doors.terminal import is_terminal
+from ai_lessons.doors.terminal import is_terminal, line
 from ai_lessons.errors import UsageError
 from ai_lessons.knowledge.entries import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ai_lessons.doors.terminal import View
     from ai_lessons.library.setup import Job
+    from ai_lessons.library.warm import HelperState
 
 RESOURCES = frozenset(kind for kind in Kind if kind.is_resource)
 SHELLS = ("bash", "zsh", "fish")
@@ -347,5 +349,32 @@ def params(call: Call, name: str | None, reset: bool) -> None:
     call.answer(job(call.library, name), render.params)
 
 
-admin.add_command(warm.warm)
 content.register(admin)
+
+
+@admin.group("warm")
+def warm() -> None:
+    """The helper that stays in memory for ten minutes after a search, so that the next one is answered in a blink."""
+
+
+def _helpers(found: tuple[HelperState, ...], _view: View) -> str:
+    """A line for each helper and each of its repositories."""
+    rows = [] if found else ["No helper runs."]
+    for one in found:
+        rows.append(f"{one.state}: process {one.pid}, {one.seconds} s, {one.megabytes} MB, requests: {one.requests}")
+        rows += [f"  {line(place)}" for place in one.repositories]
+    return "\n".join(rows)
+
+
+@warm.command("status", examples=["ai-lessons admin warm status", "ai-lessons admin warm status --json"])
+@pass_call
+def status(call: Call) -> None:
+    """Say whether a helper runs: its age, memory, requests and repositories."""
+    call.answer(library.warm.helpers(call.options()), _helpers)
+
+
+@warm.command("stop", examples=["ai-lessons admin warm stop"])
+@pass_call
+def stop(call: Call) -> None:
+    """End it now, also one that hangs. The next search that needs one starts another."""
+    call.answer(library.warm.helpers(call.options(), stop=True), _helpers)

@@ -99,7 +99,7 @@ def pending_rules(call: Call, only_count: bool) -> None:
     """List the proposals that wait for a person, of local and remote branches."""
     opened = call.library
     if only_count:
-        number = library.pending_count.pending_count(opened)
+        number = library.rules_in_force.pending_count(opened)
         call.answer(number, lambda count, _view: str(count), lambda count: {"pending": count})
     else:
         call.answer(library.review.pending_rules(opened), render_rules.pending, paged=True, framed=framing.pending)
