@@ -70,7 +70,7 @@ CREATE INDEX links_target ON links (target);
 CREATE TABLE fields (
     key INTEGER PRIMARY KEY REFERENCES entries ON DELETE CASCADE, fields TEXT NOT NULL, opening TEXT NOT NULL
 );
--- the shapes of failures that entries keep, words with blanks between
+-- the shapes of failures that entries keep: lines of words
 CREATE TABLE failures (key INTEGER NOT NULL REFERENCES entries ON DELETE CASCADE, words TEXT NOT NULL);
 CREATE INDEX failures_key ON failures (key);
 CREATE VIEW shown AS SELECT * FROM entries WHERE standing = 0;
@@ -78,7 +78,7 @@ CREATE VIEW shown AS SELECT * FROM entries WHERE standing = 0;
 CREATE VIEW counted AS SELECT key, status, kind, project FROM entries INDEXED BY shown_newest WHERE standing = 0;
 """
 
-VERSION = 7  # Raise it when the tables change, or when the same file would be read into another entry
+VERSION = 8  # Raise it when the tables change, or when the same file would be read into another entry
 
 SCHEMA = Schema("catalog", _TABLES, VERSION, application=0x61694C73)
 

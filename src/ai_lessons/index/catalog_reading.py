@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from ai_lessons.index.database import Database
+    from ai_lessons.knowledge.failures import Shape
 
 T = TypeVar("T")
 _KINDS = {kind.value: kind for kind in Kind}
@@ -196,10 +197,13 @@ class CatalogReader:
         query = "SELECT id, opening FROM shown JOIN fields USING (key)"
         return dict(self._rows(f"{query} WHERE {_BY_IDS}", (json.dumps(list(ids)),)))
 
-    def failures(self) -> list[tuple[str, frozenset[str]]]:
+    def failures(self) -> list[tuple[str, Shape]]:
         """The id of every active entry that keeps a failure, and its shape: one row for each failure."""
         query = "SELECT id, words FROM failures JOIN shown USING (key) WHERE status = 'active'"
-        return [(entry_id, frozenset(words.split(" "))) for entry_id, words in self._rows(query)]
+        return [
+            (entry_id, tuple(frozenset(line.split()) for line in words.split("\n")))
+            for entry_id, words in self._rows(query)
+        ]
 
     def rules_in_force(self) -> dict[str, tuple[str, str]]:
         """(path, blob hash) of every rule that was put in, by id."""

@@ -94,7 +94,7 @@ def _to_tell(entry: Entry) -> dict[str, Any]:
 
     if entry.kind not in {Kind.LESSON, Kind.RULE}:
         return {"opening": "", "failures": ()}
-    kept = dict.fromkeys(" ".join(sorted(words)) for words in recorded(entry) if words)
+    kept = dict.fromkeys("\n".join(" ".join(sorted(line)) for line in one) for one in recorded(entry) if one)
     return {"opening": before_failure(entry.body)[:OPENING], "failures": tuple(kept)}
 
 

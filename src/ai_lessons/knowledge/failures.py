@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 from math import exp, log
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ _BIAS, _SIMILARITY, _SHAPE = -6.7, 4.6, 4.4
 _UNKNOWN = 0.64  # The similarity of two failures of which no vectors tell
 
 _FEW, _LINE, _OUTPUT = 6, 300, 20_000
+_LONG_LINE, _ONE_LINE = 6, 0.8  # Words of a line that can tell by itself, and what it counts beside the whole
 _ERROR = re.compile(
     r"(?i)\b\w*(?:error|exception)\b|\b(?-i:E[A-Z]{3,})\b|\b(?:fatal|panic|fail\w*|cannot|can't|unable|unknown|invalid|"
     r"unrecogni[sz]ed|not|no|denied|refused|missing|already|ambiguous|rejected|conflict|did you mean|usage)\b"
@@ -50,17 +52,27 @@ def looks_failed(output: str) -> bool:
     return bool(_SURE.search("\n".join(telling(output).splitlines()[-3:])))
 
 
-def shape(output: str) -> frozenset[str]:
-    """The words of the telling lines, without quoted names, paths and numbers.
+Shape = tuple[frozenset[str], ...]
+"""The words of each telling line of a failure, without quoted names, paths and numbers."""
 
-    >>> sorted(shape("fatal: pathspec 'a.py' did not match any files"))
-    ['any', 'did', 'fatal', 'files', 'match', 'not', 'pathspec']
+
+def shape(output: str) -> Shape:
+    """What an output says, whatever it is about.
+
+    >>> [sorted(line) for line in shape("fatal: pathspec 'a.py' did not match any files")]
+    [['any', 'did', 'fatal', 'files', 'match', 'not', 'pathspec']]
     """
-    words = _WORD.findall(_NAMES.sub(" ", telling(output)))
-    return frozenset(word.lower() for word in words if not any(map(str.isdigit, word)))
+    lines = (_WORD.findall(line) for line in _NAMES.sub(" ", telling(output)).splitlines())
+    words = (frozenset(word.lower() for word in line if not any(map(str.isdigit, word))) for line in lines)
+    return tuple(dict.fromkeys(filter(None, words)))
 
 
-def recorded(entry: Entry) -> Iterator[frozenset[str]]:
+def said(words: Shape) -> frozenset[str]:
+    """The words of all lines."""
+    return frozenset().union(*words)
+
+
+def recorded(entry: Entry) -> Iterator[Shape]:
     """The shapes of the failures that an entry keeps: `$ command` and output in a fenced block, a message in its when.
 
     The output of a command that succeeded has a shape, too; nothing that fails will look like it.
@@ -77,20 +89,28 @@ def before_failure(body: str) -> str:
     return body[: found.start()].strip() if found else body.strip()
 
 
-def rarity(shapes: Collection[frozenset[str]]) -> dict[str, float]:
+def rarity(shapes: Collection[Shape]) -> dict[str, float]:
     """What each word of the shapes weighs: the fewer failures say it, the more."""
     counts: dict[str, int] = {}
-    for words in shapes:
-        for word in words:
+    for one in shapes:
+        for word in said(one):
             counts[word] = counts.get(word, 0) + 1
     return {word: log((len(shapes) + 1) / (count + 0.5)) for word, count in counts.items()}
 
 
-def alike(one: frozenset[str], other: frozenset[str], weights: Mapping[str, float]) -> float:
-    """How much two shapes have in common, 0 to 1: the weights of the words of both by those of either (Jaccard)."""
+def alike(one: Shape, other: Shape, weights: Mapping[str, float]) -> float:
+    """How much two shapes have in common, 0 to 1: of all their words, or of the two lines that are most alike.
+
+    Jaccard with weights: those of the words of both by those of either. A line counts if it is long, and less.
+    """
     unknown = max(weights.values(), default=1.0)
-    either = sum(weights.get(word, unknown) for word in one | other)
-    return sum(weights.get(word, unknown) for word in one & other) / either if either else 0.0
+
+    def shared(some: frozenset[str], others: frozenset[str]) -> float:
+        either = sum(weights.get(word, unknown) for word in some | others)
+        return sum(weights.get(word, unknown) for word in some & others) / either if either else 0.0
+
+    long = ([line for line in lines if len(line) >= _LONG_LINE] for lines in (one, other))
+    return max([shared(said(one), said(other)), *(_ONE_LINE * shared(*two) for two in product(*long))])
 
 
 def chance(alike: float, similarity: float | None = None) -> float:

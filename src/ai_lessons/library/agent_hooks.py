@@ -176,7 +176,7 @@ def _after_tool(asking: Asking, event: AgentEvent) -> Told:
     wrote = event.tool.endswith("__add_lesson") or commands.adds_a_lesson(event.command)
     if not (failed or event.text) and not agent_sessions.known(state, event.session):
         return NOTHING
-    said = failures.shape(event.text)
+    said = failures.said(failures.shape(event.text))
     with agent_sessions.opened(state, event.session) as session:
         earlier = [Earlier._make(row) for row in session.told]
         if failed or not event.text:

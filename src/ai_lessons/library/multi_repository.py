@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ai_lessons.index.catalog_reading import Filter
     from ai_lessons.knowledge.config import RepositoryConfig
     from ai_lessons.knowledge.entries import Entry, Light
+    from ai_lessons.knowledge.failures import Shape
     from ai_lessons.knowledge.relations import Edge
     from ai_lessons.learning import fold
     from ai_lessons.learning.events import Event
@@ -256,7 +257,7 @@ class Catalogs:
         """How the texts of these begin, by id."""
         return {one: text for catalog in reversed(self._all) for one, text in catalog.openings(ids).items()}
 
-    def failures(self) -> list[tuple[str, frozenset[str]]]:
+    def failures(self) -> list[tuple[str, Shape]]:
         """The failures that active entries keep, each with the entry's id."""
         return [row for one in self._all for row in one.failures()]
 

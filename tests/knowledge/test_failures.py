@@ -1,0 +1,59 @@
+"""What is telling in an output, and when two failures are alike."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ai_lessons.knowledge.failures import BAR, alike, chance, looks_failed, rarity, shape, telling
+
+ONE = "fatal: The current branch cart has no upstream branch."
+WHOLE = f"{ONE}\nTo push the current branch and set the remote as upstream, use\n\n    git push -u origin cart\n"
+
+
+def likely(one: str, other: str) -> float:
+    kept = shape(one)
+    return chance(alike(kept, shape(other), rarity([kept])))
+
+
+def test_names_paths_and_numbers_do_not_count() -> None:
+    assert shape("cp: cannot stat '/tmp/a 1': No such file") == shape('cp: cannot stat "b.txt": No such file')
+    assert shape("error at /srv/app/main.py:31: x7 failed") == (frozenset({"error", "at", "failed"}),)
+
+
+def test_of_a_long_output_the_first_the_last_and_the_errors_tell() -> None:
+    said = telling(
+        "Exit code 2\n\x1b[31mstart\x1b[0m\n" + "noise\n" * 50 + "ValueError: bad\n" + "more\n" * 50 + "end\n"
+    )
+    assert said.splitlines() == ["start", "ValueError: bad", "more", "end"]
+
+
+@pytest.mark.parametrize("kept", [ONE, WHOLE])
+def test_the_same_failure_about_something_else_is_alike_also_if_a_line_of_it_was_kept(kept: str) -> None:
+    assert likely(kept, WHOLE.replace("cart", "till")) >= BAR
+
+
+@pytest.mark.parametrize("other", ["", "fatal: not a git repository", "error: src refspec main does not match any"])
+def test_another_failure_of_the_same_program_is_not(other: str) -> None:
+    assert likely(WHOLE, other) < BAR
+
+
+@pytest.mark.parametrize(
+    ("said", "failed"),
+    [
+        ("Traceback (most recent call last):\n  x\nKeyError: 'a'", True), ("bash: foo: command not found", True),
+        ("3 passed in 0.1s", False), ("", False), ("docs/errors.md\ndocs/fatal.md", False),
+    ],
+)  # fmt: skip
+def test_what_reads_like_an_error(said: str, failed: bool) -> None:
+    assert looks_failed(said) is failed
+
+
+@given(st.text(), st.text())
+def test_any_two_outputs_can_be_compared_either_way_round(one: str, other: str) -> None:
+    weights = rarity([shape(one), shape(other)])
+    much = alike(shape(one), shape(other), weights)
+    assert 0 <= much <= 1.000001
+    assert much == pytest.approx(alike(shape(other), shape(one), weights))
+    assert not shape(one) or alike(shape(one), shape(one), weights) == pytest.approx(1)
