@@ -20,7 +20,8 @@ USER, PROJECT, ENTERPRISE = "user", "project", "enterprise"
 PROJECT_REPOSITORY = Path(".ai") / "reference"
 TRUE, FALSE = frozenset({"1", "true", "yes", "on"}), frozenset({"0", "false", "no", "off", ""})
 KEYS = ("repo", "index_dir", "model_dir", "skills_dir", "tools_dir", "agent", "offline", "enterprise", "warm", "agents")
-"""Keys of `config.toml`; all but `enterprise` (a table of NAME = "path", or of tables) and `warm` are plain values."""
+"""Keys of `config.toml`; all but `enterprise` (a table of NAME = "path", or of tables), `warm` and `agents` are
+plain values."""
 
 CODE_FILE = ".ai-lessons.toml"  # in the top folder of a code project: which enterprise it belongs to
 AGENT_NAMES = ("AI_LESSONS_AGENT", "AI_AGENT", "AGENT")

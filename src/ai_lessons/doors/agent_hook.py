@@ -55,7 +55,7 @@ def run(
         file = os.environ.get(ENVIRONMENT_FILE)
         if event.moment is Moment.BEGIN and file:
             _sign_in(file, event.session)
-        given = options(chosen)._replace(session=event.session or chosen.session, outcomes=chosen.agents.outcomes)
+        given = options(chosen)._replace(session=event.session or chosen.session)
         with ExitStack() as stack:
             asking = Asking(chosen.repo, given, lambda: stack.enter_context(library.opened.Library(chosen.repo, given)))
             told = hear(asking, event, project=project)

@@ -36,5 +36,6 @@ def options(given: Settings) -> Options:
         places=Places(
             places(given.reads), places(given.known), given.belongs_to, named=given.named, file=str(given.file)
         ),
+        outcomes=given.agents.outcomes,
         **{name: getattr(given, name) for name in SAME},
     )

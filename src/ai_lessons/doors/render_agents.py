@@ -83,8 +83,9 @@ def begin(value: Told, root: str, most: int) -> str:
     if entries:
         rows.append(f"What it holds for {about}. {DATA}")
     rows += [f"Note: {line(note)}" for note in value.notes]
-    ends = accumulate((len(row) + 1 for row in entries), initial=sum(len(row) + 1 for row in rows))
-    kept = [row for row, end in zip(entries, list(ends)[1:], strict=True) if end <= most]
+    room = most - sum(len(row) + 1 for row in rows)
+    ends = accumulate(len(row) + 1 for row in entries)
+    kept = [row for row, end in zip(entries, ends, strict=True) if end <= room]
     more = [] if len(kept) == len(entries) else ["(more than there is room for: ai-lessons recall context)"]
     return "\n".join([*rows, *kept, *more])
 

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
-from ai_lessons.index.catalog_reading import CatalogReader, unattested, unreadable_files
+from ai_lessons.index.catalog_reading import (
+    CatalogReader,
+    generation_of,
+    meta_of,
+    unattested,
+    unreadable_files,
+)
 from ai_lessons.index.catalog_survey import Disk, survey
 from ai_lessons.index.catalog_writing import Writing, attest, record
 from ai_lessons.index.database import Database, Schema
@@ -125,11 +131,6 @@ class Catalog(CatalogReader):
         """Whether this process keeps the catalog to itself because its folder cannot be written."""
         return self._database.in_memory
 
-    @property
-    def generation(self) -> int:
-        """Moves with every write; a rebuilt catalog never comes back to a number it had before."""
-        return self._ask(_generation)
-
     def refresh(self, scan: Scan, read: Read, parser: Callable[[], Parse], progress: Progress = _silent) -> Refreshed:
         """Bring the catalog up to date with the files.
 
@@ -154,7 +155,7 @@ class Catalog(CatalogReader):
 
     def rules_tree(self) -> str:
         """What `set_rules_in_force` was last told; empty in a new catalog."""
-        return self._ask(lambda db: str(_meta(db, "rules_tree") or ""))
+        return self._ask(lambda db: str(meta_of(db, "rules_tree") or ""))
 
     def unattested(self) -> list[str]:
         """Ids of lessons that claim to be a person's, or proven elsewhere, and of which `attest` has not been told."""
@@ -178,12 +179,12 @@ class Catalog(CatalogReader):
 
     def _refresh_hopefully(self) -> Refreshed | None:
         """Read and parse without a lock; None where another process wrote meanwhile, so that we know too little."""
-        base = _generation(self._database.connection)
+        base = generation_of(self._database.connection)
         changes = self._look()
         if not changes:
             return self._refreshed()
         with self._database.transaction():
-            return self._write(changes) if _generation(self._database.connection) == base else None
+            return self._write(changes) if generation_of(self._database.connection) == base else None
 
     def _look(self) -> list[FolderChange]:
         assert self._disk is not None, "a look needs the ways to the disk"  # noqa: S101 - for the type checker
@@ -207,8 +208,8 @@ class Catalog(CatalogReader):
 
     def _unattested(self) -> list[str]:
         """Nothing is looked for where nothing was written since the last look that found nothing."""
-        now = _generation(self._database.connection)
-        if _meta(self._database.connection, "attested") == now:
+        now = generation_of(self._database.connection)
+        if meta_of(self._database.connection, "attested") == now:
             return []
         found = unattested(self._database.connection)
         if not found:
@@ -219,29 +220,20 @@ class Catalog(CatalogReader):
         changed, removed = writing.settle()
         # from the clock, so that a catalog made anew does not count through the numbers of the last one
         _put_meta(
-            self._database.connection, "generation", max(self._clock(), _generation(self._database.connection) + 1)
+            self._database.connection, "generation", max(self._clock(), generation_of(self._database.connection) + 1)
         )
         _put_meta(self._database.connection, "unreadable", unreadable_files(self._database.connection))
         return self._refreshed(changed, removed)
 
     def _refreshed(self, changed: tuple[str, ...] = (), removed: tuple[str, ...] = ()) -> Refreshed:
         notice, self._database.notice = self._database.notice, ""
-        unreadable = int(_meta(self._database.connection, "unreadable") or 0)
-        return Refreshed(_generation(self._database.connection), changed, removed, unreadable, notice)
+        unreadable = int(meta_of(self._database.connection, "unreadable") or 0)
+        return Refreshed(generation_of(self._database.connection), changed, removed, unreadable, notice)
 
     def _refill(self) -> None:
         """Fill a new database and keep what is to be said of it for the next refresh."""
         if self._disk is not None:
             self._database.notice = self._refresh().rebuilt
-
-
-def _generation(db: sqlite3.Connection) -> int:
-    return int(_meta(db, "generation") or 0)
-
-
-def _meta(db: sqlite3.Connection, key: str) -> Any:
-    row = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-    return row[0] if row else None
 
 
 def _put_meta(db: sqlite3.Connection, key: str, value: object) -> None:

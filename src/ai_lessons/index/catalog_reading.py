@@ -128,6 +128,11 @@ class CatalogReader:
     def _one(self, query: str, values: Any = ()) -> int:
         return int(self._rows(query, values)[0][0])
 
+    @property
+    def generation(self) -> int:
+        """Moves with every write; a rebuilt catalog never comes back to a number it had before."""
+        return self._ask(generation_of)
+
     def select(self, wanted: Filter) -> list[Light]:
         """The entries that pass a filter, in its order, with handles that are unique in the repository.
 
@@ -230,7 +235,7 @@ class CatalogReader:
 
         Every search asks, so it is kept until the catalog is written.
         """
-        now = self._one("SELECT coalesce(max(value), 0) FROM meta WHERE key = 'generation'")
+        now = self.generation
         if self._of_projects[0] != now:
             query = "SELECT DISTINCT project, version FROM shown JOIN versions USING (key) WHERE status = 'active'"
             rows = self._rows(query)
@@ -340,3 +345,14 @@ def unreadable_files(db: sqlite3.Connection) -> int:
     """How many entries are left out, each once however many problems it has."""
     query = "SELECT (SELECT count(DISTINCT file) FROM problems) + (SELECT count(*) FROM entries WHERE standing = 2)"
     return int(db.execute(query).fetchone()[0])
+
+
+def generation_of(db: sqlite3.Connection) -> int:
+    """The number of the last write."""
+    return int(meta_of(db, "generation") or 0)
+
+
+def meta_of(db: sqlite3.Connection, key: str) -> Any:
+    """What the catalog says of itself under this key; None: nothing."""
+    row = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    return row[0] if row else None

@@ -127,12 +127,10 @@ def _prompt(asking: Asking, event: AgentEvent, project: str | None) -> Told:
     """What the prompt is about; a prompt that begins with no speaks against what was told since the last one."""
     state, text = asking.options.state_dir, event.text
     with agent_sessions.opened(state, event.session) as session:
-        earlier = [Earlier._make(row) for row in session.told]
-        if _NO.match(text):
-            since = [n for n, one in enumerate(earlier) if n >= session.turn and one.moment != Moment.BEGIN]
-            earlier = [
-                one._replace(outcome=one.outcome or RECURRED) if n in since else one for n, one in enumerate(earlier)
-            ]
+        earlier = _earlier(session)
+        for n in range(session.turn, len(earlier)) if _NO.match(text) else ():
+            if earlier[n].moment != Moment.BEGIN and not earlier[n].outcome:
+                earlier[n] = earlier[n]._replace(outcome=RECURRED)
         happened = _happened(session, earlier)
         session.turn = len(earlier)
         told = session.ids(event.agent)
@@ -150,8 +148,12 @@ def _before_tool(asking: Asking, event: AgentEvent) -> Told:
     if not new and not event.paths:
         return NOTHING
     touch = Touch(event.paths, wanted if new else (), attempts, event.text[:_TEXT])
-    offered = asking.if_warm("before_a_tool", touch, told) if event.paths and event.text else None
-    return _tell(asking, event, offered or asking("before_a_tool", touch._replace(text=""), told), event.paths)
+    if event.paths and event.text:
+        offered = asking.if_warm("before_a_tool", touch, told)
+        offered = offered or asking.here("before_a_tool", touch._replace(text=""), told)
+    else:
+        offered = asking("before_a_tool", touch._replace(text=""), told)
+    return _tell(asking, event, offered, event.paths)
 
 
 def scopes(tool: str, command: str) -> tuple[str, ...]:
@@ -178,7 +180,7 @@ def _after_tool(asking: Asking, event: AgentEvent) -> Told:
         return NOTHING
     said = failures.said(failures.shape(event.text))
     with agent_sessions.opened(state, event.session) as session:
-        earlier = [Earlier._make(row) for row in session.told]
+        earlier = _earlier(session)
         if failed or not event.text:
             earlier = [judged(one, tried, event.command, said if failed else None) for one in earlier]
         happened = _happened(session, earlier)
@@ -194,6 +196,10 @@ def _after_tool(asking: Asking, event: AgentEvent) -> Told:
     error = f"$ {event.command}\n{event.text}"
     offered = asking.if_warm("at_a_failure", error) or asking.here("at_a_failure", error, words=True)
     return _tell(asking, event, offered, tried, tuple(sorted(said)))
+
+
+def _earlier(session: agent_sessions.Session) -> list[Earlier]:
+    return [Earlier._make(row) for row in session.told]
 
 
 def _happened(session: agent_sessions.Session, earlier: Sequence[Earlier]) -> list[Event]:
@@ -217,7 +223,7 @@ def _tell(
     with agent_sessions.opened(asking.options.state_dir, event.session) as session:
         every = {light.id: light for light in (*found.rules, *found.lessons)}
         fresh = session.fresh(event.agent, every)
-        for n, known in enumerate(Earlier._make(row) for row in session.told):
+        for n, known in enumerate(_earlier(session)):
             if shape and known.id in every and not known.shape:  # told before, and now it is at stake
                 session.told[n] = list(known._replace(attempts=[*attempts], shape=[*shape]))
         for one in map(every.__getitem__, fresh):
@@ -240,7 +246,7 @@ def _stop(state_dir: Path, event: AgentEvent) -> Told:
     if event.again or event.unfinished or not agent_sessions.known(state_dir, event.session):
         return NOTHING
     with agent_sessions.opened(state_dir, event.session) as session:
-        earlier = [Earlier._make(row) for row in session.told]
+        earlier = _earlier(session)
         asked = dict.fromkeys(one.handle for one in earlier if one.moment != Moment.BEGIN and not one.outcome)
         # a single failure that was never tried again, in a session that went on well, is no iteration
         unsolved = session.failed_last and not session.solved

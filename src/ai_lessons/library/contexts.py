@@ -11,6 +11,7 @@ from ai_lessons import library
 from ai_lessons.errors import UsageError
 from ai_lessons.index.catalog_reading import Filter
 from ai_lessons.index.ranking import context_boost, context_weights
+from ai_lessons.knowledge import failures
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Confidence, Kind
 from ai_lessons.knowledge.globs import any_match, specificity, stated
 from ai_lessons.learning import fold
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from ai_lessons.library.answers import Usage
     from ai_lessons.library.opened import Library, Reading
 
-AT_A_FAILURE = 2  # Entries that come at a failure
+FEW = 2  # Entries that come unasked, but for the start of a session
 LOOKED_AT = 500  # Newest lessons of a project or tag among which the surest are chosen
 _BY_PATH, _BY_PROJECT, _BY_GLOBAL = 2.0, 1.0, 0.5  # What the reasons weigh, beside the tags
 
@@ -57,7 +58,7 @@ def context_of(parts: Reading, query: ContextQuery) -> Context:
     if query.budget is not None and query.budget < 1:
         raise UsageError(f"a budget of {query.budget} leaves room for nothing", hint="--budget 10")
     if query.error.strip():
-        return helping(parts, query.error, query.budget or AT_A_FAILURE)
+        return helping(parts, query.error, query.budget or FEW)
     injecting = Injecting(parts, query.budget)
     asked = _Asked(parts, query, injecting.budget)
     rules = asked.rules()
@@ -76,13 +77,11 @@ def context_of(parts: Reading, query: ContextQuery) -> Context:
     )
 
 
-def helping(parts: Reading, error: str, most: int = AT_A_FAILURE, *, words: bool = False) -> Context:
+def helping(parts: Reading, error: str, most: int = FEW, *, words: bool = False) -> Context:
     """What helps with a failure, the surest first: entries that keep one like it. `words`: without the index.
 
     The score of an entry is the chance that it helps, see `failures.chance`.
     """
-    from ai_lessons.knowledge import failures
-
     command, output = error.split("\n", 1) if error.startswith("$ ") and "\n" in error else ("", error)
     kept, said = parts.catalog.failures(), failures.shape(output)
     weights, alike = failures.rarity([words for _, words in kept]), dict[str, float]()
@@ -99,7 +98,7 @@ def helping(parts: Reading, error: str, most: int = AT_A_FAILURE, *, words: bool
     return pick(parts, [one for one in near if one is near[0] or (one.score or 0) >= failures.SECOND], most)
 
 
-def pick(parts: Reading, near: Sequence[Light], most: int) -> Context:
+def pick(parts: Reading, near: Sequence[Light], most: int = FEW) -> Context:
     """The first of these, best first, that may come unasked: at most so many, fewer where that has proved better."""
     injecting = Injecting(parts, None, most)
     chosen = injecting.choose([one for one in near if one.kind is Kind.LESSON], ContextQuery(), 0)

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ai_lessons.library.opened import Library, Reading
 
 AT_THE_START = 12  # Rules and lessons told when a session begins
-LATER = 2  # Entries told at any other moment
 SURE = 0.5  # Chance of an answer from which something is told at a prompt, or where a pattern names every file
 STARTER = "starter"  # Tag of what the starter set brought
 
@@ -91,7 +90,7 @@ def at_a_failure(opened: Library, error: str, *, words: bool = False) -> Offered
     """Entries that keep a failure like this one; `words`: without the index."""
     parts = opened.reading
     parts.current()
-    found = library.contexts.helping(parts, error, LATER, words=words)
+    found = library.contexts.helping(parts, error, words=words)
     found = found._replace(rules=_own(found.rules), lessons=_own(found.lessons))
     every = (*found.rules, *found.lessons)
     return _with_texts(parts, found, {one.id: f"keeps a failure like this one ({one.score:.2f})" for one in every})
@@ -130,16 +129,13 @@ def _likely(parts: Reading, text: str) -> dict[str, Light]:
     if not text.strip():
         return {}
     asked = Query(text, kinds=_TOLD, plain=True)
-    return {hit.entry.id: hit.entry for hit in library.searching.find(parts, asked).hits if _sure(hit.entry)}
-
-
-def _sure(light: Light) -> bool:
-    return (light.score or 0) >= SURE
+    lights = (hit.entry for hit in library.searching.find(parts, asked).hits)
+    return {light.id: light for light in lights if (light.score or 0) >= SURE}
 
 
 def _offered(parts: Reading, near: Iterable[Light], why: Mapping[str, str], told: Collection[str]) -> Offered:
     fresh = [one for one in _own(near) if one.id not in told]
-    return _with_texts(parts, library.contexts.pick(parts, fresh, LATER), why)
+    return _with_texts(parts, library.contexts.pick(parts, fresh), why)
 
 
 def _with_texts(parts: Reading, found: Context, why: Mapping[str, str]) -> Offered:
