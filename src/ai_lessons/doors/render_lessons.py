@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ai_lessons.doors import encode
 from ai_lessons.doors.render_jobs import WAITING, beginning
-from ai_lessons.doors.terminal import View, clean, line, table
+from ai_lessons.doors.terminal import View, clean, clip, count, line, table
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT
 from ai_lessons.knowledge.patterns import title_of
 from ai_lessons.knowledge.yaml_text import entry_lines, scalar
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ai_lessons.knowledge.entries import Light
+    from ai_lessons.knowledge.episodes import Candidate
     from ai_lessons.library.answers import Answer
+    from ai_lessons.library.harvest import Harvest
     from ai_lessons.library.lessons import LessonChange, LessonShown, Loaded
 
 FIRM = "[firm]"
@@ -109,3 +111,34 @@ def promoted(value: LessonChange, view: View) -> str:
     return "\n".join(
         [f"Promoted lesson {line(value.handle)} to {view.place(value.target)}", *beginning(WAITING, value.notes)]
     )
+
+
+def searched(value: Harvest) -> str:
+    """What a harvest went through."""
+    read = f"{count(value.records, 'record')} read, {value.unknown} of a form that is not known"
+    return f"{count(value.transcripts, 'transcript')} of {count(value.sessions, 'session')}: {read}."
+
+
+def harvested(value: Harvest, view: View) -> str:
+    """The candidates of a harvest, none of which is stored."""
+    if not value.candidates:
+        return f"Nothing to propose. {searched(value)}"
+    rows = [candidate(one, view) for one in value.candidates]
+    return "\n\n".join([f"{count(len(rows), 'candidate')}, none is stored. {searched(value)}", *rows])
+
+
+SEEN_SHOWN, LINES_SHOWN = 3, 6
+
+
+def candidate(one: Candidate, view: View) -> str:
+    """One candidate in a few lines: what it would say, what happened, where it was seen."""
+    said = [("WHEN", one.when), ("DO", one.do or "(what helps is for you to say)"), ("BECAUSE", one.because)]
+    rows = [
+        f"{view.paint(f'[{one.id}]', 'handle')} {line(one.title)}" + (f" ({line(one.project)})" if one.project else "")
+    ]
+    rows += [f"  {name:8} {clip(line(text), 160)}" for name, text in said]
+    shown = [row for row in clean(one.content).splitlines() if row and not row.startswith("~~~")]
+    rows += [f"  | {clip(row, 120)}" for row in shown[:LINES_SHOWN]]
+    left = len(one.evidence) - SEEN_SHOWN
+    rows += [f"  seen     {at.date} {at.host} {view.place(at.place)}" for at in one.evidence[:SEEN_SHOWN]]
+    return "\n".join([*rows, *([f"           and {left} more"] if left > 0 else [])])

@@ -52,6 +52,13 @@ def looks_failed(output: str) -> bool:
     return bool(_SURE.search("\n".join(telling(output).splitlines()[-3:])))
 
 
+def headline(output: str) -> str:
+    """The line of an output that says best what went wrong: the first that is surely an error, else the last."""
+    lines = [line for line in telling(output).splitlines() if not line.startswith("Traceback (")]
+    sure, likely = ([line for line in lines if pattern.search(line)] for pattern in (_SURE, _ERROR))
+    return next(iter([*sure, *likely, *reversed(lines)]), "")
+
+
 Shape = tuple[frozenset[str], ...]
 """The words of each telling line of a failure, without quoted names, paths and numbers."""
 

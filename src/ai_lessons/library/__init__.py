@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from ai_lessons.library import (
         agent_hooks as agent_hooks, audit as audit, browsing as browsing, comparing as comparing,
         contexts as contexts, editing as editing,
-        exporting as exporting, governing as governing, health as health, import_bundle as import_bundle,
-        importing as importing, indexing as indexing, lesson_writing as lesson_writing, lessons as lessons,
+        exporting as exporting, governing as governing, harvest as harvest, health as health,
+        import_bundle as import_bundle, importing as importing, indexing as indexing,
+        lesson_writing as lesson_writing, lessons as lessons,
         migrating as migrating, model as model, multi_repository as multi_repository, opened as opened,
         promoting as promoting, proposing as proposing, provenance as provenance,
         refreshing as refreshing, relating as relating, reports as reports, review as review,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ai_lessons.errors import NotFound, Refused, UsageError
@@ -14,12 +16,11 @@ from ai_lessons.library.policies import refuse_agents
 from ai_lessons.library.reports import Initialised
 from ai_lessons.library.session import RepositorySession
 from ai_lessons.repository import agent_files, agent_hosts, git_hooks, outside, scaffold
-from ai_lessons.repository.agent_hosts import Host, Target
+from ai_lessons.repository.agent_hosts import Host, Target, Where
 from ai_lessons.repository.store import AUTOCOMMIT, Change, blob_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
 
     from ai_lessons.library.opened import Library
     from ai_lessons.library.options import Options
@@ -132,17 +133,19 @@ __all__ = ["Host", "Target", "hosts", "instruct", "register"]
 
 Job = Literal["install", "uninstall", "status"]
 
-FOLDERS = tuple(kind.variable for kind in agent_hosts.KINDS if kind.variable)
-"""Variables of the environment by which a user moves a host's folder."""
-
 PLUGIN = "claude-code"
 TEXT = "agents.md"
 
 
-def hosts(home: Path, path: str, folders: Mapping[str, str], cwd: Path) -> tuple[Host, ...]:
-    """The agent hosts of this machine as they are now. `folders` holds those of `FOLDERS` that are set."""
-    project = outside.top_of(cwd) or cwd
-    return agent_hosts.look(agent_hosts.Where(home, path, folders, project))
+def where(environment: Mapping[str, str], cwd: Path) -> Where:
+    """Where the agent hosts of this user and of the project around `cwd` are, as the environment says."""
+    folders = {kind.variable: environment.get(kind.variable, "") for kind in agent_hosts.KINDS}
+    return Where(Path(os.path.expanduser("~")), environment.get("PATH", ""), folders, outside.top_of(cwd) or cwd)
+
+
+def hosts(at: Where) -> tuple[Host, ...]:
+    """The agent hosts of this machine as they are now."""
+    return agent_hosts.look(at)
 
 
 def instruct(job: Job, cwd: Path, files: Sequence[Path] = ()) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import operator
 import os
 import re
 import tomllib
+from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,6 +28,7 @@ class HostKind(NamedTuple):
 
     `events` are those by which a text gets to the agent when a session starts, and around an edit. `hooks`, `servers`
     and `instructions` are files; those of `hooks` and `servers` hold tables under the keys named after `#`.
+    `transcripts` is a glob of what it keeps of sessions, below the user's folder.
     """
 
     id: str
@@ -39,6 +41,7 @@ class HostKind(NamedTuple):
     hooks: tuple[str, ...]
     servers: tuple[str, ...]
     instructions: tuple[str, ...]
+    transcripts: str = ""
 
 
 KINDS = (
@@ -48,6 +51,7 @@ KINDS = (
         ("~settings.json#hooks", "./.claude/settings.json#hooks", "./.claude/settings.local.json#hooks"),
         ("~../.claude.json#mcpServers", "./.mcp.json#mcpServers"),
         ("~CLAUDE.md", "./CLAUDE.md", "./.claude/CLAUDE.md", "./CLAUDE.local.md"),
+        "projects/**/*.jsonl",
     ),
     HostKind(
         "codex", "Codex", ("codex",), ".codex", "CODEX_HOME", (".codex",),
@@ -55,6 +59,7 @@ KINDS = (
         ("~hooks.json#hooks", "~config.toml#hooks", "./.codex/hooks.json#hooks", "./.codex/config.toml#hooks"),
         ("~config.toml#mcp_servers", "./.codex/config.toml#mcp_servers"),
         ("~AGENTS.md", "./AGENTS.md"),
+        "sessions/**/rollout-*.jsonl",
     ),
     HostKind(
         "cursor", "Cursor", ("cursor", "cursor-agent"), ".cursor", "", (".cursor",),
@@ -62,6 +67,7 @@ KINDS = (
         ("~hooks.json#hooks", "./.cursor/hooks.json#hooks"),
         ("~mcp.json#mcpServers", "./.cursor/mcp.json#mcpServers"),
         ("./AGENTS.md", "./.cursorrules"),
+        "projects/*/agent-transcripts/**/*.jsonl",
     ),
     HostKind(
         "gemini", "Gemini CLI", ("gemini",), ".gemini", "", (".gemini",),
@@ -69,6 +75,7 @@ KINDS = (
         ("~settings.json#hooks", "./.gemini/settings.json#hooks"),
         ("~settings.json#mcpServers", "./.gemini/settings.json#mcpServers"),
         ("~GEMINI.md", "./GEMINI.md"),
+        "tmp/*/chats/**/*.json*",
     ),
     HostKind(
         "opencode", "opencode", ("opencode",), ".config/opencode", "", (".opencode", "opencode.json"),
@@ -76,6 +83,7 @@ KINDS = (
         (),
         ("~opencode.json#mcp", "./opencode.json#mcp"),
         ("~AGENTS.md", "./AGENTS.md"),
+        "../../.local/share/opencode/opencode.db",
     ),
     HostKind(
         "windsurf", "Windsurf", ("windsurf",), ".codeium/windsurf", "", (".windsurf",),
@@ -134,14 +142,14 @@ class _Look:
     def __init__(self, kind: HostKind, where: Where) -> None:
         self._kind, self._where = kind, where
         overruled = where.folders.get(kind.variable) if kind.variable else None
-        self._folder = Path(overruled) if overruled else where.home / kind.folder
+        self.folder = Path(overruled) if overruled else where.home / kind.folder
         self._unreadable: list[str] = []
 
     def host(self) -> Host | None:
         """None if there is no trace of it."""
         kind = self._kind
         places = [_program(name, self._where.path) for name in kind.programs]
-        places += [one for one in (self._folder,) if one.is_dir()]
+        places += [one for one in (self.folder,) if one.is_dir()]
         places += [one for name in kind.projects if (one := self._where.project / name).exists()]
         found = tuple(self._shown(one) for one in places if one)
         if not found:
@@ -209,10 +217,10 @@ class _Look:
             return None
 
     def _place(self, name: str) -> Path:
-        if self._folder != self._where.home / self._kind.folder:
+        if self.folder != self._where.home / self._kind.folder:
             name = name.replace("~../", "~")  # a folder of the user's choice holds everything
         if name.startswith("~"):
-            return Path(os.path.normpath(self._folder / name[1:]))
+            return Path(os.path.normpath(self.folder / name[1:]))
         return self._where.project / name[2:]
 
     def _shown(self, place: Path) -> str:
@@ -221,6 +229,12 @@ class _Look:
         if place.is_relative_to(self._where.home):
             return "~/" + place.relative_to(self._where.home).as_posix()
         return str(place)
+
+
+def transcripts(where: Where) -> list[str]:
+    """Globs of what the hosts keep of their sessions."""
+    kept = [(_Look(kind, where).folder, kind.transcripts) for kind in KINDS if kind.transcripts]
+    return [os.path.normpath(f"{escape(str(folder))}/{pattern}") for folder, pattern in kept]
 
 
 def _program(name: str, path: str) -> Path | None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import sqlite3
 import stat
 import tomllib
+from contextlib import closing
+from datetime import UTC, datetime
 from glob import glob, has_magic
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons.errors import AiLessonsError, InvalidEntry, NotFound, Problem, UsageError
 from ai_lessons.repository.files import READ_LIMIT, translated
@@ -105,9 +108,9 @@ def names_of(folder: Path) -> list[str]:
     if top is None:
         return []
     said = [
-        *_REMOTE.findall(_begin(top / ".git" / "config")),
+        *_REMOTE.findall(beginning(top / ".git" / "config")),
         *_packages(top),
-        *_MODULE.findall(_begin(top / "go.mod")),
+        *_MODULE.findall(beginning(top / "go.mod")),
     ]
     return list(dict.fromkeys([*said, name_of(folder)]))
 
@@ -115,7 +118,7 @@ def names_of(folder: Path) -> list[str]:
 def _packages(top: Path) -> Iterator[str]:
     for file, parse in (("pyproject.toml", tomllib.loads), ("package.json", json.loads), ("Cargo.toml", tomllib.loads)):
         try:
-            found = parse(_begin(top / file))
+            found = parse(beginning(top / file))
         except (ValueError, RecursionError):  # not there, or not ours to judge
             continue
         for part in (found, found.get("project"), found.get("package")) if isinstance(found, dict) else ():
@@ -123,7 +126,8 @@ def _packages(top: Path) -> Iterator[str]:
                 yield name.rpartition("/")[2]
 
 
-def _begin(file: Path) -> str:
+def beginning(file: Path) -> str:
+    """The text of a small file; empty where there is none that can be read."""
     try:
         return read(file, 1 << 20)[0].decode("utf-8", "replace")
     except AiLessonsError:  # mostly, because it is not there
@@ -146,3 +150,67 @@ def same_name(one: str, other: str) -> bool:
     """Whether two names of a project are one but for capitals and what joins their words."""
     plain, second = (re.sub(r"[\W_]+", "-", name.lower()).strip("-") for name in (one, other))
     return plain == second != ""
+
+
+# --- transcripts of agent hosts ---
+
+_RECORD_LIMIT = 32 << 20  # Bytes of one record; what is longer is read in pieces, none of which is one
+_PARTS = """SELECT part.data, message.data, session.id, session.directory, part.time_created FROM part
+JOIN message ON message.id = part.message_id JOIN session ON session.id = part.session_id
+ORDER BY session.id, part.time_created, part.id"""
+
+
+def transcripts(patterns: Sequence[str]) -> list[tuple[Path, os.stat_result]]:
+    """The files that these globs match and their status, newest first. Raises nothing: what is gone is gone."""
+    found: dict[Path, os.stat_result] = {}
+    for pattern in patterns:
+        for name in glob(pattern, recursive=True, include_hidden=True):
+            try:
+                status = os.stat(name)
+            except OSError:  # gone since the glob
+                continue
+            if stat.S_ISREG(status.st_mode):
+                found[Path(name)] = status
+    return sorted(found.items(), key=lambda one: -one[1].st_mtime)
+
+
+def records(file: Path) -> Iterator[tuple[int, Any]]:
+    """The records of a transcript with their line: of JSON lines, of one JSON text with `messages`, or of a database.
+
+    None stands for a line that is no JSON. Raises StorageFailed, and NotFound: it is gone.
+    """
+    with translated(str(file)):
+        if file.suffix == ".db":
+            yield from _parts(file)
+            return
+        with file.open("rb") as lines:
+            if file.suffix == ".json":
+                whole = _json(lines.read(_RECORD_LIMIT))
+                messages = whole.get("messages") if isinstance(whole, dict) else None
+                for record in (whole, *(messages if isinstance(messages, list) else ())):
+                    yield 1, record
+                return
+            number = 0
+            while line := lines.readline(_RECORD_LIMIT):
+                number += 1
+                yield number, _json(line)
+
+
+def _json(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _parts(file: Path) -> Iterator[tuple[int, Any]]:
+    """The parts of the messages in a database of opencode. It is another program's: nothing in it is changed."""
+    try:
+        with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)) as db:
+            for number, (part, message, session, folder, at) in enumerate(db.execute(_PARTS), 1):
+                inner, outer = _json(part), _json(message)
+                role = outer.get("role") if isinstance(outer, dict) else None
+                stamp = datetime.fromtimestamp(at / 1000, UTC).isoformat()
+                yield number, {"part": inner, "role": role, "session": session, "cwd": folder, "at": stamp}
+    except sqlite3.Error:  # of another version, or being made: there is nothing in it that we can read
+        yield 0, None

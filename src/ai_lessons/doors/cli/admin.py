@@ -293,10 +293,7 @@ admin.add_command(mcp_server.mcp)
 @pass_call
 def hosts(call: Call) -> None:
     """Show the agent hosts on this machine, their hooks, and what of ours reaches their agents."""
-    jobs = library.setup
-    folders = {name: os.environ[name] for name in jobs.FOLDERS if os.environ.get(name)}
-    home = Path(os.path.expanduser("~"))
-    found = jobs.hosts(home, os.environ.get("PATH", ""), folders, call.settings.cwd)
+    found = library.setup.hosts(library.setup.where(os.environ, call.settings.cwd))
     call.answer(found, render_transfer.hosts)
 
 

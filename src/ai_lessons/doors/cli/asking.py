@@ -17,7 +17,7 @@ from ai_lessons.doors.terminal import clean, is_terminal, line
 from ai_lessons.errors import AiLessonsError, StorageFailed, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
 T = TypeVar("T")
 SILENCE = 2.0  # Seconds without input after which we say what we are waiting for
@@ -59,6 +59,17 @@ def ask_about_alarms(alarms: str) -> bool:
 def confirm(question: str) -> bool:
     """Yes or no, on stderr."""
     return click.confirm(question, default=False, err=True)
+
+
+def key(question: str, keys: Collection[str]) -> str:
+    """One of these keys, pressed without Enter; others are passed over. Ctrl-C and Ctrl-D end the program."""
+    click.echo(f"{question}: ", nl=False, err=True)
+    pressed = ""
+    while not pressed:
+        typed = click.getchar().lower()  # many if they came at once; an arrow is an escape and letters
+        pressed = "" if typed.startswith("\x1b") else next((one for one in typed if one in keys), "")
+    click.echo(pressed, err=True)
+    return pressed
 
 
 def open_editor(text: str, suffix: str) -> str | None:

@@ -1,0 +1,103 @@
+"""`ai-lessons contribute harvest`: lessons that transcripts of agents suggest, as a list, or one key each."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from ai_lessons import library
+from ai_lessons.doors import render_jobs, render_lessons
+from ai_lessons.doors.cli import asking, options
+from ai_lessons.doors.cli.command_context import Call, pass_call
+from ai_lessons.doors.cli.commands import Command
+from ai_lessons.doors.terminal import clean, is_terminal
+from ai_lessons.errors import AiLessonsError
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from ai_lessons.knowledge.episodes import Candidate
+    from ai_lessons.library.harvest import Harvest
+
+KEYS = {"k": "keep", "s": "skip", "n": "never", "q": "quit"}
+TOLD = {"keep": "kept", "skip": "skipped", "never": "never again"}
+
+
+def register(group: click.Group) -> None:
+    """Hang this command into the group `contribute`."""
+    group.add_command(harvest)
+
+
+@click.command(
+    "harvest",
+    cls=Command,
+    examples=[
+        "ai-lessons contribute harvest",
+        "ai-lessons contribute harvest --since 2026-11-01 --project shop --json",
+        "ai-lessons contribute harvest . --json",
+    ],
+)
+@click.argument("folder", required=False, default="")
+@click.option("--since", metavar="D", type=click.DateTime(["%Y-%m-%d"]), help="Only what happened from this day on.")
+@options.project_option
+@pass_call
+def harvest(call: Call, folder: str, since: datetime | None, project: str | None) -> None:
+    """Propose lessons from what happened in the sessions of your agents. Nothing is stored without your yes.
+
+    FOLDER: transcripts from elsewhere. Without it, those that Claude Code, Codex, Gemini CLI, opencode and Cursor keep.
+    """
+    where = library.setup.where(os.environ, call.settings.cwd)
+    found = library.harvest.harvest(call.library, where, folder, since=since, project=project or "")
+    asked = call.can_ask and is_terminal(sys.stdout) and not call.settings.agent
+    if asked and found.candidates:
+        _ask(call, found)
+    else:
+        call.answer(found, render_lessons.harvested, lambda value: value.candidates)
+
+
+def _ask(call: Call, found: Harvest) -> None:
+    """Show every candidate and ask, until none is left or the person quits."""
+    done: Counter[str] = Counter()
+    click.echo(render_lessons.searched(found))
+    for number, one in enumerate(found.candidates, 1):
+        click.echo(f"\n{number} of {len(found.candidates)}\n{render_lessons.candidate(one, call.view)}")
+        choice = _decide(call, one)
+        if choice == "quit":
+            break
+        done[choice] += 1
+    left = len(found.candidates) - done.total()
+    told = [f"{done[word]} {past}" for word, past in TOLD.items() if done[word]] + ([f"{left} left"] if left else [])
+    click.echo("\n" + ", ".join(told))
+    call.note(found.notes)
+
+
+def _decide(call: Call, one: Candidate) -> str:
+    """Ask until one candidate is decided or passed over; what was chosen."""
+    while True:
+        choice = KEYS[asking.key(", ".join(f"[{key}] {word}" for key, word in KEYS.items()), KEYS)]
+        try:
+            if choice == "never":
+                library.harvest.decide(call.library, one, "never")
+            if choice != "keep" or _keep(call, one):
+                return choice
+        except AiLessonsError as error:  # the person decides what to do about it
+            click.echo(f"error: {clean(error.message)}", err=True)
+            if error.hint:
+                click.echo(f"hint: {clean(error.hint)}", err=True)
+
+
+def _keep(call: Call, one: Candidate) -> bool:
+    """Open the draft in the editor and add what comes back; whether something did."""
+    job = partial(library.harvest.keep, call.library, one, origin=call.caller)
+    done = asking.until_valid(job, call.settings.folders.state / "edits", can_ask=True)
+    if done is None:
+        call.note(["nothing was added"])
+        return False
+    click.echo(render_jobs.writes((done,), call.view), color=call.view.colour)
+    call.note(done.notes)
+    return True

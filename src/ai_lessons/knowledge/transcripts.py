@@ -1,0 +1,221 @@
+"""Transcripts of agent hosts as steps: what the user said, what a command gave, which file was edited. Pure.
+
+A record is read by its own form, whatever file it stands in: formats change, and a folder may hold those of many hosts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    Json = Mapping[str, Any]
+
+READER = 1
+"""Counts up when what is read of a transcript changes, so that every transcript is read once more."""
+
+EDITORS = frozenset({
+    "edit", "multiedit", "write", "notebookedit", "strreplace", "replace", "write_file", "apply_patch",
+})  # fmt: skip
+"""The tools that change a file, in small letters."""
+
+_COMMAND, _FILE = ("command", "cmd"), ("file_path", "filePath", "notebook_path", "path")
+_NEW = ("new_string", "newString", "content", "contents")
+_CODE = re.compile(r"(?m)^(?:Process exited with code|Exit [Cc]ode:?) (-?\d+)\s*$")
+_CODEX = re.compile(r"\A(?:.*\n)*?Output:\n")
+_GEMINI = re.compile(
+    r"(?s)(?:\A|\n)Output: (.*?)\n?(?:\nError: .*|\nExit Code: .*|\nProcess Group .*|</untrusted.*)?\Z"
+)
+_PATCHED = re.compile(r"(?m)^\*\*\* (?:Update|Add) File: (.+)$")
+_TAGS = re.compile(r"\A\s*<timestamp>.*?</timestamp>\s*|</?user_query>")
+_SHELL = re.compile(r"(?:/\S*/)?(?:ba|z|da)?sh")
+
+
+class Step(NamedTuple):
+    """What happened in a session: `said` by the user, a `command` that ended, or an `edit` of a file.
+
+    `text` is what was said, the command line, or the file; `output` that of the command, or what the edit wrote.
+    `failed` is None where nobody says; `at` is in ISO 8601, `line` that of the transcript.
+    """
+
+    sort: str
+    text: str
+    output: str = ""
+    failed: bool | None = None
+    line: int = 0
+    at: str = ""
+
+
+class Transcript:
+    """One session as it is read. `known` and `unknown` count records."""
+
+    def __init__(self, session: str = "", cwd: str = "", file: str = "") -> None:
+        """As the name and the place of its file say, until a record says more."""
+        self.host, self.session, self.cwd, self.file = "", session, cwd, file
+        self.steps: list[Step] = []
+        self.known = self.unknown = 0
+        self._calls: dict[str, Step] = {}
+        self._line, self._at = 0, ""
+
+    def take(self, line: int, record: object) -> None:
+        """One record of the file, at this line; what is not known is counted and left."""
+        self._line = line
+        try:
+            known = isinstance(record, dict) and self._read(record)
+        except (TypeError, ValueError, AttributeError):  # of a known form, with values of another type
+            known = False
+        self.known += known
+        self.unknown += not known
+
+    def _read(self, record: Json) -> bool:
+        host, read = next(((host, read) for host, fits, read in FORMS if fits(record)), ("", None))
+        if read is None:
+            return False
+        self.host = self.host or host
+        stamp = record.get("timestamp") or record.get("at") or ""
+        self._at = stamp if isinstance(stamp, str) and stamp else self._at
+        read(self, record)
+        return True
+
+    def begins(self, session: Any, cwd: Any) -> None:
+        """What a record says of the session that it belongs to."""
+        self.session = session if isinstance(session, str) and session else self.session
+        self.cwd = cwd if isinstance(cwd, str) and cwd else self.cwd
+
+    def said(self, text: str) -> None:
+        """The user said something; what the host wraps in a tag, or writes in the user's name, is not the user's."""
+        words = _TAGS.sub("", text).strip()
+        if words and not words.startswith(("<", "[Request interrupted", "Caveat:", "# AGENTS.md")):
+            self.closed()
+            self.steps.append(Step("said", words, line=self._line, at=self._at))
+
+    def called(self, call: Any, tool: Any, given: Any) -> None:
+        """A tool was called; it is a step once it is known how it ended."""
+        if isinstance(given, str):
+            given = json.loads(given) if given.lstrip().startswith("{") else {"patch": given}
+        command = next((given[key] for key in _COMMAND if given.get(key)), None)
+        if isinstance(command, list):
+            inner = len(command) > 2 and _SHELL.fullmatch(str(command[0]))
+            command = command[2] if inner else " ".join(map(str, command))
+        if isinstance(command, str) and not command.startswith("apply_patch"):
+            self._calls[str(call)] = Step("command", command, line=self._line, at=self._at)
+        elif str(tool).lower() in EDITORS or command:
+            patch = str(given.get("patch") or given.get("input") or command or "")
+            found = [given[key] for key in _FILE if isinstance(given.get(key), str)] or _PATCHED.findall(patch)
+            text = next((given[key] for key in _NEW if isinstance(given.get(key), str)), patch)
+            if found:
+                self._calls[str(call)] = Step("edit", found[0], text[:_KEPT], None, self._line, self._at)
+
+    def ended(self, call: Any, output: str, failed: bool | None) -> None:
+        """A call ended so. An edit that failed changed nothing, and an output matters only where a command failed."""
+        step = self._calls.pop(str(call), None)
+        if step is None or (step.sort == "edit" and failed):
+            return
+        kept = "" if step.sort == "edit" or failed is False else output[:_KEPT] + output[_KEPT:][-_KEPT:]
+        self.steps.append(step._replace(output=step.output or kept, failed=failed))
+
+    def closed(self) -> Transcript:
+        """With the calls of which nothing more is said: they did happen, nobody knows how they ended."""
+        self.steps += self._calls.values()
+        self._calls.clear()
+        return self
+
+
+_KEPT = 4000  # Characters from the beginning and from the end of an output
+
+
+def _tables(value: Any) -> Iterator[Json]:
+    if isinstance(value, str):
+        yield {"type": "text", "text": value}
+    elif isinstance(value, list):
+        for one in value:
+            yield from [one] if isinstance(one, dict) else _tables(one)
+
+
+def _text(value: Any) -> str:
+    return "\n".join(str(one["text"]) for one in _tables(value) if one.get("text"))
+
+
+def _messages(to: Transcript, record: Json) -> None:
+    """Claude Code and Cursor: messages of the Anthropic API, one a line. Cursor writes no outcomes of calls."""
+    message = record["message"]
+    to.begins(record.get("sessionId"), record.get("cwd"))
+    user = (message.get("role") or record.get("role")) == "user" and not record.get("isMeta")
+    for part in _tables(message.get("content")):
+        if part.get("type") == "tool_use":
+            to.called(part.get("id") or part, part.get("name"), part["input"])
+        elif part.get("type") == "tool_result":
+            output = _text(part.get("content"))
+            to.ended(part.get("tool_use_id"), output, bool(part.get("is_error")))
+        elif part.get("type") == "text" and user and not record.get("isSidechain"):
+            to.said(str(part["text"]))
+
+
+def _codex(to: Transcript, record: Json) -> None:
+    """Codex: rollouts. A tool says its exit code in the text, or in a JSON object, by its age."""
+    item = record["payload"]
+    sort = item.get("type")
+    if record["type"] == "session_meta":
+        to.begins(item.get("id"), item.get("cwd"))
+    elif record["type"] != "response_item":
+        return
+    elif sort == "message" and item.get("role") == "user":
+        to.said(_text(item.get("content")))
+    elif sort in {"function_call", "custom_tool_call"}:
+        to.called(item["call_id"], item.get("name"), item.get("arguments") or item.get("input") or "{}")
+    elif sort in {"function_call_output", "custom_tool_call_output"}:
+        output, code = item.get("output"), None
+        if isinstance(output, str) and output.startswith("{"):
+            output = json.loads(output)
+        if isinstance(output, dict):
+            code = (output.get("metadata") or {}).get("exit_code")
+            output = output.get("output") or output.get("content")
+        output = _text(output)
+        found = _CODE.search(output)
+        code = int(found[1]) if found else code
+        to.ended(item["call_id"], _CODEX.sub("", output), None if code is None else code != 0)
+
+
+def _gemini(to: Transcript, record: Json) -> None:
+    """Gemini CLI: a message is written again when its calls have ended."""
+    to.begins(record.get("sessionId"), None)
+    if record.get("type") == "user":
+        to.said("\n".join(str(one["text"]) for one in _tables(record.get("content")) if one.get("text")))
+    for call in record.get("toolCalls") or ():
+        if call.get("status") not in {"success", "error"}:
+            continue
+        to.called(call["id"], call.get("name"), call["args"])
+        said = [str(one["functionResponse"]["response"].get("output", "")) for one in call.get("result") or ()]
+        output = "\n".join(said)
+        found, inner = _CODE.search(output), _GEMINI.search(output)
+        failed = call["status"] == "error" or bool(found and found[1] != "0")
+        to.ended(call["id"], inner[1] if inner else output, failed)
+
+
+def _opencode(to: Transcript, record: Json) -> None:
+    """opencode: parts of messages, as `repository.outside.records` reads them from its database."""
+    part = record["part"]
+    to.begins(record.get("session"), record.get("cwd"))
+    if part.get("type") == "text" and record.get("role") == "user" and not part.get("synthetic"):
+        text = str(part["text"]).strip()
+        to.said(text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text)
+    elif part.get("type") == "tool":
+        state = part["state"]
+        done = state.get("metadata") or {}
+        if state.get("status") == "completed":
+            code = done.get("exit")
+            to.called(part["callID"], part.get("tool"), state["input"])
+            to.ended(part["callID"], str(state.get("output") or ""), None if code is None else code != 0)
+
+
+FORMS: tuple[tuple[str, Callable[[Json], object], Callable[[Transcript, Json], None]], ...] = (
+    ("opencode", lambda record: "part" in record, _opencode),
+    ("codex", lambda record: isinstance(record.get("payload"), dict) and "type" in record, _codex),
+    ("cursor", lambda record: "role" in record and isinstance(record.get("message"), dict), _messages),
+    ("claude-code", lambda record: isinstance(record.get("message"), dict), _messages),
+    ("gemini", lambda record: "projectHash" in record or record.get("type") in {"user", "gemini"}, _gemini),
+)
+"""Host, what tells its records from others, and what reads one."""

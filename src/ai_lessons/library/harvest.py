@@ -1,0 +1,227 @@
+"""Lessons proposed from the transcripts that agent hosts keep. Nothing is stored but what a person said yes to."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from contextlib import suppress
+from glob import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ai_lessons import library
+from ai_lessons.errors import AiLessonsError, NotFound, UsageError
+from ai_lessons.index.catalog_reading import Filter
+from ai_lessons.knowledge import patterns
+from ai_lessons.knowledge.entries import Kind
+from ai_lessons.knowledge.episodes import Candidate, Episode, candidates, episodes
+from ai_lessons.knowledge.layout import check_path
+from ai_lessons.knowledge.transcripts import READER, Transcript
+from ai_lessons.library import secret_scan
+from ai_lessons.library.reports import LessonDraft, Written
+from ai_lessons.repository import agent_hosts, outside
+from ai_lessons.repository.files import read_file, translated, write_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
+
+    from ai_lessons.library.opened import Library
+    from ai_lessons.repository.agent_hosts import Where
+
+FOLDER, FILE = "harvest", "seen.json"
+_MEGABYTE = 1 << 20
+_MEMORY_LIMIT = 1 << 29
+_UNKNOWN = "…"  # Stands in a draft for what only a person can say
+_DRAFT = re.compile(r"\A\s*# (?P<title>[^\n]+)\n+(?P<pattern>WHEN .*?(?=\n\n|\Z))?(?P<body>.*)\Z", re.DOTALL)
+
+
+class Harvest(NamedTuple):
+    """Candidates for lessons, and in how many transcripts, sessions and records they were found."""
+
+    candidates: tuple[Candidate, ...]
+    transcripts: int
+    sessions: int
+    records: int
+    unknown: int
+    notes: tuple[str, ...]
+
+
+class Seen(NamedTuple):
+    """What a transcript of this size and time held: episodes, sessions, records of a form that is known or not."""
+
+    size: int
+    changed: int
+    sessions: int
+    records: int
+    unknown: int
+    episodes: list[Episode]
+
+
+def harvest(
+    opened: Library, where: Where, folder: str = "", *, since: datetime | None = None, project: str = ""
+) -> Harvest:
+    """What happened in the sessions of agents that could become a lesson: of all hosts, or in `folder`.
+
+    Left out: what a stored lesson is about, and what was kept or turned down for ever. A transcript that did not
+    change is not read again. Raises NotFound: no such folder.
+    """
+    parts = opened.reading
+    memory, show = _Memory(parts.options.state_dir / FOLDER), parts.options.progress
+    files = outside.transcripts(_globs(where, parts.options.cwd, folder))
+    if since:
+        files = [(file, status) for file, status in files if status.st_mtime >= since.timestamp()]
+    total, done = sum(status.st_size for _, status in files), 0
+    every, notes = list[Seen](), list[str]()
+    try:
+        for file, status in files:
+            show("reading transcripts (MB)", done // _MEGABYTE, total // _MEGABYTE)
+            done += status.st_size
+            try:
+                every.append(memory.of(file, status) or memory.keep(file, _read(file, status)))
+            except AiLessonsError as error:  # the others can be read
+                notes.append(f"{file}: {error.message}")
+    finally:  # what was read before Ctrl-C need not be read again
+        memory.save()
+        show("reading transcripts (MB)", total // _MEGABYTE, total // _MEGABYTE)
+    found = [one for seen in every for one in seen.episodes if not since or one.at >= f"{since:%Y-%m-%d}"]
+    projects = {cwd: _project(cwd) for cwd in {one.cwd for one in found}}
+    catalog = parts.current()
+    lessons = catalog.select(Filter(kinds=frozenset({Kind.LESSON})))
+    texts = [
+        *(str(one.details.get("pattern") or "") for one in lessons),
+        *catalog.openings(one.id for one in lessons).values(),
+    ]
+    stored = [words for _, words in catalog.failures()]
+    chosen = tuple(
+        one
+        for one in candidates(found, stored, texts, projects)
+        if one.id not in memory.decided and (not project or outside.same_name(one.project, project))
+    )
+    sessions, records = sum(seen.sessions for seen in every), sum(seen.records for seen in every)
+    unknown = sum(seen.unknown for seen in every)
+    return Harvest(chosen, len(every), sessions, records, unknown, (*notes, *parts.notes()))
+
+
+def keep(opened: Library, one: Candidate, edit: Callable[[str, str], str | None], origin: str) -> Written | None:
+    """Add what `edit(draft, suffix)` leaves; None: nothing. Raises UsageError: a part of the lesson is missing."""
+    text = draft(one)
+    edited = edit(text, ".md")
+    lesson = drafted(text if edited is None else edited)
+    if lesson is None:
+        return None
+    lesson = lesson._replace(project=one.project, applies_to=one.applies_to, origin=origin, source="tested")
+    written = library.editing.add_lesson(opened, lesson)
+    decide(opened, one, "kept")
+    return written
+
+
+def decide(opened: Library, one: Candidate, how: str) -> None:
+    """Do not propose it again: it was `kept`, or is `never` wanted."""
+    memory = _Memory(opened.options.state_dir / FOLDER)
+    memory.decided[one.id] = how
+    memory.save()
+
+
+def draft(one: Candidate) -> str:
+    """A candidate as the text that a person edits: title, pattern, what happened."""
+    said = f"WHEN {one.when}\n-> DO {one.do or _UNKNOWN}\n-> BECAUSE {one.because}"
+    return f"# {one.title}\n\n{said}\n\n{one.content}"
+
+
+def drafted(text: str) -> LessonDraft | None:
+    """The lesson that an edited draft says; None: it is empty. Raises UsageError: a part is missing."""
+    if not text.strip():
+        return None
+    found = _DRAFT.match(text)
+    if not found:
+        raise UsageError("the draft does not begin with its title", hint="first line: # TITLE")
+    title, body = found["title"].strip(), found["body"].strip()
+    if not found["pattern"]:
+        return LessonDraft(title, body)
+    pattern = patterns.parse(" ".join(found["pattern"].split()))
+    if _UNKNOWN in {pattern.when, pattern.action, pattern.because}:
+        raise UsageError("the draft does not say yet what to do", hint=f"write it in the place of {_UNKNOWN} after DO")
+    do, dont = (None, pattern.action) if pattern.negative else (pattern.action, None)
+    return LessonDraft(title, body, when=pattern.when, do=do, dont=dont, because=pattern.because)
+
+
+def _globs(where: Where, cwd: Path, folder: str) -> list[str]:
+    if not folder:
+        return agent_hosts.transcripts(where)
+    place = cwd / outside.expanded(folder)
+    if not place.exists():
+        raise NotFound("folder of transcripts", folder, hint="without a folder those of this user's agents are read")
+    whole = escape(str(place))
+    return [whole] if place.is_file() else [f"{whole}/**/*.json", f"{whole}/**/*.jsonl", f"{whole}/**/opencode.db"]
+
+
+def _read(file: Path, status: os.stat_result) -> Seen:
+    """What a file holds, without what looks like a secret."""
+    every = list(_sessions(file))
+    found = [_masked(one) for transcript in every for one in episodes(transcript)]
+    known, unknown = sum(one.known for one in every), sum(one.unknown for one in every)
+    return Seen(status.st_size, status.st_mtime_ns, sum(bool(one.steps) for one in every), known, unknown, found)
+
+
+def _sessions(file: Path) -> Iterator[Transcript]:
+    """The sessions in a file; each begins as its name and the place of its file say."""
+    root = outside.beginning(file.parents[1] / ".project_root").strip()  # of most hosts it is in the records
+    now = Transcript(file.stem, root, str(file))
+    for line, record in outside.records(file):
+        session = record.get("session") if isinstance(record, dict) else None
+        if isinstance(session, str) and session != now.session:  # of a file with many
+            yield now.closed()
+            now = Transcript(session, root, str(file))
+        now.take(line, record)
+    yield now.closed()
+
+
+def _masked(one: Episode) -> Episode:
+    command, output, then = map(secret_scan.masked, (one.command, one.output, one.then))
+    return one._replace(command=command, output=output, then=then)
+
+
+def _project(cwd: str) -> str:
+    """The name of the project in which an agent worked; empty where it can be none."""
+    names = outside.names_of(Path(cwd)) if os.path.isdir(cwd) else []
+    for name in (*names, cwd.rstrip("/").rpartition("/")[2]):
+        with suppress(AiLessonsError):
+            check_path(name)
+            return name
+    return ""
+
+
+class _Memory:
+    """What was seen in transcripts, by file; and what was decided about candidates."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._files: dict[str, Any] = {}
+        self.decided: dict[str, str] = {}
+        # it is not there, or of another version
+        with suppress(AiLessonsError, ValueError, KeyError, AttributeError, TypeError):
+            known = json.loads(read_file(folder, FILE, _MEMORY_LIMIT)[0])
+            self.decided = {str(one): str(how) for one, how in known["decided"].items()}
+            self._files = known["files"] if known["reader"] == READER else {}
+
+    def of(self, file: Path, status: os.stat_result) -> Seen | None:
+        """What a file held when it was read, if it did not change."""
+        row = self._files.get(str(file))
+        if not row or row[:2] != [status.st_size, status.st_mtime_ns]:
+            return None
+        return Seen._make((*row[:5], [Episode._make(one) for one in row[5]]))
+
+    def keep(self, file: Path, seen: Seen) -> Seen:
+        """Remember it."""
+        self._files[str(file)] = seen
+        return seen
+
+    def save(self) -> None:
+        """Put it on the disk, whole or not at all, for this user's eyes only."""
+        with translated(str(self._folder), writing=True):
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        files = {file: seen for file, seen in self._files.items() if os.path.exists(file)}
+        data = {"reader": READER, "decided": self.decided, "files": files}
+        write_file(self._folder, FILE, json.dumps(data).encode(), durable=False)

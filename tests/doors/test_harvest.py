@@ -1,0 +1,203 @@
+"""Lessons out of the transcripts of agents: listed, decided with one key at a real terminal, and asked for over MCP."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from doors.a_terminal import editor, finish, interrupt
+from doors.mcp_world import inside, over_stdio
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from doors.a_terminal import Spawn
+    from doors.world import Run
+
+RECORDED = Path(__file__).parents[1] / "knowledge/transcripts/claude-code.jsonl"
+FATAL = "fatal: The current branch till has no upstream branch."
+ASKED = r"\[k\] keep, \[s\] skip, \[n\] never, \[q\] quit: "
+TOKEN = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+
+
+@pytest.fixture
+def transcript(knowledge: Path) -> Path:
+    """The session of a real Claude Code, where it would have put it: a push that failed, and one that worked."""
+    assert knowledge.exists()
+    file = Path.home() / ".claude/projects/-home-ann-shop/cb2cfbaf.jsonl"
+    file.parent.mkdir(parents=True)
+    shutil.copy(RECORDED, file)
+    return file
+
+
+def test_what_happened_is_proposed_and_nothing_is_stored(run: Run, transcript: Path) -> None:
+    done = run("contribute", "harvest")
+    assert done.code == 0
+    first, _, title, when, do, *_ = done.out.splitlines()
+    read = "1 transcript of 1 session: 7 records read, 9 of a form that is not known"
+    assert first == f"1 candidate, none is stored. {read}."
+    assert title.endswith(f"git push: {FATAL} (shop)")
+    assert (when, do) == (f"  WHEN     `git push` fails: {FATAL}", "  DO       `git push -u origin HEAD`")
+    assert "2026-11-23 claude-code ~/.claude/projects/-home-ann-shop/cb2cfbaf.jsonl:" in done.out
+    assert len(run("recall", "list", "--type", "lesson", "--json").json) == 1
+    assert transcript.read_bytes() == RECORDED.read_bytes()
+
+
+def test_as_data_for_one_project_since_a_day_or_of_a_folder(run: Run, transcript: Path, tmp_path: Path) -> None:
+    (one,) = run("contribute", "harvest", "--json").json
+    assert (one["title"], one["do"], one["project"]) == (f"git push: {FATAL}", "`git push -u origin HEAD`", "shop")
+    (seen,) = one["evidence"]
+    assert (seen["host"], seen["date"]) == ("claude-code", "2026-11-23")
+    assert seen["place"].startswith(f"{transcript}:")
+    assert run("contribute", "harvest", "--project", "Shop", "--json").json == [one]
+    assert run("contribute", "harvest", "--project", "till", "--json").json == []
+    assert run("contribute", "harvest", "--since", "2026-11-24", "--json").json == []
+    shutil.copytree(transcript.parent, tmp_path / "elsewhere")
+    shutil.rmtree(transcript.parents[1])
+    assert run("contribute", "harvest").out.startswith("Nothing to propose. 0 transcripts")
+    assert len(run("contribute", "harvest", str(tmp_path / "elsewhere"), "--json").json) == 1
+    assert len(run("contribute", "harvest", str(tmp_path / "elsewhere/cb2cfbaf.jsonl"), "--json").json) == 1
+
+
+def test_a_folder_that_is_not_there_is_named(run: Run, knowledge: Path) -> None:
+    assert knowledge.exists()
+    done = run("contribute", "harvest", "nowhere")
+    assert (done.code, done.err.splitlines()[0]) == (3, "error: no folder of transcripts 'nowhere'")
+
+
+def test_only_what_is_new_is_read_again(run: Run, transcript: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ai_lessons.repository import outside
+
+    first = run("contribute", "harvest", "--json").json
+    kept = Path.home() / ".local/state/ai-lessons/harvest"
+    assert (kept.stat().st_mode & 0o777, "git push" in (kept / "seen.json").read_text()) == (0o700, True)
+    read: list[str] = []
+    every = outside.records
+
+    def noted(file: Path) -> Iterator[tuple[int, object]]:
+        read.append(file.name)
+        return every(file)
+
+    monkeypatch.setattr(outside, "records", noted)
+    shutil.copy(transcript, transcript.with_name("other.jsonl"))
+    again = run("contribute", "harvest", "--json").json
+    assert read == ["other.jsonl"]
+    assert again[0]["id"] == first[0]["id"]
+    transcript.write_text(transcript.read_text() + "{half a line")
+    run("contribute", "harvest", "--json")
+    assert read == ["other.jsonl", "cb2cfbaf.jsonl"]
+    (kept / "seen.json").write_text('{"reader": 1, "decided": [], "files": 3}')
+    assert run("contribute", "harvest", "--json").json[0]["id"] == first[0]["id"]
+
+
+def test_ctrl_c_in_the_middle_keeps_what_was_read(run: Run, transcript: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ai_lessons.repository import outside
+
+    shutil.copy(transcript, transcript.with_name("older.jsonl"))
+    os.utime(transcript.with_name("older.jsonl"), (0, 0))
+    every, left = outside.records, ["older.jsonl", "cb2cfbaf.jsonl"]
+
+    def until_pressed(file: Path) -> Iterator[tuple[int, object]]:
+        if left.pop() != file.name or file.name == "older.jsonl":
+            raise KeyboardInterrupt
+        return every(file)
+
+    monkeypatch.setattr(outside, "records", until_pressed)
+    assert run("contribute", "harvest").code == 130
+    assert left == []
+    left[:] = ["older.jsonl"]
+    monkeypatch.setattr(outside, "records", lambda file: every(file) if file.name == left.pop() else iter(()))
+    assert run("contribute", "harvest", "--json").json[0]["sessions"] == 1
+
+
+def test_a_secret_in_an_output_is_shown_to_nobody(run: Run, transcript: Path) -> None:
+    text = transcript.read_text().replace("git push --set-upstream origin till", f"https://ann:{TOKEN}@example.org")
+    transcript.write_text(text)
+    done = run("contribute", "harvest", "--json")
+    assert "fatal: The current branch" in done.out
+    assert TOKEN not in done.out
+    assert TOKEN not in (Path.home() / ".local/state/ai-lessons/harvest/seen.json").read_text()
+
+
+def test_a_person_keeps_one_with_one_key_and_finds_it(run: Run, spawn: Spawn, transcript: Path, tmp_path: Path) -> None:
+    assert transcript.exists()
+    child = spawn("contribute", "harvest", EDITOR=editor(tmp_path, "sed -i 's/^# .*/# Push a new branch/' \"$1\""))
+    child.expect(ASKED)
+    assert "1 of 1" in str(child.before)
+    child.send("k")
+    code, said = finish(child)
+    assert (code, "Push a new branch" in said, said.splitlines()[-1]) == (0, True, "1 kept")
+    (found,) = [one for one in run("recall", "list", "--json").json if one["title"] == "Push a new branch"]
+    shown = run("recall", "show", found["id"], "--json").json
+    assert shown["frontmatter"]["pattern"]["do"] == "`git push -u origin HEAD`"
+    assert (shown["project"], shown["frontmatter"]["source"], shown["frontmatter"]["from"]) == (
+        "shop",
+        "tested",
+        "user",
+    )
+    assert f"$ git push\n{FATAL}" in shown["body"]
+    helps = run("recall", "context", "--error", "-", "--json", text="$ git push\n" + FATAL.replace("till", "cart")).json
+    assert [one["id"] for one in helps["lessons"]] == [found["id"]]
+    assert run("contribute", "harvest", "--json").json == []
+    run("contribute", "delete", found["id"], "--yes")
+    assert run("contribute", "harvest", "--json").json == []
+
+
+def test_never_holds_and_skip_does_not(run: Run, spawn: Spawn, transcript: Path) -> None:
+    assert transcript.exists()
+    for key, said, left in (("s", "1 skipped", 1), ("q", "1 left", 1), ("n", "1 never again", 0)):
+        child = spawn("contribute", "harvest")
+        child.expect(ASKED)
+        child.send(f"x{key}")
+        code, text = finish(child)
+        assert (code, text.splitlines()[-1]) == (0, said)
+        assert len(run("contribute", "harvest", "--json").json) == left
+
+
+def test_an_empty_draft_and_one_without_an_answer_are_not_added(
+    run: Run, spawn: Spawn, transcript: Path, tmp_path: Path
+) -> None:
+    child = spawn("contribute", "harvest", EDITOR=editor(tmp_path, ': > "$1"'))
+    child.expect(ASKED)
+    child.send("k")
+    child.expect("note: nothing was added")
+    child.expect(ASKED)
+    child.send("q")
+    assert finish(child)[0] == 0
+    assert transcript.exists()
+    unknown = editor(tmp_path, "sed -i 's/^-> DO .*/-> DO …/' \"$1\"")
+    child = spawn("contribute", "harvest", EDITOR=unknown)
+    child.expect(ASKED)
+    child.send("k")
+    child.expect("error: the draft does not say yet what to do")
+    child.expect("Edit again")
+    child.sendline("n")
+    child.expect("your text is kept in")
+    child.expect(ASKED)
+    assert interrupt(child)[0] == 130
+    assert len(run("recall", "list", "--type", "lesson", "--json").json) == 1
+
+
+def test_an_agent_is_asked_nothing_and_gets_them_as_a_prompt(spawn: Spawn, transcript: Path) -> None:
+    assert transcript.exists()
+    child = spawn("contribute", "harvest", AI_AGENT="robot")
+    code, said = finish(child)
+    assert (code, "1 candidate, none is stored." in said) == (0, True)
+    with over_stdio() as agent:
+        assert "harvest" in {one.name for one in agent.ask(agent.client.list_prompts).prompts}
+        (message,) = agent.ask(agent.client.get_prompt, "harvest").messages
+        nothing = agent.ask(agent.client.get_prompt, "harvest", {"project": "till"}).messages[0]
+    for part in ("Only what the user says yes to", f"git push: {FATAL}", "git push -u origin HEAD"):
+        assert part in message.content.text
+    assert "Nothing to propose" in nothing.content.text
+
+
+def test_over_http_nobody_reads_the_transcripts_of_who_serves(knowledge: Path, tmp_path: Path) -> None:
+    assert knowledge.exists()
+    with inside(tmp_path / "mcp.log") as agent:
+        assert "harvest" not in {one.name for one in agent.ask(agent.client.list_prompts).prompts}
+        assert "harvest" not in agent.tools()
