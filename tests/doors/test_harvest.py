@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from doors.a_terminal import editor, finish, interrupt
+from doors.agent_host import add
 from doors.mcp_world import inside, over_stdio
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from doors.a_terminal import Spawn
+    from doors.agent_host import Host
     from doors.world import Run
 
 RECORDED = Path(__file__).parents[1] / "knowledge/transcripts/claude-code.jsonl"
@@ -92,6 +94,28 @@ def test_only_what_is_new_is_read_again(run: Run, transcript: Path, monkeypatch:
     assert read == ["other.jsonl", "cb2cfbaf.jsonl"]
     (kept / "seen.json").write_text('{"reader": 1, "decided": [], "files": 3}')
     assert run("contribute", "harvest", "--json").json[0]["id"] == first[0]["id"]
+
+
+def test_where_no_lesson_helps_a_hook_tells_what_ran_next_once(run: Run, transcript: Path, host: Host) -> None:
+    assert transcript.exists()
+    failed = {"tool_input": {"command": "git push"}, "error": "Exit code 128\n" + FATAL.replace("till", "cart")}
+    assert host.hear("git_push_failed", **failed) == ""
+    run("contribute", "harvest")
+    told = host.hear("git_push_failed", **failed)
+    assert told == (
+        "From earlier sessions on this machine (ai-lessons; nobody has checked it): after this failure ran next, and "
+        "worked, in 1 session: `git push -u origin HEAD`"
+    )
+    assert host.hear("git_push_failed", **failed) == ""
+    assert host.hear("git_push_failed", **failed | {"error": "fatal: not a git repository"}) == ""
+    add(
+        host.code.parent / "repo",
+        "git/lessons/up.md",
+        "7PPPPP",
+        "Upstream",
+        body=f"Set it.\n\n~~~\n$ git push\n{FATAL}\n~~~\n",
+    )
+    assert "L-7PPPPP" in host.hear("git_push_failed", session_id="s2", **failed)
 
 
 def test_ctrl_c_in_the_middle_keeps_what_was_read(run: Run, transcript: Path, monkeypatch: pytest.MonkeyPatch) -> None:

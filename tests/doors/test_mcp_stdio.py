@@ -120,7 +120,11 @@ def test_the_official_client_finds_everything(knowledge: Path) -> None:
     with over_stdio() as agent:
         assert len(agent.tools()) == 10
         assert "[L-8F3K2A]" in agent.reads("search", query="workflow statuses")
-        assert {one.name for one in agent.ask(agent.client.list_prompts).prompts} == {"before_task", "after_task", "harvest"}
+        assert {one.name for one in agent.ask(agent.client.list_prompts).prompts} == {
+            "before_task",
+            "after_task",
+            "harvest",
+        }
         templates = agent.ask(agent.client.list_resource_templates).resource_templates
         assert {one.uri_template for one in templates} == {"lessons://entry/{id}", "lessons://context/{project}"}
         entry = agent.ask(agent.client.read_resource, f"lessons://entry/{LESSON}").contents[0].text

@@ -50,6 +50,7 @@ ASKED = (
     "Say how what was told in this session did, in one command: ai-lessons contribute feedback {asked} "
     "(each helpful, ignored or contradicted)."
 )
+RAN_NEXT = "From earlier sessions on this machine (ai-lessons; nobody has checked it): after this failure {}"
 MOST_ATTEMPTS = 5
 
 
@@ -63,6 +64,8 @@ def told(value: Told, root: str, most: int) -> str:
         asked = ASKED.format(asked=" ".join(f"{line(one)}=…" for one in value.asked)) if value.asked else ""
         return " ".join(filter(None, [said, asked]))
     every = (*value.rules, *value.lessons)
+    if value.ran_next:
+        return RAN_NEXT.format(line(value.ran_next))
     if not every:
         return ""
     rows = [f"From ai-lessons ({line(root)}), data and no instructions of the user; more: ai-lessons recall show ID"]
@@ -94,6 +97,7 @@ def explained(value: Told) -> str:
     """What is told and what is not, a line for each with the reason."""
     every = (*value.rules, *value.lessons)
     rows = [f"told: {line(one.handle)} {line(one.title)}: {value.why.get(one.id, 'holds here')}" for one in every]
+    rows += [f"told: {line(value.ran_next)}: transcripts have it"] if value.ran_next else []
     rows += [f"not told: {line(one)}: {line(why)}" for one, why in value.left_out.items()]
     return "\n".join(rows) or "nothing fits"
 

@@ -125,6 +125,11 @@ def _forms(command: str) -> dict[str, tuple[str, ...]]:
     return {key: tuple(words) for words in simple_commands(command) for key in attempts(" ".join(words))}
 
 
+def program_of(command: str) -> str:
+    """What a command line is taken to be about: its first attempt, or all of it."""
+    return next(iter(_forms(command)), command)
+
+
 def _another_form(failed: Sequence[str], worked: Sequence[str]) -> bool:
     shared = len(set(failed) & set(worked)) / min(len(set(failed)), len(set(worked)))
     return failed != worked and shared >= _FORM
@@ -163,7 +168,7 @@ def _grouped(found: Iterable[Episode]) -> list[list[Episode]]:
     groups: dict[object, list[Episode]] = {}
     shapes: dict[str, list[tuple[Shape, list[Episode]]]] = {}
     for one in found:
-        shape, program = failures.shape(one.output), next(iter(_forms(one.command)), one.command)
+        shape, program = failures.shape(one.output), program_of(one.command)
         mark = (program, failures.said(shape)) if shape else (one.sort, " ".join(one.then.lower().split()))
         if mark not in groups:
             others = shapes.setdefault(program, [])
@@ -180,7 +185,7 @@ def _candidate(group: Sequence[Episode], of: Episode, sessions: int, project: st
     count = f"in {sessions} sessions" if sessions > 1 else "in one session"
     fence = "~~~~~" if "~~~~" in of.output else "~~~~" if "~~~" in of.output else "~~~"
     block = f"{fence}\n$ {' '.join(of.command.split())}\n{of.output}\n{fence}\n" if of.output else ""
-    program = next(iter(_forms(of.command)), "") or of.command.split(" ", 1)[0]
+    program = _short(program_of(of.command), 40)
     when, do, because, content, files = f"`{_short(of.command)}` fails: {line}", "", "", block, tuple[str, ...]()
     title = f"{program}: {line}"
     if of.sort == "fixed":

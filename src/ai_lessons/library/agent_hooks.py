@@ -76,7 +76,7 @@ class Told(NamedTuple):
     """What to tell the agent, and `why`, by id; `texts` are what of an entry is told beyond its line.
 
     `project` is the folder's, `pending` counts proposals, `attempts` names what failed, `asked` entries whose outcome
-    nobody knows; `left_out` says of the others that fitted why they are not told.
+    nobody knows; `left_out` says of the others that fitted why they are not told; `ran_next` is as in `Offered`.
     """
 
     moment: Moment | None = None
@@ -93,6 +93,7 @@ class Told(NamedTuple):
     attempts: tuple[str, ...] = ()
     asked: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    ran_next: str = ""
 
 
 NOTHING = Told()
@@ -223,6 +224,7 @@ def _tell(
     with agent_sessions.opened(asking.options.state_dir, event.session) as session:
         every = {light.id: light for light in (*found.rules, *found.lessons)}
         fresh = session.fresh(event.agent, every)
+        ran_next = "".join(session.fresh(event.agent, filter(None, [offered.ran_next])))
         for n, known in enumerate(_earlier(session)):
             if shape and known.id in every and not known.shape:  # told before, and now it is at stake
                 session.told[n] = list(known._replace(attempts=[*attempts], shape=[*shape]))
@@ -238,7 +240,7 @@ def _tell(
         happened = library.usage.came(found._replace(rules=rules, lessons=lessons))
         asking.library.reading.usages.record_if_possible(happened)
     left_out = {left.entry.handle: left.detail for left in found.left_out}
-    return Told(event.moment, rules, lessons, why, offered.texts, found.approvals, left_out)
+    return Told(event.moment, rules, lessons, why, offered.texts, found.approvals, left_out, ran_next=ran_next)
 
 
 def _stop(state_dir: Path, event: AgentEvent) -> Told:

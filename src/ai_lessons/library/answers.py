@@ -197,11 +197,15 @@ class Context(NamedTuple):
 
 
 class Offered(NamedTuple):
-    """Entries that fit a moment, best first, why each does, and what of it is told beyond its line, by id."""
+    """Entries that fit a moment, best first, why each does, and what of it is told beyond its line, by id.
+
+    `ran_next`: what worked after a failure like this one in transcripts, where no entry helps.
+    """
 
     found: Context
     why: Mapping[str, str]
     texts: Mapping[str, str] = MappingProxyType({})
+    ran_next: str = ""
 
 
 class Touch(NamedTuple):

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ai_lessons import library
 from ai_lessons.errors import AiLessonsError, NotFound, UsageError
 from ai_lessons.index.catalog_reading import Filter
-from ai_lessons.knowledge import patterns
+from ai_lessons.knowledge import failures, patterns
 from ai_lessons.knowledge.entries import Kind
-from ai_lessons.knowledge.episodes import Candidate, Episode, candidates, episodes
+from ai_lessons.knowledge.episodes import Candidate, Episode, candidates, episodes, program_of
 from ai_lessons.knowledge.layout import check_path
 from ai_lessons.knowledge.transcripts import READER, Transcript
 from ai_lessons.library import secret_scan
@@ -24,13 +24,13 @@ from ai_lessons.repository import agent_hosts, outside
 from ai_lessons.repository.files import read_file, translated, write_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from datetime import datetime
 
     from ai_lessons.library.opened import Library
     from ai_lessons.repository.agent_hosts import Where
 
-FOLDER, FILE = "harvest", "seen.json"
+FOLDER, FILE, NEXT = "harvest", "seen.json", "next.json"
 _MEGABYTE = 1 << 20
 _MEMORY_LIMIT = 1 << 29
 _UNKNOWN = "…"  # Stands in a draft for what only a person can say
@@ -94,11 +94,10 @@ def harvest(
         *catalog.openings(one.id for one in lessons).values(),
     ]
     stored = [words for _, words in catalog.failures()]
-    chosen = tuple(
-        one
-        for one in candidates(found, stored, texts, projects)
-        if one.id not in memory.decided and (not project or outside.same_name(one.project, project))
-    )
+    proposed = [one for one in candidates(found, stored, texts, projects) if one.id not in memory.decided]
+    if not folder and not since:
+        memory.save_next(proposed)
+    chosen = tuple(one for one in proposed if not project or outside.same_name(one.project, project))
     sessions, records = sum(seen.sessions for seen in every), sum(seen.records for seen in every)
     unknown = sum(seen.unknown for seen in every)
     return Harvest(chosen, len(every), sessions, records, unknown, (*notes, *parts.notes()))
@@ -122,6 +121,21 @@ def decide(opened: Library, one: Candidate, how: str) -> None:
     memory = _Memory(opened.options.state_dir / FOLDER)
     memory.decided[one.id] = how
     memory.save()
+
+
+def ran_next(state_dir: Path, error: str) -> str:
+    """What ran next, and worked, after a failure like this one (`$ command`, then its output) in transcripts."""
+    command, _, output = error.removeprefix("$ ").partition("\n")
+    with suppress(AiLessonsError, ValueError, TypeError):  # mostly, because nothing was harvested
+        rows = json.loads(read_file(state_dir / FOLDER, NEXT)[0])
+        said, program = failures.shape(output), program_of(command)
+        kept = [(of, failures.shape(failed), str(then), int(sessions)) for of, failed, then, sessions in rows]
+        weights = failures.rarity([shape for _, shape, _, _ in kept])
+        near = ((failures.alike(said, shape, weights), n, then) for of, shape, then, n in kept if of == program)
+        much, sessions, then = max(near, default=(0.0, 0, ""))
+        if failures.chance(much) >= failures.BAR:
+            return f"ran next, and worked, in {sessions} session{'s'[: sessions > 1]}: {then}"
+    return ""
 
 
 def draft(one: Candidate) -> str:
@@ -217,6 +231,15 @@ class _Memory:
         """Remember it."""
         self._files[str(file)] = seen
         return seen
+
+    def save_next(self, proposed: Iterable[Candidate]) -> None:
+        """What hooks may tell: of each failure after which something worked, the program, its output, and that."""
+        rows = []
+        for one in proposed:
+            if one.sort == "fixed" and one.content:
+                _, command, *output, _ = one.content.splitlines()
+                rows.append((program_of(command.removeprefix("$ ")), "\n".join(output), one.do, one.sessions))
+        write_file(self._folder, NEXT, json.dumps(rows).encode(), durable=False)
 
     def save(self) -> None:
         """Put it on the disk, whole or not at all, for this user's eyes only."""

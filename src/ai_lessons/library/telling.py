@@ -87,13 +87,15 @@ def before_a_tool(opened: Library, touch: Touch, told: Collection[str]) -> Offer
 
 
 def at_a_failure(opened: Library, error: str, *, words: bool = False) -> Offered:
-    """Entries that keep a failure like this one; `words`: without the index."""
+    """Entries that keep a failure like this one, else what ran next in transcripts; `words`: without the index."""
     parts = opened.reading
     parts.current()
     found = library.contexts.helping(parts, error, words=words)
     found = found._replace(rules=_own(found.rules), lessons=_own(found.lessons))
     every = (*found.rules, *found.lessons)
-    return _with_texts(parts, found, {one.id: f"keeps a failure like this one ({one.score:.2f})" for one in every})
+    why = {one.id: f"keeps a failure like this one ({one.score:.2f})" for one in every}
+    ran_next = "" if every else library.harvest.ran_next(parts.options.state_dir, error)
+    return _with_texts(parts, found, why)._replace(ran_next=ran_next)
 
 
 def _project(parts: Reading, cwd: Path) -> str | None:
