@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ai_lessons.index.model_files import PINNED
-from ai_lessons.learning.events import RESET, Event
-from ai_lessons.library import browsing, contexts, editing, health
+from ai_lessons.learning.events import INJECTED, RESET, Event
+from ai_lessons.library import browsing, contexts, editing, health, usage
 from ai_lessons.library import health as params_jobs
 from ai_lessons.library.answers import ContextQuery
 from library.world import LESSON, OTHER, World, lesson
@@ -52,10 +52,21 @@ def test_what_came_is_written_down_and_counted(world: World) -> None:
         ("injected", LESSON, "s1"),
         ("injected", OTHER, "s1"),
     }
-    usage = browsing.show(world.library, LESSON).usage
-    assert usage is not None
-    assert usage.times_injected == 1
+    shown = browsing.show(world.library, LESSON).usage
+    assert shown is not None
+    assert shown.times_injected == 1
     assert world.status() == ""
+
+
+def test_an_event_that_a_hook_and_a_helper_both_write_down_counts_once(world: World) -> None:
+    place(world, LESSON)
+    happened = Event(IDS[0], "2026-11-23T10:00:00Z", INJECTED, LESSON)
+    for _ in range(2):
+        assert usage.record(world.library, [happened]) == []
+    assert [row["id"] for row in logged(world)] == [IDS[0]] * 2
+    shown = browsing.show(world.library, LESSON).usage
+    assert shown is not None
+    assert shown.times_injected == 1
 
 
 def test_a_lesson_that_was_contradicted_stays_away_and_says_why(world: World) -> None:

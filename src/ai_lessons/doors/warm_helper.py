@@ -1,8 +1,8 @@
 """The helper that stays in memory: libraries held open for the next commands of one user. Started by a search.
 
 `python -m ai_lessons.doors.warm_helper ADDRESS`, with a first question on standard input. One thread does the jobs, one
-after the other; another, which gives way to everything, computes vectors that are missing. It never writes entries,
-events or git, and ends by itself: see `Helper.over`.
+after the other; another, which gives way to everything, computes vectors that are missing. It writes no
+entries and nothing of git, of events only what a hook hands over, and ends by itself: see `Helper.over`.
 """
 
 from __future__ import annotations

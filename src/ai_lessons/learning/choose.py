@@ -18,6 +18,7 @@ from ai_lessons.learning.events import (
     SCRIPT_OK,
     WORKED,
     WRONG,
+    Event,
 )
 from ai_lessons.learning.fold import BUDGET, CONFIDENCE, SIMILARITY
 
@@ -110,6 +111,12 @@ def judged(one: Earlier, attempts: Iterable[str], command: str, failed: Collecti
     edited = one.attempts and not one.shape
     checked = any(not _CHECKS.isdisjoint(re.split(r"[ :_-]", attempt)) for attempt in attempts)
     return one._replace(outcome=WORKED) if edited and checked else one
+
+
+def came(shown: Iterable[str], edges: Mapping[str, Mapping[str, float]], ablated: Iterable[str]) -> list[Event]:
+    """That these entries came, and these were left out on purpose."""
+    told = [Event("", "", INJECTED, one, edge=edges.get(one, {})) for one in shown]
+    return [*told, *(Event("", "", LEFT_OUT, one) for one in ablated)]
 
 
 class Choice(NamedTuple):

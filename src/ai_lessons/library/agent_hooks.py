@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ai_lessons import library
 from ai_lessons.errors import NotFound
 from ai_lessons.knowledge import commands, failures
-from ai_lessons.learning.choose import Earlier, judged
+from ai_lessons.learning.choose import Earlier, came, judged
 from ai_lessons.learning.events import RECURRED, Event
 from ai_lessons.library.answers import Offered, Touch
 from ai_lessons.repository import agent_sessions
@@ -213,7 +213,7 @@ def _happened(session: agent_sessions.Session, earlier: Sequence[Earlier]) -> li
 
 def _record(asking: Asking, happened: Sequence[Event]) -> None:
     if happened and asking.options.outcomes:
-        asking.library.reading.usages.record_if_possible(happened)
+        asking.record(happened)
 
 
 def _tell(
@@ -237,8 +237,7 @@ def _tell(
     rules = tuple(one for one in found.rules if one.id in fresh)
     lessons = tuple(one for one in found.lessons if one.id in fresh)
     if fresh:
-        happened = library.usage.came(found._replace(rules=rules, lessons=lessons))
-        asking.library.reading.usages.record_if_possible(happened)
+        asking.record(came(fresh, found.edges, found.ablated))
     left_out = {left.entry.handle: left.detail for left in found.left_out}
     return Told(event.moment, rules, lessons, why, offered.texts, found.approvals, left_out, ran_next=ran_next)
 

@@ -195,6 +195,11 @@ class Context(NamedTuple):
     left_out: tuple[Left, ...] = ()
     edges: Mapping[str, Mapping[str, float]] = MappingProxyType({})
 
+    @property
+    def ablated(self) -> list[str]:
+        """Those that were left out on purpose, to measure whether it makes a difference."""
+        return [one.entry.id for one in self.left_out if one.reason == "ablation"]
+
 
 class Offered(NamedTuple):
     """Entries that fit a moment, best first, why each does, and what of it is told beyond its line, by id.

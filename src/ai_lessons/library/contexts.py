@@ -15,11 +15,10 @@ from ai_lessons.knowledge import failures
 from ai_lessons.knowledge.entries import GLOBAL_PROJECT, Confidence, Kind
 from ai_lessons.knowledge.globs import any_match, specificity, stated
 from ai_lessons.learning import fold
-from ai_lessons.learning.choose import Bars, Candidate, choose
+from ai_lessons.learning.choose import Bars, Candidate, came, choose
 from ai_lessons.learning.fold import ABLATION, ASSESSMENT, BUDGET, CONFIDENCE, SIMILARITY
 from ai_lessons.library.answers import Context, ContextQuery, Left, Query
 from ai_lessons.library.relating import giving_way
-from ai_lessons.library.usage import came
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -43,7 +42,8 @@ def context(opened: Library, query: ContextQuery, ask: Callable[..., Context] | 
     `ask` does the job `context`, elsewhere perhaps. Raises UsageError: a budget below 1.
     """
     found = ask("context", query) if ask else known(opened, query)
-    return found._replace(notes=(*found.notes, *opened.reading.usages.record_if_possible(came(found))))
+    happened = came((one.id for one in (*found.rules, *found.lessons)), found.edges, found.ablated)
+    return found._replace(notes=(*found.notes, *opened.reading.usages.record_if_possible(happened)))
 
 
 def known(opened: Library, query: ContextQuery) -> Context:

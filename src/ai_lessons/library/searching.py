@@ -46,6 +46,7 @@ def search(library: Library, query: Query) -> Answer:
     With no embedding model, or while vectors are still missing, full text answers and `notes` says so.
     """
     parts = library.reading
+    parts.current()
     answer = find(parts, query)
     asked = understood(query)[0]
     # what to contribute is what is not there, not what was not asked for
@@ -60,11 +61,12 @@ def search(library: Library, query: Query) -> Answer:
 
 def search_lessons(library: Library, text: str, *, scope: str | None = None, limit: int = 10) -> Answer:
     """Active lessons that fit the words, by meaning and by words, best first."""
+    library.reading.current()
     return find(library.reading, Query(text, kinds=frozenset({Kind.LESSON}), project=scope, limit=limit))
 
 
 def find(parts: Reading, query: Query) -> Answer:
-    """Hits, best first, and notes on how the answer came about.
+    """Hits, best first, and notes on how the answer came about, from the catalog as it was last brought up to date.
 
     With no kind asked for, the rules that surface come first and beside the limit. With some, only those are found:
     rules then by how well they match, and with context tags those that have one in common. With nothing but filters
@@ -74,7 +76,6 @@ def find(parts: Reading, query: Query) -> Answer:
     """
     asked = query.text
     query, phrases = understood(query)
-    parts.current()
     versions = asked_versions(parts, query)
     if not query.text:
         return _by_filters(parts, query, versions)._replace(query=asked)

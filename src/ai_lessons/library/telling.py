@@ -67,7 +67,7 @@ def before_a_tool(opened: Library, touch: Touch, told: Collection[str]) -> Offer
     catalog = parts.current()
     fits, why = dict[str, Light](), dict[str, str]()
     likely: dict[str, Light] | None = None
-    for one in library.contexts.naming(parts, touch.paths):
+    for one in library.contexts.naming(parts, touch.paths) if touch.paths else ():
         level = int(one.score or 0)
         if level <= BY_KIND:
             likely = likely if likely is not None else _likely(parts, touch.text)

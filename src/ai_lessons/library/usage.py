@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ai_lessons.knowledge.entries import Light
     from ai_lessons.learning.fold import ParameterState
-    from ai_lessons.library.answers import Context
+    from ai_lessons.library.opened import Library
     from ai_lessons.library.session import RepositorySession
 
 CACHE_FILE = "usage.sqlite"
@@ -99,7 +99,7 @@ class Usages:
         return {}
 
     def record(self, happened: Iterable[Event]) -> None:
-        """Write events down; their ids and times are set here. Nothing where nothing is recorded.
+        """Write events down; ids and times are set here where they are not yet. Nothing where nothing is recorded.
 
         Raises StorageFailed: the log cannot be written. UsageError: a note holds a secret.
         """
@@ -114,8 +114,8 @@ class Usages:
         lines = [
             events.line_of(
                 one._replace(
-                    id=entries.ulid(milliseconds, os.urandom(10)),
-                    at=at,
+                    id=one.id or entries.ulid(milliseconds, os.urandom(10)),
+                    at=one.at or at,
                     session=secret_scan.masked(one.session) or session,
                 )
             )
@@ -194,12 +194,9 @@ class Usages:
         return found
 
 
-def came(found: Context) -> list[Event]:
-    """That these came, and what was left out on purpose."""
-    edges, left = found.edges, (one.entry.id for one in found.left_out if one.reason == "ablation")
-    shown = (light.id for light in (*found.rules, *found.lessons))
-    told = [Event("", "", events.INJECTED, one, edge=edges.get(one, {})) for one in shown]
-    return [*told, *(Event("", "", events.LEFT_OUT, one) for one in left)]
+def record(opened: Library, happened: Sequence[Event]) -> list[str]:
+    """Write down what hooks told and saw; a note if it could not be."""
+    return opened.reading.usages.record_if_possible(happened)
 
 
 def _turned(lines: list[str]) -> str:

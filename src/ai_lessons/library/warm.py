@@ -12,6 +12,7 @@ import struct
 import sys
 import time
 from contextlib import contextmanager, suppress
+from datetime import UTC
 from functools import cached_property
 from hashlib import sha256
 from io import BytesIO
@@ -20,10 +21,12 @@ from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from ai_lessons import library
+from ai_lessons.knowledge.entries import ulid
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from ai_lessons.learning.events import Event
     from ai_lessons.library.opened import Library
     from ai_lessons.library.options import Options
 
@@ -59,6 +62,7 @@ JOBS: Mapping[str, Callable[[], Callable[..., Any]]] = {
     "at_a_prompt": lambda: library.telling.at_a_prompt,
     "before_a_tool": lambda: library.telling.before_a_tool,
     "at_a_failure": lambda: library.telling.at_a_failure,
+    "record": lambda: library.usage.record,
 }
 """By name; nothing else is called in a helper. Each is loaded when it is asked for."""
 
@@ -101,16 +105,13 @@ class Asking:
         Raises:
             AiLessonsError: as the job.
         """
-        folder, request = self.options.warm, self._request(name, asked, how)
-        place = None
-        if folder and (self.library.missing if self._held else True):
-            with suppress(Alone, OSError):
-                place = folder / program()
-                return ask(place, request)
+        request = self._request(name, asked, how)
+        if self._place and (self.library.missing if self._held else True):
+            with suppress(Alone):
+                return ask(self._place, request)
         answer = self.here(name, *asked, **how)
-        if folder and (self.library.missing if self._held else self.library.has_index):
-            with suppress(OSError):
-                start(place or folder / program(), request)
+        if self._place and (self.library.missing if self._held else self.library.has_index):
+            start(self._place, request)
         return answer
 
     def here(self, name: str, *asked: object, **how: object) -> Any:
@@ -119,14 +120,32 @@ class Asking:
 
     def if_warm(self, name: str, *asked: object) -> Any:
         """The answer of a job that a helper has at hand; None if there is none: then one is started for the next."""
-        if folder := self.options.warm:
+        if self._place:
             request = self._request(name, asked, {})
-            with suppress(OSError):
-                place = folder / program()
-                try:
-                    return ask(place, request)
-                except Alone:
-                    start(place, request)
+            try:
+                return ask(self._place, request)
+            except Alone:
+                start(self._place, request)
+        return None
+
+    def record(self, happened: Iterable[Event]) -> None:
+        """Write events down, by the helper if there is one. Their ids are from here, so that twice counts once."""
+        now = self.options.now().astimezone(UTC)
+        made = [
+            one._replace(id=ulid(int(now.timestamp() * 1000), os.urandom(10)), at=f"{now:%Y-%m-%dT%H:%M:%SZ}")
+            for one in happened
+        ]
+        with suppress(Alone):
+            if self._place:
+                ask(self._place, self._request("record", (made,), {}))
+                return
+        self.here("record", made)
+
+    @cached_property
+    def _place(self) -> Path | None:
+        """The address of a helper of this program; None where there shall be or can be none."""
+        with suppress(OSError):
+            return self.options.warm and self.options.warm / program()
         return None
 
     def _request(self, name: str, asked: tuple[object, ...], how: Mapping[str, object]) -> tuple[object, ...]:

@@ -7,7 +7,6 @@ import json
 import os
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -23,22 +22,21 @@ _LIMIT = 1 << 20
 _ROW = [str, str, str, str, str, list, list, str, int, str]
 
 
-@dataclass
 class Session:
     """The memory of one session while it is open. `shown` is by agent; `failing` and `failed` name attempts.
 
     `told` has a row for each entry that was told, as `learning.choose.Earlier`; from `turn` on since the last prompt.
     """
 
-    shown: dict[str, list[str]] = field(default_factory=dict)
-    failing: list[str] = field(default_factory=list)
-    failed: list[str] = field(default_factory=list)
-    said: list[str] = field(default_factory=list)
-    told: list[list[Any]] = field(default_factory=list)
-    turn: int = 0
-    failures: int = 0
-    solved: bool = False
-    failed_last: bool = False
+    def __init__(self, **known: Any) -> None:  # a dataclass would cost every hook the import of `inspect`
+        self.shown: dict[str, list[str]] = {}
+        self.failing: list[str] = []
+        self.failed: list[str] = []
+        self.said: list[str] = []
+        self.told: list[list[Any]] = []
+        self.turn, self.failures = 0, 0
+        self.solved, self.failed_last = False, False
+        vars(self).update(known)
 
     def ids(self, agent: str) -> tuple[str, ...]:
         """What this agent was shown."""
