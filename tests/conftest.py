@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 from contextlib import ExitStack
@@ -90,12 +91,13 @@ def git() -> Git:
 
 
 @pytest.fixture
-def git_repo(tmp_path: Path, git: Git) -> Path:
-    """A repository made by git, with one commit on main."""
-    root = tmp_path / "repo"
-    root.mkdir()
-    git(root, "init", "-q")
-    (root / "README.md").write_text("# Knowledge\n")
-    git(root, "add", "-A")
-    git(root, "commit", "-qm", "first")
-    return root
+def git_repo(tmp_path: Path, git: Git, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository made by git, with one commit on main: git is asked once, and every test has a copy of its own."""
+    made = tmp_path_factory.getbasetemp() / "git_repo"
+    if not made.exists():
+        made.mkdir()
+        git(made, "init", "-q")
+        (made / "README.md").write_text("# Knowledge\n")
+        git(made, "add", "-A")
+        git(made, "commit", "-qm", "first")
+    return shutil.copytree(made, tmp_path / "repo", copy_function=shutil.copyfile)

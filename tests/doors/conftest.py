@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import shlex
+import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -38,15 +39,26 @@ def run(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> R
 
 
 @pytest.fixture
-def knowledge(git_repo: Path, git: Callable[..., str], hermetic: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def knowledge(
+    git_repo: Path,
+    git: Callable[..., str],
+    hermetic: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
     """A committed knowledge repository with one entry of each kind that can be written; we stand beside it."""
-    for name, text in FILES.items():
-        file = git_repo / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-    (git_repo / "jira-api/scripts/v3/update-workflow.sh").chmod(0o755)
-    git(git_repo, "add", "-A")
-    git(git_repo, "commit", "-qm", "knowledge")
+    made = tmp_path_factory.getbasetemp() / "knowledge"
+    if not made.exists():
+        for name, text in FILES.items():
+            file = git_repo / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        (git_repo / "jira-api/scripts/v3/update-workflow.sh").chmod(0o755)
+        git(git_repo, "add", "-A")
+        git(git_repo, "commit", "-qm", "knowledge")
+        shutil.copytree(git_repo, made)
+    shutil.rmtree(git_repo)
+    shutil.copytree(made, git_repo, copy_function=shutil.copy)
     (hermetic / "source").mkdir()
     (hermetic / "source/workflows-api.md").write_text("# Workflows API\n\nAs it stands today.\n")
     monkeypatch.setenv("AI_LESSONS_REPO", str(git_repo))

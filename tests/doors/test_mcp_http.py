@@ -7,7 +7,8 @@ import json
 import signal
 import socket
 import subprocess
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
@@ -23,7 +24,6 @@ from doors.world import environment
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
-    from pathlib import Path
 
     from doors.world import Run
 
@@ -37,6 +37,7 @@ class Served(NamedTuple):
     host: str
     port: int
     process: subprocess.Popen[str]
+    repository: Path
 
     def post(self, body: bytes, headers: Mapping[str, str]) -> int:
         """The status of one request; `Host` only as given."""
@@ -58,13 +59,14 @@ class Served(NamedTuple):
 @contextmanager
 def serving(*args: str) -> Iterator[Served]:
     process = subprocess.Popen([*PROGRAM, *args], stderr=subprocess.PIPE, text=True, env=environment())
+    root = Path(environment()["AI_LESSONS_REPO"])
     with process:
         try:
             assert process.stderr
             url = process.stderr.readline().rpartition(" ")[2].strip()
             assert url.startswith("http://"), url
             host, _, port = url.removeprefix("http://").removesuffix("/mcp").rpartition(":")
-            yield Served(url, host.strip("[]").replace("0.0.0.0", "127.0.0.1"), int(port), process)  # noqa: S104
+            yield Served(url, host.strip("[]").replace("0.0.0.0", "127.0.0.1"), int(port), process, root)  # noqa: S104
         finally:
             process.kill()
 
@@ -87,14 +89,29 @@ def token_file(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.fixture(scope="module")
+def kept() -> Iterator[tuple[ExitStack, list[Served]]]:
+    with ExitStack() as stack:
+        yield stack, []
+
+
 @pytest.fixture
-def open_(knowledge: Path) -> Iterator[Served]:
-    with serving("--http", "127.0.0.1:0") as served:
-        yield served
+def open_(knowledge: Path, kept: tuple[ExitStack, list[Served]]) -> Served:
+    """A server that all tests may ask who write nothing, started in the world of the first of them."""
+    stack, servers = kept
+    if not servers:
+        servers.append(stack.enter_context(serving("--http", "127.0.0.1:0")))
+        (knowledge / "linked.md").symlink_to(knowledge.parent / "outside.md")
+        (knowledge.parent / "outside.md").write_text("# Notes\n\nthe-hidden-word\n")
+    return servers[0]
 
 
-def test_two_clients_work_at_once(open_: Served) -> None:
-    with connected(open_.url) as one, connected(open_.url, mode="legacy") as other:
+def test_two_clients_work_at_once(knowledge: Path) -> None:
+    with (
+        serving("--http", "127.0.0.1:0") as served,
+        connected(served.url) as one,
+        connected(served.url, mode="legacy") as other,
+    ):
         made = one.call("add_lesson", title="Quagga", content="C")
         assert [hit["id"] for hit in other.call("search", query="quagga")["lessons"]] == [made["id"]]
         assert other.call("record_outcome", id=made["id"], outcome="helpful")["usage"]["times_helpful"] == 1
@@ -136,10 +153,8 @@ def test_with_a_token_nobody_else_is_answered(knowledge: Path, token_file: Path)
             assert agent.call("search", query="workflow")["lessons"]
 
 
-def test_over_http_no_id_leads_out_of_the_repository(open_: Served, knowledge: Path) -> None:
-    outside = knowledge.parent / "outside.md"
-    outside.write_text("# Notes\n\nthe-hidden-word\n")
-    (knowledge / "linked.md").symlink_to(outside)
+def test_over_http_no_id_leads_out_of_the_repository(open_: Served) -> None:
+    outside = open_.repository.parent / "outside.md"
     with connected(open_.url) as agent:
         for name in ("../outside.md", str(outside), "linked.md", "../../../../etc/passwd", "/etc/passwd", "a\0/b"):
             said = agent.fails("get_resource", resource_id=name)
@@ -158,9 +173,10 @@ def test_half_a_character_is_no_request(open_: Served) -> None:
     assert open_.post(broken, {}) == 400
 
 
-def test_ctrl_c_ends_it(open_: Served) -> None:
-    open_.process.send_signal(signal.SIGINT)
-    assert open_.process.wait(60) == 130
+def test_ctrl_c_ends_it(knowledge: Path) -> None:
+    with serving("--http", "127.0.0.1:0") as served:
+        served.process.send_signal(signal.SIGINT)
+        assert served.process.wait(60) == 130
 
 
 def test_a_place_that_is_taken_is_told(open_: Served, run: Run) -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import subprocess
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
 from ai_lessons.repository.approval.approval_history import derive
@@ -12,7 +17,6 @@ from ai_lessons.repository.worktree import locate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from ai_lessons.repository.approval.approval_types import BranchView, Verdict
 
@@ -131,13 +135,25 @@ class World:
         return Clone(self.folder / name, self.clock)
 
 
-def world(folder: Path) -> tuple[World, Clone]:
-    """A hub with two commits on main, and the first clone of it."""
+@cache
+def _made_once() -> tuple[Path, int]:
+    """The hub and clone that every test gets a copy of, and what time it is then."""
+    folder = Path(mkdtemp(prefix="approval-world-"))
+    atexit.register(shutil.rmtree, folder)
     subprocess.run(["git", "init", "-q", "--bare", "hub.git"], cwd=folder, check=True)
-    made = World(folder)
-    first = made.clone("mine")
+    first = World(folder).clone("mine")
     first.run("switch", "-q", "-C", "main")
     first.commit("first", {"README.md": "knowledge\n"})
     first.commit("second", {"jira/lessons/2026-01/a.md": "a\n"})
     first.run("push", "-q", "-u", "origin", "main")
+    return folder, first.clock[0]
+
+
+def world(folder: Path) -> tuple[World, Clone]:
+    """A hub with two commits on main, and the first clone of it."""
+    pattern, now = _made_once()
+    shutil.copytree(pattern, folder, symlinks=True, dirs_exist_ok=True)
+    made = World(folder, [now])
+    first = Clone(folder / "mine", made.clock)
+    first.run("remote", "set-url", "origin", str(folder / "hub.git"))
     return made, first
