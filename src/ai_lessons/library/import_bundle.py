@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ai_lessons.errors import AiLessonsError, InvalidEntry, Problem, UsageError
 from ai_lessons.knowledge import frontmatter, layout, markdown
 from ai_lessons.knowledge.bundle import beside
-from ai_lessons.knowledge.entries import Kind, handle, stated_id
+from ai_lessons.knowledge.entries import HANDLE_LENGTH, Kind, handle, stated_id
 from ai_lessons.knowledge.relations import wrong_kinds
 from ai_lessons.learning import events
 from ai_lessons.learning.fold import DEFINITIONS
@@ -25,7 +25,7 @@ from ai_lessons.repository.events import PART_BYTES, EventLog
 from ai_lessons.repository.store import Applied, Change
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from collections.abc import Set as AbstractSet
     from pathlib import Path
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from ai_lessons.knowledge.entries import Entry
     from ai_lessons.learning.events import Event
     from ai_lessons.library.opened import Library
-    from ai_lessons.library.proposal_context import ProposalContext
     from ai_lessons.library.session import RepositorySession
 
 _EVENT_ID = re.compile(rb'"id": ?"([0-7][0-9A-HJKMNP-TV-Z]{25})"')
@@ -196,13 +195,17 @@ def _propose_rules(
     """Proposals for rules that are neither approved, proposed nor turned down; how many were; what failed, and why."""
     if not rules:
         return [], 0, []
+    # by what tells their branches apart, as they are listed where their commits are of the same second
+    rules = sorted(rules, key=lambda one: one.entry.id[-HANDLE_LENGTH:])
     if parts.rules.ref() is None:
         if dry_run:
-            return [_would_be(one.entry) for one in rules], 0, []
+            would_be = (Suggested(e.id, handle(Kind.RULE, e.id), e.title, e.path, "", "") for _, e in rules)
+            return list(would_be), 0, []
         reason = "there is no approval branch yet: commit something, then import again"
         return [], 0, [(one.item.where, reason) for one in rules]
     made: list[Suggested] = []
     skipped = []
+    origin = [("Imported-from", secret_scan.masked(name))]
     with desk(parts) as at:
         rejected = {one.entry for one in at.rejections}
         unknown = [one for one in rules if one.entry.id not in rejected and not at.trunk.places(one.entry.id)]
@@ -211,33 +214,11 @@ def _propose_rules(
             parts.options.progress("proposing", number, len(new))
             subject, files = f"Propose rule: {one.entry.title}", {one.item.path: one.item.data}
             try:
-                made.append(propose_files(at, one.entry, files, subject, name, dry_run=dry_run))
+                made.append(make(at, one.entry, files, subject, trailers=origin, dry_run=dry_run))
             except AiLessonsError as error:
                 skipped.append((one.item.where, error.message))
         parts.options.progress("proposing", len(new), len(new))
     return made, len(rules) - len(new), skipped
-
-
-def _would_be(rule: Entry) -> Suggested:
-    return Suggested(rule.id, handle(Kind.RULE, rule.id), rule.title, rule.path, "", "")
-
-
-def propose_files(
-    at: ProposalContext,
-    rule: Entry,
-    files: Mapping[str, bytes | None],
-    subject: str,
-    origin: str,
-    *,
-    dry_run: bool = False,
-) -> Suggested:
-    """A proposal that puts these files of a rule in place, or takes them away (None); the same one is not made twice.
-
-    Raises:
-        Refused: git has no name for the user. InvalidEntry: a file would bring a secret into git.
-    """
-    trailers = [("Imported-from", secret_scan.masked(origin))]
-    return make(at, rule, files, subject, trailers=trailers, dry_run=dry_run)
 
 
 # --- events ---
