@@ -8,6 +8,7 @@ import re
 import select
 import sys
 import threading
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -17,9 +18,10 @@ from ai_lessons.doors.terminal import clean, is_terminal, line
 from ai_lessons.errors import AiLessonsError, StorageFailed, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
-T = TypeVar("T")
+    from ai_lessons.doors.cli.command_context import Call
+
 SILENCE = 2.0  # Seconds without input after which we say what we are waiting for
 SHOWN_LINES = 40
 EXPLANATION = re.compile(r"\A<!--.*?-->\n*", re.DOTALL)
@@ -54,6 +56,31 @@ def ask_about_alarms(alarms: str) -> bool:
     """Show what raises an alarm and ask whether it is meant to be so."""
     click.echo(clean(alarms), err=True)
     return click.confirm("\nTake the approval branch as it is now?", default=False, err=True)
+
+
+def show_error(error: AiLessonsError) -> None:
+    """Say what went wrong and what to do, where the work goes on."""
+    click.echo(f"error: {clean(error.message)}", err=True)
+    if error.hint:
+        click.echo(f"hint: {clean(error.hint)}", err=True)
+
+
+T = TypeVar("T")
+
+
+def one_by_one(items: Sequence[T], decide: Callable[[T], str], told: Mapping[str, str]) -> str:
+    """Have each decided about until none is left or the reviewer quits; what was done, in the words of `told`."""
+    done: Counter[str] = Counter()
+    for number, one in enumerate(items, 1):
+        click.echo(f"\n{number} of {len(items)}")
+        outcome = decide(one)
+        if outcome == "quit":
+            break
+        done[outcome] += 1
+    left = len(items) - done.total()
+    return ", ".join(
+        [f"{done[word]} {past}" for word, past in told.items() if done[word]] + [f"{left} left"] * bool(left)
+    )
 
 
 def confirm(question: str) -> bool:
@@ -154,8 +181,8 @@ class Edits:
         return file
 
 
-def until_valid(job: Callable[[Edits], T], folder: Path, *, can_ask: bool) -> T:
-    """Edit until the library takes the text, or the user gives up: then the text is kept in `folder`."""
+def until_valid(call: Call, job: Callable[[Edits], T]) -> T:
+    """Edit until the library takes the text, or the user gives up: then the text is kept."""
     edits = Edits()
     while True:
         try:
@@ -163,10 +190,10 @@ def until_valid(job: Callable[[Edits], T], folder: Path, *, can_ask: bool) -> T:
         except AiLessonsError as error:
             if edits.text is None:
                 raise
-            if can_ask:
+            if call.can_ask:
                 click.echo(f"error: {clean(error.message)}", err=True)
                 if click.confirm("Edit again?", default=True, err=True):
                     continue
                 error.message = "the edit was not written"  # what is wrong with it was said before the question
-            error.hint = f"your text is kept in {edits.keep(folder)}"
+            error.hint = f"your text is kept in {edits.keep(call.settings.folders.state / 'edits')}"
             raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from ai_lessons.doors.cli import asking
 from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Command
 from ai_lessons.doors.cli.options import offer
-from ai_lessons.doors.terminal import clean, is_terminal, line
+from ai_lessons.doors.terminal import is_terminal, line
 from ai_lessons.errors import AiLessonsError, UsageError
 from ai_lessons.knowledge.entries import Kind
 from ai_lessons.library.reports import LessonDraft
@@ -68,22 +68,8 @@ def review(call: Call, only_list: bool, kept: str | None, injections: int) -> No
     if only_list or not asked or not found:
         call.answer(found, render_jobs.outdated, paged=True)
         return
-    _ask(call, found)
-
-
-def _ask(call: Call, found: Sequence[Outdated]) -> None:
-    """Show every entry with its reasons and ask, until none is left or the reviewer quits."""
     entries = [list(several) for _, several in groupby(found, key=lambda one: one.entry.id)]
-    done: Counter[str] = Counter()
-    for number, several in enumerate(entries, 1):
-        click.echo(f"\n{number} of {len(entries)}")
-        outcome = _decide(call, several)
-        if outcome == "quit":
-            break
-        done[outcome] += 1
-    left = len(entries) - done.total()
-    told = [f"{done[word]} {past}" for word, past in TOLD.items() if done[word]] + ([f"{left} left"] if left else [])
-    click.echo("\n" + ", ".join(told))
+    click.echo("\n" + asking.one_by_one(entries, partial(_decide, call), TOLD))
 
 
 def _decide(call: Call, several: Sequence[Outdated]) -> str:
@@ -107,9 +93,7 @@ def _decide(call: Call, several: Sequence[Outdated]) -> str:
             if _carry_out(call, several[0], choice):
                 return choice
         except AiLessonsError as error:  # the reviewer decides what to do about it
-            click.echo(f"error: {clean(error.message)}", err=True)
-            if error.hint:
-                click.echo(f"hint: {clean(error.hint)}", err=True)
+            asking.show_error(error)
 
 
 def _carry_out(call: Call, one: Outdated, choice: str) -> bool:
@@ -118,11 +102,7 @@ def _carry_out(call: Call, one: Outdated, choice: str) -> bool:
     if choice == "keep":
         done = library.editing.keep(call.library, entry.id)
     elif choice == "edit":
-        edited = asking.until_valid(
-            lambda edits: library.editing.edit(call.library, entry.id, edits),
-            call.settings.folders.state / "edits",
-            can_ask=True,
-        )
+        edited = asking.until_valid(call, partial(library.editing.edit, call.library, entry.id))
         if edited is None:
             call.note(["nothing was changed"])
             return False

@@ -138,8 +138,7 @@ def update(call: Call, /, ref: str, content: str | None, file: str | None, **giv
 @pass_call
 def edit(call: Call, ref: str) -> None:
     """Open an entry in your editor; it is checked before it is written."""
-    folder = call.settings.folders.state / "edits"
-    done = asking.until_valid(partial(library.editing.edit, call.library, ref), folder, can_ask=call.can_ask)
+    done = asking.until_valid(call, partial(library.editing.edit, call.library, ref))
     if done is None:
         call.note(["nothing was changed"])
     else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,14 +14,13 @@ from ai_lessons.doors import render_jobs, render_lessons
 from ai_lessons.doors.cli import asking, options
 from ai_lessons.doors.cli.command_context import Call, pass_call
 from ai_lessons.doors.cli.commands import Command
-from ai_lessons.doors.terminal import clean, is_terminal
+from ai_lessons.doors.terminal import is_terminal
 from ai_lessons.errors import AiLessonsError
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from ai_lessons.knowledge.episodes import Candidate
-    from ai_lessons.library.harvest import Harvest
 
 KEYS = {"k": "keep", "s": "skip", "n": "never", "q": "quit"}
 TOLD = {"keep": "kept", "skip": "skipped", "never": "never again"}
@@ -55,29 +53,16 @@ def harvest(call: Call, folder: str, since: datetime | None, project: str | None
     found = library.harvest.harvest(call.library, where, folder, since=since, project=project or "")
     asked = call.can_ask and is_terminal(sys.stdout) and not call.settings.agent
     if asked and found.candidates:
-        _ask(call, found)
+        click.echo(render_lessons.searched(found))
+        click.echo("\n" + asking.one_by_one(found.candidates, partial(_decide, call), TOLD))
+        call.note(found.notes)
     else:
         call.answer(found, render_lessons.harvested, lambda value: value.candidates)
 
 
-def _ask(call: Call, found: Harvest) -> None:
-    """Show every candidate and ask, until none is left or the person quits."""
-    done: Counter[str] = Counter()
-    click.echo(render_lessons.searched(found))
-    for number, one in enumerate(found.candidates, 1):
-        click.echo(f"\n{number} of {len(found.candidates)}\n{render_lessons.candidate(one, call.view)}")
-        choice = _decide(call, one)
-        if choice == "quit":
-            break
-        done[choice] += 1
-    left = len(found.candidates) - done.total()
-    told = [f"{done[word]} {past}" for word, past in TOLD.items() if done[word]] + ([f"{left} left"] if left else [])
-    click.echo("\n" + ", ".join(told))
-    call.note(found.notes)
-
-
 def _decide(call: Call, one: Candidate) -> str:
-    """Ask until one candidate is decided or passed over; what was chosen."""
+    """Show one candidate and ask until it is decided or passed over; what was chosen."""
+    click.echo(render_lessons.candidate(one, call.view))
     while True:
         choice = KEYS[asking.key(", ".join(f"[{key}] {word}" for key, word in KEYS.items()), KEYS)]
         try:
@@ -86,15 +71,13 @@ def _decide(call: Call, one: Candidate) -> str:
             if choice != "keep" or _keep(call, one):
                 return choice
         except AiLessonsError as error:  # the person decides what to do about it
-            click.echo(f"error: {clean(error.message)}", err=True)
-            if error.hint:
-                click.echo(f"hint: {clean(error.hint)}", err=True)
+            asking.show_error(error)
 
 
 def _keep(call: Call, one: Candidate) -> bool:
     """Open the draft in the editor and add what comes back; whether something did."""
     job = partial(library.harvest.keep, call.library, one, origin=call.caller)
-    done = asking.until_valid(job, call.settings.folders.state / "edits", can_ask=True)
+    done = asking.until_valid(call, job)
     if done is None:
         call.note(["nothing was added"])
         return False

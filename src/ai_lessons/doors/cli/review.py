@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ import click
 from ai_lessons import library
 from ai_lessons.doors import render_rules
 from ai_lessons.doors.cli import asking
-from ai_lessons.doors.terminal import clean, is_terminal
+from ai_lessons.doors.terminal import is_terminal
 from ai_lessons.errors import AiLessonsError, Conflict, NotFound, Refused, UsageError
 from ai_lessons.knowledge.entries import id_end
 
@@ -43,16 +42,8 @@ def run(call: Call, *, sign: bool) -> None:
         return
     if not (call.can_ask and is_terminal(sys.stdout)):
         raise UsageError("a review needs a terminal", hint=NO_TERMINAL)
-    done: Counter[str] = Counter()
-    for number, one in enumerate(waiting, 1):
-        click.echo(f"\n{number} of {len(waiting)}")
-        outcome = _decide(call, one, sign=sign)
-        if outcome == "quit":
-            break
-        done[outcome] += 1
-    left = len(waiting) - done.total()
-    told = [f"{done[word]} {past}" for word, past in TOLD.items() if done[word]] + ([f"{left} left"] if left else [])
-    click.echo("\n".join(["", ", ".join(told), *render_rules.left_out(waiting)]))
+    done = asking.one_by_one(waiting, partial(_decide, call, sign=sign), TOLD)
+    click.echo("\n".join(["", done, *render_rules.left_out(waiting)]))
 
 
 def _decide(call: Call, one: Pending, *, sign: bool) -> str:
@@ -71,8 +62,7 @@ def _decide(call: Call, one: Pending, *, sign: bool) -> str:
                     hint=f"skip it, or propose a change: ai-lessons contribute edit {one.handle}",
                 )
             if choice == "edit":
-                edit = partial(library.review.edit_proposal, call.library, one.branch)
-                changed = asking.until_valid(edit, call.settings.folders.state / "edits", can_ask=True)
+                changed = asking.until_valid(call, partial(library.review.edit_proposal, call.library, one.branch))
                 if changed is None:
                     call.note(["nothing was changed"])
                 else:  # on a branch here, if the proposal was a remote's
@@ -81,7 +71,7 @@ def _decide(call: Call, one: Pending, *, sign: bool) -> str:
                 try:
                     _carry_out(call, one, choice, sign=sign)
                 except Conflict as conflict:
-                    _show_error(conflict)
+                    asking.show_error(conflict)
                 else:
                     return choice
             now = [other for other in _what_waits(call, sign=True) if other.branch == name]
@@ -91,17 +81,11 @@ def _decide(call: Call, one: Pending, *, sign: bool) -> str:
             one = now[0]
             _show(call, one)
         except AiLessonsError as error:  # the reviewer decides what to do about it
-            _show_error(error)
+            asking.show_error(error)
 
 
 def _show(call: Call, one: Pending) -> None:
     click.echo("\n" + render_rules.proposal(one, call.view), color=call.view.colour)
-
-
-def _show_error(error: AiLessonsError) -> None:
-    click.echo(f"error: {clean(error.message)}", err=True)
-    if error.hint:
-        click.echo(f"hint: {clean(error.hint)}", err=True)
 
 
 def _carry_out(call: Call, one: Pending, choice: str, *, sign: bool) -> None:

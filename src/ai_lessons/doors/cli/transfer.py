@@ -151,11 +151,7 @@ def conflicts(call: Call, ref: str | None, take: str | None, remote: str | None)
         raise UsageError("--take needs the conflict that it is about", hint="name one of: ai-lessons admin conflicts")
     name = ref
     if take == "edit":
-        done = until_valid(
-            lambda edits: library.syncing.resolve(call.library, name, take, edits, remote=remote),
-            call.settings.folders.state / "edits",
-            can_ask=call.can_ask,
-        )
+        done = until_valid(call, lambda edits: library.syncing.resolve(call.library, name, take, edits, remote=remote))
     else:
         done = library.syncing.resolve(call.library, name, take, remote=remote)
     call.answer(done, render_transfer.resolved)
