@@ -12,6 +12,7 @@ import json
 import os
 from pathlib import Path
 from random import Random
+from statistics import mean
 from typing import TYPE_CHECKING
 
 from ai_lessons.doors import agent_hook
@@ -24,19 +25,19 @@ if TYPE_CHECKING:
 SESSIONS, FAILURES, BLOCK = 300, 3, 50
 WRONG_BY_CHANCE, RIGHT_BY_CHANCE = 0.1, 0.25
 RIGHT_BAR, SILENCED_BAR = 0.90, 0.05
-SEED, ASKED = 7, 3
+SEEDS, ASKED = (1, 2, 3, 4), 3
 
 
 class Played:
     """Sessions of one agent with one repository."""
 
-    def __init__(self, home: World, data: Path, *, learns: bool) -> None:
-        self.dice, self.home, self.asked = Random(SEED), home, 0
+    def __init__(self, home: World, data: Path, seed: int, *, learns: bool) -> None:
+        self.dice, self.home, self.asked = Random(seed), home, 0
         lessons = rows(data / "lessons.jsonl")
         self.wrong = {one["_id"] for one in self.dice.sample(lessons, len(lessons) // 3)}
         self.events = [one for one in rows(data / "events.jsonl") if one["lesson"]]
         self.names = [one["_id"] for one in lessons]
-        self.repo = home.folder / f"loop-{learns}"
+        self.repo = home.folder / f"loop-{seed}-{learns}"
         home.program("admin", "init", str(self.repo), "--no-hooks")
         write_lessons(self.repo / "global/lessons/2026-01", lessons)
         os.environ.update(
@@ -85,6 +86,16 @@ class Played:
         return f"] {name}: " in self.hear(-self.asked, "PostToolUseFailure", event["command"], **failed)
 
 
+def sessions(home: World, data: Path, seed: int, *, learns: bool) -> tuple[list[float], float]:
+    """The share that is right by blocks of sessions, and that of the right lessons which are silent afterwards."""
+    played = Played(home, data, seed, learns=learns)
+    before = played.silenced()
+    curve = shares([played.session(n) for n in range(SESSIONS)])
+    gone = len(played.silenced() - before) / (len(played.names) - len(played.wrong))
+    print(f"seed {seed}, learning {learns}: {', '.join(map(number, curve))}; silenced {number(gone)}", flush=True)
+    return curve, gone
+
+
 def shares(told: Sequence[list[tuple[str, bool]]]) -> list[float]:
     """The share that is right, by blocks of sessions."""
     blocks = [[right for one in told[at : at + BLOCK] for _, right in one] for at in range(0, len(told), BLOCK)]
@@ -93,6 +104,7 @@ def shares(told: Sequence[list[tuple[str, bool]]]) -> list[float]:
 
 def main() -> None:
     parser = arguments(__doc__ or "")
+    parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS, help="which lessons are wrong, and what happens")
     parser.add_argument("--plots", type=Path, help="draw what is learned into this folder (needs matplotlib)")
     given, outcome = parser.parse_args(), Outcome()
     if given.data is None:
@@ -101,15 +113,14 @@ def main() -> None:
     curves, gone = {}, {}
     with world(given.work) as home:
         for learns in (True, False):
-            played = Played(home, given.data / "failures", learns=learns)
-            before = played.silenced()
-            curves[learns] = shares([played.session(n) for n in range(SESSIONS)])
-            gone[learns] = len(played.silenced() - before) / (len(played.names) - len(played.wrong))
+            played = [sessions(home, given.data / "failures", seed, learns=learns) for seed in given.seeds]
+            curves[learns] = [mean(block) for block in zip(*(curve for curve, _ in played), strict=True)]
+            gone[learns] = mean(share for _, share in played)
     heads = [f"{at + 1}-{at + BLOCK}" for at in range(0, SESSIONS, BLOCK)]
     names = {True: "with learning", False: "without"}
     print(
         table(
-            f"share of what is told that is right, {SESSIONS} sessions, a third of the lessons wrong",
+            f"share of what is told that is right, a third of the lessons wrong, mean of {len(given.seeds)} runs",
             ["sessions", *heads, "right lessons silenced"],
             [[names[one], *map(number, curve), number(gone[one])] for one, curve in curves.items()],
         )

@@ -149,6 +149,27 @@ def test_a_check_that_passes_after_an_edit_is_a_sign(host: Host, knowledge: Path
     assert usage(run, "L-7BBBBB")["seen_helpful"] == 1
 
 
+@pytest.mark.parametrize(
+    ("wrote", "now", "against"), [("new", "old", 1), ("new", "new", 0), ("new", "newer", 0), ("old", "old", 0)]
+)
+def test_an_edit_that_the_user_takes_back_speaks_against_what_was_told_before_it(
+    host: Host, knowledge: Path, run: Run, wrote: str, now: str, against: int
+) -> None:
+    add(knowledge, "python/lessons/c.md", "7BBBBB", "Mind the gap", 'applies_to:\n  - "workflows/a.py"\n')
+    prompt = {"hook_event_name": "UserPromptSubmit", "prompt": "now the docs"}
+    file = host.code / "workflows/a.py"
+    file.write_text("old")
+    assert "L-7BBBBB" in host.hear("before_edit")
+    file.write_text(wrote)
+    host.hear("stop", **prompt)
+    assert usage(run, "L-7BBBBB")["seen_again"] == 0
+    host.hear("stop")
+    file.write_text(now)
+    for _ in range(2):
+        host.hear("stop", **prompt)
+        assert usage(run, "L-7BBBBB")["seen_again"] == against
+
+
 def test_learning_from_sessions_can_be_switched_off(host: Host, lesson: str, run: Run, hermetic: Path) -> None:
     file = hermetic / ".config/ai-lessons/config.toml"
     file.parent.mkdir(parents=True, exist_ok=True)

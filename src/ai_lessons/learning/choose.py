@@ -176,7 +176,7 @@ def harmful(had: Tallies) -> str:
     if had.contradicted > had.helpful:
         return f"contradicted more often ({had.contradicted}) than helpful ({had.helpful})"
     helped = had.helpful + had.followed + had.worked
-    if had.recurred > max(helped, 1):
+    if had.recurred > max(helped, 2):
         return f"the same failure came again in {had.recurred} sessions that were told, and {helped} times it helped"
     return ""
 

@@ -125,13 +125,14 @@ def _begin(asking: Asking, event: AgentEvent, project: str | None) -> Told:
 
 
 def _prompt(asking: Asking, event: AgentEvent, project: str | None) -> Told:
-    """What the prompt is about; a prompt that begins with no speaks against what was told since the last one."""
+    """What the prompt is about; a no at its beginning, or an edit taken back, speaks against what was told before."""
     state, text = asking.options.state_dir, event.text
     with agent_sessions.opened(state, event.session) as session:
-        earlier = _earlier(session)
-        for n in range(session.turn, len(earlier)) if _NO.match(text) else ():
-            if earlier[n].moment != Moment.BEGIN and not earlier[n].outcome:
-                earlier[n] = earlier[n]._replace(outcome=RECURRED)
+        earlier, no, reverted = _earlier(session), bool(_NO.match(text)), session.reverted()
+        for n, one in enumerate(earlier):
+            against = (no and n >= session.turn) or not reverted.isdisjoint(one.attempts)
+            if against and one.moment != Moment.BEGIN and not one.outcome:
+                earlier[n] = one._replace(outcome=RECURRED)
         happened = _happened(session, earlier)
         session.turn = len(earlier)
         told = session.ids(event.agent)
@@ -154,7 +155,7 @@ def _before_tool(asking: Asking, event: AgentEvent) -> Told:
         offered = offered or asking.here("before_a_tool", touch._replace(text=""), told)
     else:
         offered = asking("before_a_tool", touch._replace(text=""), told)
-    return _tell(asking, event, offered, event.paths)
+    return _tell(asking, event, offered, [str(event.cwd / path) for path in event.paths])
 
 
 def scopes(tool: str, command: str) -> tuple[str, ...]:
@@ -228,6 +229,8 @@ def _tell(
         for n, known in enumerate(_earlier(session)):
             if shape and known.id in every and not known.shape:  # told before, and now it is at stake
                 session.told[n] = list(known._replace(attempts=[*attempts], shape=[*shape]))
+        for path in event.paths if fresh else ():
+            session.watch(event.cwd / path)
         for one in map(every.__getitem__, fresh):
             does = str(one.details.get("pattern") or offered.texts.get(one.id, ""))
             told = Earlier(
@@ -247,6 +250,7 @@ def _stop(state_dir: Path, event: AgentEvent) -> Told:
     if event.again or event.unfinished or not agent_sessions.known(state_dir, event.session):
         return NOTHING
     with agent_sessions.opened(state_dir, event.session) as session:
+        session.end_turn()
         earlier = _earlier(session)
         asked = dict.fromkeys(one.handle for one in earlier if one.moment != Moment.BEGIN and not one.outcome)
         # a single failure that was never tried again, in a session that went on well, is no iteration

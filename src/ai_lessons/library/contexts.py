@@ -31,6 +31,8 @@ FEW = 2  # Entries that come unasked, but for the start of a session
 LOOKED_AT = 500  # Newest lessons of a project or tag among which the surest are chosen
 _BY_PATH, _BY_PROJECT, _BY_GLOBAL = 2.0, 1.0, 0.5  # What the reasons weigh, beside the tags
 
+_TIE = 0.1  # Chances that differ by no more do not tell which entry helps
+
 _SURE = {word.value: place for place, word in enumerate(Confidence)}
 
 
@@ -95,6 +97,11 @@ def helping(parts: Reading, error: str, most: int = FEW, *, words: bool = False)
     chances = {one: failures.chance(much, similar.get(one)) for one, much in alike.items()}
     lights = parts.catalog.many(one for one, likely in chances.items() if likely >= failures.BAR)
     near = sorted((one._replace(score=chances[one.id]) for one in lights.values()), key=lambda one: -(one.score or 0))
+    same = [one for one in near if chances[one.id] >= chances[near[0].id] - _TIE]
+    if len(same) > 1:  # words do not tell which; what happened after they were told does
+        usages = parts.usages.several(same)
+        same.sort(key=lambda one: -usages[one.id].confidence)
+        return pick(parts, same, 1 if most <= FEW else most)
     return pick(parts, [one for one in near if one is near[0] or (one.score or 0) >= failures.SECOND], most)
 
 

@@ -8,13 +8,15 @@ import os
 import time
 from contextlib import contextmanager, suppress
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
-from ai_lessons.repository.files import translated, write_all
+from ai_lessons.errors import AiLessonsError
+from ai_lessons.repository.files import read_file, translated, write_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 FOLDER = "agent-sessions"
 KEPT_SECONDS = 7 * 24 * 3600  # A session that was not heard of for so long is forgotten
@@ -26,6 +28,7 @@ class Session:
     """The memory of one session while it is open. `shown` is by agent; `failing` and `failed` name attempts.
 
     `told` has a row for each entry that was told, as `learning.choose.Earlier`; from `turn` on since the last prompt.
+    `files` has of each file about which something was told before an edit what it held before and after it, in short.
     """
 
     def __init__(self, **known: Any) -> None:  # a dataclass would cost every hook the import of `inspect`
@@ -34,6 +37,7 @@ class Session:
         self.failed: list[str] = []
         self.said: list[str] = []
         self.told: list[list[Any]] = []
+        self.files: dict[str, list[str]] = {}
         self.turn, self.failures = 0, 0
         self.solved, self.failed_last = False, False
         vars(self).update(known)
@@ -41,6 +45,10 @@ class Session:
     def ids(self, agent: str) -> tuple[str, ...]:
         """What this agent was shown."""
         return tuple(self.shown.get(agent, ()))
+
+    def watch(self, file: Path) -> None:
+        """Remember what a file holds before an edit."""
+        self.files.setdefault(str(file), [_held(file), ""])
 
     def fresh(self, agent: str, names: Iterable[str], limit: int | None = None) -> tuple[str, ...]:
         """Those of the names that this agent was not shown, at most `limit`; from now on they count as shown."""
@@ -65,10 +73,31 @@ class Session:
         self.failing = [attempt for attempt in self.failing if attempt not in done]
         self.failed_last = False
 
+    def end_turn(self) -> None:
+        """What the watched files hold now is what the agent wrote."""
+        for file, held in self.files.items():
+            held[1] = _held(Path(file))
+
+    def reverted(self) -> set[str]:
+        """The files that hold again what they held before the agent wrote into them; from now on they are forgotten."""
+        found = {file for file, (was, wrote) in self.files.items() if wrote and wrote != was == _held(Path(file))}
+        for file in found:
+            del self.files[file]
+        return found
+
     def settle(self) -> None:
         """What failed is told or written down: count from the beginning."""
         self.failing, self.failed, self.failures = [], [], 0
         self.solved = self.failed_last = False
+
+
+def _held(file: Path) -> str:
+    """A mark of what a file holds; that of an empty one where there is none that can be read."""
+    try:
+        data = read_file(file.parent, file.name)[0]
+    except AiLessonsError:
+        data = b""
+    return f"{crc32(data):x}"
 
 
 @contextmanager
@@ -120,7 +149,7 @@ def _parsed(data: bytes) -> Session:
     try:
         found = json.loads(data or b"{}")
         known = {name: found[name] for name in vars(session) if isinstance(found[name], type(getattr(session, name)))}
-        lists = [*known["shown"].values(), known["failing"], known["failed"], known["said"]]
+        lists = [*known["shown"].values(), *known["files"].values(), known["failing"], known["failed"], known["said"]]
         rows = all([type(one) for one in row] == _ROW for row in known["told"])
         if rows and all(isinstance(one, str) for names in lists for one in names):
             session = Session(**known)
