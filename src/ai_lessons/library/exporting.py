@@ -14,7 +14,7 @@ from ai_lessons.learning import events
 from ai_lessons.library.checking import project_name
 from ai_lessons.repository import agent_files
 from ai_lessons.repository.events import EventLog
-from ai_lessons.repository.files import translated
+from ai_lessons.repository.files import replace_file, translated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,7 +82,7 @@ def _export_all(parts: RepositorySession, file: Path | None, project: str | None
             raise StorageFailed(f"{file} is no plain file", hint="name another file")
         with translated(str(file), writing=True):
             there = file.exists()
-            agent_files.replace(file, bundle.dump(document))
+            replace_file(file, bundle.dump(document))
         done = ((str(file), "replaced" if there else "written"),)
     return Exported(
         GROOVE, done, **counts, events=len(document["events"]), skipped=tuple(skipped),
@@ -164,5 +164,5 @@ def _claude_file(file: Path, text: str | None) -> tuple[str, str] | None:
         return str(file), "removed"
     if old == text.encode():
         return str(file), "already there"
-    agent_files.replace(file, text.encode())
+    replace_file(file, text.encode())
     return str(file), "written" if old is None else "brought up to date"

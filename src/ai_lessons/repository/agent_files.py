@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-import secrets
 from typing import TYPE_CHECKING, NamedTuple
 
-from ai_lessons.repository.files import translated
+from ai_lessons.repository.files import replace_file, translated
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -118,19 +117,5 @@ def carry_out(file: Path, job: str, text: str, ours: Marks = _OURS) -> str:
         if plan.remove:
             file.unlink()
         elif plan.data is not None:
-            replace(file, plan.data)
+            replace_file(file, plan.data)
         return plan.says
-
-
-def replace(file: Path, data: bytes, mode: int | None = None) -> None:
-    """Write a file whole or not at all, with this mode, or the one that it had."""
-    mode = file.stat().st_mode & 0o777 if mode is None and file.exists() else mode
-    file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(f".{file.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        temporary.write_bytes(data)
-        if mode is not None:
-            temporary.chmod(mode)
-        temporary.replace(file)
-    finally:
-        temporary.unlink(missing_ok=True)

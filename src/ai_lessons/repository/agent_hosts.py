@@ -11,8 +11,8 @@ from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ai_lessons.repository.agent_files import holds_ours, replace
-from ai_lessons.repository.files import translated
+from ai_lessons.repository.agent_files import holds_ours
+from ai_lessons.repository.files import replace_file, translated
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -279,12 +279,12 @@ def _one(file: Path, key: str, ours: Json, job: str) -> str:
     if job == "install":
         if with_ours == settings:
             return "already there"
-        replace(file, _rendered(with_ours, there))
+        replace_file(file, _rendered(with_ours, there))
         return "written" if there is None else "added" if without == settings else "brought up to date"
     if without == settings:
         return "not there"
     if without:
-        replace(file, _rendered(without, there))
+        replace_file(file, _rendered(without, there))
         return "taken out"
     file.unlink()
     if file.parent.name == ".claude" and not any(file.parent.iterdir()):

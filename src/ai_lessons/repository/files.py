@@ -331,6 +331,20 @@ def write_new(place: Path, data: bytes, *, durable: bool) -> None:
         os.close(fd)
 
 
+def replace_file(file: Path, data: bytes, mode: int | None = None, *, durable: bool = False) -> None:
+    """Write a file by a path of our own, whole or not at all, with this mode, or the one it had. Raises OSError."""
+    mode = file.stat().st_mode & 0o777 if mode is None and file.exists() else mode
+    file.parent.mkdir(parents=True, exist_ok=True)
+    temporary = file.with_name(f".{file.name}.{os.urandom(4).hex()}.tmp")
+    try:
+        write_new(temporary, data, durable=durable)
+        if mode is not None:
+            temporary.chmod(mode)
+        temporary.replace(file)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
 def write_all(fd: int, data: bytes) -> None:
     """Write every byte: one call may take only some of them."""
     view = memoryview(data)

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ai_lessons.repository import git
-from ai_lessons.repository.agent_files import replace
-from ai_lessons.repository.files import translated
+from ai_lessons.repository.files import replace_file, translated
 from ai_lessons.repository.worktree import Worktree, as_hub, locate
 
 NAMES = ("pre-commit", "post-merge", "post-checkout")
@@ -105,7 +104,7 @@ def _each(place: _Place, scripts: Path, job: str) -> tuple[str, ...]:
             elif plan.data == b"":
                 file.unlink()
             elif plan.data is not None:
-                replace(file, plan.data, mode)
+                replace_file(file, plan.data, mode)
         lines.append(f"{name}: {plan.says}")
     return tuple(lines)
 

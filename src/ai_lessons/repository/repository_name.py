@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from ai_lessons.errors import Refused, UnsupportedRepository
 from ai_lessons.repository.approval.approval_branch import cut_off, folder
+from ai_lessons.repository.files import replace_file
 
 if TYPE_CHECKING:
     from ai_lessons.repository.worktree import Worktree
@@ -34,12 +34,8 @@ def find(worktree: Worktree, ref: str, tip: str) -> str:
     if done.code or not done.text:
         raise UnsupportedRepository(f"the history of {worktree.top} cannot be read", hint="git fsck")
     name = done.text.split()[-1]
-    place = folder(worktree.state_dir) / _FILE
-    temporary = place.with_name(f"{place.name}.{os.getpid()}")
     with suppress(OSError):  # where nothing can be written it is looked for again next time
-        place.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(json.dumps({**known, ref: (tip, name)}))
-        temporary.replace(place)
+        replace_file(folder(worktree.state_dir) / _FILE, json.dumps({**known, ref: (tip, name)}).encode())
     return name
 
 

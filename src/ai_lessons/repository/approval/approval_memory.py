@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -22,10 +22,11 @@ from ai_lessons.repository.approval.approval_types import (
     UnapprovedChange,
     Verdict,
 )
+from ai_lessons.repository.files import append_lines, replace_file
 from ai_lessons.repository.worktree import read_ref
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from ai_lessons.repository.worktree import Worktree
@@ -54,19 +55,21 @@ def load(state_dir: Path) -> Remembered:
 def save(state_dir: Path, remembered: Remembered) -> None:
     """Replace what is remembered, whole or not at all. Raises StorageFailed."""
     raw = remembered._asdict() | {"policies": {ref: one._asdict() for ref, one in remembered.policies.items()}}
-    replace_file(folder(state_dir) / REMEMBERED, json.dumps(raw, sort_keys=True, indent=1))
+    keep(folder(state_dir) / REMEMBERED, raw)
 
 
-def replace_file(place: Path, text: str) -> None:
-    """Write a file of ours, whole or not at all. Raises StorageFailed."""
-    temporary = place.with_name(f"{place.name}.{os.getpid()}")
+def keep(place: Path, value: object) -> None:
+    """Write a value as JSON into a file of ours, whole or not at all. Raises StorageFailed."""
+    with _writing(place):
+        replace_file(place, json.dumps(value, separators=(",", ":")).encode())
+
+
+@contextmanager
+def _writing(place: Path) -> Iterator[None]:
+    """Whatever is in the way is a reason to do without: what is kept here only saves time."""
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(place)
+        yield
     except OSError as error:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
         raise StorageFailed(f"{place} cannot be written: {error.strerror}") from error
 
 
@@ -112,12 +115,9 @@ def _append(state_dir: Path, rows: list[dict[str, Any]]) -> None:
     if not rows:
         return
     place = folder(state_dir) / PROPOSALS
-    try:
+    with _writing(place):
         place.parent.mkdir(parents=True, exist_ok=True)
-        with open(place, "ab", buffering=0) as file:  # one write, so that lines of two processes never mix
-            file.write("".join(json.dumps(row) + "\n" for row in rows).encode())
-    except OSError as error:
-        raise StorageFailed(f"{place} cannot be written: {error.strerror}") from error
+        append_lines(place, "".join(json.dumps(row) + "\n" for row in rows).encode())
 
 
 _FORMAT: Final = 5  # Raise it when the same history would be judged differently
@@ -200,7 +200,7 @@ def advance(worktree: Worktree, view: BranchView) -> None:
 def note(worktree: Worktree, ref: str, found: CachedView) -> None:
     """Keep what a look found. Raises StorageFailed."""
     data = found._asdict() | {"format": _FORMAT, "view": found.view._asdict()}
-    replace_file(note_file(worktree, ref), json.dumps(data, separators=(",", ":")))
+    keep(note_file(worktree, ref), data)
 
 
 def noted(worktree: Worktree, ref: str) -> CachedView | None:

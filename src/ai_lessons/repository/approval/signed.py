@@ -69,7 +69,7 @@ def with_signatures(
         remembered = approval_memory.load(worktree.state_dir)
         noted = {"key": _key(view, signers, repository, threshold, remembered), "gone": gone, "verdicts": verdicts}
         with suppress(StorageFailed):
-            approval_memory.replace_file(place, json.dumps(noted))
+            approval_memory.keep(place, noted)
     alarms = view.alarms
     if noted["gone"]:
         message = f"signed decisions seen here before are gone, about {', '.join(noted['gone'])}"

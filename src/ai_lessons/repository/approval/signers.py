@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from base64 import b64decode, b64encode
 from datetime import UTC, datetime
@@ -11,7 +10,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
 from ai_lessons.errors import NotFound, Problem, StorageFailed
-from ai_lessons.repository.files import translated
+from ai_lessons.repository.files import replace_file, translated
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -173,15 +172,6 @@ class PinnedKeys:
 
     def pin(self, data: bytes) -> None:
         """Replace the list, whole or not at all; nobody else may read or write the file. Raises StorageFailed."""
-        temporary = self.file.with_name(f".{self.file.name}.{os.getpid()}")
         with translated(str(self.file), writing=True):
             self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            temporary.unlink(missing_ok=True)
-            try:
-                with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                    file.write(data)
-                    file.flush()
-                    os.fsync(file.fileno())
-                temporary.replace(self.file)
-            finally:
-                temporary.unlink(missing_ok=True)
+            replace_file(self.file, data, 0o600, durable=True)
